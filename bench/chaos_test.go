@@ -29,12 +29,7 @@ func TestL1L2F1Chaos(t *testing.T) {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	t.Parallel()
-	rounds := fewFaults
-	if os.Getenv("MUSTER_LONG") == "1" {
-		rounds = manyFaults
-	}
-	rounds = int(fromEnv(t, "MUSTER_CHAOS_ROUNDS", uint64(rounds)))
-	seed := fromEnv(t, "MUSTER_CHAOS_SEED", 1)
+	rounds, seed := roundsOf(t, "CHAOS", fewFaults, manyFaults)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute+time.Duration(rounds)*time.Minute)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "muster-chaos-")

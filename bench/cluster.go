@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/contest"
 )
 
-func clusterRun(ctx context.Context, s streams, args []string) (err error) {
+func clusterRun(ctx context.Context, s streams, args []string) error {
 	var o cluster.Options
 	f := newFlags("cluster", s)
 	modes := f.String("modes", "single,batch", "what to send: single, batch or both, separated by a comma")
@@ -31,30 +32,20 @@ func clusterRun(ctx context.Context, s streams, args []string) (err error) {
 	f.DurationVar(&o.Session, "session-timeout", 6*time.Second, "how long a node may be silent before another takes over")
 	f.StringVar(&o.Services, "services", cluster.Own, "Kafka and ClickHouse: own starts them for the run, shared takes those of make services-up or the environment")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	t := newTrial(f, s)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
-		return err
-	}
-	for text := range strings.SplitSeq(*nodes, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil {
-			return fmt.Errorf("nodes: %q is no number", text)
+	prepare := func() (err error) {
+		if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
+			return err
 		}
-		o.Nodes = append(o.Nodes, n)
+		for text := range strings.SplitSeq(*nodes, ",") {
+			n, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				return fmt.Errorf("nodes: %q is no number", text)
+			}
+			o.Nodes = append(o.Nodes, n)
+		}
+		return o.Validate()
 	}
-	o.ServerArgs, o.Log = t.serverArgs(), s.logf
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	o.Dir, o.Binary = t.dir, t.binary
-	report, err := cluster.Run(ctx, o)
-	return finish(t, report, err)
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, prepare, func() (*cluster.Report, error) { return cluster.Run(ctx, o) })
 }
 
 // modesOf reads the names of modes; connections of 0 are the usual ones.
@@ -63,9 +54,9 @@ func modesOf(names string, batch, connections int) (modes []contest.Mode, err er
 		m := contest.Mode{Name: strings.TrimSpace(name), Connections: connections}
 		switch m.Name {
 		case "single":
-			m.Connections = orDefault(m.Connections, singleConnections)
+			m.Connections = cmp.Or(m.Connections, singleConnections)
 		case "batch":
-			m.Connections, m.Batch = orDefault(m.Connections, batchConnections), batch
+			m.Connections, m.Batch = cmp.Or(m.Connections, batchConnections), batch
 			if m.Batch < 1 {
 				return nil, fmt.Errorf("batch must be 1 or more, not %d", m.Batch)
 			}

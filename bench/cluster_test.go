@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/cluster"
@@ -21,31 +18,12 @@ func TestL1L2Cluster(t *testing.T) {
 	}
 	services.Kafka(t) // or skips
 	services.ClickHouse(t)
-	t.Setenv("TMPDIR", t.TempDir())
-	path := filepath.Join(t.TempDir(), "report.json")
-	table, said, err := runCommand(t, "", "cluster", "--services", "shared", "--modes", "batch", "--nodes", "2", "--rounds", "1", "--duration", "300ms", "--profiles", "600",
-		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", musterBinary(t), "--json", path)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("%v is left behind", left)
-	}
-	for _, want := range []string{"2 nodes, owner, at ", "owner is killed", "of produce with a record a request", "profiles, owner is killed: unavailable in s: "} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table lacks %q:\n%s", want, table)
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r cluster.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	r, table := runReport[cluster.Report](t, file, "cluster", "--services", "shared", "--modes", "batch", "--nodes", "2", "--rounds", "1", "--duration", "300ms", "--profiles", "600",
+		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", musterBinary(t), "--json", file)
+	wantText(t, table, "2 nodes, owner, at ", "owner is killed", "of produce with a record a request", "profiles, owner is killed: unavailable in s: ")
 	if len(r.Modes) != 1 || r.Moves == nil || len(r.Moves.Steps) != 6 {
-		t.Fatalf("%s", text)
+		t.Fatalf("%+v", r)
 	}
 	for _, m := range r.Modes {
 		round := m.Rounds[0]

@@ -18,17 +18,5 @@ func consoleRun(ctx context.Context, s streams, args []string) error {
 	f.StringVar(&o.Kept, "kept", "", "directory of a server that an earlier run kept (server/ below what --keep left): nothing is filled; the sizes must be those of that run")
 	f.IntVar(&o.Edits, "edits", 5, "thresholds that each of them is edited to")
 	f.StringVar(&o.Browser, "browser", "", "path of Chromium: types into the console's builder and opens its pages, too; needs Node.js and npm ci in console/web")
-	t := newTrial(f, s)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	o.Dir, o.Binary, o.ServerArgs, o.Log = t.dir, t.binary, t.serverArgs(), s.logf
-	report, err := editor.Run(ctx, o)
-	return finish(t, report, err)
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*editor.Report, error) { return editor.Run(ctx, o) })
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,21 +11,9 @@ import (
 // The whole measurement, at a small size: every question is answered, and a preview and
 // the segment saved from it agree.
 func TestConsole(t *testing.T) {
-	t.Parallel()
-	report := filepath.Join(t.TempDir(), "report.json")
-	out, said, err := runCommand(t, "", "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
-		"--binary", musterBinary(t), "--dir", t.TempDir(), "--json", report)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r editor.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	r, out := runReport[editor.Report](t, file, "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
+		"--binary", musterBinary(t), "--json", file)
 	if len(r.Lines) != 11 || r.Agreed == 0 || r.Agreed == 2000 {
 		t.Errorf("%+v", r)
 	}

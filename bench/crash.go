@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/flowcrash"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 func crashRun(ctx context.Context, s streams, args []string) error {
@@ -31,21 +31,19 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 	if err != nil {
 		return t.close(err, nil)
 	}
-	if *withFlows {
-		c := flowcrash.Config{Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, MailFaults: true, Log: s.logf}
-		f.Visit(func(given *flag.Flag) {
-			switch given.Name {
-			case "workers":
-				c.Workers = *workers
-			case "max-load":
-				c.MaxLoad = *maxLoad
-			}
-		})
-		return crashFlows(ctx, s, c, t)
-	}
-	report, err := crash.Run(ctx, crash.Config{
-		Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
+	kills := topology.Kills{Installation: installation, Variants: topology.UsualVariants(), Rounds: *rounds, Seed: *seed, Log: s.logf}
+	f.Visit(func(given *flag.Flag) {
+		switch given.Name {
+		case "workers":
+			kills.Workers = *workers
+		case "max-load":
+			kills.MaxLoad = *maxLoad
+		}
 	})
+	if *withFlows {
+		return crashFlows(ctx, s, flowcrash.Config{Kills: kills, MailFaults: true}, t)
+	}
+	report, err := crash.Run(ctx, kills)
 	if err != nil {
 		return t.close(err, nil)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Rounds of TestL1L2KillNine.
@@ -29,11 +29,7 @@ func TestL1L2KillNine(t *testing.T) {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	t.Parallel()
-	rounds := fewRounds
-	if os.Getenv("MUSTER_LONG") == "1" {
-		rounds = manyRounds
-	}
-	rounds = int(fromEnv(t, "MUSTER_CRASH_ROUNDS", uint64(rounds)))
+	rounds, seed := roundsOf(t, "CRASH", fewRounds, manyRounds)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(rounds)*30*time.Second)
 	defer cancel()
 	binary := musterBinary(t)
@@ -45,8 +41,8 @@ func TestL1L2KillNine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := crash.Run(ctx, crash.Config{
-		Installation: installation, Variants: victim.UsualVariants(), Rounds: rounds, Seed: fromEnv(t, "MUSTER_CRASH_SEED", 1), Log: t.Logf,
+	report, err := crash.Run(ctx, topology.Kills{
+		Installation: installation, Variants: topology.UsualVariants(), Rounds: rounds, Seed: seed, Log: t.Logf,
 	})
 	if err != nil {
 		t.Fatalf("%v\n(the server's files are in %s)", err, dir)
@@ -58,6 +54,16 @@ func TestL1L2KillNine(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Error(err)
 	}
+}
+
+// roundsOf returns how many rounds a test of a kind does, few or, with MUSTER_LONG=1,
+// many, and its seed, as far as MUSTER_<kind>_ROUNDS and MUSTER_<kind>_SEED do not say.
+func roundsOf(t *testing.T, kind string, few, many int) (rounds int, seed uint64) {
+	t.Helper()
+	if os.Getenv("MUSTER_LONG") == "1" {
+		few = many
+	}
+	return int(fromEnv(t, "MUSTER_"+kind+"_ROUNDS", uint64(few))), fromEnv(t, "MUSTER_"+kind+"_SEED", 1)
 }
 
 func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/flows"
 )
 
-func flowsRun(ctx context.Context, s streams, args []string) (err error) {
+func flowsRun(ctx context.Context, s streams, args []string) error {
 	var o flows.Options
 	f := newFlags("flows", s)
 	f.IntVar(&o.Flows, "flows", 100, "flows that are live under load; 0 leaves the load out")
@@ -19,18 +19,5 @@ func flowsRun(ctx context.Context, s streams, args []string) (err error) {
 	f.IntVar(&o.Sleepers, "sleepers", 1_000_000, "enrolments that sleep; 0 leaves them out")
 	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for everything")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of events and flows")
-	t := newTrial(f, s)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	o.Log, o.ServerArgs = s.logf, t.serverArgs()
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	o.Dir, o.Binary = t.dir, t.binary
-	report, err := flows.Run(ctx, o)
-	return finish(t, report, err)
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*flows.Report, error) { return flows.Run(ctx, o) })
 }

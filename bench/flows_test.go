@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/flows"
@@ -17,33 +14,14 @@ func TestF1Flows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
-	t.Setenv("TMPDIR", t.TempDir())
-	path := filepath.Join(t.TempDir(), "report.json")
-	table, said, err := runCommand(t, "", "flows", "--flows", "22", "--profiles", "300", "--duration", "500ms", "--connections", "8", "--probes", "20",
-		"--sleepers", "1000", "--budget", "5m", "--binary", musterBinary(t), "--json", path)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("%v is left behind", left)
-	}
-	for _, want := range []string{"22 flows, saturated", "counted at the end: 60 probes, entered [60 60], completed [60 60], calls of 60 (0 repeated), e-mails of 60 (0 repeated)", "1000 sleeping enrolments"} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table lacks %q:\n%s", want, table)
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r flows.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	r, table := runReport[flows.Report](t, file, "flows", "--flows", "22", "--profiles", "300", "--duration", "500ms", "--connections", "8", "--probes", "20",
+		"--sleepers", "1000", "--budget", "5m", "--binary", musterBinary(t), "--json", file)
+	wantText(t, table, "22 flows, saturated", "counted at the end: 60 probes, entered [60 60], completed [60 60], calls of 60 (0 repeated), e-mails of 60 (0 repeated)", "1000 sleeping enrolments")
 	l, s := r.Load, r.Sleep
 	switch {
 	case r.Stopped != "" || l == nil || s == nil || len(l.Paced) != 5 || len(r.Targets) < 8:
-		t.Fatalf("%s", text)
+		t.Fatalf("%+v", r)
 	case l.Without.Enrolments != 0 || l.With.Enrolments == 0 || l.WithoutAgain.Enrolments != 0:
 		t.Errorf("flows were live when they should not be, or the other way round: %+v, %+v, %+v", l.Without, l.With, l.WithoutAgain)
 	case l.Publish.Enrolments == 0 || l.With.Probes.Called.N != 10 || l.With.Probes.Mailed.P50Millis <= 0 || l.With.Probes.Seen.P50Millis <= 0:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -36,59 +37,39 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
 	baselineOnly := f.Bool("baseline-only", false, "measure the baseline servers alone")
 	t := newTrial(f, s)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	var err error
-	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
-		return err
-	}
-	switch *surface {
-	case "events":
-	case "tracking":
-		if o.Modes, err = modesOf("batch", *batch, *connections); err != nil {
+	prepare := func() (err error) {
+		o.Keep, t.without = t.keep, *baselineOnly
+		self, err := os.Executable()
+		if err != nil {
 			return err
 		}
-		tracking := o.Modes[0]
-		tracking.Name, tracking.Tracking = "tracking", true
-		o.Modes = append(o.Modes, tracking)
-	default:
-		return fmt.Errorf("surface: there is no surface %q; name events or tracking", *surface)
-	}
-	if *changes == "" {
-		*changes = "all,0.05"
-		if *surface == "tracking" {
-			*changes = "all"
+		o.Baseline = []string{self, baselineCommand}
+		if o.Modes, err = ingestModes(*surface, *modes, *changes, *batch, *connections); err != nil {
+			return err
 		}
+		return o.Validate()
 	}
-	if o.Modes, err = withChanges(o.Modes, *changes); err != nil {
-		return err
-	}
-	o.ServerArgs, o.Log, t.without = t.serverArgs(), s.logf, *baselineOnly
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	o.Baseline = []string{self, baselineCommand}
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	o.Dir, o.Keep = t.dir, t.keep
-	if !t.without {
-		o.Binary = t.binary
-	}
-	report, err := contest.Run(ctx, o)
-	return finish(t, report, err)
+	return measure(ctx, f, t, args, &o.Options, prepare, func() (*contest.Report, error) { return contest.Run(ctx, o) })
 }
 
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
+// ingestModes are the modes that the flags of ingest ask for.
+func ingestModes(surface, names, changes string, batch, connections int) ([]contest.Mode, error) {
+	if surface == "tracking" {
+		names = "batch"
+	} else if surface != "events" {
+		return nil, fmt.Errorf("surface: there is no surface %q; name events or tracking", surface)
 	}
-	return n
+	modes, err := modesOf(names, batch, connections)
+	if err != nil {
+		return nil, err
+	}
+	usual := "all,0.05"
+	if surface == "tracking" {
+		tracking := modes[0]
+		tracking.Name, tracking.Tracking = "tracking", true
+		modes, usual = append(modes, tracking), "all"
+	}
+	return withChanges(modes, cmp.Or(changes, usual))
 }
 
 // withChanges repeats the modes for each of the shares of events whose traits change.

@@ -62,6 +62,38 @@ func runCommand(t *testing.T, in string, args ...string) (out, errors string, er
 }
 
 // The committed sample is what the command writes without flags.
+// runReport runs a command that must succeed and leave nothing behind, and returns
+// its report, of which file names the JSON, and its tables.
+func runReport[T any](t *testing.T, file string, args ...string) (r T, table string) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	table, said, err := runCommand(t, "", args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, table
+}
+
+// wantText checks that a text has each of some parts.
+func wantText(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %q in:\n%s", part, text)
+		}
+	}
+}
+
 func TestSampleIsReproducible(t *testing.T) {
 	want, err := os.ReadFile("sample/shop.jsonl")
 	if err != nil {
@@ -98,23 +130,10 @@ func TestRetailReadsStandardInputAndFiles(t *testing.T) {
 
 // The whole measurement, but for Muster itself.
 func TestIngestBaselines(t *testing.T) {
-	report := filepath.Join(t.TempDir(), "report.json")
-	out, said, err := runCommand(t, "", "ingest", "--baseline-only", "--baseline-duration", "300ms", "--rounds", "1",
-		"--profiles", "1000", "--connections", "4", "--dir", t.TempDir(), "--json", report)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if !strings.Contains(out, "parse only") || !strings.Contains(out, "batches of 100, 4 connections") {
-		t.Errorf("table:\n%s", out)
-	}
-	text, err := os.ReadFile(report)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r contest.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(t.TempDir(), "report.json")
+	r, table := runReport[contest.Report](t, file, "ingest", "--baseline-only", "--baseline-duration", "300ms", "--rounds", "1",
+		"--profiles", "1000", "--connections", "4", "--json", file)
+	wantText(t, table, "parse only", "batches of 100, 4 connections")
 	if len(r.Modes) != 4 || len(r.Modes[2].Rounds) != 1 || !r.Modes[3].Mode.Repeat || r.Modes[3].Mode.ChangeRatio != 0.05 {
 		t.Fatalf("%+v", r)
 	}
@@ -133,36 +152,17 @@ func TestIngestBaselines(t *testing.T) {
 // The whole of segments on a small account: what is in the report, that nothing
 // is left behind, and that answers were compared.
 func TestSegments(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
 	out := t.TempDir()
-	table, said, err := runCommand(t, "", "segments", "--min-profiles", "2000", "--max-profiles", "2000", "--events", "2000", "--cost-events", "200",
+	r, table := runReport[segments.Report](t, filepath.Join(out, "report.json"), "segments", "--min-profiles", "2000", "--max-profiles", "2000", "--events", "2000", "--cost-events", "200",
 		"--rounds", "1", "--reads", "300", "--stale-reads", "500", "--cpuprofile", "--out", out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("%v is left behind", left)
-	}
-	for _, want := range []string{"Ingest of 1 × 2000 events", "20 segments with", "stale reads: 0 of 500", "stopped: at 2000 profiles"} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table lacks %q:\n%s", want, table)
-		}
-	}
+	wantText(t, table, "Ingest of 1 × 2000 events", "20 segments with", "stale reads: 0 of 500", "stopped: at 2000 profiles")
 	for _, name := range []string{"cost-by-size.svg", "cost-by-segments.svg", "counts.svg", "backfill.svg", "memory.svg", "restart.svg", "ingest-20-segments-2000.pprof"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(out, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r segments.Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
 	if len(r.Steps) != 1 || r.Stale == nil || r.Stale.Reads != 500 || r.Stale.Stale != 0 || len(r.Targets) < 8 {
-		t.Fatalf("%s", text)
+		t.Fatalf("%+v", r)
 	}
 	s := r.Steps[0]
 	switch {
@@ -191,18 +191,9 @@ func TestSegments(t *testing.T) {
 
 // A budget that ends early is no failure: the report says where it ended.
 func TestSegmentsOutOfTime(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
 	out := t.TempDir()
-	table, said, err := runCommand(t, "", "segments", "--budget", "400ms", "--min-profiles", "3000", "--max-profiles", "30000", "--stale-reads", "100", "--out", out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
-	if !strings.Contains(table, "the budget of 400ms ended in: ") || !strings.Contains(table, "stale reads: 0 of 100") {
-		t.Errorf("table:\n%s", table)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("%v is left behind", left)
-	}
+	_, table := runReport[segments.Report](t, filepath.Join(out, "report.json"), "segments", "--budget", "400ms", "--min-profiles", "3000", "--max-profiles", "30000", "--stale-reads", "100", "--out", out)
+	wantText(t, table, "the budget of 400ms ended in: ", "stale reads: 0 of 100")
 }
 
 func TestFaultyCommandsAreRefused(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/soak"
@@ -22,17 +21,5 @@ func soakRun(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	t := newTrial(f, s)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if err := t.open(ctx); err != nil {
-		return err
-	}
-	o.Dir, o.Binary, o.ServerArgs, o.Log = filepath.Join(t.dir, "server"), t.binary, t.serverArgs(), s.logf
-	report, err := soak.Run(ctx, o)
-	return finish(t, report, err)
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*soak.Report, error) { return soak.Run(ctx, o) })
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/recovery"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/soak"
 )
 
@@ -25,7 +25,7 @@ func TestSoakAndRecovery(t *testing.T) {
 	binary := musterBinary(t)
 	soaked, err := soak.Run(ctx, soak.Options{
 		Duration: 2 * time.Second, Interval: time.Second, RatePerSecond: 100, MergesPerSecond: 10, Connections: 4,
-		Profiles: 200, EventBytes: 320, Segments: 3, Binary: binary, Dir: filepath.Join(t.TempDir(), "soak"), Log: t.Logf,
+		Profiles: 200, EventBytes: 320, Segments: 3, Options: server.Options{Binary: binary, Dir: t.TempDir(), Log: t.Logf},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestSoakAndRecovery(t *testing.T) {
 	}
 	recovered, err := recovery.Run(ctx, recovery.Options{
 		Events: 1000, Profiles: 200, Segments: 3, Clients: 4, Rounds: 2,
-		Binary: binary, Dir: filepath.Join(t.TempDir(), "recovery"), Log: t.Logf,
+		Options: server.Options{Binary: binary, Dir: t.TempDir(), Log: t.Logf},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -93,6 +93,28 @@ func finish[T any, R report[T]](t *trial, r R, err error) error {
 	return errors.Join(t.close(err, r), r.Print(t.streams.out))
 }
 
+// measure runs a command that measures: it parses the flags, prepares, which judges
+// the options before anything is made or built, runs, and prints the report. Both
+// functions read options that the flags have set by then.
+func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial, args []string, o *server.Options, prepare func() error, run func() (R, error)) error {
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	o.ServerArgs, o.Log = t.serverArgs(), t.streams.logf
+	if err := prepare(); err != nil {
+		return err
+	}
+	if err := t.open(ctx); err != nil {
+		return err
+	}
+	o.Dir, o.Binary = t.dir, t.binary
+	if t.without {
+		o.Binary = ""
+	}
+	r, err := run()
+	return finish(t, r, err)
+}
+
 // workDir makes a directory to work in, below the given one or the system's
 // temporary one.
 func workDir(parent string) (string, error) {

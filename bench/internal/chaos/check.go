@@ -2,13 +2,9 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/flowcrash"
@@ -27,7 +23,7 @@ func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error 
 			return fmt.Errorf("company %d: %w", i, err)
 		}
 	}
-	if err := r.historyIsThere(ctx); err != nil {
+	if _, err := r.site.CaughtUp(ctx); err != nil {
 		return err
 	}
 	for i, c := range r.clients {
@@ -36,7 +32,7 @@ func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error 
 		}
 	}
 	var nodes []server.Credentials
-	for _, origin := range r.site.origins() {
+	for _, origin := range r.site.Origins() {
 		nodes = append(nodes, r.companies[0].At(origin))
 	}
 	var rows []history.Key
@@ -62,7 +58,7 @@ var asOf = regexp.MustCompile(`"as_of":"[^"]*"`)
 func (r *run) sameAnswers(ctx context.Context, c *surface.Client) error {
 	for _, path := range []string{"/segments?limit=100", "/flows?limit=100"} {
 		first := ""
-		for i, origin := range r.site.origins() {
+		for i, origin := range r.site.Origins() {
 			text, err := c.At(origin).Once(ctx, surface.BySession, "GET", "/console/api/v1"+path, nil)
 			text = asOf.ReplaceAll(text, nil)
 			switch {
@@ -73,41 +69,6 @@ func (r *run) sameAnswers(ctx context.Context, c *surface.Client) error {
 			case string(text) != first:
 				return fmt.Errorf("GET %s: node %d answers\n%s\nnode 0 answers\n%s", path, i, text, first)
 			}
-		}
-	}
-	return nil
-}
-
-// historyIsThere waits until history has everything, at all nodes.
-func (r *run) historyIsThere(ctx context.Context) error {
-	for {
-		var errs []error
-		for i, origin := range r.site.origins() {
-			if err := caughtUp(ctx, r.clients[0].At(origin)); err != nil {
-				errs = append(errs, fmt.Errorf("node %d: %w", i, err))
-			}
-		}
-		if len(errs) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("history does not catch up: %w", errors.Join(errs...))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// caughtUp reports whether a node's history has what it has applied.
-func caughtUp(ctx context.Context, c *surface.Client) error {
-	text, err := c.Once(ctx, surface.BySession, "GET", "/metrics", nil)
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if n, err := strconv.ParseFloat(value, 64); strings.HasPrefix(name, "muster_history_lag_records") && (err != nil || n > 0) {
-			return fmt.Errorf("%s is %s", name, value)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/bench/internal/proxy"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -203,38 +204,39 @@ func (s *site) one(ctx context.Context, rng *rand.Rand, f fault) error {
 		}
 		return nil
 	}
-	n := s.nodes[min(f.target, len(s.nodes)-1)]
+	n := s.Nodes[min(f.target, len(s.Nodes)-1)]
 	switch f.kind {
 	case nodeKilled:
-		n.life.Lock()
-		defer n.life.Unlock()
-		start := n.startAgain
+		n.Life.Lock()
+		defer n.Life.Unlock()
+		start := n.StartAgain
 		if s.alone {
-			start = n.start
+			start = n.Start
 		}
-		return during(n.kill, func() error { return start(ctx, rng) })
+		variants := topology.UsualVariants()
+		return during(n.Kill, func() error { return start(ctx, variants[rng.IntN(len(variants))]...) })
 	case nodeFrozen:
-		n.life.Lock()
-		defer n.life.Unlock()
-		return during(n.freeze, n.thaw)
+		n.Life.Lock()
+		defer n.Life.Unlock()
+		return during(n.Freeze, n.Thaw)
 	case nodeCut:
-		return broken((*proxy.Proxy).Cut, n.front)
+		return broken((*proxy.Proxy).Cut, n.Front)
 	case kafkaCut:
-		n.mayEnd()
-		return broken((*proxy.Proxy).Cut, n.kafka...)
+		n.MayEnd()
+		return broken((*proxy.Proxy).Cut, n.Kafka...)
 	case kafkaStalled:
-		n.mayEnd()
-		return broken((*proxy.Proxy).Stall, n.kafka...)
+		n.MayEnd()
+		return broken((*proxy.Proxy).Stall, n.Kafka...)
 	case clickHouseCut:
-		return broken((*proxy.Proxy).Cut, n.clicks)
+		return broken((*proxy.Proxy).Cut, n.ClickHouse)
 	case brokerKilled:
 		return during(func() error { return s.kafka.Kill(f.target) }, func() error { return s.kafka.Restart(ctx, f.target) })
 	case brokerStopped:
 		return during(func() error { return s.kafka.Stop(f.target) }, func() error { return s.kafka.Restart(ctx, f.target) })
 	case brokerFrozen:
 		// Every node's session may end while the group's coordinator is silent.
-		for _, n := range s.nodes {
-			n.mayEnd()
+		for _, n := range s.Nodes {
+			n.MayEnd()
 		}
 		return during(func() error { return s.kafka.Freeze(f.target) }, func() error { return s.kafka.Thaw(f.target) })
 	case clickHouseKilled:

@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/ledger"
 )
 
 // stored reads ClickHouse's rows, each once, and counts them all each time.
@@ -72,62 +72,25 @@ func (s *stored) count(ctx context.Context, db *sql.DB) error {
 }
 
 // sent is what was posted by others than the crash load, by key, in all rounds.
-type sent map[string]*sentEvent
+type sent map[string]*ledger.Event
 
-type sentEvent struct {
-	eventType   string
-	acked, seen bool
-}
-
-func (s sent) add(key, eventType string, acked bool) {
-	s[key] = &sentEvent{eventType: eventType, acked: acked}
-}
+func (s sent) add(key string, e *ledger.Event) { s[key] = e }
 
 // check compares rows that are new with what was sent, and passes those of the
 // crash load on.
 func (s sent) check(rows []history.Key, others func(history.Key) error) error {
-	var faults []string
+	var faults ledger.Faults
 	for _, k := range rows {
-		if crash.IsKey(k.Key) {
-			if err := others(k); err != nil {
-				return err
-			}
-			continue
-		}
-		e, known := s[k.Key]
-		switch {
-		case !known:
-			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse and was never sent", k.Key))
-			continue
-		case e.seen:
-			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse again, after a check that found it once", k.Key))
-		case k.Rows != 1:
-			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse %d times", k.Key, k.Rows))
-		case k.EventType != e.eventType:
-			faults = append(faults, fmt.Sprintf("key %q has event type %q in ClickHouse, sent %q", k.Key, k.EventType, e.eventType))
-		}
-		e.seen = true
-	}
-	for key, e := range s {
-		if e.acked && !e.seen {
-			faults = append(faults, fmt.Sprintf("key %q was acknowledged and is not in ClickHouse", key))
+		if !crash.IsKey(k.Key) {
+			faults.Found(k, s[k.Key])
+		} else if err := others(k); err != nil {
+			return err
 		}
 	}
-	return list(faults)
-}
-
-// maxFaults bounds the faults that are listed one by one.
-const maxFaults = 12
-
-func list(faults []string) error {
-	slices.Sort(faults)
-	var errs []error
-	for i, f := range faults {
-		if i == maxFaults {
-			errs = append(errs, fmt.Errorf("and %d more", len(faults)-i))
-			break
+	faults.Lost(func(visit func(string, *ledger.Event)) {
+		for key, e := range s {
+			visit(key, e)
 		}
-		errs = append(errs, errors.New(f))
-	}
-	return errors.Join(errs...)
+	})
+	return faults.Err()
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
@@ -56,43 +58,17 @@ func (p *probes) key(x probe) string {
 	return fmt.Sprintf("l%d-%d-%d-%d-%d", p.company, p.round, x.group, x.person, x.key)
 }
 
-// setUp saves the segments.
-func (p *probes) setUp(ctx context.Context) error {
+// setUp saves the segments and waits until they are live.
+func (p *probes) setUp(ctx context.Context) (err error) {
 	for g := range groups {
 		for l := range levels {
 			definition := fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, probeType(g), l+1)
-			body := map[string]any{"name": fmt.Sprintf("probes %d, %d or more", g, l+1), "definition": json.RawMessage(definition)}
-			var made struct {
-				ID string `json:"_id"`
-			}
-			if err := p.client.Console(ctx, "POST", "/segments", body, &made); err != nil {
-				return err
-			}
-			p.segments[g][l] = made.ID
-		}
-	}
-	for g := range groups {
-		for l := range levels {
-			if err := p.live(ctx, p.segments[g][l]); err != nil {
+			if p.segments[g][l], err = p.client.CreateLiveSegment(ctx, fmt.Sprintf("probes %d, %d or more", g, l+1), definition); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// live waits until a segment is built.
-func (p *probes) live(ctx context.Context, id string) error {
-	for {
-		var s struct{ Status string }
-		if err := p.client.Console(ctx, "GET", "/segments/"+id, nil, &s); err != nil {
-			return err
-		}
-		if s.Status == "live" {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // probeThink bounds the random pause between two probes of a client.
@@ -104,19 +80,12 @@ func (p *probes) run(ctx context.Context, finish <-chan struct{}) error {
 	for n := range groups * clients {
 		rng := rand.New(rand.NewPCG(p.seed, uint64(p.round*groups*clients+n)+uint64(p.company+1)<<32))
 		group.Go(func() error {
-			for {
-				select {
-				case <-finish:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				default:
-				}
+			return gate.Until(ctx, finish, rng, probeThink, func(ctx context.Context) error {
 				if err := p.act(ctx, rng, n, n%groups); err != nil {
 					return fmt.Errorf("probe of group %d: %w", n%groups, err)
 				}
-				time.Sleep(time.Duration(rng.Int64N(int64(probeThink))))
-			}
+				return nil
+			})
 		})
 	}
 	return group.Wait()
@@ -294,9 +263,9 @@ func (p *probes) check(ctx context.Context, file string) error {
 	return nil
 }
 
-// keys are those of the round, all acknowledged.
-func (p *probes) keys(visit func(key, eventType string, acked bool)) {
+// keys visits the events of the round, all acknowledged.
+func (p *probes) keys(visit func(key string, e *ledger.Event)) {
 	for x := range p.mu.acked {
-		visit(p.key(x), probeType(x.group), true)
+		visit(p.key(x), &ledger.Event{Type: probeType(x.group), Acked: true})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,13 +88,10 @@ func (r *run) do(ctx context.Context) (err error) {
 	if r.site, err = open(ctx, r.config); err != nil {
 		return err
 	}
-	// The first makes the company.
-	for _, n := range r.site.nodes {
-		if err := n.start(ctx, nil); err != nil {
-			return err
-		}
+	if err := r.site.Start(ctx); err != nil {
+		return err
 	}
-	first, err := r.site.nodes[0].readCredentials()
+	first, err := r.site.Credentials()
 	if err != nil {
 		return err
 	}
@@ -105,8 +101,8 @@ func (r *run) do(ctx context.Context) (err error) {
 	if err := r.rounds(ctx); err != nil {
 		return err
 	}
-	for _, n := range r.site.nodes {
-		if err := n.stop(r.config.StartTimeout); err != nil {
+	for _, n := range r.site.Nodes {
+		if err := n.Stop(); err != nil {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
@@ -141,7 +137,7 @@ func (r *run) rounds(ctx context.Context) error {
 const companies = 2
 
 func (r *run) setUp(ctx context.Context, first server.Credentials) (err error) {
-	target := surface.Site{Credentials: first, Origin: anyOf(r.site.origins(), r.config.Seed), Timeout: attempt, Pause: again}
+	target := surface.Site{Credentials: first, Origin: anyOf(r.site.Origins(), r.config.Seed), Timeout: attempt, Pause: again}
 	for i := range companies {
 		if i > 0 {
 			if target.Credentials, err = r.found(ctx, i); err != nil {
@@ -175,28 +171,14 @@ const credits = 1_000_000
 
 // found makes a company whose account is of partition i, or of another if it
 // has none.
-func (r *run) found(ctx context.Context, i int) (server.Credentials, error) {
+func (r *run) found(ctx context.Context, i int) (c server.Credentials, err error) {
 	partitions := uint64(r.config.Topology.Partitions)
-	for try := range 1000 {
-		var made struct {
-			ID string `json:"_id"`
-			server.Credentials
-		}
-		body := map[string]any{"name": "chaos", "email": fmt.Sprintf("chaos-%d-%d@chaos.example", i, try), "email_credits": credits}
-		if err := r.clients[0].Console(ctx, "POST", "/companies", body, &made); err != nil {
-			return made.Credentials, err
-		}
-		made.BaseURL, made.ConsoleURL = r.companies[0].BaseURL, r.companies[0].ConsoleURL
-		account, err := strconv.ParseUint(strings.TrimPrefix(made.AccountID, "acc_"), 16, 64)
-		if err != nil {
-			return made.Credentials, err
-		}
-		if account%partitions == uint64(i)%partitions {
-			err := r.clients[0].Console(ctx, "PATCH", "/companies/"+made.ID, map[string]bool{"api_access": true}, nil)
-			return made.Credentials, err
-		}
-	}
-	return server.Credentials{}, fmt.Errorf("none of 1000 companies has an account of partition %d", i)
+	err = r.clients[0].CreateCompany(ctx, fmt.Sprintf("chaos-%d", i), credits, func(made server.Credentials) (bool, error) {
+		account, err := made.Account()
+		c = made
+		return account%partitions == uint64(i)%partitions, err
+	})
+	return c, err
 }
 
 // anyOf draws one of the origins each time.
@@ -210,17 +192,23 @@ func anyOf(origins []string, seed uint64) func() string {
 	}
 }
 
+// ownersTimeout bounds how long partitions may go from hand to hand when all is
+// well.
+const ownersTimeout = 30 * time.Second
+
 // oneRound is load, faults and, once all is quiet, the checks.
 func (r *run) oneRound(ctx context.Context, faults []fault) error {
 	began := time.Now()
-	owners, err := r.site.owners(ctx, r.config.Topology.Partitions)
+	within, cancel := context.WithTimeout(ctx, ownersTimeout)
+	owners, err := r.site.Owners(within)
+	cancel()
 	if err != nil {
 		return err
 	}
 	said := []string{fmt.Sprintf("partitions are owned by %v", owners)}
 	for i, f := range faults {
 		if f.ofOwner {
-			faults[i].target = owners[f.target]
+			faults[i].target = owners[f.target].Number
 		}
 	}
 	faults = apart(faults)
@@ -237,9 +225,9 @@ func (r *run) oneRound(ctx context.Context, faults []fault) error {
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithTimeout(ctx, r.config.HealTimeout)
+	within, cancel = context.WithTimeout(ctx, r.config.HealTimeout)
 	defer cancel()
-	if err := r.flows.Settle(within, r.site.origins()...); err != nil {
+	if err := r.flows.Settle(within, r.site.Origins()...); err != nil {
 		return err
 	}
 	quiet := time.Now()
@@ -333,8 +321,8 @@ func (r *run) pause(ctx context.Context, least, most time.Duration) error {
 // attend starts nodes again that have ended by right, until ctx ends.
 func (r *run) attend(ctx context.Context) error {
 	for {
-		for _, n := range r.site.nodes {
-			ended, err := n.revive(ctx)
+		for _, n := range r.site.Nodes {
+			ended, err := n.Revive(ctx)
 			switch {
 			case ctx.Err() != nil:
 				return nil

@@ -97,6 +97,17 @@ func parseStat(text string) (time.Duration, error) {
 	return busy, nil
 }
 
+// AvailableBytes is the memory that processes can take before the machine swaps
+// (Linux only).
+func AvailableBytes() (int64, error) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("reading memory: %w", err)
+	}
+	kB, err := statusLine(string(text), "MemAvailable")
+	return kB << 10, err
+}
+
 // OpenFiles is how many files and connections a process has open (Linux only).
 func OpenFiles(pid int) (int, error) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // bare is the bare clients of a run.
@@ -35,14 +37,8 @@ func (b *bare) prepare(ctx context.Context, mode *ModeReport, c contestant) erro
 	return b.inserts.empty(ctx)
 }
 
-func (b *bare) meter() (meter, error) {
-	var of parties
-	of.kafka, of.clickHouse = b.backing.pids()
-	return startMeter(of)
-}
-
 func (b *bare) produce(ctx context.Context, mode *ModeReport, into *Phase, perRequest, senders int) error {
-	m, err := b.meter()
+	m, err := b.backing.startMeter(nil)
 	if err != nil {
 		return err
 	}
@@ -50,14 +46,12 @@ func (b *bare) produce(ctx context.Context, mode *ModeReport, into *Phase, perRe
 	if err != nil {
 		return err
 	}
-	used, others, err := m.stop()
-	if err != nil {
+	*into = Phase{Phase: report.Phase{Events: done.records * uint64(max(mode.Mode.Batch, 1)), Requests: done.requests, Seconds: done.elapsed.Seconds()}}
+	into.EventsPerSecond, into.BytesPerSecond = report.Ratio(float64(into.Events), into.Seconds), report.Ratio(float64(done.bytes), into.Seconds)
+	into.SetLatencies(done.latency)
+	if err := into.stop(m); err != nil {
 		return err
 	}
-	*into = Phase{Events: done.records * uint64(max(mode.Mode.Batch, 1)), Requests: done.requests, Seconds: done.elapsed.Seconds()}
-	into.EventsPerSecond, into.BytesPerSecond = ratio(float64(into.Events), into.Seconds), ratio(float64(done.bytes), into.Seconds)
-	into.latencies(done.latency)
-	into.cpu(used, others)
 	b.o.Log("  bare produce, %d records a request from %d senders: %.0f events/s, %.1f MB/s", perRequest, senders, into.EventsPerSecond, into.BytesPerSecond/1e6)
 	return nil
 }
@@ -67,7 +61,7 @@ func (b *bare) produce(ctx context.Context, mode *ModeReport, into *Phase, perRe
 const insertPart = 2
 
 func (b *bare) insert(ctx context.Context, into *Phase) error {
-	m, err := b.meter()
+	m, err := b.backing.startMeter(nil)
 	if err != nil {
 		return err
 	}
@@ -75,12 +69,10 @@ func (b *bare) insert(ctx context.Context, into *Phase) error {
 	if err != nil {
 		return err
 	}
-	used, others, err := m.stop()
-	if err != nil {
+	*into = Phase{Phase: report.Phase{Events: rows, Seconds: elapsed.Seconds(), EventsPerSecond: report.Ratio(float64(rows), elapsed.Seconds())}}
+	if err := into.stop(m); err != nil {
 		return err
 	}
-	*into = Phase{Events: rows, Seconds: elapsed.Seconds(), EventsPerSecond: ratio(float64(rows), elapsed.Seconds())}
-	into.cpu(used, others)
 	b.o.Log("  bare inserts: %.0f rows/s", into.EventsPerSecond)
 	return b.inserts.empty(ctx)
 }

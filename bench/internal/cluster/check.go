@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // Once is what a group has at the end.
@@ -126,7 +126,7 @@ func compare(acked []loader.Range, seen map[sender][]uint64) (o history.Once) {
 
 // counted asks for a company's segments by levels and compares them.
 func (l *ledger) counted(ctx context.Context, number int, c *company) (right int, err error) {
-	client, err := console.SignIn(ctx, c.credentials)
+	client, err := surface.SignIn(ctx, c.credentials)
 	if err != nil {
 		return 0, err
 	}

@@ -74,7 +74,7 @@ func TestL1Counted(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"status":"success","data":%s}`, data)
 		}))
-		of := &company{credentials: server.Credentials{ConsoleURL: s.URL}, levels: []level{{"searched", c.events, "seg_1"}}}
+		of := &company{credentials: server.Credentials{BaseURL: s.URL + "/api/v1", ConsoleURL: s.URL}, levels: []level{{"searched", c.events, "seg_1"}}}
 		right, err := l.counted(context.Background(), 0, of)
 		if (err == nil) != c.right || (right == 1) != c.right || c.live == "live" && !c.right && !errors.Is(err, errWrongCount) {
 			t.Errorf("%+v: %d right, %v", c, right, err)

@@ -3,11 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
@@ -38,15 +36,12 @@ var (
 	levelEvents = []int{1, 2, 4, 8}
 )
 
-// maxTries bounds how many companies are made until each partition has one.
-const maxTries = 1000
-
 // found makes a company in each of the partitions that are named, with its
 // segments: half of them by levels, the others of the mixed kinds that bench
 // ingest keeps. The first company is of partition 0.
 func (g *group) found(ctx context.Context, partitions ...int) error {
 	g.companies = make([]*company, g.o.Partitions)
-	first, err := g.firstCredentials()
+	first, err := g.Credentials()
 	if err != nil {
 		return err
 	}
@@ -54,55 +49,37 @@ func (g *group) found(ctx context.Context, partitions ...int) error {
 	for _, p := range partitions {
 		missing[uint64(p)] = true
 	}
-	add := func(c server.Credentials) error {
-		account, err := strconv.ParseUint(strings.TrimPrefix(c.AccountID, "acc_"), 16, 64)
+	add := func(c server.Credentials) (bool, error) {
+		account, err := c.Account()
 		if err != nil {
-			return fmt.Errorf("account id %q: %w", c.AccountID, err)
+			return false, err
 		}
 		p := account % uint64(g.o.Partitions)
 		if !missing[p] {
-			return nil
+			return false, nil
 		}
 		delete(missing, p)
 		g.companies[p] = &company{account: account, credentials: c}
-		return g.companies[p].define(ctx, g.o.Segments)
+		return true, g.companies[p].define(ctx, g.o.Segments)
 	}
-	if err := add(first); err != nil {
+	if _, err := add(first); err != nil {
 		return err
 	}
-	admin, err := console.SignIn(ctx, first)
+	admin, err := surface.SignIn(ctx, first)
 	if err != nil {
 		return err
 	}
 	defer admin.Close()
-	for try := 0; len(missing) > 0; try++ {
-		if try == maxTries {
-			return fmt.Errorf("%d companies, and none in partitions %v", maxTries, missing)
-		}
-		c, err := admin.CreateCompany(ctx, "bench", fmt.Sprintf("owner-%d@bench.example", try))
-		if err != nil {
-			return err
-		}
-		c.BaseURL, c.ConsoleURL = first.BaseURL, first.ConsoleURL
-		if err := add(c); err != nil {
+	for len(missing) > 0 {
+		if err := admin.CreateCompany(ctx, fmt.Sprintf("bench-%d", len(missing)), 0, add); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// firstCredentials are those of the node that made the first company.
-func (g *group) firstCredentials() (c server.Credentials, err error) {
-	for _, n := range g.nodes {
-		if c, err = n.readCredentials(); err == nil {
-			return c, nil
-		}
-	}
-	return c, err
-}
-
 func (c *company) define(ctx context.Context, segments int) error {
-	client, err := console.SignIn(ctx, c.credentials)
+	client, err := surface.SignIn(ctx, c.credentials)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Route is where requests are sent.
@@ -39,7 +40,7 @@ func (r *run) ingest(ctx context.Context) (err error) {
 	var contestants []contestant
 	defer func() {
 		for _, g := range groups {
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.Close())
 		}
 	}()
 	for _, n := range r.o.Nodes {
@@ -74,7 +75,10 @@ func (r *run) ingest(ctx context.Context) (err error) {
 
 // prepare starts the nodes and makes companies, segments and profiles.
 func (l *loaded) prepare(ctx context.Context) error {
-	if err := l.startAll(ctx); err != nil {
+	if err := l.Start(ctx); err != nil {
+		return err
+	}
+	if _, err := l.spread(ctx); err != nil {
 		return err
 	}
 	all := make([]int, l.o.Partitions)
@@ -112,9 +116,9 @@ func (l *loaded) fleet(ctx context.Context, m contest.Mode, route Route) (*loade
 		company := i % len(l.companies)
 		at := owners[company]
 		if route == ToAny {
-			at = l.nodes[(i+i/len(l.companies))%len(l.nodes)]
+			at = l.Nodes[(i+i/len(l.companies))%len(l.Nodes)]
 		}
-		target, err := l.companies[company].credentials.At(at.origin()).Target(m.Batch > 0)
+		target, err := l.companies[company].credentials.At(at.Origin()).Target(m.Batch > 0)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +205,7 @@ func stride(n int) int {
 
 // load is the phases of one group.
 func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loaded, err error) {
-	out = Loaded{Group: c.name, Nodes: len(c.nodes), Route: c.route}
+	out = Loaded{Group: c.name, Nodes: len(c.Nodes), Route: c.route}
 	f, err := c.fleet(ctx, m, c.route)
 	if err != nil {
 		return out, err
@@ -232,9 +236,7 @@ func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loade
 
 // phase runs one phase and measures its CPU time.
 func (r *run) phase(g *group, do func() (*loader.Result, error)) (Phase, error) {
-	of := parties{nodes: g.pids()}
-	of.kafka, of.clickHouse = r.backing.pids()
-	m, err := startMeter(of)
+	m, err := r.backing.startMeter(g.PIDs())
 	if err != nil {
 		return Phase{}, err
 	}
@@ -242,10 +244,8 @@ func (r *run) phase(g *group, do func() (*loader.Result, error)) (Phase, error) 
 	if err != nil {
 		return Phase{}, err
 	}
-	used, others, err := m.stop()
-	p := newPhase(result)
-	p.cpu(used, others)
-	return p, err
+	p := Phase{Phase: report.NewPhase(result)}
+	return p, p.stop(m)
 }
 
 // sampleOf sends a little and reads back what is in the log then.

@@ -7,9 +7,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -75,7 +77,7 @@ func (r *run) moves(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
+	defer func() { err = errors.Join(err, g.Close()) }()
 	m := &mover{run: r, loaded: &loaded{group: g, ledger: newLedger()}, big: r.o.Partitions - 1, moves: &Moves{Profiles: r.o.MoveProfiles}}
 	r.report.Moves = m.moves
 	if err := m.fill(ctx); err != nil {
@@ -89,7 +91,7 @@ func (r *run) moves(ctx context.Context) (err error) {
 
 // fill starts one node and fills the partition.
 func (m *mover) fill(ctx context.Context) error {
-	if err := m.nodes[0].start(ctx); err != nil {
+	if err := m.Nodes[0].Start(ctx); err != nil {
 		return err
 	}
 	if _, err := m.spread(ctx); err != nil {
@@ -133,7 +135,7 @@ func (m *mover) checkpointed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
 	defer cancel()
 	for {
-		offsets, err := m.nodes[0].byPartition(ctx, "muster_shared_checkpoint_offset")
+		offsets, err := m.Nodes[0].Metric(ctx, "muster_shared_checkpoint_offset")
 		if err == nil && offsets[m.big] > 0 {
 			return nil
 		}
@@ -148,7 +150,7 @@ func (m *mover) checkpointed(ctx context.Context) error {
 // steps lets nodes come and go while the probe goes on.
 func (m *mover) steps(ctx context.Context) (err error) {
 	c := m.companies[m.big]
-	client, err := console.SignIn(ctx, c.credentials)
+	client, err := surface.SignIn(ctx, c.credentials)
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (m *mover) steps(ctx context.Context) (err error) {
 		return err
 	}
 	c.levels = append(c.levels, level{eventType: probeType, events: 1, id: id})
-	if m.probe, err = newProbe(c, m.nodes[0], id, m.o.ProbesPerSecond); err != nil {
+	if m.probe, err = newProbe(c, m.Nodes[0], id, m.o.ProbesPerSecond); err != nil {
 		return err
 	}
 	defer m.probe.client.Close()
@@ -183,31 +185,31 @@ func (m *mover) steps(ctx context.Context) (err error) {
 }
 
 func (m *mover) script(ctx context.Context) error {
-	join := func(n *node) func(*node) error {
-		return func(*node) error {
-			if err := n.start(ctx); err != nil {
+	join := func(n *topology.Node) func(*topology.Node) error {
+		return func(*topology.Node) error {
+			if err := n.Start(ctx); err != nil {
 				return err
 			}
 			m.probe.add(n)
 			return nil
 		}
 	}
-	if err := m.step(ctx, "second node joins", join(m.nodes[1])); err != nil {
+	if err := m.step(ctx, "second node joins", join(m.Nodes[1])); err != nil {
 		return err
 	}
-	if err := m.step(ctx, "third node joins", join(m.nodes[2])); err != nil {
+	if err := m.step(ctx, "third node joins", join(m.Nodes[2])); err != nil {
 		return err
 	}
 	for range m.o.Cycles {
-		var gone *node
+		var gone *topology.Node
 		for _, s := range []struct {
 			name string
-			do   func(owner *node) error
+			do   func(owner *topology.Node) error
 		}{
-			{"owner is stopped", func(n *node) error { gone = n; return n.stop() }},
-			{"it joins again", func(*node) error { return gone.start(ctx) }},
-			{"owner is killed", func(n *node) error { gone = n; return n.kill() }},
-			{"it joins again", func(*node) error { return gone.start(ctx) }},
+			{"owner is stopped", func(n *topology.Node) error { gone = n; return n.Stop() }},
+			{"it joins again", func(*topology.Node) error { return gone.Start(ctx) }},
+			{"owner is killed", func(n *topology.Node) error { gone = n; return n.Kill() }},
+			{"it joins again", func(*topology.Node) error { return gone.Start(ctx) }},
 		} {
 			if err := m.step(ctx, s.name, s.do); err != nil {
 				return err
@@ -218,7 +220,7 @@ func (m *mover) script(ctx context.Context) error {
 }
 
 // step measures one thing that happens.
-func (m *mover) step(ctx context.Context, name string, do func(owner *node) error) error {
+func (m *mover) step(ctx context.Context, name string, do func(owner *topology.Node) error) error {
 	fail := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
@@ -234,7 +236,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 		return fail(err)
 	}
 	owner := owners[m.big]
-	s := Step{Name: name, From: owner.number}
+	s := Step{Name: name, From: owner.Number}
 	if s.Behind, err = m.behind(ctx, owner); err != nil {
 		return fail(err)
 	}
@@ -246,7 +248,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 	if owners, err = m.spread(ctx); err != nil {
 		return fail(err)
 	}
-	s.Seconds, s.To = time.Since(began).Seconds(), owners[m.big].number
+	s.Seconds, s.To = time.Since(began).Seconds(), owners[m.big].Number
 	if err := pause.For(ctx, calm); err != nil {
 		return fail(err)
 	}
@@ -255,7 +257,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 	}
 	seen := m.probe.cut()
 	s.EventSeconds, s.CountSeconds = seen.events.Seconds(), seen.counts.Seconds()
-	s.P50Millis, s.P99Millis = float64(seen.waits.ValueAtQuantile(50))/1000, float64(seen.waits.ValueAtQuantile(99))/1000
+	s.P50Millis, s.P99Millis = report.Millis(seen.waits, 50), report.Millis(seen.waits, 99)
 	s.Probes, s.Refused = seen.probes, seen.refused
 	m.moves.Steps = append(m.moves.Steps, s)
 	m.o.Log("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
@@ -264,12 +266,12 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 }
 
 // behind is how many of a partition's records are in no shared checkpoint.
-func (m *mover) behind(ctx context.Context, owner *node) (float64, error) {
-	applied, err := owner.byPartition(ctx, "muster_applied_offset")
+func (m *mover) behind(ctx context.Context, owner *topology.Node) (float64, error) {
+	applied, err := owner.Metric(ctx, "muster_applied_offset")
 	if err != nil {
 		return 0, err
 	}
-	shared, err := owner.byPartition(ctx, "muster_shared_checkpoint_offset")
+	shared, err := owner.Metric(ctx, "muster_shared_checkpoint_offset")
 	return applied[m.big] - shared[m.big], err
 }
 
@@ -295,14 +297,13 @@ func (m *mover) end(ctx context.Context) (err error) {
 }
 
 // targets judge the steps in which the partition moved.
-func (m *Moves) targets() (out []Target) {
+func (m *Moves) targets() (out []report.Target) {
 	for _, s := range m.Steps {
 		if s.From == s.To {
 			continue
 		}
 		name := fmt.Sprintf("%d profiles, %s: unavailable in s", m.Profiles, s.Name)
-		v := s.away()
-		out = append(out, Target{Name: name, Value: v, Want: wantAwaySeconds, AtMost: true, Met: v <= wantAwaySeconds})
+		out = append(out, report.AtMost(name, s.away(), wantAwaySeconds))
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
@@ -61,13 +62,7 @@ type Options struct {
 
 	// Services is [Own] or [Shared].
 	Services string `json:"services"`
-	// Binary is the path of muster, ServerArgs further arguments of its serve.
-	Binary     string   `json:"-"`
-	ServerArgs []string `json:"server_args"`
-	// Dir takes data and logs of all processes.
-	Dir string `json:"-"`
-	// Log receives progress; nil is silent.
-	Log func(format string, args ...any) `json:"-"`
+	server.Options
 }
 
 // Validate reports the first fault of the options.

@@ -5,25 +5,20 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Print writes the report as tables for people.
 func (r *Report) Print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%d CPUs, %s, seed %d, %.0f s; %d partitions, %d live segments each, Kafka and ClickHouse: %s\n",
-		r.CPUs, r.Go, r.Options.Seed, r.Seconds, r.Options.Partitions, r.Options.Segments, r.Options.Services)
-	sections := []func(io.Writer){}
+	sections := []func(io.Writer){func(w io.Writer) {
+		fmt.Fprintf(w, "%d CPUs, %s, seed %d, %.0f s; %d partitions, %d live segments each, Kafka and ClickHouse: %s\n",
+			r.CPUs, r.Go, r.Options.Seed, r.Seconds, r.Options.Partitions, r.Options.Segments, r.Options.Services)
+	}}
 	for i := range r.Modes {
 		sections = append(sections, r.Modes[i].print)
 	}
-	for _, section := range append(sections, r.printOnce, r.printMoves, r.printTargets) {
-		section(w)
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return report.PrintTables(out, append(sections, r.printOnce, r.printMoves, report.PrintTargets(r.Targets))...)
 }
 
 func (m *ModeReport) print(w io.Writer) {
@@ -61,17 +56,17 @@ func row(w io.Writer, round int, name string, p Phase, history float64) {
 func (m *ModeReport) printRatios(w io.Writer) {
 	for j, l := range m.Rounds[0].Groups {
 		rate := func(r *Round) float64 { return r.Groups[j].Saturated.EventsPerSecond }
-		fmt.Fprintf(w, "%s: %.0f events/s", l.name(), m.over(rate).Median)
-		fmt.Fprintf(w, " = %s of produce with a record a request", percent(m.over(func(r *Round) float64 { return ratio(rate(r), r.Produce.EventsPerSecond) })))
-		fmt.Fprintf(w, ", %s of full batches", percent(m.over(func(r *Round) float64 { return ratio(rate(r), r.ProduceFull.EventsPerSecond) })))
-		fmt.Fprintf(w, "; history %s of bare inserts", percent(m.over(func(r *Round) float64 { return ratio(r.Groups[j].HistoryPerSecond, r.Insert.EventsPerSecond) })))
-		fmt.Fprintf(w, "; at half p50 %.2f ms, p99 %.2f ms\n", m.over(func(r *Round) float64 { return r.Groups[j].Paced.P50Millis }).Median,
-			m.over(func(r *Round) float64 { return r.Groups[j].Paced.P99Millis }).Median)
+		fmt.Fprintf(w, "%s: %.0f events/s", l.name(), report.Over(m.Rounds, rate).Median)
+		fmt.Fprintf(w, " = %s of produce with a record a request", percent(report.Over(m.Rounds, func(r *Round) float64 { return report.Ratio(rate(r), r.Produce.EventsPerSecond) })))
+		fmt.Fprintf(w, ", %s of full batches", percent(report.Over(m.Rounds, func(r *Round) float64 { return report.Ratio(rate(r), r.ProduceFull.EventsPerSecond) })))
+		fmt.Fprintf(w, "; history %s of bare inserts", percent(report.Over(m.Rounds, func(r *Round) float64 { return report.Ratio(r.Groups[j].HistoryPerSecond, r.Insert.EventsPerSecond) })))
+		fmt.Fprintf(w, "; at half p50 %.2f ms, p99 %.2f ms\n", report.Over(m.Rounds, func(r *Round) float64 { return r.Groups[j].Paced.P50Millis }).Median,
+			report.Over(m.Rounds, func(r *Round) float64 { return r.Groups[j].Paced.P99Millis }).Median)
 	}
 }
 
 // percent is a median share with its spread.
-func percent(s Spread) string {
+func percent(s report.Spread) string {
 	return fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*s.Median, 100*s.Least, 100*s.Most)
 }
 
@@ -82,21 +77,5 @@ func (r *Report) printOnce(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(r.Once)) {
 		o := r.Once[name]
 		fmt.Fprintf(w, "%s: %d events acknowledged, %d rows in ClickHouse, %d missing, %d doubled; %d segments count right\n", name, o.Acked, o.Rows, o.Missing, o.Doubled, o.Segments)
-	}
-}
-
-func (r *Report) printTargets(w io.Writer) {
-	if len(r.Targets) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, t := range r.Targets {
-		verdict, bound := "MET", "at least"
-		if !t.Met {
-			verdict = "MISSED"
-		}
-		if t.AtMost {
-			bound = "at most"
-		}
-		fmt.Fprintf(w, "%s: %s: %.4g, %s %g\n", verdict, t.Name, t.Value, bound, t.Want)
 	}
 }

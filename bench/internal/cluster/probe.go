@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 const (
@@ -57,7 +58,7 @@ func newStretch() *stretch {
 	return &stretch{waits: hdrhistogram.New(1, maxLatencyMicros, 3)}
 }
 
-func newProbe(c *company, first *node, segment string, perSecond float64) (*probe, error) {
+func newProbe(c *company, first *topology.Node, segment string, perSecond float64) (*probe, error) {
 	p := &probe{segment: segment, every: time.Duration(float64(time.Second) / perSecond)}
 	p.mu.stretch, p.mu.waiting = newStretch(), map[uint64]time.Time{}
 	p.add(first)
@@ -74,12 +75,12 @@ func (p *probe) origin() string {
 }
 
 // add adds a node to those that are asked.
-func (p *probe) add(n *node) {
+func (p *probe) add(n *topology.Node) {
 	var all []string
 	if have := p.origins.Load(); have != nil {
 		all = append(all, *have...)
 	}
-	all = append(all, n.origin())
+	all = append(all, n.Origin())
 	p.origins.Store(&all)
 }
 

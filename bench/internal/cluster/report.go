@@ -2,27 +2,24 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/contest"
-	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Report is everything that was measured.
 type Report struct {
-	Options Options      `json:"options"`
-	CPUs    int          `json:"cpus"`
-	Go      string       `json:"go"`
+	Options Options `json:"options"`
+	report.Machine
 	Seconds float64      `json:"seconds"`
 	Modes   []ModeReport `json:"modes"`
 	// Once is what ClickHouse has at the end of ingest, by group.
 	Once  map[string]Once `json:"once"`
 	Moves *Moves          `json:"moves,omitempty"`
 	// Targets are judged at the end.
-	Targets []Target `json:"targets"`
+	Targets []report.Target `json:"targets"`
 }
 
 // ModeReport is one way to send events.
@@ -70,18 +67,8 @@ func (l Loaded) name() string {
 // Phase is one phase of load. CPU times are per event, in microseconds; those of
 // Kafka and ClickHouse are 0 where they are shared.
 type Phase struct {
-	Events           uint64  `json:"events"`
-	Requests         uint64  `json:"requests"`
-	Failed           uint64  `json:"failed_requests"`
-	Failure          string  `json:"first_failure,omitempty"`
-	Seconds          float64 `json:"seconds"`
-	EventsPerSecond  float64 `json:"events_per_second"`
-	OfferedPerSecond float64 `json:"offered_per_second,omitempty"`
+	report.Phase
 	BytesPerSecond   float64 `json:"bytes_per_second,omitempty"`
-	P50Millis        float64 `json:"p50_ms"`
-	P99Millis        float64 `json:"p99_ms"`
-	P999Millis       float64 `json:"p999_ms"`
-	MaxMillis        float64 `json:"max_ms"`
 	NodesMicros      float64 `json:"nodes_cpu_us_per_event"`
 	KafkaMicros      float64 `json:"kafka_cpu_us_per_event"`
 	ClickHouseMicros float64 `json:"clickhouse_cpu_us_per_event"`
@@ -90,64 +77,23 @@ type Phase struct {
 	Others float64 `json:"others_cpu"`
 }
 
-func (p *Phase) latencies(h *hdrhistogram.Histogram) {
-	ms := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1000 }
-	p.P50Millis, p.P99Millis, p.P999Millis, p.MaxMillis = ms(50), ms(99), ms(99.9), float64(h.Max())/1000
+// startMeter measures the CPU time of nodes, none for the bare clients, of Kafka and
+// of ClickHouse. The last two are among the others where they are shared.
+func (b *backing) startMeter(nodes []int) (child.Meter, error) {
+	kafka, clickHouse := b.pids()
+	return child.StartMeter(nodes, kafka, clickHouse)
 }
 
-func (p *Phase) cpu(c cpu, others float64) {
-	per := func(d time.Duration) float64 { return ratio(d.Seconds()*1e6, float64(p.Events)) }
-	p.NodesMicros, p.KafkaMicros, p.ClickHouseMicros, p.LoaderMicros, p.Others = per(c.nodes), per(c.kafka), per(c.clickHouse), per(c.self), others
-}
-
-func newPhase(r *loader.Result) Phase {
-	p := Phase{Events: r.Events, Requests: r.Requests, Failed: r.Failed, Seconds: r.Elapsed.Seconds(), EventsPerSecond: r.EventsPerSecond()}
-	p.latencies(r.Latency)
-	if r.FirstFailure != nil {
-		p.Failure = r.FirstFailure.Error()
+// stop adds what a meter of startMeter has measured.
+func (p *Phase) stop(m child.Meter) error {
+	used, err := m.Stop()
+	if err != nil {
+		return err
 	}
-	return p
-}
-
-// Spread is the median of a figure over the rounds, its least and its most.
-type Spread struct {
-	Median float64 `json:"median"`
-	Least  float64 `json:"least"`
-	Most   float64 `json:"most"`
-}
-
-func newSpread(values []float64) (s Spread) {
-	if len(values) == 0 {
-		return s
-	}
-	v := slices.Sorted(slices.Values(values))
-	return Spread{(v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[0], v[len(v)-1]}
-}
-
-// ratio is a/b, and 0 when there is no b.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}
-
-// over is a figure of each round.
-func (m *ModeReport) over(value func(*Round) float64) Spread {
-	var values []float64
-	for i := range m.Rounds {
-		values = append(values, value(&m.Rounds[i]))
-	}
-	return newSpread(values)
-}
-
-// Target is a number to reach: at least Want, or at most if AtMost is set.
-type Target struct {
-	Name   string  `json:"name"`
-	Value  float64 `json:"value"`
-	Want   float64 `json:"want"`
-	AtMost bool    `json:"at_most"`
-	Met    bool    `json:"met"`
+	per := func(d time.Duration) float64 { return report.Ratio(d.Seconds()*1e6, float64(p.Events)) }
+	p.NodesMicros, p.KafkaMicros, p.ClickHouseMicros = per(used.Groups[0]), per(used.Groups[1]), per(used.Groups[2])
+	p.LoaderMicros, p.Others = per(used.Self), used.Others
+	return nil
 }
 
 const (
@@ -173,10 +119,10 @@ func (r *Report) conclude() {
 				{"bare produce, a record a request", func(r *Round) *Phase { return &r.Produce }},
 				{"bare produce, full batches", func(r *Round) *Phase { return &r.ProduceFull }},
 			} {
-				v := m.over(func(r *Round) float64 {
-					return ratio(r.Groups[j].Saturated.EventsPerSecond, bare.of(r).EventsPerSecond)
+				v := report.Over(m.Rounds, func(r *Round) float64 {
+					return report.Ratio(r.Groups[j].Saturated.EventsPerSecond, bare.of(r).EventsPerSecond)
 				}).Median
-				r.Targets = append(r.Targets, Target{Name: fmt.Sprintf("%s, %s, by %s", m.Mode.Name, l.name(), bare.name), Value: v, Want: wantOfProduce, Met: v >= wantOfProduce})
+				r.Targets = append(r.Targets, report.AtLeast(fmt.Sprintf("%s, %s, by %s", m.Mode.Name, l.name(), bare.name), v, wantOfProduce))
 			}
 		}
 	}

@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/contest"
+	"github.com/musterhq/muster/bench/internal/report"
 )
+
+func per(second float64) Phase { return Phase{Phase: report.Phase{EventsPerSecond: second}} }
 
 func roundOf(produce, full, group float64) Round {
 	return Round{
-		Produce: Phase{EventsPerSecond: produce}, ProduceFull: Phase{EventsPerSecond: full}, Insert: Phase{EventsPerSecond: 1000},
-		Groups: []Loaded{{Nodes: 3, Route: ToOwner, Saturated: Phase{EventsPerSecond: group}, HistoryPerSecond: 100}},
+		Produce: per(produce), ProduceFull: per(full), Insert: per(1000),
+		Groups: []Loaded{{Nodes: 3, Route: ToOwner, Saturated: per(group), HistoryPerSecond: 100}},
 	}
 }
 

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 type run struct {
@@ -17,7 +18,7 @@ type run struct {
 // Run measures what the options say. The error says what failed, or that events
 // were lost or counted twice; the report then holds what was measured before. It
 // is nil when nothing was.
-func Run(ctx context.Context, o Options) (report *Report, err error) {
+func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
@@ -30,7 +31,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return nil, err
 	}
 	began := time.Now()
-	r := &run{o: o, backing: b, report: &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version(), Once: map[string]Once{}}}
+	r := &run{o: o, backing: b, report: &Report{Options: o, Machine: report.ThisMachine(), Once: map[string]Once{}}}
 	if o.Rounds > 0 {
 		if err = r.ingest(ctx); err != nil {
 			err = fmt.Errorf("ingest: %w", err)

@@ -54,16 +54,8 @@ func (o Options) baseline(ctx context.Context, m Mode, kind baseline.Kind) (phas
 		return phase, err
 	}
 	defer fleet.Close()
-	measure, err := startMeter(p.PID())
-	if err != nil {
-		return phase, err
-	}
-	result, err := fleet.Saturate(ctx, o.BaselineDuration)
-	if err != nil {
+	if phase, err = measure(p.PID(), func() (*loader.Result, error) { return fleet.Saturate(ctx, o.BaselineDuration) }); err != nil {
 		return phase, fmt.Errorf("%s-only server: %w", kind, err)
-	}
-	if phase, err = measure.phase(result); err != nil {
-		return phase, err
 	}
 	o.Log("  %s-only: %.0f events/s, %.2f µs of CPU per event", kind, phase.EventsPerSecond, phase.CPUMicrosPerEvent)
 	return phase, nil

@@ -7,16 +7,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
-	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/server"
-)
-
-const (
-	musterStart = time.Minute
-	// musterStop bounds the graceful stop, which may write what history lacks.
-	musterStop = 5 * time.Minute
+	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Definitions that are counted after the load.
@@ -28,18 +22,11 @@ const (
 
 // muster measures the real binary on a new directory.
 func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err error) {
-	installation, err := server.NewInstallation(dir, o.Binary, o.ServerArgs)
-	if err != nil {
-		return nil, err
-	}
-	s, err := installation.Start(ctx, musterStart)
+	installation, s, err := topology.Begin(ctx, o.Options, dir, o.Segments)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
-		return nil, err
-	}
 	fleet, err := o.fleet(ctx, m, s)
 	if err != nil {
 		return nil, err
@@ -53,25 +40,16 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 		return nil, err
 	}
 	fleet.Close()
-	stopping := time.Now()
-	if err := s.Stop(musterStop); err != nil {
-		return nil, err
+	var unequal error
+	if result.Stopped, unequal = topology.Once(ctx, installation, s.Process, fleet.Acked(), result.failedEvents(m)); unequal != nil {
+		return result, unequal
 	}
-	result.StopSeconds = time.Since(stopping).Seconds()
 	if result.DiskBytes, err = installation.DiskBytes(); err != nil {
-		return nil, err
-	}
-	file, err := history.Open(ctx, installation.HistoryFile())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if result.Once, err = file.CheckOnce(ctx, fleet.Acked()); err != nil {
 		return nil, err
 	}
 	o.Log("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
 		result.Once.Acked, result.Once.Rows, result.Once.Missing, result.Once.Doubled, result.StopSeconds)
-	return result, result.Once.Err(result.failedEvents(m))
+	return result, nil
 }
 
 // fleet prepares the connections of a mode.
@@ -79,7 +57,7 @@ func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.F
 	if !m.Tracking {
 		return s.Credentials.Fleet(o.spec(m), m.Connections)
 	}
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -97,26 +75,14 @@ func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.F
 
 // phases runs the sweep, the closed and the open loop.
 func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *loader.Fleet, result *Muster) error {
-	loaded, err := startMeter(s.PID())
+	whole, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return err
 	}
-	measure := loaded
-	swept, err := fleet.Sweep(ctx)
-	if err != nil {
+	if result.Sweep, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Sweep(ctx) }); err != nil {
 		return err
 	}
-	if result.Sweep, err = measure.phase(swept); err != nil {
-		return err
-	}
-	if measure, err = startMeter(s.PID()); err != nil {
-		return err
-	}
-	saturated, err := fleet.Saturate(ctx, o.Duration)
-	if err != nil {
-		return err
-	}
-	if result.Saturated, err = measure.phase(saturated); err != nil {
+	if result.Saturated, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
 		return err
 	}
 	o.Log("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
@@ -125,14 +91,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	if measure, err = startMeter(s.PID()); err != nil {
-		return err
-	}
-	paced, err := fleet.Pace(ctx, rate, o.Duration)
-	if err != nil {
-		return err
-	}
-	if result.Paced, err = measure.phase(paced); err != nil {
+	if result.Paced, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }); err != nil {
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate
@@ -142,18 +101,18 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if err := result.awaitHistory(ctx, s); err != nil {
 		return err
 	}
-	used, err := child.UsageOf(s.PID())
+	used, err := whole.Stop()
 	if err != nil {
 		return err
 	}
 	events := result.Sweep.Events + result.Saturated.Events + result.Paced.Events
-	result.CPUMicrosPerEvent = (used.CPU - loaded.server).Seconds() * 1e6 / float64(events)
+	result.CPUMicrosPerEvent = used.Groups[0].Seconds() * 1e6 / float64(events)
 	result.PeakRSSBytes = used.PeakRSSBytes
 	return nil
 }
 
 func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return err
 	}
@@ -168,7 +127,7 @@ func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
 
 // counts compares the number of profiles with what was sent.
 func (r *Muster) counts(ctx context.Context, s *server.Server, o Options, fleet *loader.Fleet) error {
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
@@ -52,19 +53,14 @@ type Options struct {
 	// Segments is how many segments are live meanwhile.
 	Segments int `json:"segments"`
 
-	// Binary is the path of muster; empty measures the baseline servers alone.
-	Binary string `json:"-"`
-	// ServerArgs are further arguments of `muster serve`.
-	ServerArgs []string `json:"server_args"`
+	// Options say where servers run. What a measurement leaves in Dir is removed unless
+	// Keep is set or the measurement failed. Without Binary the baseline servers alone are
+	// measured.
+	server.Options
+	Keep bool `json:"-"`
 	// Baseline is the command that serves a baseline: the program and its
 	// arguments up to the kind.
 	Baseline []string `json:"-"`
-	// Dir is where servers keep their data. What a measurement leaves there is
-	// removed unless Keep is set or the measurement failed.
-	Dir  string `json:"-"`
-	Keep bool   `json:"-"`
-	// Log receives progress; nil is silent.
-	Log func(format string, args ...any) `json:"-"`
 }
 
 // Validate reports the first fault of the options.

@@ -5,14 +5,17 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Print writes the report as a table for people.
 func (r *Report) Print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	return report.PrintTables(out, r.print)
+}
+
+func (r *Report) print(w io.Writer) {
 	fmt.Fprintf(w, "%d CPUs, %s, %d-byte events, %d known profiles, %g of the events on new ones, seed %d\n",
 		r.CPUs, r.Go, r.Options.EventBytes, r.Options.Profiles, r.Options.NewRatio, r.Options.Seed)
 	for i := range r.Modes {
@@ -21,7 +24,6 @@ func (r *Report) Print(out io.Writer) error {
 	if ratio, ok := r.trackingOfBatch(); ok {
 		fmt.Fprintf(w, "\nmedian: the tracking API takes %.1f %% of the rate of batches of the events API\n", 100*ratio)
 	}
-	return w.Flush()
 }
 
 func (m *ModeReport) print(w io.Writer) {

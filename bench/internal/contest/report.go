@@ -1,18 +1,17 @@
 package contest
 
 import (
-	"time"
-
-	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Report is everything that was measured.
 type Report struct {
-	Options Options      `json:"options"`
-	CPUs    int          `json:"cpus"`
-	Go      string       `json:"go"`
-	Modes   []ModeReport `json:"modes"`
+	Options Options `json:"options"`
+	report.Machine
+	Modes []ModeReport `json:"modes"`
 }
 
 // ModeReport is one mode's rounds and what they come to.
@@ -34,13 +33,10 @@ type Muster struct {
 	Sweep     Phase `json:"sweep"`
 	Saturated Phase `json:"saturated"`
 	Paced     Phase `json:"paced"`
-	// Once is the comparison of history with what was acknowledged.
-	Once history.Once `json:"once"`
+	topology.Stopped
 	// HistorySeconds is how long after the load the first count over history
 	// was answered: how far history was behind, and the query.
 	HistorySeconds float64 `json:"history_seconds"`
-	// StopSeconds is how long the graceful stop took.
-	StopSeconds float64 `json:"stop_seconds"`
 	// CPUMicrosPerEvent is all CPU time from the start of the load until
 	// history had everything, per event, paced phase and idling included.
 	CPUMicrosPerEvent float64 `json:"cpu_us_per_event"`
@@ -52,20 +48,7 @@ type Muster struct {
 
 // Phase is one phase of load on one server.
 type Phase struct {
-	Events          uint64  `json:"events"`
-	Requests        uint64  `json:"requests"`
-	Failed          uint64  `json:"failed_requests"`
-	Failure         string  `json:"first_failure,omitempty"`
-	Seconds         float64 `json:"seconds"`
-	EventsPerSecond float64 `json:"events_per_second"`
-	// OfferedPerSecond is the rate asked for, 0 in a closed loop.
-	OfferedPerSecond float64 `json:"offered_per_second,omitempty"`
-	// Latencies per request. In an open loop they count from when the request
-	// was due.
-	P50Millis  float64 `json:"p50_ms"`
-	P99Millis  float64 `json:"p99_ms"`
-	P999Millis float64 `json:"p999_ms"`
-	MaxMillis  float64 `json:"max_ms"`
+	report.Phase
 	// LateP99Millis is the loader's own share of a paced latency.
 	LateP99Millis float64 `json:"loader_late_p99_ms,omitempty"`
 	// CPUSeconds is the server's CPU time during the phase.
@@ -75,25 +58,25 @@ type Phase struct {
 	PeakRSSBytes            int64   `json:"peak_rss_bytes"`
 }
 
-func newPhase(r *loader.Result, server, self time.Duration, peak int64) Phase {
-	p := Phase{
-		Events: r.Events, Requests: r.Requests, Failed: r.Failed,
-		Seconds: r.Elapsed.Seconds(), EventsPerSecond: r.EventsPerSecond(),
-		P50Millis:  float64(r.Latency.ValueAtQuantile(50)) / 1000,
-		P99Millis:  float64(r.Latency.ValueAtQuantile(99)) / 1000,
-		P999Millis: float64(r.Latency.ValueAtQuantile(99.9)) / 1000,
-		MaxMillis:  float64(r.Latency.Max()) / 1000,
-		CPUSeconds: server.Seconds(), PeakRSSBytes: peak,
+// measure runs a phase against a server and measures its CPU time.
+func measure(pid int, load func() (*loader.Result, error)) (p Phase, err error) {
+	m, err := child.StartMeter([]int{pid})
+	if err != nil {
+		return p, err
 	}
+	r, err := load()
+	if err != nil {
+		return p, err
+	}
+	used, err := m.Stop()
+	if err != nil {
+		return p, err
+	}
+	server, events := used.Groups[0].Seconds(), float64(r.Events)
+	p = Phase{Phase: report.NewPhase(r), CPUSeconds: server, PeakRSSBytes: used.PeakRSSBytes}
+	p.CPUMicrosPerEvent, p.LoaderCPUMicrosPerEvent = report.Ratio(server*1e6, events), report.Ratio(used.Self.Seconds()*1e6, events)
 	if r.Late.TotalCount() > 0 {
-		p.LateP99Millis = float64(r.Late.ValueAtQuantile(99)) / 1000
+		p.LateP99Millis = report.Millis(r.Late, 99)
 	}
-	if r.FirstFailure != nil {
-		p.Failure = r.FirstFailure.Error()
-	}
-	if r.Events > 0 {
-		p.CPUMicrosPerEvent = server.Seconds() * 1e6 / float64(r.Events)
-		p.LoaderCPUMicrosPerEvent = self.Seconds() * 1e6 / float64(r.Events)
-	}
-	return p
+	return p, nil
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/musterhq/muster/bench/internal/baseline"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Run measures everything. The error says which server failed, or that events
@@ -18,9 +18,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	report := &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	r := &Report{Options: o, Machine: report.ThisMachine()}
 	for _, m := range o.Modes {
-		report.Modes = append(report.Modes, ModeReport{Mode: m})
+		r.Modes = append(r.Modes, ModeReport{Mode: m})
 	}
 	for i := range o.Rounds {
 		for j, m := range o.Modes {
@@ -31,14 +31,14 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			o.Log("round %d of %d, %s, %d connections%s", i+1, o.Rounds, m.Name, m.Connections, traits)
 			round, err := o.round(ctx, m)
 			if err != nil {
-				return report, fmt.Errorf("round %d, %s: %w", i+1, m.Name, err)
+				return r, fmt.Errorf("round %d, %s: %w", i+1, m.Name, err)
 			}
-			mode := &report.Modes[j]
+			mode := &r.Modes[j]
 			mode.Rounds = append(mode.Rounds, round)
 			mode.Median = summarise(mode.Rounds)
 		}
 	}
-	return report, nil
+	return r, nil
 }
 
 func (o Options) round(ctx context.Context, m Mode) (Round, error) {

@@ -1,6 +1,6 @@
 package contest
 
-import "slices"
+import "github.com/musterhq/muster/bench/internal/report"
 
 // Summary is a mode's medians over the rounds.
 type Summary struct {
@@ -25,33 +25,27 @@ type Summary struct {
 }
 
 func summarise(rounds []Round) Summary {
-	over := func(value func(Round) float64) float64 {
-		var values []float64
-		for _, r := range rounds {
-			values = append(values, value(r))
-		}
-		return median(values)
-	}
+	over := func(value func(*Round) float64) float64 { return report.Over(rounds, value).Median }
 	s := Summary{
-		ParsePerSecond: over(func(r Round) float64 { return r.Parse.EventsPerSecond }),
-		ReadPerSecond:  over(func(r Round) float64 { return r.Read.EventsPerSecond }),
-		ParseCPUMicros: over(func(r Round) float64 { return r.Parse.CPUMicrosPerEvent }),
-		ReadCPUMicros:  over(func(r Round) float64 { return r.Read.CPUMicrosPerEvent }),
+		ParsePerSecond: over(func(r *Round) float64 { return r.Parse.EventsPerSecond }),
+		ReadPerSecond:  over(func(r *Round) float64 { return r.Read.EventsPerSecond }),
+		ParseCPUMicros: over(func(r *Round) float64 { return r.Parse.CPUMicrosPerEvent }),
+		ReadCPUMicros:  over(func(r *Round) float64 { return r.Read.CPUMicrosPerEvent }),
 	}
 	if len(rounds) == 0 || rounds[0].Muster == nil {
 		return s
 	}
-	s.MusterPerSecond = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond })
+	s.MusterPerSecond = over(func(r *Round) float64 { return r.Muster.Saturated.EventsPerSecond })
 	if rounds[0].Parse.EventsPerSecond > 0 { // else there were no baselines
-		s.OfParse = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
-		s.OfRead = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
+		s.OfParse = over(func(r *Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
+		s.OfRead = over(func(r *Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
 	}
-	s.MusterCPUMicros = over(func(r Round) float64 { return r.Muster.Saturated.CPUMicrosPerEvent })
-	s.PacedPerSecond = over(func(r Round) float64 { return r.Muster.Paced.EventsPerSecond })
-	s.PacedP50Millis = over(func(r Round) float64 { return r.Muster.Paced.P50Millis })
-	s.PacedP99Millis = over(func(r Round) float64 { return r.Muster.Paced.P99Millis })
-	s.PacedP999Millis = over(func(r Round) float64 { return r.Muster.Paced.P999Millis })
-	s.PeakRSSBytes = over(func(r Round) float64 { return float64(r.Muster.PeakRSSBytes) })
+	s.MusterCPUMicros = over(func(r *Round) float64 { return r.Muster.Saturated.CPUMicrosPerEvent })
+	s.PacedPerSecond = over(func(r *Round) float64 { return r.Muster.Paced.EventsPerSecond })
+	s.PacedP50Millis = over(func(r *Round) float64 { return r.Muster.Paced.P50Millis })
+	s.PacedP99Millis = over(func(r *Round) float64 { return r.Muster.Paced.P99Millis })
+	s.PacedP999Millis = over(func(r *Round) float64 { return r.Muster.Paced.P999Millis })
+	s.PeakRSSBytes = over(func(r *Round) float64 { return float64(r.Muster.PeakRSSBytes) })
 	return s
 }
 
@@ -73,15 +67,5 @@ func (r *Report) trackingOfBatch() (ratio float64, ok bool) {
 			ratios = append(ratios, b.Saturated.EventsPerSecond/a.Saturated.EventsPerSecond)
 		}
 	}
-	return median(ratios), len(ratios) > 0
-}
-
-// median is the middle value, or the mean of the two in the middle.
-func median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return report.Median(ratios), len(ratios) > 0
 }

@@ -2,33 +2,33 @@ package crash
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
-// books is what the workers' ledgers add up to.
-type books struct {
+// totals is what the workers' ledgers add up to.
+type totals struct {
 	acked int
 	// events and value of acknowledged sure events by user.
 	events, value map[user]int
 }
 
-func (l *Load) books() *books {
-	b := &books{events: map[user]int{}, value: map[user]int{}}
+func (l *Load) totals() *totals {
+	b := &totals{events: map[user]int{}, value: map[user]int{}}
 	for _, w := range l.workers {
-		for n := range w.ledger.events {
-			e := &w.ledger.events[n]
-			if e.acked {
+		for n := range w.book.events {
+			e := &w.book.events[n]
+			if e.Acked {
 				b.acked++
 			}
-			if e.sure && e.acked {
+			if e.sure() && e.Acked {
 				b.events[e.user]++
 				b.value[e.user] += e.value
 			}
@@ -46,9 +46,9 @@ type answers struct {
 const askers = 4
 
 // ask checks profiles and segments through the console of a node.
-func (l *Load) ask(ctx context.Context, node server.Credentials, b *books) (answers, error) {
+func (l *Load) ask(ctx context.Context, node server.Credentials, b *totals) (answers, error) {
 	var a answers
-	c, err := console.SignIn(ctx, node)
+	c, err := surface.SignIn(ctx, node)
 	if err != nil {
 		return a, err
 	}
@@ -111,20 +111,16 @@ type found struct {
 // finder goes through history's keys and counts what is wrong.
 type finder struct {
 	found
-	ledgers  []*ledger
+	books    []*book
 	ordinals map[user]uint32
 	users    map[uint32]user
-	faults   []error
-	more     int
+	faults   ledger.Faults
 }
 
-// maxFaults bounds the faults that are listed one by one.
-const maxFaults = 10
-
-func newFinder(ledgers ...*ledger) *finder {
+func newFinder(books ...*book) *finder {
 	return &finder{
-		found:   found{people: map[user]bool{}, maybe: map[user]bool{}},
-		ledgers: ledgers, ordinals: map[user]uint32{}, users: map[uint32]user{},
+		found: found{people: map[user]bool{}, maybe: map[user]bool{}},
+		books: books, ordinals: map[user]uint32{}, users: map[uint32]user{},
 	}
 }
 
@@ -134,7 +130,7 @@ func (f *finder) event(key string) *event {
 	if _, err := fmt.Sscanf(key, "k%d-%d", &worker, &n); err != nil {
 		return nil
 	}
-	for _, l := range f.ledgers {
+	for _, l := range f.books {
 		if l.worker == worker && n >= 0 && n < len(l.events) && l.key(n) == key {
 			return &l.events[n]
 		}
@@ -145,31 +141,22 @@ func (f *finder) event(key string) *event {
 func (f *finder) visit(k history.Key) error {
 	e := f.event(k.Key)
 	if e == nil {
-		f.fault("key %q is in history and was never sent", k.Key)
+		f.faults.Found(k, nil)
 		return nil
 	}
-	if e.seen {
-		f.fault("key %q is in history again, after a check that found it once", k.Key)
-	}
-	e.seen = true
+	f.faults.Found(k, &e.Event)
 	f.people[e.user] = true
-	if !e.sure {
+	if !e.sure() {
 		f.maybe[e.user] = true
 	}
-	if !e.acked {
+	if !e.Acked {
 		f.unacked++
 	}
-	if k.Rows != 1 {
-		f.fault("key %q is in history %d times", k.Key, k.Rows)
-	}
-	if k.EventType != e.eventType() {
-		f.fault("key %q has event type %q, sent %q", k.Key, k.EventType, e.eventType())
-	}
 	if before, ok := f.ordinals[e.user]; ok && before != k.Ordinal {
-		f.fault("user %s has events on profiles %d and %d", e.user.externalID(), before, k.Ordinal)
+		f.faults.Add("user %s has events on profiles %d and %d", e.user.externalID(), before, k.Ordinal)
 	}
 	if other, ok := f.users[k.Ordinal]; ok && other != e.user {
-		f.fault("profile %d has events of users %s and %s", k.Ordinal, other.externalID(), e.user.externalID())
+		f.faults.Add("profile %d has events of users %s and %s", k.Ordinal, other.externalID(), e.user.externalID())
 	}
 	f.ordinals[e.user], f.users[k.Ordinal] = k.Ordinal, e.user
 	return nil
@@ -177,30 +164,14 @@ func (f *finder) visit(k history.Key) error {
 
 // err is every fault, with the acknowledged events that are missing.
 func (f *finder) err() error {
-	var lost []string
-	for _, l := range f.ledgers {
-		for n := range l.events {
-			if e := &l.events[n]; e.acked && !e.seen {
-				lost = append(lost, l.key(n))
+	f.faults.Lost(func(visit func(string, *ledger.Event)) {
+		for _, b := range f.books {
+			for n := range b.events {
+				visit(b.key(n), &b.events[n].Event)
 			}
 		}
-	}
-	slices.Sort(lost)
-	for _, key := range lost {
-		f.fault("key %q was acknowledged and is not in history", key)
-	}
-	if f.more > 0 {
-		f.faults = append(f.faults, fmt.Errorf("and %d more", f.more))
-	}
-	return errors.Join(f.faults...)
-}
-
-func (f *finder) fault(format string, args ...any) {
-	if len(f.faults) >= maxFaults {
-		f.more++
-		return
-	}
-	f.faults = append(f.faults, fmt.Errorf(format, args...))
+	})
+	return f.faults.Err()
 }
 
 func compare(what string, got, want int) error {

@@ -15,58 +15,36 @@ import (
 type client struct {
 	site        *surface.Site
 	credentials server.Credentials // of the connection's node
-	conn        *loader.Conn
+	caller      loader.Caller
 	parser      fastjson.Parser
+}
+
+func newClient(site *surface.Site) *client {
+	return &client{site: site, caller: loader.Caller{DialTimeout: time.Second, Timeout: site.Timeout}}
 }
 
 // post sends a body with n events and returns their profile ids. An error is
 // surface.ErrNoAnswer, or a refusal, which there should be none of.
 func (c *client) post(body []byte, n int, batch bool) ([]string, error) {
-	if c.conn == nil {
+	if !c.caller.Connected() {
 		c.credentials = c.site.Next()
 	}
 	target, err := c.credentials.Target(batch)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.do(target, body)
+	answer, err := c.caller.Post(target, body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", surface.ErrNoAnswer, err)
 	}
 	if surface.Uncertain(answer.Status) {
-		c.close() // another node may know more
+		c.caller.Close() // another node may know more
 		return nil, fmt.Errorf("%w: status %d: %.200s", surface.ErrNoAnswer, answer.Status, answer.Body)
 	}
 	if answer.Status != 202 {
 		return nil, fmt.Errorf("status %d: %.300s", answer.Status, answer.Body)
 	}
 	return c.profiles(answer.Body, n, batch)
-}
-
-func (c *client) do(target loader.Target, body []byte) (loader.Answer, error) {
-	if c.conn == nil {
-		conn, err := loader.Dial(target.Address, time.Second)
-		if err != nil {
-			return loader.Answer{}, err
-		}
-		c.conn = conn
-	}
-	err := c.conn.SetDeadline(time.Now().Add(c.site.Timeout))
-	var answer loader.Answer
-	if err == nil {
-		answer, err = c.conn.Do(append(target.Head(len(body)), body...))
-	}
-	if err != nil || answer.Closing {
-		c.close()
-	}
-	return answer, err
-}
-
-func (c *client) close() {
-	if c.conn != nil {
-		c.conn.Close()
-		c.conn = nil
-	}
 }
 
 // profiles reads the answer to n events, all of which must be accepted.

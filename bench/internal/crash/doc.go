@@ -18,6 +18,6 @@
 // restarts. At the end: every user still resolves to that profile; segment
 // counts equal what the acknowledged events give; and history, read from its
 // file, holds every acknowledged event exactly once, a given-up one at most
-// once, and nothing else. The clients' book-keeping is in a [ledger], which
+// once, and nothing else. The clients' book-keeping is in a [book], which
 // knows nothing of the server.
 package crash

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -14,22 +14,22 @@ import (
 // the right people in the end, however often it was built anew.
 type liveSegment struct {
 	what, definition string
-	want             func(b *books) int
+	want             func(b *totals) int
 	id               string
 }
 
 func liveSegments() []*liveSegment {
 	return []*liveSegment{
 		{what: "anybody with an event today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1}}`, typeSure),
-			want: func(b *books) int { return len(b.events) }},
+			want: func(b *totals) int { return len(b.events) }},
 		{what: "three events or more", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":3}}`, typeSure),
-			want: func(b *books) int { return atLeast(b.events, 3) }},
+			want: func(b *totals) int { return atLeast(b.events, 3) }},
 		{what: "one event alone", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":"=","value":1}}`, typeSure),
-			want: func(b *books) int { return atLeast(b.events, 1) - atLeast(b.events, 2) }},
+			want: func(b *totals) int { return atLeast(b.events, 1) - atLeast(b.events, 2) }},
 		{what: "five events or more today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1},"count":{"op":">=","value":5}}`, typeSure),
-			want: func(b *books) int { return atLeast(b.events, 5) }},
+			want: func(b *totals) int { return atLeast(b.events, 5) }},
 		{what: "a sum of 100", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`, typeSure),
-			want: func(b *books) int { return atLeast(b.value, 100) }},
+			want: func(b *totals) int { return atLeast(b.value, 100) }},
 	}
 }
 
@@ -41,7 +41,7 @@ func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 		if s.id != "" {
 			continue
 		}
-		c, err := console.SignIn(ctx, at)
+		c, err := surface.SignIn(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 // liveTimeout bounds how long a segment may be built at the end.
 const liveTimeout = time.Minute
 
-// checkLive compares the live segments with the ledgers.
-func (l *Load) checkLive(ctx context.Context, c *console.Client, b *books) error {
+// checkLive compares the live segments with the books.
+func (l *Load) checkLive(ctx context.Context, c *surface.Client, b *totals) error {
 	for _, s := range l.live {
 		if s.id == "" {
 			continue

@@ -26,7 +26,7 @@ type LoadOptions struct {
 	Think time.Duration
 }
 
-// Load is workers who post events, and the ledgers of what they know of them.
+// Load is workers who post events, and the books of what they know of them.
 // Its methods are called one at a time unless they say otherwise.
 type Load struct {
 	site    surface.Site
@@ -44,7 +44,7 @@ func NewLoad(o LoadOptions) *Load {
 	}
 	l.finder = newFinder()
 	for _, w := range l.workers {
-		l.finder.ledgers = append(l.finder.ledgers, w.ledger)
+		l.finder.books = append(l.finder.books, w.book)
 	}
 	return l
 }
@@ -59,7 +59,7 @@ func (l *Load) Run(ctx context.Context, finish <-chan struct{}) error {
 	return group.Wait()
 }
 
-// Sources are what a check compares the ledgers with.
+// Sources are what a check compares the books with.
 type Sources struct {
 	// Nodes are asked for profiles and segments; each must give the same answers.
 	Nodes []server.Credentials
@@ -73,15 +73,15 @@ type Sources struct {
 // IsKey reports whether a key is one of a load's.
 func IsKey(key string) bool { return len(key) > 1 && key[0] == 'k' && key[1] >= '0' && key[1] <= '9' }
 
-// Check compares profiles, segments and history with the ledgers. Nothing is
+// Check compares profiles, segments and history with the books. Nothing is
 // posted meanwhile.
 func (l *Load) Check(ctx context.Context, s Sources) (Work, error) {
-	books := l.books()
+	totals := l.totals()
 	counted := make([]answers, len(s.Nodes))
 	group, within := errgroup.WithContext(ctx)
 	for i, node := range s.Nodes {
 		group.Go(func() (err error) {
-			if counted[i], err = l.ask(within, node, books); err != nil {
+			if counted[i], err = l.ask(within, node, totals); err != nil {
 				return fmt.Errorf("%s: %w", node.ConsoleURL, err)
 			}
 			return nil
@@ -97,7 +97,7 @@ func (l *Load) Check(ctx context.Context, s Sources) (Work, error) {
 	if err := f.err(); err != nil {
 		return Work{}, err
 	}
-	work := Work{Acked: books.acked, Profiles: len(f.people), GivenUpInHistory: f.unacked}
+	work := Work{Acked: totals.acked, Profiles: len(f.people), GivenUpInHistory: f.unacked}
 	for _, w := range l.workers {
 		work.Requests += w.counts.requests
 		work.Retried += w.counts.retried

@@ -1,16 +1,11 @@
 package crash
 
-import "time"
+import "github.com/musterhq/muster/bench/internal/topology"
 
 // Report is what a run did. It is only made when every check passed.
 type Report struct {
-	Kills           int `json:"kills"`
-	KillsWhileStart int `json:"kills_while_starting"`
+	topology.Killed
 	Work
-	// StartMedian and StartMax are the times until a restarted server served.
-	StartMedian time.Duration `json:"start_median_ns"`
-	StartMax    time.Duration `json:"start_max_ns"`
-	Elapsed     time.Duration `json:"elapsed_ns"`
 }
 
 // Work is what a [Load] did.

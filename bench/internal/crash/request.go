@@ -3,10 +3,12 @@ package crash
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/musterhq/muster/bench/internal/ledger"
 )
 
 // request is events that are sent together. items are numbers in the worker's
-// ledger; one may be there twice.
+// book; one may be there twice.
 type request struct {
 	items []int
 	batch bool
@@ -19,17 +21,17 @@ type request struct {
 // plan is how a worker chooses its requests.
 type plan struct {
 	rng     *rand.Rand
-	ledger  *ledger
+	book    *book
 	people  *people
 	batches bool
 }
 
 const maxBatch = 100
 
-// next makes a new request and enters its events into the ledger.
+// next makes a new request and enters its events into the book.
 func (p *plan) next() request {
 	switch draw := p.rng.IntN(100); {
-	case draw < 12 && len(p.ledger.events) > 0:
+	case draw < 12 && len(p.book.events) > 0:
 		return p.repeat()
 	case draw < 30:
 		r := p.fresh(p.size(), true)
@@ -59,9 +61,12 @@ func (p *plan) fresh(n int, giveUp bool) request {
 			r.items = append(r.items, r.items[p.rng.IntN(len(r.items))])
 			continue
 		}
-		e := event{user: p.user(), value: 1 + p.rng.IntN(100), sure: !giveUp}
+		e := event{Event: ledger.Event{Type: typeSure}, user: p.user(), value: 1 + p.rng.IntN(100)}
+		if giveUp {
+			e.Type = typeMaybe
+		}
 		e.form = p.form(e.user)
-		r.items = append(r.items, p.ledger.add(e))
+		r.items = append(r.items, p.book.add(e))
 	}
 	return r
 }
@@ -71,7 +76,7 @@ func (p *plan) fresh(n int, giveUp bool) request {
 func (p *plan) repeat() request {
 	r := request{batch: p.batches}
 	for range p.size() {
-		if n := p.rng.IntN(len(p.ledger.events)); p.ledger.events[n].acked {
+		if n := p.rng.IntN(len(p.book.events)); p.book.events[n].Acked {
 			r.items = append(r.items, n)
 		}
 	}
@@ -85,7 +90,7 @@ func (p *plan) user() user {
 	if p.rng.IntN(4) == 0 {
 		return user{shared, p.rng.IntN(sharedUsers)}
 	}
-	return user{p.ledger.worker, p.rng.IntN(ownUsers)}
+	return user{p.book.worker, p.rng.IntN(ownUsers)}
 }
 
 // form chooses identifiers so that the user stays one profile: an e-mail or a
@@ -116,7 +121,7 @@ func (p *plan) split(r request) []request {
 }
 
 // body is the request's JSON.
-func (l *ledger) body(r request) []byte {
+func (l *book) body(r request) []byte {
 	if !r.batch {
 		return l.appendEvent(nil, r.items[0])
 	}
@@ -130,9 +135,9 @@ func (l *ledger) body(r request) []byte {
 	return append(b, `]}`...)
 }
 
-func (l *ledger) appendEvent(b []byte, n int) []byte {
+func (l *book) appendEvent(b []byte, n int) []byte {
 	e := &l.events[n]
-	b = fmt.Appendf(b, `{"event_type":%q,"user":{`, e.eventType())
+	b = fmt.Appendf(b, `{"event_type":%q,"user":{`, e.Type)
 	if e.form.has(formExternal) {
 		b = fmt.Appendf(b, `"external_id":%q,`, e.user.externalID())
 	}

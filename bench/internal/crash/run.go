@@ -3,50 +3,39 @@ package crash
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
-// Run does a whole run. The error says what was lost, doubled or changed; the
-// server's files are left in the installation's directory.
-func Run(ctx context.Context, config Config) (Report, error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
+// Run does a whole run; zero values of config but Installation mean the usual. The
+// error says what was lost, doubled or changed; the server's files are left in the
+// installation's directory.
+func Run(ctx context.Context, config topology.Kills) (report Report, err error) {
+	config = config.WithDefaults(usual)
+	if err := config.Validate(MaxRounds, minWorkers, maxWorkers); err != nil {
 		return Report{}, err
 	}
-	began := time.Now()
-	r := &run{config: config, victim: victim.Victim{
-		Installation: config.Installation, Variants: config.Variants, StartTimeout: config.StartTimeout,
-		Rng: rand.New(rand.NewPCG(config.Seed, 0)), Gate: gate.New(),
-	}}
-	err := r.do(ctx)
-	err = errors.Join(err, r.victim.Close())
-	r.report.Elapsed = time.Since(began)
-	if err != nil {
-		return r.report, fmt.Errorf("seed %d: %w", config.Seed, err)
-	}
-	return r.report, nil
+	r := &run{config: config, victim: topology.NewVictim(config)}
+	report.Killed, err = r.victim.Close(r.do(ctx))
+	report.Work = r.work
+	return report, err
 }
 
 type run struct {
-	config Config
-	victim victim.Victim
+	config topology.Kills
+	victim *topology.Victim
 	load   *Load
-	report Report
+	work   Work
 }
 
 func (r *run) do(ctx context.Context) error {
 	if err := r.victim.Start(ctx); err != nil {
-		return fmt.Errorf("first start: %w", err)
+		return err
 	}
 	r.load = NewLoad(LoadOptions{
 		Site:    surface.Site{Credentials: r.victim.Server.Credentials, Gate: r.victim.Gate, Tries: maxTries},
@@ -55,11 +44,10 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.define(ctx); err != nil {
 		return err
 	}
-	if err := r.kills(ctx); err != nil {
+	before := func(ctx context.Context, _ *errgroup.Group, _ int) error { return r.victim.Load(ctx) }
+	if err := r.victim.Run(ctx, r.load.Run, before, r.define); err != nil {
 		return err
 	}
-	r.report.KillsWhileStart = r.victim.WhileStarting
-	r.report.StartMedian, r.report.StartMax = r.victim.StartTimes()
 	return r.check(ctx)
 }
 
@@ -70,13 +58,14 @@ func (r *run) define(ctx context.Context) error {
 	return r.load.Define(ctx, r.victim.Server.Credentials)
 }
 
-// check compares the server's profiles, segments and history with the ledgers.
+// check compares the server's profiles, segments and history with the books.
 // It stops the server, whose history nobody else reads before.
 func (r *run) check(ctx context.Context) error {
-	work, err := r.load.Check(ctx, Sources{
+	var err error
+	r.work, err = r.load.Check(ctx, Sources{
 		Nodes: []server.Credentials{r.victim.Server.Credentials}, Alone: true,
 		Keys: func(visit func(history.Key) error) error {
-			if err := r.victim.Stop(r.config.StopTimeout); err != nil {
+			if err := r.victim.Stop(); err != nil {
 				return err
 			}
 			file, err := history.Open(ctx, r.config.Installation.HistoryFile())
@@ -86,46 +75,5 @@ func (r *run) check(ctx context.Context) error {
 			return errors.Join(file.Keys(ctx, visit), file.Close())
 		},
 	})
-	r.report.Work = work
 	return err
-}
-
-// kills lets the workers work through all kills and until nothing is open.
-func (r *run) kills(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	finish := make(chan struct{})
-	group.Go(func() error { return r.load.Run(ctx, finish) })
-	group.Go(func() error {
-		defer close(finish)
-		r.victim.Gate.Lift()
-		for i := range r.config.Rounds {
-			if err := r.round(ctx, i); err != nil {
-				return fmt.Errorf("round %d: %w", i+1, err)
-			}
-		}
-		return r.pause(ctx)
-	})
-	return group.Wait()
-}
-
-// round kills the server under load and starts it again.
-func (r *run) round(ctx context.Context, i int) error {
-	if err := r.pause(ctx); err != nil {
-		return err
-	}
-	if err := r.victim.Kill(); err != nil {
-		return err
-	}
-	r.report.Kills++
-	early, err := r.victim.Restart(ctx)
-	if err != nil {
-		return err
-	}
-	r.config.Log("round %d: killed (%d more while starting), served again after %v", i+1, early, r.victim.Server.StartedIn.Round(time.Millisecond))
-	return r.define(ctx)
-}
-
-// pause lets the load run for a random time.
-func (r *run) pause(ctx context.Context) error {
-	return r.victim.Wait(ctx, r.config.MinLoad, r.config.MaxLoad)
 }

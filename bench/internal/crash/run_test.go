@@ -12,7 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 const fakeVariable = "MUSTER_CRASH_TEST_FAKE"
@@ -39,7 +41,7 @@ func runOn(t *testing.T, flaw string, rounds int) (Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run(context.Background(), Config{
+	return Run(context.Background(), topology.Kills{
 		Installation: installation, Rounds: rounds, Seed: 1, MaxLoad: 150 * time.Millisecond, StartTimeout: time.Minute,
 	})
 }
@@ -94,8 +96,9 @@ func TestL1L2RunCatchesBrokenServers(t *testing.T) {
 
 func TestL2FinderCatches(t *testing.T) {
 	u, v := user{0, 1}, user{0, 2}
-	ledgers := func() *ledger {
-		return &ledger{events: []event{{user: u, sure: true, acked: true}, {user: v, sure: true, acked: true}, {user: u}}}
+	sure := ledger.Event{Type: typeSure, Acked: true}
+	books := func() *book {
+		return &book{events: []event{{sure, u, 0, 0}, {sure, v, 0, 0}, {ledger.Event{Type: typeMaybe}, u, 0, 0}}}
 	}
 	a := history.Key{Key: "k0-0", EventType: typeSure, Rows: 1, Ordinal: 4}
 	b := history.Key{Key: "k0-1", EventType: typeSure, Rows: 1, Ordinal: 5}
@@ -117,7 +120,7 @@ func TestL2FinderCatches(t *testing.T) {
 		{"two profiles of a user", []history.Key{a, b, with(c, func(k *history.Key) { k.Ordinal = 9 })}, "on profiles 4 and 9"},
 		{"two users of a profile", []history.Key{a, with(b, func(k *history.Key) { k.Ordinal = 4 })}, "has events of users"},
 	} {
-		f := newFinder(ledgers())
+		f := newFinder(books())
 		for _, k := range test.keys {
 			if err := f.visit(k); err != nil {
 				t.Fatal(err)
@@ -130,17 +133,17 @@ func TestL2FinderCatches(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
 		}
 	}
-	f := newFinder(ledgers())
+	f := newFinder(books())
 	for i := range 50 {
 		_ = f.visit(history.Key{Key: fmt.Sprintf("x%d", i)})
 	}
-	if n := strings.Count(f.err().Error(), "\n") + 1; n != maxFaults+1 {
-		t.Errorf("%d lines of faults, want %d", n, maxFaults+1)
+	if n := strings.Count(f.err().Error(), "\n") + 1; n != ledger.MaxFaults+1 {
+		t.Errorf("%d lines of faults, want %d", n, ledger.MaxFaults+1)
 	}
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for name, c := range map[string]Config{
+	for name, c := range map[string]topology.Kills{
 		"installation": {},
 		"rounds":       {Installation: &server.Installation{}, Rounds: -1},
 		"workers":      {Installation: &server.Installation{}, Workers: 1},

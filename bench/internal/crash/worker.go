@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
@@ -18,27 +19,27 @@ type counts struct {
 // worker posts until it is told to finish, and then until nothing is open.
 type worker struct {
 	plan    plan
-	ledger  *ledger
+	book    *book
 	people  *people
 	site    *surface.Site
-	clients [2]client
+	clients [2]*client
 	counts  counts
 	// think bounds the random pause between requests.
 	think time.Duration
 }
 
 func newWorker(number int, seed uint64, site *surface.Site, people *people, think time.Duration) *worker {
-	l := &ledger{worker: number}
-	w := &worker{ledger: l, people: people, site: site, think: think}
+	l := &book{worker: number}
+	w := &worker{book: l, people: people, site: site, think: think}
 	w.plan = plan{
-		rng: rand.New(rand.NewPCG(seed, uint64(number)+1)), ledger: l, people: people, batches: number%2 == 1,
+		rng: rand.New(rand.NewPCG(seed, uint64(number)+1)), book: l, people: people, batches: number%2 == 1,
 	}
 	if w.plan.batches {
 		// Batches would otherwise make more events than a check wants to hold.
 		w.think = max(think, 6*time.Millisecond)
 	}
 	for i := range w.clients {
-		w.clients[i].site = site
+		w.clients[i] = newClient(site)
 	}
 	return w
 }
@@ -48,30 +49,16 @@ func newWorker(number int, seed uint64, site *surface.Site, people *people, thin
 func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 	defer func() {
 		for i := range w.clients {
-			w.clients[i].close()
+			w.clients[i].caller.Close()
 		}
 	}()
-	for {
-		select {
-		case <-finish:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		default:
-		}
-		if err := w.settle(ctx, w.plan.next()); err != nil {
-			return err
-		}
-		if w.think > 0 {
-			time.Sleep(time.Duration(w.plan.rng.Int64N(int64(w.think))))
-		}
-	}
+	return gate.Until(ctx, finish, w.plan.rng, w.think, func(ctx context.Context) error { return w.settle(ctx, w.plan.next()) })
 }
 
 // settle sends a request until it is acknowledged or given up.
 func (w *worker) settle(ctx context.Context, r request) error {
 	for _, n := range r.items {
-		if w.ledger.events[n].acked {
+		if w.book.events[n].Acked {
 			w.counts.repeated++
 		}
 	}
@@ -79,7 +66,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 	var err error
 	for try := 0; len(open) > 0; try++ {
 		if try >= w.site.Tries {
-			return fmt.Errorf("request with key %s was tried %d times: %w", w.ledger.key(open[0].items[0]), try, err)
+			return fmt.Errorf("request with key %s was tried %d times: %w", w.book.key(open[0].items[0]), try, err)
 		}
 		if stopped := w.site.Gate.Wait(ctx); stopped != nil {
 			return errors.Join(stopped, err)
@@ -92,7 +79,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 		case err == nil:
 			open = open[1:]
 		case !errors.Is(err, surface.ErrNoAnswer):
-			return fmt.Errorf("worker %d, key %s: %w", w.ledger.worker, w.ledger.key(open[0].items[0]), err)
+			return fmt.Errorf("worker %d, key %s: %w", w.book.worker, w.book.key(open[0].items[0]), err)
 		case r.giveUp:
 			w.counts.givenUp += len(r.items)
 			return nil
@@ -109,7 +96,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 // send sends a request once, or a twin twice at once, and enters the answer.
 func (w *worker) send(r request) error {
 	w.counts.requests++
-	body := w.ledger.body(r)
+	body := w.book.body(r)
 	if !r.twin {
 		ids, err := w.clients[0].post(body, len(r.items), r.batch)
 		if err != nil {
@@ -148,11 +135,11 @@ func (w *worker) send(r request) error {
 // enter notes an acknowledgement.
 func (w *worker) enter(r request, ids []string) error {
 	for i, n := range r.items {
-		e := &w.ledger.events[n]
+		e := &w.book.events[n]
 		if err := w.people.answered(e, ids[i]); err != nil {
 			return err
 		}
-		e.acked = true
+		e.Acked = true
 	}
 	return nil
 }

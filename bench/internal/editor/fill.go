@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -87,7 +88,7 @@ func (r *run) send(ctx context.Context, client *http.Client, url string, body []
 			return err
 		}
 		if res.StatusCode == http.StatusServiceUnavailable {
-			if err := pause(ctx, 100*time.Millisecond); err != nil {
+			if err := pause.For(ctx, 100*time.Millisecond); err != nil {
 				return err
 			}
 			continue
@@ -109,16 +110,5 @@ func (r *run) send(ctx context.Context, client *http.Client, url string, body []
 			}
 		}
 		return nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -1,6 +1,10 @@
 package editor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/bench/internal/server"
+)
 
 // Options say how large the account is, and how often is asked.
 type Options struct {
@@ -14,16 +18,12 @@ type Options struct {
 	Suggestions int `json:"suggestions"`
 	Definitions int `json:"definitions"`
 	Edits       int `json:"edits"`
-	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
-	Binary     string   `json:"-"`
-	ServerArgs []string `json:"server_args"`
+	server.Options
 	// Browser is the path of Chromium, which types into the console's builder, too; "" for
 	// none.
 	Browser string `json:"browser,omitempty"`
 	// Kept is the directory of a server that is filled already, "" for a new one.
-	Kept string                           `json:"kept,omitempty"`
-	Dir  string                           `json:"-"`
-	Log  func(format string, args ...any) `json:"-"`
+	Kept string `json:"kept,omitempty"`
 }
 
 // Validate reports the first fault of the options. Binary may be missing: it can be built

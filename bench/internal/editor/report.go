@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"text/tabwriter"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // The targets, in milliseconds: of the 99th percentile, of keystrokes the 95th, and of pages
@@ -46,15 +46,18 @@ type Report struct {
 
 func (r *Report) add(name string, target, quantile float64, times []float64) {
 	slices.Sort(times)
-	at := func(q float64) float64 { return times[max(0, int(math.Ceil(q*float64(len(times))))-1)] }
-	r.Lines = append(r.Lines, Line{name, len(times), at(0.5), at(0.99), times[len(times)-1], target, quantile, at(quantile)})
+	at := func(q float64) float64 { return report.Quantile(times, q) }
+	r.Lines = append(r.Lines, Line{name, len(times), at(0.5), at(0.99), at(1), target, quantile, at(quantile)})
 }
 
 // Print writes the report as a table.
 func (r *Report) Print(out io.Writer) error {
-	fmt.Fprintf(out, "%d profiles, %d events, filled in %.0f s; 7 conditions built in %.1f s; a preview and its segment both have %d profiles\n\n",
+	return report.PrintTables(out, r.print)
+}
+
+func (r *Report) print(w io.Writer) {
+	fmt.Fprintf(w, "%d profiles, %d events, filled in %.0f s; 7 conditions built in %.1f s; a preview and its segment both have %d profiles\n\n",
 		r.Options.Profiles, r.Options.Profiles*r.Options.EventsPerProfile, r.FillSeconds, r.DefineSeconds, r.Agreed)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "question\tn\tp50 ms\tp99 ms\tmax ms\ttarget\t\t")
 	for _, l := range r.Lines {
 		verdict := "met"
@@ -63,7 +66,6 @@ func (r *Report) Print(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%.2f\tp%.0f < %.0f\t%s\t\n", l.Name, l.N, l.P50, l.P99, l.Max, 100*l.Quantile, l.Target, verdict)
 	}
-	return w.Flush()
 }
 
 func jsonText(v any) (string, error) {

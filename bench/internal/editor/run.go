@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -25,7 +26,7 @@ type run struct {
 	credentials server.Credentials
 	// credentialsFile is an absolute path.
 	credentialsFile string
-	client          *console.Client
+	client          *surface.Client
 	report          Report
 	rng             *rand.Rand
 	segment         string // one that is live
@@ -52,7 +53,7 @@ func Run(ctx context.Context, o Options) (rep *Report, err error) {
 	if r.credentialsFile, err = filepath.Abs(site.CredentialsFile()); err != nil {
 		return nil, err
 	}
-	if r.client, err = console.SignIn(ctx, s.Credentials); err != nil {
+	if r.client, err = surface.SignIn(ctx, s.Credentials); err != nil {
 		return nil, err
 	}
 	defer r.client.SignOut(context.WithoutCancel(ctx))
@@ -79,23 +80,9 @@ func (r *run) define(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		id, err := r.client.CreateSegment(ctx, fmt.Sprintf("known %d", i), text)
-		if err != nil {
+		if r.segment, err = r.client.CreateLiveSegment(ctx, fmt.Sprintf("known %d", i), text); err != nil {
 			return err
 		}
-		for {
-			live, _, err := r.client.Segment(ctx, id)
-			if err != nil {
-				return err
-			}
-			if live {
-				break
-			}
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		r.segment = id
 	}
 	r.report.DefineSeconds = time.Since(began).Seconds()
 	return nil
@@ -106,7 +93,7 @@ func (r *run) findSegment(ctx context.Context) error {
 	var saved []struct {
 		ID string `json:"_id"`
 	}
-	if err := r.client.Get(ctx, "/segments?limit=1", &saved); err != nil {
+	if err := r.client.Console(ctx, "GET", "/segments?limit=1", nil, &saved); err != nil {
 		return err
 	}
 	if len(saved) == 0 {
@@ -139,7 +126,7 @@ func (r *run) searches(ctx context.Context) error {
 			var found []struct {
 				ID string `json:"profile_id"`
 			}
-			if err := r.client.Get(ctx, "/profiles/search?limit=25&q="+url.QueryEscape(text(p))+more, &found); err != nil {
+			if err := r.client.Console(ctx, "GET", "/profiles/search?limit=25&q="+url.QueryEscape(text(p))+more, nil, &found); err != nil {
 				return err
 			}
 			if len(found) == 0 && more == "" {
@@ -162,7 +149,7 @@ func (r *run) searches(ctx context.Context) error {
 		{"search by status", ask(prefix, "&status=Subscribed")},
 		{"list, latest event first", func(int) error {
 			var found []any
-			return r.client.Get(ctx, "/profiles/search?limit=25&sort=last_event", &found)
+			return r.client.Console(ctx, "GET", "/profiles/search?limit=25&sort=last_event", nil, &found)
 		}},
 	} {
 		if err := r.timed(x.name, searchTarget, r.o.Searches, x.ask); err != nil {
@@ -179,7 +166,7 @@ func (r *run) suggestions(ctx context.Context) error {
 	} {
 		err := r.timed(x.name, suggestTarget, r.o.Suggestions, func(int) error {
 			var data any
-			return r.client.Get(ctx, x.path, &data)
+			return r.client.Console(ctx, "GET", x.path, nil, &data)
 		})
 		if err != nil {
 			return err
@@ -262,7 +249,7 @@ func (r *run) agree(ctx context.Context) error {
 			r.report.Agreed = have
 			return nil
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
 			return err
 		}
 	}

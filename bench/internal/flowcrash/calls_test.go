@@ -4,14 +4,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // F1: ways are begun by calls, each by one; what may be carried out late is, and
 // nothing else is excused.
 func TestF1Called(t *testing.T) {
 	on := func(number int, fromMs, toMs int64) way {
-		end := stamp(toMs)
-		return way{listed: listed{Number: number, StartedAt: stamp(fromMs), EndedAt: &end}}
+		end := surface.Stamp(toMs)
+		return way{Enrolment: surface.Enrolment{Number: number, StartedAt: surface.Stamp(fromMs), EndedAt: &end}}
 	}
 	acked := func(key string, fromMs, toMs int64) call {
 		return call{trigger: &trigger{acked: true, fromMs: fromMs, toMs: toMs}, key: key}

@@ -2,10 +2,12 @@ package flowcrash
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/musterhq/muster/bench/internal/ledger"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // oracle says what must have happened, by the definitions, what was acknowledged
@@ -19,26 +21,7 @@ type oracle struct {
 	report      *Work
 	past        map[string]*passed
 
-	faults []error
-	more   int
-}
-
-// maxFaults bounds the faults that are listed one by one.
-const maxFaults = 12
-
-func (o *oracle) fault(format string, args ...any) {
-	if len(o.faults) >= maxFaults {
-		o.more++
-		return
-	}
-	o.faults = append(o.faults, fmt.Errorf(format, args...))
-}
-
-func (o *oracle) err() error {
-	if o.more > 0 {
-		o.faults = append(o.faults, fmt.Errorf("and %d more", o.more))
-	}
-	return errors.Join(o.faults...)
+	ledger.Faults
 }
 
 // Check compares everything that the server and the receivers tell with what must
@@ -54,9 +37,9 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 	for _, p := range l.pauses {
 		o.pauses[p.flow.name] = p.mu.times
 	}
-	states := map[*flow]flowState{}
+	states := map[*flow]surface.Flow{}
 	for _, f := range l.world.flows {
-		if states[f], err = f.state(ctx, l.client); err != nil {
+		if states[f], err = l.client.Flow(ctx, f.id); err != nil {
 			return err
 		}
 	}
@@ -86,7 +69,7 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 		o.profile(h)
 	}
 	o.spent(l.credits-left, mails)
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	l.tally()
@@ -102,14 +85,14 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 func (l *Load) tally() {
 	x := &l.work
 	for _, w := range l.workers {
-		x.People += len(w.ledger.people)
-		x.Merges += w.ledger.merges
-		for _, e := range w.ledger.events {
-			if e.acked {
+		x.People += len(w.book.people)
+		x.Merges += w.book.merges
+		for _, e := range w.book.events {
+			if e.Acked {
 				x.Acked++
 			}
 		}
-		for _, t := range w.ledger.triggers {
+		for _, t := range w.book.triggers {
 			if t.acked {
 				x.Triggers++
 			}
@@ -122,7 +105,7 @@ func (l *Load) tally() {
 func (l *Load) noStrangers(ctx context.Context, g *gathered) error {
 	for _, f := range l.world.flows {
 		listedWays := map[wayID]int{}
-		if err := f.eachEnrolment(ctx, l.client, func(e *listed) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
+		if err := f.eachEnrolment(ctx, l.client, func(e *surface.Enrolment) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
 			return err
 		}
 		n := 0
@@ -157,18 +140,18 @@ func (o *oracle) events(workers []*worker) {
 		}
 	}
 	for _, w := range workers {
-		for n, e := range w.ledger.events {
+		for n, e := range w.book.events {
 			h := o.found.byProfile[e.who.profile]
-			key := w.ledger.eventKey(n)
+			key := w.book.eventKey(n)
 			p := place{h, key}
-			if got := times[p]; got > 1 || e.acked && got != 1 {
-				o.fault("event %s (acknowledged: %v) is %d times on profile %s", key, e.acked, got, h.profile)
+			if got := times[p]; got > 1 || e.Acked && got != 1 {
+				o.Add("event %s (acknowledged: %v) is %d times on profile %s", key, e.Acked, got, h.profile)
 			}
 			delete(times, p)
 		}
 	}
 	for p, n := range times {
-		o.fault("an event with key %s, which nobody sent there, is %d times on profile %s", p.key, n, p.human.profile)
+		o.Add("an event with key %s, which nobody sent there, is %d times on profile %s", p.key, n, p.human.profile)
 	}
 }
 
@@ -177,8 +160,8 @@ func (o *oracle) events(workers []*worker) {
 func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails []intention) {
 	calls := map[*person][]call{}
 	for _, w := range workers {
-		for n, t := range w.ledger.triggers {
-			key := w.ledger.triggerKey(n)
+		for n, t := range w.book.triggers {
+			key := w.book.triggerKey(n)
 			calls[t.who] = append(calls[t.who], call{t, key, arrived[key]})
 		}
 	}
@@ -195,7 +178,7 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 				began, err = enrolled(f, h, ways, o.causes(f, h))
 			}
 			if err != nil {
-				o.fault("flow %s, profile %s (%s): %w", f.name, h.profile, h.people[0].external, err)
+				o.Add("flow %s, profile %s (%s): %w", f.name, h.profile, h.people[0].external, err)
 				continue
 			}
 			o.told(f, h, ways)
@@ -204,7 +187,7 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 				o.report.ByFlow[f.name]++
 				o.report.Steps += len(ways[i].Path)
 				if err := o.walk(f, h, &ways[i]); err != nil {
-					o.fault("flow %s, profile %s, way %d: %w", f.name, h.profile, i+1, err)
+					o.Add("flow %s, profile %s, way %d: %w", f.name, h.profile, i+1, err)
 				}
 				key := ""
 				if f.keyed {
@@ -249,7 +232,7 @@ func (o *oracle) told(f *flow, h *human, ways []way) {
 	}
 	for _, typ := range []string{"flow_entered", "flow_completed", "flow_exited"} {
 		if got[typ] != want[typ] {
-			o.fault("flow %s, profile %s: %d events %s, its ways say %d", f.name, h.profile, got[typ], typ, want[typ])
+			o.Add("flow %s, profile %s: %d events %s, its ways say %d", f.name, h.profile, got[typ], typ, want[typ])
 		}
 	}
 }
@@ -273,7 +256,7 @@ func (f *flow) nothingPassed() *passed {
 
 // counts compares what a flow counts with what the ways say, and adds them to
 // those that were checked before.
-func (o *oracle) counts(f *flow, s *flowState) {
+func (o *oracle) counts(f *flow, s *surface.Flow) {
 	p := o.past[f.name]
 	for _, h := range o.found.humans {
 		for i := range h.ways[f.name] {
@@ -284,7 +267,7 @@ func (o *oracle) counts(f *flow, s *flowState) {
 			case "exited":
 				p.exited++
 			default:
-				o.fault("flow %s, profile %s: way %d is %s in the end", f.name, h.profile, w.Number, w.Status)
+				o.Add("flow %s, profile %s: way %d is %s in the end", f.name, h.profile, w.Number, w.Status)
 			}
 			for _, v := range w.Path {
 				p.arrived[v.ID]++
@@ -292,12 +275,12 @@ func (o *oracle) counts(f *flow, s *flowState) {
 			}
 		}
 	}
-	if got, want := [4]int{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]int{p.entered(), p.completed, p.exited, 0}; got != want {
-		o.fault("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
+	if got, want := [4]uint64{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]uint64{uint64(p.entered()), uint64(p.completed), uint64(p.exited), 0}; got != want {
+		o.Add("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
 	}
 	for _, x := range s.StepCounts {
 		if x.Arrived != p.arrived[x.ID] || x.At != 0 || !maps.Equal(x.Results, p.results[x.ID]) {
-			o.fault("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, p.arrived[x.ID], p.results[x.ID])
+			o.Add("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, p.arrived[x.ID], p.results[x.ID])
 		}
 	}
 }
@@ -335,16 +318,16 @@ func (o *oracle) profile(h *human) {
 	}
 	slices.Sort(tags)
 	if got := slices.Sorted(slices.Values(h.tags)); !slices.Equal(got, tags) {
-		o.fault("profile %s has the tags %v, its ways say %v", h.profile, got, tags)
+		o.Add("profile %s has the tags %v, its ways say %v", h.profile, got, tags)
 	}
 	for name, want := range attributes {
 		if h.attributes[name] != want {
-			o.fault("profile %s has %s %v, its ways say %v", h.profile, name, h.attributes[name], want)
+			o.Add("profile %s has %s %v, its ways say %v", h.profile, name, h.attributes[name], want)
 		}
 	}
 	for _, name := range []string{"order_key", "visit_key", "signup_key"} {
 		if _, is := h.attributes[name]; is && attributes[name] == nil {
-			o.fault("profile %s has %s, which no way has set", h.profile, name)
+			o.Add("profile %s has %s, which no way has set", h.profile, name)
 		}
 	}
 }

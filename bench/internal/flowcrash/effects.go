@@ -30,13 +30,13 @@ func (o *oracle) effects(all map[string]*delivery, what string, wanted []intenti
 		}
 		h := o.found.byProfile[x.effect.profile]
 		if id == "" || h == nil {
-			o.fault("%s %q of flow %s, step %s is about profile %q, which nobody has", what, id, x.effect.flow, x.effect.step, x.effect.profile)
+			o.Add("%s %q of flow %s, step %s is about profile %q, which nobody has", what, id, x.effect.flow, x.effect.step, x.effect.profile)
 			continue
 		}
 		for _, s := range x.strange {
 			// A merge may fall between two attempts.
 			if s.flow != x.effect.flow || s.step != x.effect.step || s.key != x.effect.key || o.found.byProfile[s.profile] != h {
-				o.fault("%s %q said %+v at first and %+v later", what, id, x.effect, s)
+				o.Add("%s %q said %+v at first and %+v later", what, id, x.effect, s)
 			}
 		}
 		p := place{x.effect.flow, x.effect.step, h, x.effect.key}
@@ -63,7 +63,7 @@ func (o *oracle) effects(all map[string]*delivery, what string, wanted []intenti
 		got := arrived[p]
 		delete(arrived, p)
 		if len(got) < least || len(got) > len(list) {
-			o.fault("flow %s, step %s, profile %s, key %q: %d different %ss arrived, %d to %d were intended", p.flow, p.step, p.human.profile, p.key, len(got), what, least, len(list))
+			o.Add("flow %s, step %s, profile %s, key %q: %d different %ss arrived, %d to %d were intended", p.flow, p.step, p.human.profile, p.key, len(got), what, least, len(list))
 			continue
 		}
 		fine := 0
@@ -73,11 +73,11 @@ func (o *oracle) effects(all map[string]*delivery, what string, wanted []intenti
 			}
 		}
 		if fine < taken || fine > taken+untold {
-			o.fault("flow %s, step %s, profile %s: %d %ss were taken, %d are said to have been", p.flow, p.step, p.human.profile, fine, what, taken)
+			o.Add("flow %s, step %s, profile %s: %d %ss were taken, %d are said to have been", p.flow, p.step, p.human.profile, fine, what, taken)
 		}
 	}
 	for p, got := range arrived {
-		o.fault("flow %s, step %s, profile %s, key %q: %d %ss arrived that were never intended", p.flow, p.step, p.human.profile, p.key, len(got), what)
+		o.Add("flow %s, step %s, profile %s, key %q: %d %ss arrived that were never intended", p.flow, p.step, p.human.profile, p.key, len(got), what)
 	}
 	o.repeats(all, what)
 }
@@ -102,11 +102,11 @@ func (o *oracle) repeats(all map[string]*delivery, what string) {
 			case o.disturbedSoonAfter(before.at, again.at):
 				o.report.AfterKill++
 			default:
-				o.fault("%s %q (%+v) was taken at %v and came again at %v, undisturbed in between", what, id, x.effect, before.at, again.at)
+				o.Add("%s %q (%+v) was taken at %v and came again at %v, undisturbed in between", what, id, x.effect, before.at, again.at)
 			}
 		}
 		if x.checked == 0 && x.manner.fine() && !x.taken() && !o.left(x) {
-			o.fault("%s %q (%+v) came %d times and was never taken", what, id, x.effect, len(x.arrivals))
+			o.Add("%s %q (%+v) came %d times and was never taken", what, id, x.effect, len(x.arrivals))
 		}
 	}
 }
@@ -141,6 +141,6 @@ func (o *oracle) spent(credits int, mails map[string]*delivery) {
 		}
 	}
 	if credits > taken || credits < taken-uncertain {
-		o.fault("%d e-mail credits were spent on %d e-mails", credits, taken)
+		o.Add("%d e-mail credits were spent on %d e-mails", credits, taken)
 	}
 }

@@ -3,9 +3,7 @@ package flowcrash
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -18,7 +16,7 @@ import (
 // fact is an event as the server tells it.
 type fact struct {
 	Type       string          `json:"event_type"`
-	At         stamp           `json:"timestamp"`
+	At         surface.Stamp   `json:"timestamp"`
 	Properties json.RawMessage `json:"properties"`
 	Key        string          `json:"idempotency_key"`
 }
@@ -34,18 +32,10 @@ func (f *fact) property(name string) string {
 }
 
 // visit is a step that a way came to.
-type visit struct {
-	ID     string `json:"id"`
-	At     stamp  `json:"at"`
-	Result string `json:"result"`
-	Branch *int   `json:"branch"`
-}
+type visit = surface.Visit
 
 // way is one way of somebody through a flow.
-type way struct {
-	listed
-	Path []visit `json:"path"`
-}
+type way struct{ surface.Enrolment }
 
 func (w *way) merged() bool { return w.Reason != nil && *w.Reason == "merged" }
 
@@ -80,7 +70,7 @@ func (l *Load) gather(ctx context.Context) (*gathered, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
 	for _, w := range l.workers {
-		for _, p := range w.ledger.people {
+		for _, p := range w.book.people {
 			group.Go(func() error {
 				h, ids, err := l.whoIs(ctx, p)
 				if err != nil {
@@ -158,16 +148,13 @@ func (l *Load) lookInto(ctx context.Context, h *human) error {
 	}
 	slices.Reverse(h.facts)
 	for _, f := range l.world.flows {
-		var data struct{ Enrolments []way }
-		err := l.client.Console(ctx, "GET", "/flows/"+f.id+"/enrolments/"+h.profile, nil, &data)
-		var no *surface.Refusal
-		if errors.As(err, &no) && no.Status == http.StatusNotFound {
-			continue
-		}
+		enrolments, err := l.client.Enrolments(ctx, f.id, h.profile)
 		if err != nil {
 			return err
 		}
-		h.ways[f.name] = data.Enrolments
+		for _, e := range enrolments {
+			h.ways[f.name] = append(h.ways[f.name], way{e})
+		}
 	}
 	return nil
 }

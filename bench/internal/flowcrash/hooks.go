@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/sink"
 )
 
 // hookServers are how many receivers of webhooks there are: the server bounds
@@ -25,39 +24,33 @@ const hookTimeout = 2 * time.Second
 
 // hooks are the receivers of webhooks.
 type hooks struct {
-	desk    *desk
-	servers []*http.Server
-	origins []string
-	done    sync.WaitGroup
+	desk  *desk
+	sinks []*sink.Sink
 }
 
 func newHooks(seed uint64) (*hooks, error) {
 	h := &hooks{desk: newDesk(seed)}
 	for range hookServers {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		s, err := sink.Webhooks(h.serve)
 		if err != nil {
 			return nil, errors.Join(err, h.close())
 		}
-		s := &http.Server{Handler: http.HandlerFunc(h.serve), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
-		h.servers = append(h.servers, s)
-		h.origins = append(h.origins, "http://"+ln.Addr().String())
-		h.done.Go(func() { _ = s.Serve(ln) })
+		h.sinks = append(h.sinks, s)
 	}
 	return h, nil
 }
 
 func (h *hooks) close() (err error) {
-	for _, s := range h.servers {
+	for _, s := range h.sinks {
 		err = errors.Join(err, s.Close())
 	}
-	h.done.Wait()
 	return err
 }
 
 // url is where a step's calls go.
 func (h *hooks) url(flow, step string) string {
-	n := (len(flow) + len(step)) % len(h.origins)
-	return fmt.Sprintf("%s/%s/%s", h.origins[n], flow, step)
+	n := (len(flow) + len(step)) % len(h.sinks)
+	return fmt.Sprintf("http://%s/%s/%s", h.sinks[n].Addr, flow, step)
 }
 
 func (h *hooks) manner(id, step string) manner {

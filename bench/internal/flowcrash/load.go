@@ -1,16 +1,17 @@
 package flowcrash
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/ledger"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
@@ -77,11 +78,11 @@ func NewLoad(o LoadOptions) (*Load, error) {
 
 // Args are the arguments of muster serve by which it finds the receivers.
 func (l *Load) Args() []string {
-	return []string{"--smtp", l.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks"}
+	return []string{"--smtp", l.relay.Addr, "--smtp-tls", "none", "--allow-private-webhooks"}
 }
 
 // Close ends the receivers. The server has ended before.
-func (l *Load) Close() error { return errors.Join(l.relay.close(), l.hooks.close()) }
+func (l *Load) Close() error { return errors.Join(l.relay.Close(), l.hooks.close()) }
 
 // SetUp makes segments, a list and the flows through a client that is signed in.
 func (l *Load) SetUp(ctx context.Context, c *surface.Client) (err error) {
@@ -109,7 +110,7 @@ func (l *Load) others() {
 		n := l.rounds*l.options.Workers + i
 		l.workers = append(l.workers, &worker{
 			rng: rand.New(rand.NewPCG(l.options.Seed, uint64(n)+1)), client: l.client, world: l.world,
-			ledger: ledger{worker: n}, think: l.options.Think,
+			book: book{worker: n}, think: l.options.Think,
 		})
 	}
 	l.rounds++
@@ -163,12 +164,12 @@ func (l *Load) Work() Work {
 	return w
 }
 
-// Keys tells of each idempotency key of an event of those who act now: its type,
-// and whether it was acknowledged. Nobody may act meanwhile.
-func (l *Load) Keys(visit func(key, eventType string, acked bool)) {
+// Keys visits the events of those who act now, by idempotency key. Nobody may act
+// meanwhile.
+func (l *Load) Keys(visit func(key string, e *ledger.Event)) {
 	for _, w := range l.workers {
-		for n, e := range w.ledger.events {
-			visit(w.ledger.eventKey(n), e.typ, e.acked)
+		for n, e := range w.book.events {
+			visit(w.book.eventKey(n), &e.Event)
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 // open says what still goes on.
 func (l *Load) open(ctx context.Context, nodes []*surface.Client) (string, error) {
 	for _, f := range l.world.flows {
-		s, err := f.state(ctx, l.client)
+		s, err := l.client.Flow(ctx, f.id)
 		if err != nil {
 			return "", err
 		}
@@ -247,10 +248,12 @@ func outboxItems(ctx context.Context, c *surface.Client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "muster_outbox_items "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
+	items, err := server.Metric(bytes.NewReader(text), "muster_outbox_items")
+	if err != nil {
+		return 0, err
+	}
+	if n, ok := items[""]; ok {
+		return n, nil
 	}
 	return 0, errors.New("the metrics do not say how many items are in the outbox")
 }

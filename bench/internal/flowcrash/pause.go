@@ -42,9 +42,9 @@ type place struct{ status, step string }
 func (p *pauses) toggle(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var s flowState
 	if p.mu.paused {
-		if err := p.client.Console(ctx, "POST", "/flows/"+p.flow.id+"/resume", nil, &s); err != nil {
+		s, err := p.client.ResumeFlow(ctx, p.flow.id)
+		if err != nil {
 			return err
 		}
 		if s.Status != "live" || s.ResumedAt == nil {
@@ -54,7 +54,8 @@ func (p *pauses) toggle(ctx context.Context) error {
 		p.mu.paused, p.mu.still = false, nil
 		return nil
 	}
-	if err := p.client.Console(ctx, "POST", "/flows/"+p.flow.id+"/pause", nil, &s); err != nil {
+	s, err := p.client.PauseFlow(ctx, p.flow.id)
+	if err != nil {
 		return err
 	}
 	if s.Status != "paused" || s.PausedAt == nil {
@@ -62,7 +63,6 @@ func (p *pauses) toggle(ctx context.Context) error {
 	}
 	p.mu.times = append(p.mu.times, pauseTime{int64(*s.PausedAt), math.MaxInt64})
 	p.mu.paused = true
-	var err error
 	p.mu.still, err = standings(ctx, p.client, p.flow)
 	return err
 }
@@ -93,7 +93,7 @@ func (p *pauses) check(ctx context.Context) error {
 	if !p.mu.paused {
 		return nil
 	}
-	s, err := p.flow.state(ctx, p.client)
+	s, err := p.client.Flow(ctx, p.flow.id)
 	if err != nil {
 		return err
 	}
@@ -130,23 +130,12 @@ func (f *flow) follows(step string, at place) bool {
 	return at == place{"in_progress", *next}
 }
 
-// listed is an enrolment as the server lists it.
-type listed struct {
-	ProfileID string `json:"profile_id"`
-	Number    int
-	Status    string
-	Step      *string
-	StartedAt stamp  `json:"started_at"`
-	EndedAt   *stamp `json:"ended_at"`
-	Reason    *string
-}
-
 // eachEnrolment visits all enrolments of a flow, page by page.
-func (f *flow) eachEnrolment(ctx context.Context, c *surface.Client, visit func(*listed)) error {
+func (f *flow) eachEnrolment(ctx context.Context, c *surface.Client, visit func(*surface.Enrolment)) error {
 	const limit = 500
 	for cursor := ""; ; {
 		var page struct {
-			Enrolments []listed
+			Enrolments []surface.Enrolment
 			Next       *string
 		}
 		path := "/flows/" + f.id + "/enrolments?status=all&limit=" + strconv.Itoa(limit) + "&cursor=" + url.QueryEscape(cursor)
@@ -166,7 +155,7 @@ func (f *flow) eachEnrolment(ctx context.Context, c *surface.Client, visit func(
 // standings is where everybody stands in a flow.
 func standings(ctx context.Context, c *surface.Client, f *flow) (map[wayID]place, error) {
 	at := map[wayID]place{}
-	err := f.eachEnrolment(ctx, c, func(e *listed) {
+	err := f.eachEnrolment(ctx, c, func(e *surface.Enrolment) {
 		x := place{status: e.Status}
 		if e.Step != nil {
 			x.step = *e.Step

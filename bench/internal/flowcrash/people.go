@@ -1,6 +1,10 @@
 package flowcrash
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/bench/internal/ledger"
+)
 
 const (
 	tierGold    = "gold"
@@ -36,12 +40,11 @@ func (p *person) user() object {
 
 // event is one event as it was sent.
 type event struct {
+	ledger.Event
 	who        *person
-	typ        string
 	properties object
 	attributes object
 	alsoEmail  string // joins another person to this one
-	acked      bool
 }
 
 // trigger is one call of flowCall.
@@ -55,9 +58,9 @@ type trigger struct {
 	fromMs, toMs int64
 }
 
-// ledger is what one worker knows of what it did. It is the worker's own until it
+// book is what one worker knows of what it did. It is the worker's own until it
 // has ended.
-type ledger struct {
+type book struct {
 	worker   int
 	people   []*person
 	events   []*event
@@ -65,11 +68,11 @@ type ledger struct {
 	merges   int
 }
 
-func (l *ledger) eventKey(n int) string   { return fmt.Sprintf("e%d-%d", l.worker, n) }
-func (l *ledger) triggerKey(n int) string { return fmt.Sprintf("t%d-%d", l.worker, n) }
+func (l *book) eventKey(n int) string   { return fmt.Sprintf("e%d-%d", l.worker, n) }
+func (l *book) triggerKey(n int) string { return fmt.Sprintf("t%d-%d", l.worker, n) }
 
 // body is event n as it is posted.
-func (l *ledger) body(n int) object {
+func (l *book) body(n int) object {
 	e := l.events[n]
 	user := e.who.user()
 	if e.attributes != nil {
@@ -83,5 +86,5 @@ func (l *ledger) body(n int) object {
 	for k, v := range e.properties {
 		properties[k] = v
 	}
-	return object{"event_type": e.typ, "user": user, "properties": properties, "idempotency_key": key}
+	return object{"event_type": e.Type, "user": user, "properties": properties, "idempotency_key": key}
 }

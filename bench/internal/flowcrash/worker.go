@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
@@ -26,29 +28,22 @@ type worker struct {
 	rng    *rand.Rand
 	client *surface.Client
 	world  *world
-	ledger ledger
+	book   book
 	think  time.Duration
 }
 
 func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
-	for {
-		select {
-		case <-finish:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		default:
-		}
+	return gate.Until(ctx, finish, w.rng, w.think, func(ctx context.Context) error {
 		if err := w.act(ctx); err != nil {
-			return fmt.Errorf("worker %d: %w", w.ledger.worker, err)
+			return fmt.Errorf("worker %d: %w", w.book.worker, err)
 		}
-		time.Sleep(time.Duration(w.rng.Int64N(int64(w.think))))
-	}
+		return nil
+	})
 }
 
 // act does one thing.
 func (w *worker) act(ctx context.Context) error {
-	people := w.ledger.people
+	people := w.book.people
 	if len(people) < 5 || w.rng.IntN(100) < 12 {
 		return w.introduce(ctx)
 	}
@@ -57,7 +52,7 @@ func (w *worker) act(ctx context.Context) error {
 		return w.actOnPair(ctx, p)
 	}
 	switch draw := w.rng.IntN(100); {
-	case draw < 6 && len(w.ledger.events) > 0:
+	case draw < 6 && len(w.book.events) > 0:
 		return w.repeat(ctx)
 	case draw < 14:
 		return w.batch(ctx)
@@ -78,27 +73,27 @@ func (w *worker) act(ctx context.Context) error {
 
 // introduce makes a person, or a pair that is to be merged.
 func (w *worker) introduce(ctx context.Context) error {
-	n := len(w.ledger.people)
-	p := &person{external: fmt.Sprintf("x%d-%d", w.ledger.worker, n), tier: tierPlain}
+	n := len(w.book.people)
+	p := &person{external: fmt.Sprintf("x%d-%d", w.book.worker, n), tier: tierPlain}
 	made := []*person{p}
 	switch draw := w.rng.IntN(10); {
 	case draw < 2:
-		q := &person{email: fmt.Sprintf("y%d-%d@flow.example", w.ledger.worker, n), tier: tierPlain}
+		q := &person{email: fmt.Sprintf("y%d-%d@flow.example", w.book.worker, n), tier: tierPlain}
 		p.other, q.other = q, p
 		made = append(made, q)
 	default:
 		if draw < 8 {
-			p.email = fmt.Sprintf("x%d-%d@flow.example", w.ledger.worker, n)
+			p.email = fmt.Sprintf("x%d-%d@flow.example", w.book.worker, n)
 		}
 		if w.rng.IntN(3) == 0 {
 			p.tier = tierGold
 		}
 	}
 	for _, x := range made {
-		if err := w.post(ctx, false, &event{who: x, typ: "hello", attributes: object{"tier": x.tier}}); err != nil {
+		if err := w.post(ctx, false, &event{who: x, Event: ledger.Event{Type: "hello"}, attributes: object{"tier": x.tier}}); err != nil {
 			return err
 		}
-		w.ledger.people = append(w.ledger.people, x)
+		w.book.people = append(w.book.people, x)
 	}
 	return nil
 }
@@ -112,11 +107,11 @@ func (w *worker) actOnPair(ctx context.Context, p *person) error {
 			p, q = q, p
 		}
 		p.merged, q.merged = true, true
-		w.ledger.merges++
-		return w.post(ctx, false, &event{who: p, typ: "hello", alsoEmail: q.email})
+		w.book.merges++
+		return w.post(ctx, false, &event{who: p, Event: ledger.Event{Type: "hello"}, alsoEmail: q.email})
 	case p.orders < 2:
 		p.orders++
-		return w.post(ctx, false, &event{who: p, typ: "order_placed", properties: object{"total": orderTotal}})
+		return w.post(ctx, false, &event{who: p, Event: ledger.Event{Type: "order_placed"}, properties: object{"total": orderTotal}})
 	}
 	return nil
 }
@@ -128,7 +123,7 @@ func (w *worker) something(p *person) *event {
 			return nil
 		}
 		*count++
-		return &event{who: p, typ: typ, properties: properties}
+		return &event{who: p, Event: ledger.Event{Type: typ}, properties: properties}
 	}
 	switch w.rng.IntN(7) {
 	case 0:
@@ -147,7 +142,7 @@ func (w *worker) something(p *person) *event {
 // batch posts what several people do.
 func (w *worker) batch(ctx context.Context) error {
 	var events []*event
-	people := w.ledger.people
+	people := w.book.people
 	for range 2 + w.rng.IntN(8) {
 		if p := people[len(people)-1-w.rng.IntN(min(recent, len(people)))]; p.other == nil {
 			if e := w.something(p); e != nil {
@@ -170,8 +165,8 @@ type answer struct {
 
 // post enters new events into the ledger and posts them.
 func (w *worker) post(ctx context.Context, giveUp bool, events ...*event) error {
-	first := len(w.ledger.events)
-	w.ledger.events = append(w.ledger.events, events...)
+	first := len(w.book.events)
+	w.book.events = append(w.book.events, events...)
 	items := make([]int, len(events))
 	for i := range items {
 		items[i] = first + i
@@ -181,8 +176,8 @@ func (w *worker) post(ctx context.Context, giveUp bool, events ...*event) error 
 
 // repeat posts an event again that was acknowledged: nothing comes of it.
 func (w *worker) repeat(ctx context.Context) error {
-	n := w.rng.IntN(len(w.ledger.events))
-	if !w.ledger.events[n].acked {
+	n := w.rng.IntN(len(w.book.events))
+	if !w.book.events[n].Acked {
 		return nil
 	}
 	return w.send(ctx, false, []int{n})
@@ -192,11 +187,11 @@ func (w *worker) send(ctx context.Context, giveUp bool, items []int) error {
 	answers := make([]answer, 1)
 	var err error
 	if len(items) == 1 {
-		err = w.client.Call(ctx, surface.ByApp, "POST", "/api/v1/events", w.ledger.body(items[0]), &answers[0], giveUp)
+		err = w.client.Call(ctx, surface.ByApp, "POST", "/api/v1/events", w.book.body(items[0]), &answers[0], giveUp)
 	} else {
 		bodies := make([]object, len(items))
 		for i, n := range items {
-			bodies[i] = w.ledger.body(n)
+			bodies[i] = w.book.body(n)
 		}
 		var all struct{ Results []answer }
 		err = w.client.Call(ctx, surface.ByApp, "POST", "/api/v1/events/batch", object{"events": bodies}, &all, giveUp)
@@ -211,16 +206,16 @@ func (w *worker) send(ctx context.Context, giveUp bool, items []int) error {
 		return fmt.Errorf("%d answers to %d events", len(answers), len(items))
 	}
 	for i, n := range items {
-		a, e := answers[i], w.ledger.events[n]
+		a, e := answers[i], w.book.events[n]
 		switch {
 		case !a.Success:
-			return fmt.Errorf("event %s was refused: %v", w.ledger.eventKey(n), a.Error)
+			return fmt.Errorf("event %s was refused: %v", w.book.eventKey(n), a.Error)
 		case e.who.profile == "":
 			e.who.profile = a.ProfileID
 		case e.who.profile != a.ProfileID && !e.who.merged:
-			return fmt.Errorf("event %s went to profile %s, its person is %s", w.ledger.eventKey(n), a.ProfileID, e.who.profile)
+			return fmt.Errorf("event %s went to profile %s, its person is %s", w.book.eventKey(n), a.ProfileID, e.who.profile)
 		}
-		e.acked = true
+		e.Acked = true
 	}
 	return nil
 }
@@ -232,8 +227,8 @@ func (w *worker) call(ctx context.Context, p *person) error {
 	}
 	p.calls++
 	t := &trigger{who: p, fromMs: time.Now().UnixMilli()}
-	key := w.ledger.triggerKey(len(w.ledger.triggers))
-	w.ledger.triggers = append(w.ledger.triggers, t)
+	key := w.book.triggerKey(len(w.book.triggers))
+	w.book.triggers = append(w.book.triggers, t)
 	by, path := surface.BySession, "/console/api/v1/flows/"
 	if w.rng.IntN(2) == 0 {
 		by, path = surface.ByKey, "/api/v1/custom-flows/"

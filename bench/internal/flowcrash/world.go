@@ -2,6 +2,7 @@ package flowcrash
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -42,6 +43,8 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 		return nil, err
 	}
 	w.places.list = made.ID
+	building, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
 	for _, s := range []struct {
 		name       string
 		definition object
@@ -51,11 +54,11 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 		{"browse", did("browsed", windows.Browse), &w.places.browse},
 		{"gold", tierIs(tierGold), &w.places.gold},
 	} {
-		if err := c.Console(ctx, "POST", "/segments", object{"name": s.name, "definition": s.definition}, &made); err != nil {
+		definition, err := json.Marshal(s.definition)
+		if err != nil {
 			return nil, err
 		}
-		*s.id = made.ID
-		if err := built(ctx, c, made.ID); err != nil {
+		if *s.id, err = c.CreateLiveSegment(building, s.name, string(definition)); err != nil {
 			return nil, err
 		}
 	}
@@ -81,56 +84,13 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 	return w, nil
 }
 
-func built(ctx context.Context, c *surface.Client, segment string) error {
-	for began := time.Now(); ; {
-		var s struct{ Status string }
-		if err := c.Console(ctx, "GET", "/segments/"+segment, nil, &s); err != nil {
-			return err
-		}
-		if s.Status == "live" {
-			return nil
-		}
-		if time.Since(began) > buildTimeout {
-			return fmt.Errorf("segment %s is %s after %v", segment, s.Status, buildTimeout)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-// flowState is a flow as the server tells.
-type flowState struct {
-	Status      string
-	PublishedAt *stamp `json:"published_at"`
-	PausedAt    *stamp `json:"paused_at"`
-	ResumedAt   *stamp `json:"resumed_at"`
-	Counts      struct {
-		Entered    int `json:"entered"`
-		InProgress int `json:"in_progress"`
-		Completed  int `json:"completed"`
-		Exited     int `json:"exited"`
-		Pending    int `json:"pending"`
-		LoopsCut   int `json:"loops_cut"`
-	}
-	StepCounts []struct {
-		ID      string
-		Arrived int
-		At      int
-		Results map[string]int
-	} `json:"step_counts"`
-}
-
-func (f *flow) state(ctx context.Context, c *surface.Client) (s flowState, err error) {
-	err = c.Console(ctx, "GET", "/flows/"+f.id, nil, &s)
-	return s, err
-}
-
 // publish publishes a flow and waits until it is live.
 func publish(ctx context.Context, c *surface.Client, f *flow) error {
-	if err := c.Console(ctx, "POST", "/flows/"+f.id+"/publish", nil, nil); err != nil {
+	if _, err := c.PublishFlow(ctx, f.id); err != nil {
 		return fmt.Errorf("flow %s: %w", f.name, err)
 	}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		s, err := f.state(ctx, c)
+		s, err := c.Flow(ctx, f.id)
 		switch {
 		case err != nil:
 			return err
@@ -140,17 +100,4 @@ func publish(ctx context.Context, c *surface.Client, f *flow) error {
 			return fmt.Errorf("flow %s is %s after %v", f.name, s.Status, buildTimeout)
 		}
 	}
-}
-
-// stamp is an instant in Unix ms, as the server writes it.
-type stamp int64
-
-// UnmarshalJSON reads an instant in RFC 3339.
-func (s *stamp) UnmarshalJSON(b []byte) error {
-	var t time.Time
-	if err := t.UnmarshalJSON(b); err != nil {
-		return err
-	}
-	*s = stamp(t.UnixMilli())
-	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -17,18 +19,14 @@ func (r *run) load(ctx context.Context) (err error) {
 	l := &Load{Segments: len(segmenttest.LiveSegments)}
 	r.report.Load = l
 	r.enter("load: %d profiles, %d segments", r.o.Profiles, l.Segments)
-	i, err := r.install("load")
-	if err != nil {
-		return err
-	}
-	s, err := r.start(ctx, i)
+	s, err := r.begin(ctx, "load")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	var segments []string
 	for n, d := range segmenttest.LiveSegments {
-		id, err := s.define(ctx, fmt.Sprintf("live %d", n+1), d)
+		id, err := s.console.CreateLiveSegment(ctx, fmt.Sprintf("live %d", n+1), d)
 		if err != nil {
 			return err
 		}
@@ -91,7 +89,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	}
 	r.enter("load: pausing the flows")
 	for _, id := range ids {
-		if err := s.console.PauseFlow(ctx, id); err != nil {
+		if _, err := s.console.PauseFlow(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -122,11 +120,11 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	}
 	calls, _, _ := b.sink.calls.counts()
 	mails, _, _ := b.sink.mails.counts()
-	m, err := startMeter(b.s.PID())
+	m, err := child.StartMeter([]int{b.s.PID()})
 	if err != nil {
 		return nil, err
 	}
-	p := &Phase{Name: name + ", " + what, OfferedPerSecond: rate}
+	p := &Phase{Name: name + ", " + what}
 	var group sync.WaitGroup
 	var probed error
 	group.Go(func() { p.Probes, probed = b.prober.run(ctx, b.o.ProbesPerSecond, b.o.Duration) })
@@ -136,10 +134,10 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	} else {
 		sent, err = b.fleet.Saturate(ctx, b.o.Duration)
 	}
-	var u used
+	var used child.Used
 	var after uint64
 	if err == nil {
-		u, err = m.stop()
+		used, err = m.Stop()
 	}
 	if err == nil {
 		after, err = b.s.entered(ctx)
@@ -148,17 +146,13 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	if err := errors.Join(err, probed); err != nil {
 		return nil, err
 	}
-	p.EventsPerSecond, p.Events, p.Failed = sent.EventsPerSecond(), sent.Events, sent.Failed
-	if sent.FirstFailure != nil {
-		p.Failure = sent.FirstFailure.Error()
-	}
-	p.P50Millis, p.P99Millis = float64(sent.Latency.ValueAtQuantile(50))/1000, float64(sent.Latency.ValueAtQuantile(99))/1000
-	p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Events))
+	p.Phase, p.CPUMicros = report.NewPhase(sent), report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))
+	p.OfferedPerSecond = rate
 	p.Enrolments = after - entered
-	p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), u.elapsed.Seconds())
+	p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), used.Elapsed.Seconds())
 	callsNow, _, _ := b.sink.calls.counts()
 	mailsNow, _, _ := b.sink.mails.counts()
-	p.Calls, p.Mails, p.Others = callsNow-calls, mailsNow-mails, u.others
+	p.Calls, p.Mails, p.Others = callsNow-calls, mailsNow-mails, used.Others
 	b.o.Log("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
 		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
 	// What history has not stored yet would be done in the next phase.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // Options of a run. Durations are in nanoseconds in JSON.
@@ -28,14 +29,7 @@ type Options struct {
 	Budget time.Duration `json:"budget_ns"`
 	Seed   uint64        `json:"seed"`
 
-	// Dir is where the servers' directories are made; it must be empty.
-	Dir string `json:"-"`
-	// Binary is the muster binary.
-	Binary string `json:"-"`
-	// ServerArgs are further arguments of muster serve.
-	ServerArgs []string `json:"server_args,omitempty"`
-	// Log receives progress; nil is silent.
-	Log func(format string, args ...any) `json:"-"`
+	server.Options
 }
 
 // Limits of [Options].

@@ -41,9 +41,9 @@ func TestFaultyOptionsAreNamed(t *testing.T) {
 func TestTheTargetsRatesAreAmongTheRates(t *testing.T) {
 	o := validOptions()
 	rates := o.rates(8000, 3000)
-	l := Load{Without: &Phase{EventsPerSecond: 8000}, With: &Phase{EventsPerSecond: 3000}}
+	l := Load{Without: phase("", 0, 8000), With: phase("", 0, 3000)}
 	for _, rate := range rates {
-		l.Paced = append(l.Paced, &Phase{OfferedPerSecond: rate})
+		l.Paced = append(l.Paced, phase("", rate, 0))
 	}
 	if j := l.judged(); len(j) != 2 || j[0].OfferedPerSecond != 1500 || j[1].OfferedPerSecond != 4000 {
 		t.Errorf("of %v, the targets belong to %+v", rates, j)
@@ -52,7 +52,7 @@ func TestTheTargetsRatesAreAmongTheRates(t *testing.T) {
 	if rates := o.rates(8000, 3000); len(rates) != 1 || rates[0] != 70 {
 		t.Errorf("%v", rates)
 	}
-	l.Paced = []*Phase{{OfferedPerSecond: 70}}
+	l.Paced = []*Phase{phase("", 70, 0)}
 	if j := l.judged(); len(j) != 1 || j[0].Phase != l.Paced[0] {
 		t.Error("the only rate is not judged")
 	}

@@ -5,23 +5,20 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Print writes the report as tables for people.
 func (r *Report) Print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	return report.PrintTables(out, r.printHead, r.printLoad, r.printSleep, report.PrintTargets(r.Targets))
+}
+
+func (r *Report) printHead(w io.Writer) {
 	fmt.Fprintf(w, "%d CPUs, %s, seed %d, %.0f s; other processes took up to %.0f %% of the CPUs during a phase\n", r.CPUs, r.Go, r.Options.Seed, r.Seconds, 100*r.Others)
 	if r.Stopped != "" {
 		fmt.Fprintf(w, "stopped: %s\n", r.Stopped)
 	}
-	for _, section := range []func(io.Writer){r.printLoad, r.printSleep, r.printTargets} {
-		section(w)
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *Report) printLoad(w io.Writer) {
@@ -102,18 +99,5 @@ func (r *Report) printSleep(w io.Writer) {
 	if x := s.Many; x != nil {
 		fmt.Fprintf(w, "%d waits that end at one instant are carried out late by %.0f ms (p50), %.0f ms (p99), %.0f ms at most: %.0f a second\n",
 			x.Sleepers, x.Late.P50Millis, x.Late.P99Millis, x.Late.MaxMillis, x.PerSecond)
-	}
-}
-
-func (r *Report) printTargets(w io.Writer) {
-	if len(r.Targets) > 0 {
-		fmt.Fprintln(w)
-	}
-	for _, t := range r.Targets {
-		verdict := "MET"
-		if !t.Met {
-			verdict = "MISSED"
-		}
-		fmt.Fprintf(w, "%s: %s: %.4g, at most %g\n", verdict, t.Name, t.Value, t.Want)
 	}
 }

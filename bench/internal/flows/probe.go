@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/valyala/fastjson"
-
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -26,45 +24,28 @@ const (
 
 // sender sends single events and reads the answers, on a connection of its own.
 type sender struct {
+	loader.Caller
 	target loader.Target
-	conn   *loader.Conn
-	parser fastjson.Parser
+}
+
+func newSender(target loader.Target) *sender {
+	return &sender{loader.Caller{DialTimeout: callTimeout, Timeout: callTimeout}, target}
 }
 
 // send sends an event of a person of the bench's own and returns the profile and
 // when the answer was there.
 func (s *sender) send(event, person string, n int) (profile string, answered time.Time, err error) {
-	if s.conn == nil {
-		if s.conn, err = loader.Dial(s.target.Address, callTimeout); err != nil {
-			return "", answered, err
-		}
-	}
-	if err := s.conn.SetDeadline(time.Now().Add(callTimeout)); err != nil {
-		return "", answered, err
-	}
 	body := fmt.Appendf(nil, `{"event_type":%q,"user":{"external_id":"%s-%d","email":"%s-%d@p.example"},"properties":{"n":%d},"idempotency_key":"%s-%d"}`,
 		event, person, n, person, n, n, person, n)
-	a, err := s.conn.Do(append(s.target.Head(len(body)), body...))
+	a, err := s.Post(s.target, body)
 	answered = time.Now()
+	if err == nil {
+		profile, err = s.Profile(a)
+	}
 	if err != nil {
-		s.close()
-		return "", answered, fmt.Errorf("no answer: %w", err)
+		err = fmt.Errorf("%s: %w", event, err)
 	}
-	v, err := s.parser.ParseBytes(a.Body)
-	if err == nil && a.Status == 202 {
-		err = loader.CheckOutcome(v)
-	}
-	if err != nil || a.Status != 202 {
-		return "", answered, fmt.Errorf("%s was not accepted: status %d: %.200s", event, a.Status, a.Body)
-	}
-	return string(v.GetStringBytes("profile_id")), answered, nil
-}
-
-func (s *sender) close() {
-	if s.conn != nil {
-		s.conn.Close()
-		s.conn = nil
-	}
+	return profile, answered, err
 }
 
 // probe is one that was answered.
@@ -77,8 +58,8 @@ type probe struct {
 // prober sends probes beside a load. Numbers are never used twice.
 type prober struct {
 	target  loader.Target
-	console *console.Client
-	sink    *sink
+	console *surface.Client
+	sink    *sinks
 	// flows are those that each probe enrols in; none before they are live.
 	flows []string
 	next  int
@@ -103,13 +84,13 @@ func (p *prober) run(ctx context.Context, perSecond float64, duration time.Durat
 	var group sync.WaitGroup
 	for range min(probers, count) {
 		group.Go(func() {
-			s := sender{target: p.target}
-			defer s.close()
+			s := newSender(p.target)
+			defer s.Close()
 			for i := int(turn.Add(1)) - 1; i < count; i = int(turn.Add(1)) - 1 {
 				due := start.Add(time.Duration(i) * between)
 				err := pause.For(ctx, time.Until(due))
 				if err == nil {
-					done[i], err = p.one(ctx, &s, first+i, due)
+					done[i], err = p.one(ctx, s, first+i, due)
 				}
 				if err != nil {
 					cancel(err)

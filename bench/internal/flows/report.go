@@ -1,12 +1,15 @@
 package flows
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/bench/internal/report"
+)
 
 // Report is everything that was measured.
 type Report struct {
 	Options Options `json:"options"`
-	CPUs    int     `json:"cpus"`
-	Go      string  `json:"go"`
+	report.Machine
 	// Stopped says where the budget ended; empty when it did not.
 	Stopped string  `json:"stopped,omitempty"`
 	Seconds float64 `json:"seconds"`
@@ -14,8 +17,8 @@ type Report struct {
 	Sleep   *Sleep  `json:"sleep,omitempty"`
 	// Others is the largest share of the machine's CPU time that other processes
 	// took during a phase.
-	Others  float64  `json:"others_cpu_max"`
-	Targets []Target `json:"targets"`
+	Others  float64         `json:"others_cpu_max"`
+	Targets []report.Target `json:"targets"`
 }
 
 // Load is what flows cost beside events.
@@ -41,15 +44,8 @@ type Load struct {
 
 // Phase is one phase of the load.
 type Phase struct {
-	Name             string  `json:"name"`
-	OfferedPerSecond float64 `json:"offered_per_second,omitempty"` // 0: as fast as it goes
-	EventsPerSecond  float64 `json:"events_per_second"`
-	Events           uint64  `json:"events"`
-	Failed           uint64  `json:"failed_requests"`
-	Failure          string  `json:"first_failure,omitempty"`
-	// Latencies of the load's requests, in an open loop from when they were due.
-	P50Millis float64 `json:"p50_ms"`
-	P99Millis float64 `json:"p99_ms"`
+	Name string `json:"name"`
+	report.Phase
 	CPUMicros float64 `json:"cpu_us_per_event"` // of the server
 	// Enrolments began during the phase.
 	Enrolments          uint64  `json:"enrolments"`
@@ -167,14 +163,6 @@ type WakeMany struct {
 	PerSecond float64 `json:"per_second"`
 }
 
-// Target is a number to reach, which Value must not exceed.
-type Target struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Want  float64 `json:"want"`
-	Met   bool    `json:"met"`
-}
-
 // phases are those of the load that were measured.
 func (l *Load) phases() []*Phase {
 	var out []*Phase
@@ -190,7 +178,7 @@ func (l *Load) phases() []*Phase {
 func (r *Report) conclude() {
 	r.Targets, r.Others = nil, 0
 	target := func(name string, value, want float64) {
-		r.Targets = append(r.Targets, Target{name, value, want, value <= want})
+		r.Targets = append(r.Targets, report.AtMost(name, value, want))
 	}
 	if l := r.Load; l != nil {
 		stale, missing, again := 0, 0, 0
@@ -212,14 +200,14 @@ func (r *Report) conclude() {
 			if l.WithoutAgain != nil {
 				rate, cpu, n = rate+l.WithoutAgain.EventsPerSecond, cpu+l.WithoutAgain.CPUMicros, 2
 			}
-			l.RateRatio, l.CPURatio = ratio(l.With.EventsPerSecond, rate/n), ratio(l.With.CPUMicros, cpu/n)
+			l.RateRatio, l.CPURatio = report.Ratio(l.With.EventsPerSecond, rate/n), report.Ratio(l.With.CPUMicros, cpu/n)
 		}
 		for _, j := range l.judged() {
 			at := fmt.Sprintf(", p99 in ms, at %.0f events/s%s", j.OfferedPerSecond, j.what)
 			target("answered to enrolled, as read over HTTP"+at, j.Probes.Seen.P99Millis, 10)
 			target("event sent to enrolled and answered"+at, j.Probes.Answered.P99Millis, 10)
 			if l.WithoutPaced != nil && j.OfferedPerSecond == l.WithoutPaced.OfferedPerSecond {
-				l.AnsweredRatio = ratio(j.Probes.Answered.P99Millis, l.WithoutPaced.Probes.Answered.P99Millis)
+				l.AnsweredRatio = report.Ratio(j.Probes.Answered.P99Millis, l.WithoutPaced.Probes.Answered.P99Millis)
 			}
 		}
 		if len(l.Paced) > 0 {

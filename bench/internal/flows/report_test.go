@@ -6,11 +6,19 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
+
+func phase(name string, offered, rate float64) *Phase {
+	return &Phase{Name: name, Phase: report.Phase{OfferedPerSecond: offered, EventsPerSecond: rate}, Probes: &Probes{Sent: 10}}
+}
 
 func measured() *Report {
 	phase := func(name string, offered, rate, cpu float64) *Phase {
-		return &Phase{Name: name, OfferedPerSecond: offered, EventsPerSecond: rate, CPUMicros: cpu, Probes: &Probes{Sent: 10}}
+		p := phase(name, offered, rate)
+		p.CPUMicros = cpu
+		return p
 	}
 	l := &Load{
 		Without: phase("a", 0, 10_000, 20), WithoutPaced: phase("b", 5000, 5000, 30),

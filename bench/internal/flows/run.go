@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -32,13 +33,13 @@ const (
 type run struct {
 	o      *Options
 	report *Report
-	sink   *sink
+	sink   *sinks
 	phase  string // for the report, when the budget ends
 }
 
 // Run measures. The report is valid also beside an error, as far as it got. An
 // error says that something failed or was wrong, never that it was slow.
-func Run(ctx context.Context, o Options) (report *Report, err error) {
+func Run(ctx context.Context, o Options) (out *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,15 +47,15 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		o.Log = func(string, ...any) {}
 	}
 	begun := time.Now()
-	report = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	out = &Report{Options: o, Machine: report.ThisMachine()}
 	defer func() {
-		report.Seconds = time.Since(begun).Seconds()
-		report.conclude()
-		err = errors.Join(err, report.err())
+		out.Seconds = time.Since(begun).Seconds()
+		out.conclude()
+		err = errors.Join(err, out.err())
 	}()
-	r := &run{o: &o, report: report}
-	if r.sink, err = newSink(); err != nil {
-		return report, err
+	r := &run{o: &o, report: out}
+	if r.sink, err = newSinks(); err != nil {
+		return out, err
 	}
 	defer func() { err = errors.Join(err, r.sink.close()) }()
 	limited, cancel := context.WithTimeout(ctx, o.Budget)
@@ -68,13 +69,13 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 		if err := part.measure(limited); err != nil {
 			if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-				report.Stopped = fmt.Sprintf("the budget of %v ended in: %s", o.Budget, r.phase)
-				return report, nil
+				out.Stopped = fmt.Sprintf("the budget of %v ended in: %s", o.Budget, r.phase)
+				return out, nil
 			}
-			return report, fmt.Errorf("%s: %w", r.phase, err)
+			return out, fmt.Errorf("%s: %w", r.phase, err)
 		}
 	}
-	return report, nil
+	return out, nil
 }
 
 func (r *run) enter(format string, args ...any) {
@@ -86,7 +87,7 @@ func (r *run) enter(format string, args ...any) {
 type service struct {
 	*server.Server
 	installation *server.Installation
-	console      *console.Client
+	console      *surface.Client
 }
 
 // start starts the server anew on its directory.
@@ -95,19 +96,24 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return nil, errors.Join(err, s.Kill())
 	}
 	return &service{s, i, c}, nil
 }
 
-func (r *run) install(name string) (*server.Installation, error) {
-	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
-		"--allow-private-webhooks", "--smtp", r.sink.relay, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
+// begin starts a server in a directory of its own.
+func (r *run) begin(ctx context.Context, name string) (*service, error) {
+	i, err := server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
+		"--allow-private-webhooks", "--smtp", r.sink.relay.Addr, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
 		// How long a stop takes is measured; it should not be cut short.
 		"--drain-timeout", drainLimit.String(),
 	}, r.o.ServerArgs...))
+	if err != nil {
+		return nil, err
+	}
+	return r.start(ctx, i)
 }
 
 // end kills the server, if there is one; its directory is the caller's to remove.
@@ -136,22 +142,6 @@ func (r *run) fleet(s *service, batch, connections, profiles int) (*loader.Fleet
 	return loader.NewFleet(target, payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
 }
 
-// define saves a segment and waits until it is live.
-func (s *service) define(ctx context.Context, name, definition string) (id string, err error) {
-	if id, err = s.console.CreateSegment(ctx, name, definition); err != nil {
-		return "", err
-	}
-	for {
-		live, _, err := s.console.Segment(ctx, id)
-		if err != nil || live {
-			return id, err
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return "", err
-		}
-	}
-}
-
 // publish takes flows live and waits until nobody is left to be enrolled.
 func (s *service) publish(ctx context.Context, definitions []string) (ids []string, p *Publish, err error) {
 	p = &Publish{Flows: len(definitions)}
@@ -162,7 +152,7 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 		}
 		ids = append(ids, id)
 	}
-	m, err := startMeter(s.PID())
+	m, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,11 +182,14 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 			}
 		}
 		if waiting == 0 {
-			u, err := m.stop()
-			p.Seconds, p.Others = u.elapsed.Seconds(), u.others
-			p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), p.Seconds)
-			p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Enrolments))
-			return ids, p, err
+			used, err := m.Stop()
+			if err != nil {
+				return nil, nil, err
+			}
+			p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
+			p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
+			p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
+			return ids, p, nil
 		}
 		if err := pause.For(ctx, livePoll); err != nil {
 			return nil, nil, err

@@ -3,9 +3,6 @@ package flows
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/mail"
@@ -14,78 +11,38 @@ import (
 	"sync"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
+	"github.com/musterhq/muster/bench/internal/sink"
 	"github.com/musterhq/muster/internal/pause"
 )
 
 // probePath is where calls of probes arrive, with the probe's number behind.
 const probePath = "/probe/"
 
-// maxMail bounds an e-mail, in bytes.
-const maxMail = 1 << 20
-
-// sink takes the calls and e-mails of flows on the loopback interface.
-type sink struct {
-	url     string // of calls
-	relay   string // HOST:PORT of e-mails
-	calls   arrivals
-	mails   arrivals
-	http    *http.Server
-	smtp    *smtp.Server
-	serving sync.WaitGroup
+// sinks take the calls and e-mails of flows and note when those of probes arrived.
+type sinks struct {
+	url          string // of calls
+	calls, mails arrivals
+	hooks, relay *sink.Sink
 }
 
-func newSink() (*sink, error) {
-	calls, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("sink of calls: %w", err)
+func newSinks() (*sinks, error) {
+	s := &sinks{}
+	var err error
+	if s.hooks, err = sink.Webhooks(func(_ http.ResponseWriter, r *http.Request) { s.calls.note(r.URL.Path, probePath, time.Now()) }); err != nil {
+		return nil, err
 	}
-	mails, err := net.Listen("tcp", "127.0.0.1:0")
+	s.relay, err = sink.Mails(func(header mail.Header, _ net.Conn) error {
+		s.mails.note(header.Get("Subject"), probeSubject, time.Now())
+		return nil
+	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("sink of e-mails: %w", err), calls.Close())
+		return nil, errors.Join(err, s.close())
 	}
-	s := &sink{url: "http://" + calls.Addr().String(), relay: mails.Addr().String()}
-	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.smtp = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return mailSession{s}, nil }))
-	s.smtp.Domain, s.smtp.MaxMessageBytes, s.smtp.ErrorLog = "sink.example", maxMail, log.New(io.Discard, "", 0)
-	// Both end with the error that they were closed.
-	s.serving.Go(func() { _ = s.http.Serve(calls) })
-	s.serving.Go(func() { _ = s.smtp.Serve(mails) })
+	s.url = "http://" + s.hooks.Addr
 	return s, nil
 }
 
-func (s *sink) close() error {
-	err := errors.Join(s.http.Close(), s.smtp.Close())
-	s.serving.Wait()
-	return err
-}
-
-// ServeHTTP notes when a probe's call arrived.
-func (s *sink) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	s.calls.note(r.URL.Path, probePath, time.Now())
-}
-
-// mailSession takes e-mails.
-type mailSession struct{ *sink }
-
-func (mailSession) Mail(string, *smtp.MailOptions) error { return nil }
-func (mailSession) Rcpt(string, *smtp.RcptOptions) error { return nil }
-func (mailSession) Reset()                               {}
-func (mailSession) Logout() error                        { return nil }
-
-// Data notes when a probe's e-mail arrived: when all of it was there.
-func (s mailSession) Data(in io.Reader) error {
-	m, err := mail.ReadMessage(in)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(io.Discard, m.Body); err != nil {
-		return err
-	}
-	s.mails.note(m.Header.Get("Subject"), probeSubject, time.Now())
-	return nil
-}
+func (s *sinks) close() error { return errors.Join(s.hooks.Close(), s.relay.Close()) }
 
 // arrivals are effects of one kind that arrived, by the number of their probe.
 type arrivals struct {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestSinkTellsProbesFromOthersAndCountsRepeats(t *testing.T) {
-	s, err := newSink()
+	s, err := newSinks()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestSinkTellsProbesFromOthersAndCountsRepeats(t *testing.T) {
 	}
 	for _, subject := range []string{probeSubject + "5", "flow-7"} {
 		text := fmt.Sprintf("Subject: %s\r\n\r\nHello\r\n", subject)
-		if err := smtp.SendMail(s.relay, nil, "a@b.example", []string{"c@d.example"}, []byte(text)); err != nil {
+		if err := smtp.SendMail(s.relay.Addr, nil, "a@b.example", []string{"c@d.example"}, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,11 +24,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 	x := &Sleep{Sleepers: r.o.Sleepers}
 	r.report.Sleep = x
 	r.enter("sleepers: %d profiles", r.o.Sleepers)
-	i, err := r.install("sleep")
-	if err != nil {
-		return err
-	}
-	s, err := r.start(ctx, i)
+	s, err := r.begin(ctx, "sleep")
 	if err != nil {
 		return err
 	}
@@ -54,7 +50,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 		return err
 	}
 	r.enter("sleepers: enrolling %d", r.o.Sleepers)
-	all, err := s.define(ctx, "all", startsWith("c-"))
+	all, err := s.console.CreateLiveSegment(ctx, "all", startsWith("c-"))
 	if err != nil {
 		return err
 	}

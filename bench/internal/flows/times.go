@@ -3,6 +3,8 @@ package flows
 import (
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Latency is a distribution of times in milliseconds.
@@ -22,21 +24,7 @@ func newTimes() *times { return &times{} }
 func (t *times) add(d time.Duration) { t.all = append(t.all, max(d, 0)) }
 
 func (t *times) summary() Latency {
-	if len(t.all) == 0 {
-		return Latency{}
-	}
 	slices.Sort(t.all)
-	// The least value that so many percent do not exceed.
-	ms := func(percent int) float64 {
-		return float64(t.all[max((len(t.all)*percent+99)/100-1, 0)]) / 1e6
-	}
-	return Latency{len(t.all), ms(50), ms(99), ms(100)}
-}
-
-// ratio is a/b, and 0 when there is no b.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
+	ms := func(q float64) float64 { return float64(report.Quantile(t.all, q)) / 1e6 }
+	return Latency{len(t.all), ms(0.5), ms(0.99), ms(1)}
 }

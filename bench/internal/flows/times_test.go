@@ -32,12 +32,6 @@ func TestSummaryTakesTheLeastValueThatSoManyDoNotExceed(t *testing.T) {
 	}
 }
 
-func TestRatio(t *testing.T) {
-	if a, b := ratio(3, 2), ratio(3, 0); a != 1.5 || b != 0 {
-		t.Errorf("%v, %v", a, b)
-	}
-}
-
 func TestParseHeap(t *testing.T) {
 	const text = "heap profile: 1: 2\n# runtime.MemStats\n# Alloc = 9\n# HeapAlloc = 123\n# HeapSys = 7\n# HeapIdle = 45\n# HeapInuse = 8\n# HeapReleased = 6\n"
 	got, err := parseHeap(text)

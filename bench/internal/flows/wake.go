@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -37,8 +38,8 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := sender{target: target}
-	defer from.close()
+	from := newSender(target)
+	defer from.Close()
 	rng := rand.New(rand.NewPCG(r.o.Seed, 1))
 	profiles := map[int]string{}
 	var numbers []int
@@ -68,7 +69,7 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 			return nil, fmt.Errorf("%w: the path of nap %d: %+v", errStale, n, ways)
 		}
 		at, _ := r.sink.calls.at(n)
-		late.add(at.Sub(ways[0].StartedAt.Add(napSeconds * time.Second)))
+		late.add(at.Sub(time.UnixMilli(int64(ways[0].StartedAt)).Add(napSeconds * time.Second)))
 	}
 	l := late.summary()
 	r.o.Log("  late by %.1f ms, at most %.1f ms", l.P50Millis, l.MaxMillis)
@@ -90,7 +91,7 @@ func wakers(sleepers int) (n, digits int) {
 func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*WakeMany, error) {
 	n, digits := wakers(r.o.Sleepers)
 	r.enter("sleepers: waking %d at one instant", n)
-	segment, err := s.define(ctx, "wakers", startsWith(firstProfiles(digits)))
+	segment, err := s.console.CreateLiveSegment(ctx, "wakers", startsWith(firstProfiles(digits)))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 		}
 	}
 	out.Late = late.summary()
-	out.PerSecond = ratio(float64(n), out.Late.MaxMillis/1000)
+	out.PerSecond = report.Ratio(float64(n), out.Late.MaxMillis/1000)
 	r.o.Log("  late by %.0f ms (p50), %.0f ms (p99), %.0f ms at most", out.Late.P50Millis, out.Late.P99Millis, out.Late.MaxMillis)
 	return out, nil
 }

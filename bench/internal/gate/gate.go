@@ -3,7 +3,9 @@ package gate
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
+	"time"
 )
 
 // Gate is shut until Lift. It is safe for concurrent use.
@@ -45,5 +47,25 @@ func (g *Gate) Wait(ctx context.Context) error {
 		return ctx.Err()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Until acts again and again until finish is closed. The error is that of an act, or
+// ctx's. Between two acts it waits for a random time below think.
+func Until(ctx context.Context, finish <-chan struct{}, rng *rand.Rand, think time.Duration, act func(context.Context) error) error {
+	for {
+		select {
+		case <-finish:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if err := act(ctx); err != nil {
+			return err
+		}
+		if think > 0 {
+			time.Sleep(time.Duration(rng.Int64N(int64(think))))
+		}
 	}
 }

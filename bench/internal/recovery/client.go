@@ -3,10 +3,9 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fastjson"
 
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
@@ -21,8 +20,7 @@ type client struct {
 	number int
 	target loader.Target
 	worker *payload.Worker
-	conn   *loader.Conn
-	parser fastjson.Parser
+	caller loader.Caller
 	acked  uint64
 	// ackedAt is when the last event was acknowledged, in nanoseconds since 1970.
 	ackedAt atomic.Int64
@@ -31,7 +29,7 @@ type client struct {
 
 // run sends until ctx ends. The error is an answer that no repetition mends.
 func (c *client) run(ctx context.Context) error {
-	defer c.close()
+	defer c.caller.Close()
 	for ctx.Err() == nil {
 		request, first := c.worker.Next()
 		if first != c.acked {
@@ -55,36 +53,10 @@ func (c *client) run(ctx context.Context) error {
 
 // send sends the event once. It reports whether it was acknowledged.
 func (c *client) send(request []byte) (bool, error) {
-	var err error
-	if c.conn == nil {
-		if c.conn, err = loader.Dial(c.target.Address, time.Second); err != nil {
-			return false, nil
-		}
-	}
-	if err := c.conn.SetDeadline(time.Now().Add(callLimit)); err != nil {
-		c.close()
+	answer, err := c.caller.Do(c.target.Address, request)
+	if err != nil || answer.Status == http.StatusServiceUnavailable {
 		return false, nil
 	}
-	answer, err := c.conn.Do(request)
-	if err != nil || answer.Closing {
-		defer c.close()
-	}
-	switch {
-	case err != nil || answer.Status == 503:
-		return false, nil
-	case answer.Status != 202:
-		return false, fmt.Errorf("status %d: %.300s", answer.Status, answer.Body)
-	}
-	v, err := c.parser.ParseBytes(answer.Body)
-	if err != nil {
-		return false, err
-	}
-	return true, loader.CheckOutcome(v)
-}
-
-func (c *client) close() {
-	if c.conn != nil {
-		c.conn.Close()
-		c.conn = nil
-	}
+	_, err = c.caller.Profile(answer)
+	return err == nil, err
 }

@@ -5,22 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
 const (
 	startLimit = time.Minute
-	stopLimit  = 5 * time.Minute
 	// fillBatch and fillConnections are those of the stored events.
 	fillBatch, fillConnections = 100, 16
 	// between kills the clients send for this long.
@@ -38,11 +38,7 @@ type Options struct {
 	Segments int `json:"segments"`
 	Clients  int `json:"clients"`
 	Rounds   int `json:"rounds"`
-	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
-	Binary     string                           `json:"-"`
-	ServerArgs []string                         `json:"server_args"`
-	Dir        string                           `json:"-"`
-	Log        func(format string, args ...any) `json:"-"`
+	server.Options
 }
 
 // Validate reports the first fault of the options. Binary may be missing: it can be
@@ -84,14 +80,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Binary == "" {
-		return nil, errors.New("binary is missing; name the muster binary")
-	}
-	i, err := server.NewInstallation(o.Dir, o.Binary, o.ServerArgs)
-	if err != nil {
-		return nil, err
-	}
-	s, err := i.Start(ctx, startLimit)
+	i, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
@@ -143,26 +132,14 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		acked = append(acked, loader.Range{Worker: c.number, To: c.acked})
 		r.Refused += c.refused
 	}
-	if err := running.Stop(stopLimit); err != nil {
-		return r, err
-	}
-	file, err := history.Open(ctx, i.HistoryFile())
-	if err != nil {
-		return r, err
-	}
-	defer file.Close()
-	if r.Once, err = file.CheckOnce(ctx, acked); err != nil {
-		return r, err
-	}
 	// Each client may have had one event under way when it ended.
-	return r, r.Once.Err(uint64(len(clients)))
+	stopped, err := topology.Once(ctx, i, running, acked, uint64(len(clients)))
+	r.Once = stopped.Once
+	return r, err
 }
 
-// fill makes the segments and stores the events.
+// fill stores the events.
 func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, error) {
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
-		return nil, err
-	}
 	fleet, err := s.Credentials.Fleet(o.spec(fillBatch), fillConnections)
 	if err != nil {
 		return nil, err
@@ -198,7 +175,7 @@ func (o Options) clients(at server.Credentials) (out []*client, err error) {
 		return nil, err
 	}
 	for i := range o.Clients {
-		c := &client{number: fillConnections + i, target: target}
+		c := &client{number: fillConnections + i, target: target, caller: loader.Caller{DialTimeout: time.Second, Timeout: callLimit}}
 		if c.worker, err = payload.NewWorker(o.spec(0), c.number, target.Head); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -67,8 +68,8 @@ func (s *step) backfills(ctx context.Context) error {
 				return err
 			}
 		}
-		b.BuildMillis, b.BareMillis = median(built), median(bare)
-		b.Ratio = ratio(b.BuildMillis, b.BareMillis)
+		b.BuildMillis, b.BareMillis = report.Median(built), report.Median(bare)
+		b.Ratio = report.Ratio(b.BuildMillis, b.BareMillis)
 		s.out.Backfill = append(s.out.Backfill, b)
 	}
 	return nil

@@ -29,6 +29,9 @@ type Cost struct {
 	OtherSpread float64 `json:"other_types_spread"`
 }
 
+// most is the cost of an event beside the most segments, on types that no event has.
+func (c *Cost) most() float64 { return c.Other[len(c.Other)-1].CPUMicros }
+
 // cost measures events beside 0 to 1,000 segments. The rounds go up and down in
 // turns, so that a drift of the machine meets all numbers alike.
 func (s *step) cost(ctx context.Context) error {

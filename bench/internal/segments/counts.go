@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 const (
@@ -98,7 +100,7 @@ func (s *step) sqlCounts(ctx context.Context) error {
 			return err
 		}
 		q.CountMicros = newLatency(c.busyBySegment[i]).P50Micros
-		q.Times = ratio(1e3*q.SQLMillis, q.CountMicros)
+		q.Times = report.Ratio(1e3*q.SQLMillis, q.CountMicros)
 		c.SQL = append(c.SQL, q)
 		if c.LeastTimes == 0 || q.Times < c.LeastTimes {
 			c.LeastTimes = q.Times
@@ -165,6 +167,6 @@ func (s *step) sqlCount(ctx context.Context, i int) (SQLCount, error) {
 		q.Members = b.GetCardinality()
 		times = append(times, float64(time.Since(begun))/1e6)
 	}
-	q.SQLMillis = median(times)
+	q.SQLMillis = report.Median(times)
 	return q, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
@@ -73,11 +74,8 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 	if err := a.settle(ctx); err != nil {
 		return Rate{}, err
 	}
-	runtime.GC()
-	before := a.node.Stats()[0]
-	cpu, begun := cpuTime(), time.Now()
 	var next atomic.Int64
-	err := parallel(ctx, workers, func(ctx context.Context, _ int) error {
+	return a.measure(ctx, workers, func(ctx context.Context, _ int) error {
 		var out resolver.Outcome
 		for {
 			i := int(next.Add(1)) - 1
@@ -89,6 +87,15 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 			}
 		}
 	})
+}
+
+// measure runs work in several goroutines, waits until history has what they
+// submitted, and returns what that took.
+func (a *account) measure(ctx context.Context, workers int, work func(ctx context.Context, worker int) error) (Rate, error) {
+	runtime.GC()
+	before := a.node.Stats()[0]
+	cpu, begun := cpuTime(), time.Now()
+	err := parallel(ctx, workers, work)
 	took := time.Since(begun)
 	if err == nil {
 		err = a.settle(ctx)
@@ -96,9 +103,9 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 	spent := cpuTime() - cpu
 	after := a.node.Stats()[0]
 	n := int(after.Events - before.Events)
-	per := func(d float64) float64 { return ratio(d, 1e3*float64(n)) }
+	per := func(d float64) float64 { return report.Ratio(d, 1e3*float64(n)) }
 	return Rate{
-		Events: n, Seconds: took.Seconds(), PerSec: ratio(float64(n), took.Seconds()), CPUMicros: per(float64(spent)),
+		Events: n, Seconds: took.Seconds(), PerSec: report.Ratio(float64(n), took.Seconds()), CPUMicros: per(float64(spent)),
 		ApplyMicros: per(float64(after.ApplyNanoseconds - before.ApplyNanoseconds)), Transitions: after.Transitions - before.Transitions,
 		Checkpoints: after.Checkpoints - before.Checkpoints,
 	}, err
@@ -117,7 +124,7 @@ func join(rounds []Rate) (out Rate) {
 	}
 	if out.Events > 0 {
 		n := float64(out.Events)
-		out.PerSec, out.CPUMicros, out.ApplyMicros = ratio(n, out.Seconds), out.CPUMicros/n, out.ApplyMicros/n
+		out.PerSec, out.CPUMicros, out.ApplyMicros = report.Ratio(n, out.Seconds), out.CPUMicros/n, out.ApplyMicros/n
 		out.LeastMicros = slices.Min(out.Rounds)
 	}
 	return out
@@ -184,10 +191,7 @@ const growBatch = 500
 // grow fills an empty account with profiles, each with at least one past event.
 func (a *account) grow(ctx context.Context, o *Options, step, profiles int) (Rate, error) {
 	nowMs := time.Now().UnixMilli()
-	runtime.GC()
-	before := a.node.Stats()[0]
-	cpu, begun := cpuTime(), time.Now()
-	err := parallel(ctx, o.Workers, func(ctx context.Context, worker int) error {
+	return a.measure(ctx, o.Workers, func(ctx context.Context, worker int) error {
 		m := newMaker(o.Seed, uint64(step)<<40|1<<32|uint64(worker))
 		head := eventlog.ImportHead{File: importFile(o.Seed, step, worker)}
 		// This worker's share: every so many profiles, first one event each.
@@ -214,15 +218,4 @@ func (a *account) grow(ctx context.Context, o *Options, step, profiles int) (Rat
 		}
 		return nil
 	})
-	took := time.Since(begun)
-	if err == nil {
-		err = a.settle(ctx)
-	}
-	spent := cpuTime() - cpu
-	after := a.node.Stats()[0]
-	n := int(after.Events - before.Events)
-	return Rate{
-		Events: n, Seconds: took.Seconds(), PerSec: ratio(float64(n), took.Seconds()), CPUMicros: ratio(float64(spent), 1e3*float64(n)),
-		ApplyMicros: ratio(float64(after.ApplyNanoseconds-before.ApplyNanoseconds), 1e3*float64(n)),
-	}, err
 }

@@ -43,6 +43,16 @@ func (r *Report) bySize(name string, value func(*Step) float64) chart.Series {
 	return s
 }
 
+// of is a value of a part of a step, 0 where there is no such part.
+func of[T any](part func(*Step) *T, value func(*T) float64) func(*Step) float64 {
+	return func(s *Step) float64 {
+		if p := part(s); p != nil {
+			return value(p)
+		}
+		return 0
+	}
+}
+
 // level is a horizontal line over the sizes.
 func (r *Report) level(name string, y float64) chart.Series {
 	s := r.bySize(name, func(*Step) float64 { return y })
@@ -54,12 +64,7 @@ func (r *Report) costBySize() chart.Chart {
 	return chart.Chart{Title: "Cost of an event by the size of the account (least of the rounds)", XLabel: "profiles", YLabel: "CPU µs per event", LogX: true, Series: []chart.Series{
 		r.bySize("no segments", func(s *Step) float64 { return s.Ingest.Without.LeastMicros }),
 		r.bySize("20 live segments", func(s *Step) float64 { return s.Ingest.With.LeastMicros }),
-		r.bySize("1,000 on other types", func(s *Step) float64 {
-			if s.Cost == nil {
-				return 0
-			}
-			return s.Cost.Other[len(s.Cost.Other)-1].CPUMicros
-		}),
+		r.bySize("1,000 on other types", of(func(s *Step) *Cost { return s.Cost }, (*Cost).most)),
 		r.bySize("no segments, again", func(s *Step) float64 { return s.Ingest.WithoutAgain.LeastMicros }),
 	}}
 }
@@ -83,29 +88,14 @@ func (r *Report) costBySegments() chart.Chart {
 }
 
 func (r *Report) countChart() chart.Chart {
-	of := func(value func(*Counts) float64) func(*Step) float64 {
-		return func(s *Step) float64 {
-			if s.Counts == nil {
-				return 0
-			}
-			return value(s.Counts)
-		}
-	}
-	preview := func(value func(*Preview) float64) func(*Step) float64 {
-		return func(s *Step) float64 {
-			if s.Preview == nil {
-				return 0
-			}
-			return value(s.Preview)
-		}
-	}
+	counts, preview := func(s *Step) *Counts { return s.Counts }, func(s *Step) *Preview { return s.Preview }
 	return chart.Chart{Title: "Counting a segment under ingest", XLabel: "profiles", YLabel: "µs", LogX: true, LogY: true, Series: []chart.Series{
-		r.bySize("count, p50", of(func(c *Counts) float64 { return c.Busy.P50Micros })),
-		r.bySize("count, p99", of(func(c *Counts) float64 { return c.Busy.P99Micros })),
-		r.bySize("count, longest", of(func(c *Counts) float64 { return c.Busy.MaxMicros })),
-		r.bySize("preview, conditions known", preview(func(p *Preview) float64 { return 1e3 * p.KnownMillis })),
-		r.bySize("preview, one unknown", preview(func(p *Preview) float64 { return 1e3 * p.UnknownMillis })),
-		r.bySize("SQL on DuckDB", of(func(c *Counts) float64 {
+		r.bySize("count, p50", of(counts, func(c *Counts) float64 { return c.Busy.P50Micros })),
+		r.bySize("count, p99", of(counts, func(c *Counts) float64 { return c.Busy.P99Micros })),
+		r.bySize("count, longest", of(counts, func(c *Counts) float64 { return c.Busy.MaxMicros })),
+		r.bySize("preview, conditions known", of(preview, func(p *Preview) float64 { return 1e3 * p.KnownMillis })),
+		r.bySize("preview, one unknown", of(preview, func(p *Preview) float64 { return 1e3 * p.UnknownMillis })),
+		r.bySize("SQL on DuckDB", of(counts, func(c *Counts) float64 {
 			if len(c.SQL) == 0 {
 				return 0
 			}
@@ -144,24 +134,9 @@ func (r *Report) memoryChart() chart.Chart {
 
 func (r *Report) restartChart() chart.Chart {
 	return chart.Chart{Title: "Start, checkpoint, 20 segments built", XLabel: "profiles", YLabel: "seconds", LogX: true, LogY: true, Series: []chart.Series{
-		r.bySize("start, no segments", func(s *Step) float64 {
-			if s.RestartBare == nil {
-				return 0
-			}
-			return s.RestartBare.OpenSeconds
-		}),
-		r.bySize("start, 20 segments", func(s *Step) float64 {
-			if s.Restart == nil {
-				return 0
-			}
-			return s.Restart.OpenSeconds
-		}),
-		r.bySize("checkpoint", func(s *Step) float64 {
-			if s.Checkpoint == nil {
-				return 0
-			}
-			return s.Checkpoint.Seconds
-		}),
+		r.bySize("start, no segments", of(func(s *Step) *Restart { return s.RestartBare }, func(x *Restart) float64 { return x.OpenSeconds })),
+		r.bySize("start, 20 segments", of(func(s *Step) *Restart { return s.Restart }, func(x *Restart) float64 { return x.OpenSeconds })),
+		r.bySize("checkpoint", of(func(s *Step) *Checkpoint { return s.Checkpoint }, func(c *Checkpoint) float64 { return c.Seconds })),
 		r.bySize("20 segments built", func(s *Step) float64 { return s.LiveSeconds }),
 		r.level("30 s", 30),
 	}}

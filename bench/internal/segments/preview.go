@@ -8,6 +8,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -60,7 +61,7 @@ func (s *step) preview(ctx context.Context, text string, leaves bool) (millis fl
 		}
 		times = append(times, float64(time.Since(begun))/1e6)
 	}
-	return median(times), unknown, nil
+	return report.Median(times), unknown, nil
 }
 
 // countUnsaved counts who a definition holds for: from the engine's conditions

@@ -3,28 +3,23 @@ package segments
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Print writes the report as tables for people.
 func (r *Report) Print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	return report.PrintTables(out, r.printHead, r.printGrowth, r.printIngest, r.printCost, r.printCounts, r.printBackfill, r.printMemory, r.printRestart, r.printVerified, report.PrintTargets(r.Targets))
+}
+
+func (r *Report) printHead(w io.Writer) {
 	fmt.Fprintf(w, "%d CPUs, %s, %s of memory free at the start, %d events per profile, seed %d, %.0f s\n",
 		r.CPUs, r.Go, bytesText(r.AvailableBytes), r.Options.EventsPerProfile, r.Options.Seed, r.Seconds)
 	fmt.Fprintf(w, "stopped: %s\n", r.Stopped)
-	for _, section := range []func(io.Writer){
-		r.printGrowth, r.printIngest, r.printCost, r.printCounts, r.printBackfill, r.printMemory, r.printRestart, r.printVerified, r.printTargets,
-	} {
-		fmt.Fprintln(w)
-		section(w)
-		if err := w.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *Report) printGrowth(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "size\tprofiles\tpast events\tevents at the end\tgrown at events/s\tCPU µs/event\tapply µs/event\tthe step s\tpeak RSS MB\tdisk MB\t")
 	for i, s := range r.Steps {
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", i+1, s.Profiles, s.Grow.Events, s.Events, s.Grow.PerSec, s.Grow.CPUMicros, s.Grow.ApplyMicros, s.Seconds, mb(s.PeakRSS), mb(s.DiskBytes))
@@ -37,6 +32,7 @@ func (r *Report) printGrowth(w io.Writer) {
 }
 
 func (r *Report) printIngest(w io.Writer) {
+	fmt.Fprintln(w)
 	which := "all profiles"
 	if n := r.Options.ActiveProfiles; n > 0 {
 		which = fmt.Sprintf("%d profiles", n)
@@ -59,6 +55,7 @@ func (r *Report) printIngest(w io.Writer) {
 }
 
 func (r *Report) printCost(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "CPU µs/event by number of segments, the least of %d rounds\n", r.Options.Rounds)
 	head := "profiles\ton\t"
 	for _, n := range scaleCounts {
@@ -82,6 +79,7 @@ func (r *Report) printCost(w io.Writer) {
 }
 
 func (r *Report) printCounts(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "Counts of live segments, µs; the same counts as SQL; previews of unsaved definitions")
 	fmt.Fprintln(w, "profiles\tp50 idle\tp99 idle\tp50 at half rate\tp99\tmax\tevents/s beside\treads\tSQL ms\ttimes slower\tpreview known ms\tone unknown ms\tall SQL ms\t")
 	for _, s := range r.Steps {
@@ -105,6 +103,7 @@ func (r *Report) printCounts(w io.Writer) {
 }
 
 func (r *Report) printBackfill(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "Building a segment against the bare query")
 	fmt.Fprintln(w, "profiles\tevents\tkind\tbuild ms\tbare ms\tratio\tmembers\t")
 	for _, s := range r.Steps {
@@ -115,6 +114,7 @@ func (r *Report) printBackfill(w io.Writer) {
 }
 
 func (r *Report) printMemory(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "Memory in bytes: by profile without segments (after a restart; as served, with caches), and leaf state of 20 segments")
 	fmt.Fprintln(w, "profiles\theap/profile\tRSS/profile\tserved heap\tserved RSS\tleaf bytes/value\tleaf bytes/profile\theap added/profile\tvalues\tstates\tleaves\t")
 	for _, s := range r.Steps {
@@ -125,6 +125,7 @@ func (r *Report) printMemory(w io.Writer) {
 }
 
 func (r *Report) printRestart(w io.Writer) {
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "Stop and start, checkpoints")
 	fmt.Fprintln(w, "profiles\tsegments\tstop s\tstart s\tcheckpoint s\tof CPU s\tCPU µs/event\tfreeze ms\tcheckpoint MB\t20 live after s\t")
 	for _, s := range r.Steps {
@@ -139,6 +140,7 @@ func (r *Report) printRestart(w io.Writer) {
 }
 
 func (r *Report) printVerified(w io.Writer) {
+	fmt.Fprintln(w)
 	for _, s := range r.Steps {
 		for _, v := range s.Verified {
 			fmt.Fprintf(w, "%d profiles: %d segments with %d members are the same as SQL finds, judged %d min ahead\n", s.Profiles, v.Segments, v.Members, v.AheadMillis/60_000)
@@ -146,19 +148,6 @@ func (r *Report) printVerified(w io.Writer) {
 	}
 	if x := r.Stale; x != nil {
 		fmt.Fprintf(w, "stale reads: %d of %d, each behind an acknowledged event, %d at a time, %.0f/s\n", x.Stale, x.Reads, x.Workers, x.PerSec)
-	}
-}
-
-func (r *Report) printTargets(w io.Writer) {
-	for _, t := range r.Targets {
-		bound, met := "at most", "met"
-		if t.AtLeast {
-			bound = "at least"
-		}
-		if !t.Met {
-			met = "MISSED"
-		}
-		fmt.Fprintf(w, "%s: %s: %.4g, %s %g\n", met, t.Name, t.Value, bound, t.Want)
 	}
 }
 

@@ -3,22 +3,23 @@ package segments
 import (
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Report is everything that was measured.
 type Report struct {
-	Options        Options `json:"options"`
-	CPUs           int     `json:"cpus"`
-	Go             string  `json:"go"`
+	Options Options `json:"options"`
+	report.Machine
 	AvailableBytes int64   `json:"available_memory_bytes"` // at the start
 	Steps          []*Step `json:"steps"`
 	// Stopped says how far the account grew and why not further.
 	Stopped string  `json:"stopped"`
 	Seconds float64 `json:"seconds"`
 	// Sizes is how much the cost of an event differs over the sizes.
-	Sizes   Flatness `json:"flat_over_sizes"`
-	Targets []Target `json:"targets"`
-	Stale   *Stale   `json:"stale_reads,omitempty"`
+	Sizes   Flatness        `json:"flat_over_sizes"`
+	Targets []report.Target `json:"targets"`
+	Stale   *Stale          `json:"stale_reads,omitempty"`
 }
 
 // Flatness is the largest cost of an event over the smallest, over all sizes, by
@@ -77,22 +78,7 @@ func (g *Ingest) compare() {
 	if g.WithoutAgain.Events > 0 {
 		base = (base + g.WithoutAgain.CPUMicros) / 2
 	}
-	g.CPURatio, g.AddedMicros = ratio(g.With.CPUMicros, base), g.With.CPUMicros-base
-}
-
-// Target is a number to reach and what was reached.
-type Target struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	// Want is the bound, which Value must not exceed, or not fall below if
-	// AtLeast is set.
-	Want    float64 `json:"want"`
-	AtLeast bool    `json:"at_least"`
-	Met     bool    `json:"met"`
-}
-
-func newTarget(name string, value, want float64, atLeast bool) Target {
-	return Target{name, value, want, atLeast, value <= want && !atLeast || value >= want && atLeast}
+	g.CPURatio, g.AddedMicros = report.Ratio(g.With.CPUMicros, base), g.With.CPUMicros-base
 }
 
 // conclude works out what is known only at the end.
@@ -109,40 +95,35 @@ func (r *Report) conclude() {
 	r.Sizes = Flatness{
 		Without: over(func(s *Step) float64 { return s.Ingest.Without.LeastMicros }),
 		With:    over(func(s *Step) float64 { return s.Ingest.With.LeastMicros }),
-		Other: over(func(s *Step) float64 {
-			if s.Cost == nil {
-				return 0
-			}
-			return s.Cost.Other[len(s.Cost.Other)-1].CPUMicros
-		}),
+		Other:   over(of(func(s *Step) *Cost { return s.Cost }, (*Cost).most)),
 	}
 	r.Targets = nil
-	add := func(name string, value, want float64, atLeast bool) {
-		r.Targets = append(r.Targets, newTarget(name, value, want, atLeast))
+	add := func(name string, value, want float64) {
+		r.Targets = append(r.Targets, report.AtMost(name, value, want))
 	}
 	if len(r.Steps) > 1 {
-		add("cost of an event over the sizes, without segments, largest / smallest", r.Sizes.Without, 1.15, false)
-		add("cost of an event over the sizes, 20 segments, largest / smallest", r.Sizes.With, 1.15, false)
+		add("cost of an event over the sizes, without segments, largest / smallest", r.Sizes.Without, 1.15)
+		add("cost of an event over the sizes, 20 segments, largest / smallest", r.Sizes.With, 1.15)
 	}
 	for _, s := range slices.Backward(r.Steps) {
 		at := fmt.Sprintf(" (%d profiles)", s.Profiles)
 		if s.Cost != nil {
-			add("cost of an event with 0 to 1,000 segments on other types, largest / smallest"+at, s.Cost.OtherSpread, 1.15, false)
+			add("cost of an event with 0 to 1,000 segments on other types, largest / smallest"+at, s.Cost.OtherSpread, 1.15)
 		}
 		if s.Counts != nil {
-			add("count under ingest, p99 in µs"+at, s.Counts.Busy.P99Micros, 1000, false)
-			add("SQL against count, times slower"+at, s.Counts.LeastTimes, 1000, true)
+			add("count under ingest, p99 in µs"+at, s.Counts.Busy.P99Micros, 1000)
+			r.Targets = append(r.Targets, report.AtLeast("SQL against count, times slower"+at, s.Counts.LeastTimes, 1000))
 		}
 		for _, b := range s.Backfill {
-			add("backfill of a "+b.Kind+" against the bare query"+at, b.Ratio, 1.5, false)
+			add("backfill of a "+b.Kind+" against the bare query"+at, b.Ratio, 1.5)
 		}
 		if s.Memory.Started.HeapBytes > 0 {
-			add("Go heap per profile in bytes, beside leaf state"+at, s.Memory.HeapPerProfile, 200, false)
-			add("RSS per profile in bytes, beside leaf state"+at, s.Memory.RSSPerProfile, 200, false)
+			add("Go heap per profile in bytes, beside leaf state"+at, s.Memory.HeapPerProfile, 200)
+			add("RSS per profile in bytes, beside leaf state"+at, s.Memory.RSSPerProfile, 200)
 		}
 		break // the largest size counts
 	}
 	if r.Stale != nil {
-		add("stale reads", float64(r.Stale.Stale), 0, false)
+		add("stale reads", float64(r.Stale.Stale), 0)
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -32,18 +33,18 @@ const defaultHistoryMemory = 2_000_000_000
 
 // Run measures. The report is valid also beside an error, as far as it got. The
 // directory is the caller's; what was made in it is removed.
-func Run(ctx context.Context, o Options) (report *Report, err error) {
+func Run(ctx context.Context, o Options) (out *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	r := &run{o: &o, base: ctx, memory: o.MemoryBytes}
-	report = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	out = &Report{Options: o, Machine: report.ThisMachine()}
 	begun := time.Now()
-	if report.AvailableBytes, err = availableBytes(); err != nil {
+	if out.AvailableBytes, err = child.AvailableBytes(); err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
 	if r.memory == 0 {
-		r.memory = report.AvailableBytes / 5 * 4
+		r.memory = out.AvailableBytes / 5 * 4
 	}
 	historyMemory := o.HistoryMemory
 	if historyMemory == 0 {
@@ -55,42 +56,42 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	r.deadline = begun.Add(o.Budget)
 	defer func() {
 		err = errors.Join(err, r.drop())
-		report.Seconds = time.Since(begun).Seconds()
-		report.conclude()
+		out.Seconds = time.Since(begun).Seconds()
+		out.conclude()
 	}()
-	if err := r.steps(ctx, report, historyMemory); err != nil {
-		return report, err
+	if err := r.steps(ctx, out, historyMemory); err != nil {
+		return out, err
 	}
 	if o.StaleReads > 0 {
 		o.logf("stale reads: %d events", o.StaleReads)
 		if err := r.clear(ctx); err != nil {
-			return report, err
+			return out, err
 		}
-		if report.Stale, err = r.staleCheck(ctx); err != nil {
-			return report, err
+		if out.Stale, err = r.staleCheck(ctx); err != nil {
+			return out, err
 		}
 		if _, err := r.a.verify(ctx, r.a.history, 0); err != nil {
-			return report, fmt.Errorf("after the stale reads: %w", err)
+			return out, fmt.Errorf("after the stale reads: %w", err)
 		}
 	}
-	return report, nil
+	return out, nil
 }
 
 // steps grows the account as far as it goes.
-func (r *run) steps(ctx context.Context, report *Report, historyMemory int64) error {
+func (r *run) steps(ctx context.Context, out *Report, historyMemory int64) error {
 	sizes := r.o.sizes()
 	for number := 1; len(sizes) > 0; number++ {
 		n := sizes[0]
 		sizes = sizes[1:]
-		if len(report.Steps) > 0 {
-			last := report.Steps[len(report.Steps)-1]
+		if len(out.Steps) > 0 {
+			last := out.Steps[len(out.Steps)-1]
 			why, err := r.excess(last, n, historyMemory)
 			if err != nil {
 				return err
 			}
 			if why != "" {
-				report.Stopped = fmt.Sprintf("%d profiles were left out: %s", n, why)
-				r.o.logf("%s", report.Stopped)
+				out.Stopped = fmt.Sprintf("%d profiles were left out: %s", n, why)
+				r.o.logf("%s", out.Stopped)
 				if n = r.largest(last, n, historyMemory); n == 0 {
 					return nil
 				}
@@ -101,18 +102,18 @@ func (r *run) steps(ctx context.Context, report *Report, historyMemory int64) er
 			return err
 		}
 		s := &step{run: r, number: number, profiles: n, out: &Step{Profiles: n}}
-		report.Steps = append(report.Steps, s.out)
+		out.Steps = append(out.Steps, s.out)
 		r.profiles = n
 		if err := s.measure(ctx); errors.Is(err, errTimeOut) {
-			report.Stopped = fmt.Sprintf("at %d profiles: %s", n, s.out.Incomplete)
-			r.o.logf("%s", report.Stopped)
+			out.Stopped = fmt.Sprintf("at %d profiles: %s", n, s.out.Incomplete)
+			r.o.logf("%s", out.Stopped)
 			return nil
 		} else if err != nil {
 			return err
 		}
 	}
-	if report.Stopped == "" {
-		report.Stopped = fmt.Sprintf("at %d profiles, the most that were asked for (--max-profiles)", r.profiles)
+	if out.Stopped == "" {
+		out.Stopped = fmt.Sprintf("at %d profiles, the most that were asked for (--max-profiles)", r.profiles)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 )
@@ -87,7 +88,7 @@ func (r *run) staleCheck(ctx context.Context) (*Stale, error) {
 		return nil
 	})
 	took := time.Since(begun)
-	out.Reads, out.Stale, out.Seconds, out.PerSec = reads.Load(), stale.Load(), took.Seconds(), ratio(float64(reads.Load()), took.Seconds())
+	out.Reads, out.Stale, out.Seconds, out.PerSec = reads.Load(), stale.Load(), took.Seconds(), report.Ratio(float64(reads.Load()), took.Seconds())
 	if f := first.Load(); f != nil {
 		out.First = *f
 	}

@@ -9,6 +9,8 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -69,7 +71,8 @@ func (s *step) measure(ctx context.Context) error {
 	begun := time.Now()
 	defer func() {
 		s.out.Seconds = time.Since(begun).Seconds()
-		s.out.PeakRSS, _ = peakRSSBytes()
+		used, _ := child.UsageOf(os.Getpid())
+		s.out.PeakRSS = used.PeakRSSBytes
 		s.out.DiskBytes, _ = dirBytes(s.a.dir)
 		if s.a.node != nil {
 			s.out.Events = int64(s.a.node.Stats()[0].Events) + s.earlier
@@ -222,7 +225,7 @@ func (s *step) measureCheckpoint(ctx context.Context) (err error) {
 		return err
 	}
 	if s.out.Checkpoint, err = s.checkpoint(); err == nil {
-		s.out.Checkpoint.CPUMicros = ratio(1e6*s.out.Checkpoint.CPUSeconds, float64(r.Events))
+		s.out.Checkpoint.CPUMicros = report.Ratio(1e6*s.out.Checkpoint.CPUSeconds, float64(r.Events))
 	}
 	return err
 }
@@ -240,7 +243,7 @@ func (s *step) restartWith(ctx context.Context) (err error) {
 		m.Segments = v.SegmentStats()
 		return nil
 	})
-	m.BytesPerValue = ratio(float64(m.Segments.Bytes), float64(m.Segments.Values))
+	m.BytesPerValue = report.Ratio(float64(m.Segments.Bytes), float64(m.Segments.Values))
 	m.SegmentBytesPerProfile = float64(m.Segments.Bytes) / float64(s.profiles)
 	m.SegmentHeapPerProfile = float64(m.WithSegments.HeapBytes-m.Started.HeapBytes) / float64(s.profiles)
 	return err

@@ -1,17 +1,15 @@
 package segments
 
 import (
-	"bufio"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/child"
 )
 
 // cpuTime is the user and system time of this process.
@@ -22,27 +20,6 @@ func cpuTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
-
-// procLine reads a line "name: N kB" of a file in /proc.
-func procLine(path, name string) (int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		if rest, ok := strings.CutPrefix(s.Text(), name+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, "kB")), 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("%s has no line %s", path, name)
-}
-
-func rssBytes() (int64, error)       { return procLine("/proc/self/status", "VmRSS") }
-func peakRSSBytes() (int64, error)   { return procLine("/proc/self/status", "VmHWM") }
-func availableBytes() (int64, error) { return procLine("/proc/meminfo", "MemAvailable") }
 
 // Memory is what the process holds after garbage was collected and handed back.
 type Memory struct {
@@ -55,8 +32,8 @@ func memoryNow() (Memory, error) {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	rss, err := rssBytes()
-	return Memory{rss, int64(m.HeapAlloc)}, err
+	u, err := child.UsageOf(os.Getpid())
+	return Memory{u.RSSBytes, int64(m.HeapAlloc)}, err
 }
 
 // dirBytes is the size of all files below a directory. Files that vanish

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
@@ -64,6 +66,15 @@ func LoopbackURL(text string) (*url.URL, error) {
 		return nil, err
 	}
 	return u, nil
+}
+
+// Account returns the number of the account, by which it belongs to a partition.
+func (c Credentials) Account() (uint64, error) {
+	n, err := strconv.ParseUint(strings.TrimPrefix(c.AccountID, "acc_"), 16, 64)
+	if err != nil {
+		return 0, fmt.Errorf("account id %q: %w", c.AccountID, err)
+	}
+	return n, nil
 }
 
 // Target is where events are sent, singly or in batches.

@@ -63,6 +63,9 @@ func KeptInstallation(dir, binary string, args []string) (*Installation, error) 
 	return i, nil
 }
 
+// Address is where the server listens, HOST:PORT.
+func (i *Installation) Address() string { return i.address }
+
 // DataDir is the server's --data.
 func (i *Installation) DataDir() string { return filepath.Join(i.Dir, "data") }
 
@@ -97,7 +100,7 @@ type Server struct {
 // Start starts the server and waits until it serves.
 func (i *Installation) Start(ctx context.Context, timeout time.Duration) (*Server, error) {
 	began := time.Now()
-	p, _, err := child.Start(ctx, i.spec(timeout))
+	p, err := i.StartProcess(ctx, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +109,13 @@ func (i *Installation) Start(ctx context.Context, timeout time.Duration) (*Serve
 		return nil, errors.Join(err, p.Kill())
 	}
 	return s, nil
+}
+
+// StartProcess is Start for a server that may have made no company, and so no
+// credentials.
+func (i *Installation) StartProcess(ctx context.Context, timeout time.Duration) (*child.Process, error) {
+	p, _, err := child.Start(ctx, i.spec(timeout))
+	return p, err
 }
 
 // Launch starts the server without waiting until it serves: for killing it

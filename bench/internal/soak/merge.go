@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/valyala/fastjson"
-
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/internal/pause"
@@ -22,8 +20,7 @@ const (
 // merger merges pairs of profiles, one after the other.
 type merger struct {
 	target loader.Target
-	conn   *loader.Conn
-	parser fastjson.Parser
+	caller loader.Caller
 	sent   uint64
 	merged uint64
 }
@@ -60,36 +57,17 @@ func (m *merger) merge() error {
 
 // event sends an event and returns its profile.
 func (m *merger) event(user string) (profile string, err error) {
-	if m.conn == nil {
-		if m.conn, err = loader.Dial(m.target.Address, callLimit); err != nil {
-			return "", err
-		}
-	}
-	if err := m.conn.SetDeadline(time.Now().Add(callLimit)); err != nil {
-		return "", err
-	}
 	key := payload.AppendKey(nil, mergeWorker, m.sent)
 	body := fmt.Sprintf(`{"event_type":"page_viewed","user":{%s},"properties":{"value":1},"idempotency_key":"%s"}`, user, key)
-	answer, err := m.conn.Do(append(m.target.Head(len(body)), body...))
+	answer, err := m.caller.Post(m.target, []byte(body))
 	if err != nil {
 		return "", err
 	}
-	v, err := m.parser.ParseBytes(answer.Body)
-	if err == nil {
-		err = loader.CheckOutcome(v)
+	if profile, err = m.caller.Profile(answer); err == nil {
+		m.sent++
 	}
-	if err != nil {
-		return "", fmt.Errorf("status %d: %w", answer.Status, err)
-	}
-	m.sent++
-	return string(v.GetStringBytes("profile_id")), nil
+	return profile, err
 }
 
 // acked are the keys of its events.
 func (m *merger) acked() loader.Range { return loader.Range{Worker: mergeWorker, To: m.sent} }
-
-func (m *merger) close() {
-	if m.conn != nil {
-		m.conn.Close()
-	}
-}

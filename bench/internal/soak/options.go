@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
@@ -34,13 +35,7 @@ type Options struct {
 	// Segments is how many segments are live.
 	Segments int `json:"segments"`
 
-	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
-	Binary     string   `json:"-"`
-	ServerArgs []string `json:"server_args"`
-	// Dir is the directory of data and logs; it must be empty or absent.
-	Dir string `json:"-"`
-	// Log receives progress.
-	Log func(format string, args ...any) `json:"-"`
+	server.Options
 }
 
 // Validate reports the first fault of the options. Binary may be missing: it can be

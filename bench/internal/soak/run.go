@@ -4,36 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"path/filepath"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
-	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 const (
-	startLimit = time.Minute
-	// stopLimit bounds the graceful stop, which may write what history lacks.
-	stopLimit = 10 * time.Minute
 	// greatestFor is how long the greatest rate is measured.
 	greatestFor = 15 * time.Second
 )
 
 // Report is what was measured.
 type Report struct {
-	Options Options  `json:"options"`
-	CPUs    int      `json:"cpus"`
-	Go      string   `json:"go"`
+	Options Options `json:"options"`
+	report.Machine
 	Rate    float64  `json:"events_per_second"`
 	Samples []Sample `json:"samples"`
 	// Merges is how many pairs of profiles were merged.
 	Merges uint64 `json:"merges"`
-	// Once compares history with what was acknowledged.
-	Once        history.Once `json:"once"`
-	StopSeconds float64      `json:"stop_seconds"`
+	topology.Stopped
 }
 
 // Run loads the server. After a fault the report holds what was measured before.
@@ -41,27 +35,17 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Binary == "" {
-		return nil, errors.New("binary is missing; name the muster binary")
-	}
-	installation, err := server.NewInstallation(o.Dir, o.Binary, o.ServerArgs)
-	if err != nil {
-		return nil, err
-	}
-	s, err := installation.Start(ctx, startLimit)
+	installation, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
-		return nil, err
-	}
 	fleet, err := s.Credentials.Fleet(o.spec(), o.Connections)
 	if err != nil {
 		return nil, err
 	}
 	defer fleet.Close()
-	r = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	r = &Report{Options: o, Machine: report.ThisMachine()}
 	if r.Rate, err = o.rate(ctx, fleet); err != nil {
 		return r, err
 	}
@@ -69,26 +53,14 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	m := &merger{target: single}
-	defer m.close()
+	m := &merger{target: single, caller: loader.Caller{DialTimeout: callLimit, Timeout: callLimit}}
+	defer m.caller.Close()
 	failed, err := r.load(ctx, installation, s, fleet, m)
 	if err != nil {
 		return r, err
 	}
-	stopping := time.Now()
-	if err := s.Stop(stopLimit); err != nil {
-		return r, err
-	}
-	r.StopSeconds = time.Since(stopping).Seconds()
-	file, err := history.Open(ctx, installation.HistoryFile())
-	if err != nil {
-		return r, err
-	}
-	defer file.Close()
-	if r.Once, err = file.CheckOnce(ctx, append(fleet.Acked(), m.acked())); err != nil {
-		return r, err
-	}
-	return r, r.Once.Err(failed * uint64(max(o.Batch, 1)))
+	r.Stopped, err = topology.Once(ctx, installation, s.Process, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
+	return r, err
 }
 
 // rate makes the known profiles known and returns the rate of the load.
@@ -132,7 +104,7 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		r.Merges = m.merged
 	}()
 	for began := time.Now(); time.Since(began) < r.Options.Duration; {
-		before, err := child.UsageOf(s.PID())
+		m, err := child.StartMeter([]int{s.PID()})
 		if err != nil {
 			return failed, err
 		}
@@ -140,17 +112,17 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		if err != nil {
 			return failed, fmt.Errorf("after %v: %w", time.Since(began).Round(time.Second), err)
 		}
-		after, err := child.UsageOf(s.PID())
+		used, err := m.Stop()
 		if err != nil {
 			return failed, err
 		}
 		failed += sent.Failed
-		sample := sampleOf(sent, after.CPU-before.CPU)
+		sample := Sample{Phase: report.NewPhase(sent), CPUMicrosPerEvent: report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))}
 		sample.Seconds = time.Since(began).Seconds()
 		for _, acked := range fleet.Acked() {
 			sample.StoredEvents += acked.Len()
 		}
-		if err := sample.hold(i, s.PID(), after); err != nil {
+		if err := sample.hold(i, s.PID()); err != nil {
 			return failed, err
 		}
 		r.Samples = append(r.Samples, sample)

@@ -117,13 +117,19 @@ func (c *Client) authorise(r *http.Request, by Authority) {
 // the answer is not as it must be: it cannot be understood, or sends the client
 // away and does not say when to come back.
 func (c *Client) Once(ctx context.Context, by Authority, method, path string, body []byte) ([]byte, error) {
+	data, _, err := c.once(ctx, by, method, path, body)
+	return data, err
+}
+
+// once is Once that also returns the cursor of the next page of a list, if there is one.
+func (c *Client) once(ctx context.Context, by Authority, method, path string, body []byte) (data []byte, next string, err error) {
 	u, err := server.LoopbackURL(c.site.Next().BaseURL)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+u.Host+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -131,74 +137,80 @@ func (c *Client) Once(ctx context.Context, by Authority, method, path string, bo
 	c.authorise(req, by)
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+		return nil, "", fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	case res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "":
-		return nil, fmt.Errorf("%s %s: status 503 without Retry-After: %.200s", method, path, text)
+		return nil, "", fmt.Errorf("%s %s: status 503 without Retry-After: %.200s", method, path, text)
 	case Uncertain(res.StatusCode):
-		return nil, fmt.Errorf("%w: status %d: %.200s", ErrNoAnswer, res.StatusCode, text)
+		return nil, "", fmt.Errorf("%w: status %d: %.200s", ErrNoAnswer, res.StatusCode, text)
 	case by == ByApp || strings.HasPrefix(path, "/metrics"):
 		if res.StatusCode/100 != 2 {
-			return nil, &Refusal{Status: res.StatusCode, Message: string(text)}
+			return nil, "", &Refusal{Status: res.StatusCode, Message: string(text)}
 		}
-		return text, nil
+		return text, "", nil
 	}
 	var e struct {
 		Status  string          `json:"status"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
+		Next    string          `json:"next"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("%s %s: status %d, no JSON: %.200s", method, path, res.StatusCode, text)
+		return nil, "", fmt.Errorf("%s %s: status %d, no JSON: %.200s", method, path, res.StatusCode, text)
 	}
 	if res.StatusCode/100 != 2 || e.Status != "success" {
-		return nil, &Refusal{Status: res.StatusCode, Message: e.Message}
+		return nil, "", &Refusal{Status: res.StatusCode, Message: e.Message}
 	}
-	return e.Data, nil
+	return e.Data, e.Next, nil
 }
 
 // Call makes a call until it is answered, unless giveUp is set and the first has
 // no answer. data may be nil.
 func (c *Client) Call(ctx context.Context, by Authority, method, path string, body, data any, giveUp bool) error {
+	_, err := c.call(ctx, by, method, path, body, data, giveUp)
+	return err
+}
+
+// call is Call that also returns the cursor of the next page of a list.
+func (c *Client) call(ctx context.Context, by Authority, method, path string, body, data any, giveUp bool) (next string, err error) {
 	var text []byte
 	if body != nil {
-		var err error
 		if text, err = json.Marshal(body); err != nil {
-			return err
+			return "", err
 		}
 	}
 	for try := 1; ; try++ {
 		if err := c.site.Gate.Wait(ctx); err != nil {
-			return err
+			return "", err
 		}
 		c.mu.Lock()
 		c.mu.requests++
 		c.mu.Unlock()
-		answer, err := c.Once(ctx, by, method, path, text)
+		answer, next, err := c.once(ctx, by, method, path, text)
 		switch {
 		case err == nil && data != nil:
 			if err := json.Unmarshal(answer, data); err != nil {
-				return fmt.Errorf("%s %s: data: %w: %.200s", method, path, err, answer)
+				return "", fmt.Errorf("%s %s: data: %w: %.200s", method, path, err, answer)
 			}
-			return nil
+			return next, nil
 		case err == nil:
-			return nil
+			return next, nil
 		case !errors.Is(err, ErrNoAnswer):
 			var no *Refusal
 			if errors.As(err, &no) {
 				no.Unanswered = try - 1
 			}
-			return fmt.Errorf("%s %s: %w", method, path, err)
+			return "", fmt.Errorf("%s %s: %w", method, path, err)
 		case ctx.Err() != nil:
 			// Why it was not answered so far says more than that time is up.
-			return fmt.Errorf("%s %s: %w: %w", method, path, ctx.Err(), err)
+			return "", fmt.Errorf("%s %s: %w: %w", method, path, ctx.Err(), err)
 		case giveUp || try >= c.site.Tries:
-			return fmt.Errorf("%s %s: %w", method, path, err)
+			return "", fmt.Errorf("%s %s: %w", method, path, err)
 		}
 		c.mu.Lock()
 		c.mu.retried++
@@ -207,9 +219,12 @@ func (c *Client) Call(ctx context.Context, by Authority, method, path string, bo
 	}
 }
 
+// consolePath begins the path of each call of the console.
+const consolePath = "/console/api/v1"
+
 // Console makes a call of the console, again until it is answered.
 func (c *Client) Console(ctx context.Context, method, path string, body, data any) error {
-	return c.Call(ctx, BySession, method, "/console/api/v1"+path, body, data, false)
+	return c.Call(ctx, BySession, method, consolePath+path, body, data, false)
 }
 
 // apiKeys is how many keys share the calls of Surface A.
@@ -217,15 +232,10 @@ const apiKeys = 8
 
 // Open signs in and makes the keys.
 func (c *Client) Open(ctx context.Context) error {
-	var session struct {
-		Token string `json:"token"`
-	}
-	body := map[string]string{"email": c.site.Credentials.ConsoleEmail, "password": c.site.Credentials.ConsolePassword}
-	if err := c.Console(ctx, "POST", "/session", body, &session); err != nil {
+	if err := c.signIn(ctx); err != nil {
 		return err
 	}
 	c.mu.Lock()
-	c.mu.token = session.Token
 	c.mu.keys = []string{c.site.Credentials.APIKey}
 	c.mu.Unlock()
 	for range apiKeys - 1 {

@@ -1,4 +1,4 @@
-package console
+package surface
 
 import (
 	"context"
@@ -40,7 +40,7 @@ func serve(t *testing.T) server.Credentials {
 	})
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
-	return server.Credentials{ConsoleURL: s.URL + "/console", ConsoleEmail: "a@b", ConsolePassword: "right"}
+	return server.Credentials{BaseURL: s.URL + "/api/v1", ConsoleURL: s.URL + "/console", ConsoleEmail: "a@b", ConsolePassword: "right"}
 }
 
 func TestClient(t *testing.T) {
@@ -67,7 +67,7 @@ func TestSignInIsRefused(t *testing.T) {
 	if _, err := SignIn(context.Background(), c); err == nil || !strings.Contains(err.Error(), "wrong") {
 		t.Errorf("error %v", err)
 	}
-	c.ConsoleURL = "http://192.0.2.1/console"
+	c.BaseURL = "http://192.0.2.1/api/v1"
 	if _, err := SignIn(context.Background(), c); err == nil || !strings.Contains(err.Error(), "IP:PORT") {
 		t.Errorf("error %v", err)
 	}

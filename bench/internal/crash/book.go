@@ -3,6 +3,8 @@ package crash
 import (
 	"fmt"
 	"sync"
+
+	"github.com/musterhq/muster/bench/internal/ledger"
 )
 
 // The event types. Events of requests that may be given up have their own, so
@@ -38,21 +40,18 @@ func (u user) email() string { return u.externalID() + "@crash.example" }
 // phone is known by its digits alone.
 func (u user) phone() string { return fmt.Sprintf("+1 555 %03d %04d", u.worker+1, u.number) }
 
-// ledger is what one worker's clients know of their events. Event n has key
+// book is what one worker's clients know of their events. Event n has key
 // "k<worker>-<n>". It is used by the worker's goroutine until that has ended.
-type ledger struct {
+type book struct {
 	worker int
 	events []event
 }
 
 // event is one event as it was sent.
 type event struct {
+	ledger.Event
 	user  user
 	value int
-	sure  bool
-	acked bool
-	// seen reports that a check has found it in history.
-	seen bool
 	// form is which identifiers it carried.
 	form form
 }
@@ -73,19 +72,15 @@ func (f form) has(other form) bool {
 	return f == other || f == formAll || f == formBoth && other != formPhone
 }
 
-func (l *ledger) key(n int) string { return fmt.Sprintf("k%d-%d", l.worker, n) }
+func (l *book) key(n int) string { return fmt.Sprintf("k%d-%d", l.worker, n) }
 
-func (l *ledger) add(e event) int {
+func (l *book) add(e event) int {
 	l.events = append(l.events, e)
 	return len(l.events) - 1
 }
 
-func (e *event) eventType() string {
-	if e.sure {
-		return typeSure
-	}
-	return typeMaybe
-}
+// sure reports whether the event is repeated until it is acknowledged.
+func (e *event) sure() bool { return e.Type == typeSure }
 
 // people is which profile each user was answered, over all workers.
 type people struct {

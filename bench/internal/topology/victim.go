@@ -1,4 +1,4 @@
-package victim
+package topology
 
 import (
 	"context"
@@ -26,35 +26,45 @@ func UsualVariants() [][]string {
 	}
 }
 
-// Victim is used by one goroutine, but for Gate.
+// Victim is a server on files that is killed and started again on the same data. It
+// is used by one goroutine, but for Gate.
 type Victim struct {
-	Installation *server.Installation
-	// Variants are further arguments of the server; each start takes one of them.
-	Variants [][]string
-	// StartTimeout bounds a start.
-	StartTimeout time.Duration
-	Rng          *rand.Rand
-	// Gate is shut while no server serves. The first Lift is the caller's.
+	// Rng decides the moments and the variants.
+	Rng *rand.Rand
+	// Gate is shut while no server serves.
 	Gate *gate.Gate
-
 	// Server is the one that runs, nil while none does.
 	Server *server.Server
 	// Kills are the moments of all kills, those of starts included.
 	Kills []time.Time
-	// WhileStarting is how many of them hit a start.
-	WhileStarting int
 
-	starts []time.Duration // those after a kill
+	config        Kills
+	began         time.Time
+	whileStarting int             // kills that hit a start
+	starts        []time.Duration // those after a kill
 }
 
-// Start starts the server and leaves the gate as it is.
-func (v *Victim) Start(ctx context.Context) (err error) {
-	v.Server, err = v.installation().Start(ctx, v.StartTimeout)
+// NewVictim returns a victim whose server does not run yet.
+func NewVictim(k Kills) *Victim {
+	return &Victim{config: k, Rng: rand.New(rand.NewPCG(k.Seed, 0)), Gate: gate.New(), began: time.Now()}
+}
+
+// Start starts the server for the first time and opens the gate.
+func (v *Victim) Start(ctx context.Context) error {
+	if err := v.start(ctx); err != nil {
+		return fmt.Errorf("first start: %w", err)
+	}
+	v.Gate.Lift()
+	return nil
+}
+
+func (v *Victim) start(ctx context.Context) (err error) {
+	v.Server, err = v.installation().Start(ctx, v.config.StartTimeout)
 	return err
 }
 
-// Kill kills the server, which must not have ended by itself, and shuts the gate.
-func (v *Victim) Kill() error {
+// kill kills the server, which must not have ended by itself, and shuts the gate.
+func (v *Victim) kill() error {
 	select {
 	case <-v.Server.Done():
 		return fmt.Errorf("the server ended by itself; its last output:\n%s", v.Server.Tail())
@@ -69,16 +79,16 @@ func (v *Victim) Kill() error {
 	return nil
 }
 
-// Restart starts the server after a kill and opens the gate. One start in four
+// restart starts the server after a kill and opens the gate. One start in four
 // is killed as well, at a random moment; it returns how many were.
-func (v *Victim) Restart(ctx context.Context) (early int, err error) {
+func (v *Victim) restart(ctx context.Context) (early int, err error) {
 	for v.Rng.IntN(4) == 0 && early < maxEarly {
 		if err := v.killWhileStarting(ctx); err != nil {
 			return early, err
 		}
 		early++
 	}
-	if err := v.Start(ctx); err != nil {
+	if err := v.start(ctx); err != nil {
 		return early, fmt.Errorf("start after kill: %w", err)
 	}
 	v.starts = append(v.starts, v.Server.StartedIn)
@@ -87,29 +97,10 @@ func (v *Victim) Restart(ctx context.Context) (early int, err error) {
 }
 
 // Stop stops the server in an orderly way.
-func (v *Victim) Stop(grace time.Duration) error {
+func (v *Victim) Stop() error {
 	stopping := v.Server
 	v.Server = nil
-	return stopping.Stop(grace)
-}
-
-// Close kills the server if one runs: what a run does in the end, whatever came
-// of it.
-func (v *Victim) Close() error {
-	if v.Server == nil {
-		return nil
-	}
-	return v.Server.Kill()
-}
-
-// StartTimes are the median and the longest time until a server that had been
-// killed served again; 0 when none was.
-func (v *Victim) StartTimes() (median, longest time.Duration) {
-	if len(v.starts) == 0 {
-		return 0, 0
-	}
-	sorted := slices.Sorted(slices.Values(v.starts))
-	return sorted[len(sorted)/2], sorted[len(sorted)-1]
+	return stopping.Stop(v.config.StopTimeout)
 }
 
 // Wait waits for a random time between two bounds, or until ctx ends.
@@ -117,11 +108,11 @@ func (v *Victim) Wait(ctx context.Context, least, most time.Duration) error {
 	return pause.For(ctx, least+time.Duration(v.Rng.Int64N(int64(most-least)+1)))
 }
 
-// installation is the installation with the arguments of the next start.
+// installation returns the installation with the arguments of the next start.
 func (v *Victim) installation() *server.Installation {
-	i := *v.Installation
-	if n := len(v.Variants); n > 0 {
-		i.Args = append(slices.Clip(i.Args), v.Variants[v.Rng.IntN(n)]...)
+	i := *v.config.Installation
+	if n := len(v.config.Variants); n > 0 {
+		i.Args = append(slices.Clip(i.Args), v.config.Variants[v.Rng.IntN(n)]...)
 	}
 	return &i
 }
@@ -137,7 +128,7 @@ func (v *Victim) killWhileStarting(ctx context.Context) error {
 		usual = v.starts[n-1]
 	}
 	pause.For(ctx, time.Duration(v.Rng.Int64N(int64(usual)*5/4)+1))
-	v.WhileStarting++
+	v.whileStarting++
 	err = p.Kill()
 	v.Kills = append(v.Kills, time.Now())
 	return errors.Join(err, ctx.Err())

@@ -1,0 +1,61 @@
+package topology
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/child"
+)
+
+// startScript starts a node that says it is ready, and waits until it ends by itself.
+func startScript(t *testing.T, rest string) *Node {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "muster")
+	// serve --data DIR --listen HOST:PORT
+	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho ready on $5\n"+rest+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewCluster(ClusterOptions{Dir: filepath.Join(dir, "nodes"), Binary: binary, Nodes: 1, Partitions: 1, Timeout: time.Minute, Alone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c.Nodes[0]
+}
+
+// A node may end by itself only if it may lose its partitions, and says so.
+func TestANodeThatEndsByItselfIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		rest          string
+		mayEnd, wrong bool
+	}{
+		"it crashed":             {"exit 1", false, true},
+		"it crashed when frozen": {"exit 1", true, true},
+		"nobody took over":       {"echo another has taken over", false, true},
+		"another took over":      {"echo another has taken over", true, false},
+	} {
+		n := startScript(t, c.rest)
+		<-n.running().Done()
+		if c.mayEnd {
+			n.MayEnd()
+		}
+		if err := n.Kill(); errors.Is(err, child.ErrExited) != c.wrong || !c.wrong && err != nil {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	n := startScript(t, "sleep 60")
+	if err := errors.Join(n.Kill(), n.Kill()); err != nil || n.running() != nil {
+		t.Errorf("killing a node that runs, and again: %v", err)
+	}
+}
