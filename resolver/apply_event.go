@@ -461,6 +461,9 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 		m.save(a, r.ordinal, &m.doc)
 	}
 	for _, s := range m.strange {
+		if m.losing(s.ordinal) {
+			continue // another identifier of the event has joined it after all
+		}
 		s.Other = r.ordinal
 		if err := m.load(a, s.ordinal, &m.other); err != nil {
 			return err

@@ -128,6 +128,17 @@ func TestClaimIsConfirmed(t *testing.T) {
 	}
 }
 
+// TestAliasKeptApartAndJoined: a claim keeps an alias from its profile, and another identifier
+// of the same event joins the two.
+func TestAliasKeptApartAndJoined(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.who(call("anonymous", "d1", "external_id", "u1", "public", "yes"))
+	o := r.who(call("email", "a@x.io"))
+	if got := r.who(call("email", "a@x.io", "external_id", "u1", "anonymous", "d2", "previous", "d1")); got != o || r.people() != 1 {
+		t.Fatalf("profile %d of %d", got, r.people())
+	}
+}
+
 // TestAttackServersJoinNobodyMore: with browsers' events in between, what servers send joins
 // no two people that it would not have joined without, but where one event of a server names
 // both. Without the browsers' events such a pair can stay apart by a conflict: a claim that

@@ -133,7 +133,9 @@ func (a *account) bringForward(m *Machine, d *profile.Document, kind IdentityKin
 // merge alone: with the identifiers of all, without those that the event or
 // command brings. The fields that it sets are not in d yet.
 func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, lastEvent int64) error {
-	if err := m.load(a, winner, &m.other); err != nil {
+	if winner == profile.NoOrdinal {
+		m.other.Reset() // the event made it
+	} else if err := m.load(a, winner, &m.other); err != nil {
 		return err
 	}
 	m.idents = m.idents[:0]

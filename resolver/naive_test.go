@@ -495,6 +495,16 @@ func (n *naive) contact(c ContactCreate) int {
 		who = n.create()
 	}
 	w := n.profiles[who]
+	// What led here may be a claim of a browser's key, as with an event.
+	owner := [identifier.Kinds]int{-1, -1, -1, -1}
+	for k := range identifier.Kinds {
+		if o, known := n.owner[norm[k]]; known && raw[k] != "" {
+			owner[k] = o
+		} else if raw[k] == "" {
+			norm[k] = ""
+		}
+	}
+	weak := w.claimedLink(true, who, owner, norm)
 	for _, k := range []IdentityKind{IdentityEmail, IdentityPhone} {
 		w.subscribed[k] = w.subscribed[k] || raw[k] != ""
 	}
@@ -520,9 +530,14 @@ func (n *naive) contact(c ContactCreate) int {
 			}
 		case n.total(w) >= n.settings.IdentifierCap:
 			w.conflicts = append(w.conflicts, -1)
+		case weak && len(w.idents[k]) > 0:
+			w.conflicts = append(w.conflicts, -1)
 		default:
 			w.drop(k, norm[k])
 			n.owner[norm[k]] = who
+			if weak {
+				w.claimed[norm[k]] = true
+			}
 			w.idents[k] = append(w.idents[k], raw[k])
 			w.saidByOthers("identifier "+k.String(), n.logTime)
 		}
