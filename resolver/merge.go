@@ -28,6 +28,9 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	if public && d.Known() > 0 && o.Known() > 0 {
 		return profile.ConflictPublic, nil
 	}
+	if how.yields && d.Known() > 0 && o.Known() > 0 && (a.inDoubt(m, d, o) || a.inDoubt(m, o, d)) {
+		return profile.ConflictInDoubt, nil
+	}
 	if !fits(d, o, a.Settings.IdentifierCap, how) {
 		return profile.ConflictTooMany, nil
 	}
@@ -114,6 +117,9 @@ func (m *Machine) noteApart(d *profile.Document, winner, other uint32, kind Iden
 		r.notAdded.add(kind)
 	}
 	d.NoteConflict(profile.Conflict{Kind: kind, Reason: reason, Other: other, AtMs: m.logTime, Value: value})
+	if reason == profile.ConflictClaimed {
+		reason = profile.ConflictPublic // the other one is whose claim it is
+	}
 	m.strange = append(m.strange, strangeConflict{other, profile.Conflict{Kind: kind, Reason: reason, Other: winner, AtMs: m.logTime, Value: value}})
 }
 

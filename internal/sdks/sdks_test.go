@@ -258,7 +258,7 @@ type sdk struct {
 }
 
 // visitTime bounds a program that visits. RudderStack's SDK for Node.js took over ten minutes for
-// 100,000 events and a server that is killed: after an error it waits for up to 30 seconds.
+// 100,000 events and a server that is killed ten times.
 const visitTime = time.Hour
 
 func sdksOfNode(t *testing.T) (out []sdk) {
