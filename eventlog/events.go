@@ -180,7 +180,11 @@ func appendBytes(dst, b []byte) []byte {
 //	   ids gives up the oldest; those of erased persons are free for whoever comes next;
 //	   the previous id of an alias is recognised as an external id too, and the id that
 //	   the person has now may be an e-mail
-const EventRules = 7
+//	8  claims yield to servers: an event of a server that has an identifier of somebody
+//	   else, or another value of a kind that the claiming profile has, is not that
+//	   profile's; whom it names is then joined with no other identified profile; claims
+//	   alone do not confirm each other
+const EventRules = 8
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.

@@ -211,7 +211,21 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		if ev.Public || winner == joins {
 			break
 		}
-		if weak, changed = m.claimedLink(a, d, p, &owner, winner); !weak || !brings(&raw, &owner, d, by) {
+		if weak, changed = m.claimedLink(a, d, p, &owner, winner, how); !weak {
+			break
+		}
+		if how.yields {
+			next, nextBy, err := m.insteadOfClaim(a, p, &raw, &owner, d, winner, by, joins, how)
+			if err != nil {
+				return r, nil, err
+			}
+			if next != winner {
+				winner, by, weak = next, nextBy, false
+				continue
+			}
+			break
+		}
+		if !brings(&raw, &owner, d, by) {
 			break
 		}
 		// The claim was wrong: the event is whose the next identifier is.
@@ -322,16 +336,18 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: o, AtMs: m.logTime, Value: raw[k]})
 			m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 		default:
-			public := ev.Public
+			public, claimed := ev.Public, false
 			if !public {
 				if err := m.load(a, o, &m.other); err != nil {
 					return r, nil, err
 				}
-				claimed, _ := m.claimedLink(a, &m.other, p, &owner, o)
+				claimed, _ = m.claimedLink(a, &m.other, p, &owner, o, how)
 				public = weak || claimed
 			}
 			reason := profile.ConflictHigherRank
-			if r.created && how.calls { // the event was found to be nobody's who is known by these
+			if how.yields && claimed && !weak && k != IdentityAnonymous {
+				reason = profile.ConflictClaimed
+			} else if r.created && how.calls { // the event was found to be nobody's who is known by these
 				if public {
 					reason = profile.ConflictPublic
 				}
@@ -461,6 +477,9 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 		m.save(a, r.ordinal, &m.doc)
 	}
 	for _, s := range m.strange {
+		if m.losing(s.ordinal) {
+			continue // another identifier of the event has joined it after all
+		}
 		s.Other = r.ordinal
 		if err := m.load(a, s.ordinal, &m.other); err != nil {
 			return err

@@ -8,7 +8,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4, keepMerged: r.version >= 5, calls: r.version >= rulesCalls}
+	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4, keepMerged: r.version >= 5, calls: r.version >= rulesCalls, yields: r.version >= rulesYield}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -47,11 +47,17 @@ type identifierRules struct {
 	// attaches is a claim, see claims.go; a profile gives up its oldest anonymous ids, and
 	// those of erased persons are free, see anonymous.go.
 	calls bool
+	// yields: claims yield to what servers say, and where one has kept an identifier from a
+	// person, that person is joined with nobody by what else is known. See claims.go.
+	yields bool
 }
 
 // rulesCalls is the version of the rules for events from which on [identifierRules.calls]
 // holds, and browsers' keys have a share of the event types.
 const rulesCalls = 7
+
+// rulesYield is that of [identifierRules.yields].
+const rulesYield = 8
 
 // noIdentifier says why a value identifies nobody, nil if it may.
 func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []byte, how identifierRules) *Refusal {

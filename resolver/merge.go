@@ -28,6 +28,9 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	if public && d.Known() > 0 && o.Known() > 0 {
 		return profile.ConflictPublic, nil
 	}
+	if how.yields && d.Known() > 0 && o.Known() > 0 && (a.inDoubt(m, d, o) || a.inDoubt(m, o, d)) {
+		return profile.ConflictInDoubt, nil
+	}
 	if !fits(d, o, a.Settings.IdentifierCap, how) {
 		return profile.ConflictTooMany, nil
 	}
@@ -114,6 +117,9 @@ func (m *Machine) noteApart(d *profile.Document, winner, other uint32, kind Iden
 		r.notAdded.add(kind)
 	}
 	d.NoteConflict(profile.Conflict{Kind: kind, Reason: reason, Other: other, AtMs: m.logTime, Value: value})
+	if reason == profile.ConflictClaimed {
+		reason = profile.ConflictPublic // the other one is whose claim it is
+	}
 	m.strange = append(m.strange, strangeConflict{other, profile.Conflict{Kind: kind, Reason: reason, Other: winner, AtMs: m.logTime, Value: value}})
 }
 
@@ -133,7 +139,9 @@ func (a *account) bringForward(m *Machine, d *profile.Document, kind IdentityKin
 // merge alone: with the identifiers of all, without those that the event or
 // command brings. The fields that it sets are not in d yet.
 func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, lastEvent int64) error {
-	if err := m.load(a, winner, &m.other); err != nil {
+	if winner == profile.NoOrdinal {
+		m.other.Reset() // the event made it
+	} else if err := m.load(a, winner, &m.other); err != nil {
 		return err
 	}
 	m.idents = m.idents[:0]

@@ -45,6 +45,23 @@ type naiveProfile struct {
 	previous        map[string]bool        // of anonymous ids: by an alias, before anything else
 	said            map[string]int64       // when traits were said, by calls
 	givenUp         []string               // anonymous ids that made room
+	inDoubt         []naiveDoubt           // what a server gave, and another profile has as a claim
+}
+
+// naiveDoubt is an identifier that a claim of another profile kept from a person.
+type naiveDoubt struct {
+	kind  IdentityKind
+	norm  string
+	other int
+}
+
+// doubts reports whether a person lacks an identifier that is not known to be the other's.
+func (n *naive) doubts(p, other *naiveProfile) bool {
+	return slices.ContainsFunc(p.inDoubt, func(x naiveDoubt) bool {
+		own := p.has(x.kind, x.norm) && !p.shared[x.norm]
+		certain := other.has(x.kind, x.norm) && !other.shared[x.norm] && !other.claimed[x.norm]
+		return !own && !certain && !n.profiles[n.profiles[x.other].winner].erased
+	})
 }
 
 // known is how many identifiers identify the person.
@@ -65,8 +82,8 @@ func (p *naiveProfile) claimDevices() {
 }
 
 // claimedLink says of an event's identifiers that are the profile's whether they are one
-// claim alone. With confirm several confirm each other.
-func (p *naiveProfile) claimedLink(confirm bool, who int, owner [identifier.Kinds]int, norm [identifier.Kinds]string) bool {
+// claim alone; with rules that yield, claims alone. With confirm others confirm them.
+func (p *naiveProfile) claimedLink(confirm, yields bool, who int, owner [identifier.Kinds]int, norm [identifier.Kinds]string) bool {
 	links, claims := 0, 0
 	for k := range identifier.Kinds {
 		if norm[k] != "" && owner[k] == who {
@@ -75,6 +92,9 @@ func (p *naiveProfile) claimedLink(confirm bool, who int, owner [identifier.Kind
 				claims++
 			}
 		}
+	}
+	if yields && claims == links {
+		return claims > 0
 	}
 	if claims == 0 || links == 1 || !confirm {
 		return claims == 1 && links == 1
@@ -160,7 +180,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}
 	var norm [identifier.Kinds]string
 	owner := [identifier.Kinds]int{-1, -1, -1, -1}
-	calls := n.rules >= rulesCalls
+	calls, yields := n.rules >= rulesCalls, n.rules >= rulesYield
 	calledBefore := false
 	winner, by := -1, identifier.Kinds
 	first := identifier.Kinds
@@ -233,7 +253,17 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		return false
 	}
 	for winner >= 0 && !ev.Public && (apart || winner != previous) {
-		if weak = n.profiles[winner].claimedLink(true, winner, owner, norm); !weak || !contradicts(false) {
+		if weak = n.profiles[winner].claimedLink(true, yields, winner, owner, norm); !weak {
+			break
+		}
+		if yields {
+			if next, nextBy := n.insteadOf(winner, by, previous, apart, owner, norm); next != winner {
+				winner, by, weak = next, nextBy, false
+				continue
+			}
+			break
+		}
+		if !contradicts(false) {
 			break
 		}
 		// The claim was wrong.
@@ -285,8 +315,14 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		if o >= 0 {
 			o = n.profiles[o].winner
 		}
+		if yields && o >= 0 && o != winner && !ev.Public && !weak && k != IdentityAnonymous && n.profiles[o].claimedLink(false, yields, o, owner, norm) {
+			w.conflicts = append(w.conflicts, o)
+			n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
+			w.inDoubt = append(w.inDoubt, naiveDoubt{k, norm[k], o})
+			continue
+		}
 		if via && o != winner {
-			if created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, o, owner, norm)) {
+			if created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, yields, o, owner, norm)) {
 				w.conflicts = append(w.conflicts, o)
 				n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
 				continue
@@ -324,7 +360,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue
 		}
 		merged := o != winner
-		if merged && (created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, o, owner, norm))) {
+		if merged && (created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, yields, o, owner, norm))) {
 			w.conflicts = append(w.conflicts, o)
 			n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
 			continue
@@ -495,6 +531,16 @@ func (n *naive) contact(c ContactCreate) int {
 		who = n.create()
 	}
 	w := n.profiles[who]
+	// What led here may be a claim of a browser's key, as with an event.
+	owner := [identifier.Kinds]int{-1, -1, -1, -1}
+	for k := range identifier.Kinds {
+		if o, known := n.owner[norm[k]]; known && raw[k] != "" {
+			owner[k] = o
+		} else if raw[k] == "" {
+			norm[k] = ""
+		}
+	}
+	weak := w.claimedLink(true, false, who, owner, norm)
 	for _, k := range []IdentityKind{IdentityEmail, IdentityPhone} {
 		w.subscribed[k] = w.subscribed[k] || raw[k] != ""
 	}
@@ -520,9 +566,14 @@ func (n *naive) contact(c ContactCreate) int {
 			}
 		case n.total(w) >= n.settings.IdentifierCap:
 			w.conflicts = append(w.conflicts, -1)
+		case weak && len(w.idents[k]) > 0:
+			w.conflicts = append(w.conflicts, -1)
 		default:
 			w.drop(k, norm[k])
 			n.owner[norm[k]] = who
+			if weak {
+				w.claimed[norm[k]] = true
+			}
 			w.idents[k] = append(w.idents[k], raw[k])
 			w.saidByOthers("identifier "+k.String(), n.logTime)
 		}
@@ -601,6 +652,36 @@ func (n *naive) conflictsOf(p *naiveProfile) (out []int) {
 	return out
 }
 
+// insteadOf is the profile of an event of a server to which claims of a profile alone led.
+func (n *naive) insteadOf(claiming int, by IdentityKind, previous int, apart bool, owner [identifier.Kinds]int, norm [identifier.Kinds]string) (int, IdentityKind) {
+	contradicts, device := false, owner[IdentityAnonymous]
+	for k := range identifier.Identifying {
+		if norm[k] == "" || owner[k] == claiming {
+			continue
+		}
+		contradicts = contradicts || len(n.profiles[claiming].idents[k]) > 0
+		if o := owner[k]; o >= 0 && !n.profiles[o].claimedLink(false, true, o, owner, norm) {
+			return o, k // somebody else, for certain
+		}
+	}
+	if previous >= 0 && !apart {
+		return previous, IdentityExternalID
+	}
+	if device >= 0 && device != claiming && !n.profiles[device].claimedLink(false, true, device, owner, norm) && (contradicts || n.profiles[device].known() > 0) {
+		another := false
+		for k := range identifier.Identifying {
+			another = another || norm[k] != "" && len(n.profiles[device].idents[k]) > 0
+		}
+		if !another {
+			return device, IdentityAnonymous
+		}
+	}
+	if contradicts {
+		return -1, by
+	}
+	return claiming, by
+}
+
 func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, public bool) bool {
 	l := n.profiles[loser]
 	for k := range by {
@@ -610,6 +691,9 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 		}
 	}
 	if public && n.total(w) > 0 && n.total(l) > 0 {
+		return false
+	}
+	if n.rules >= rulesYield && n.total(w) > 0 && n.total(l) > 0 && (n.doubts(w, l) || n.doubts(l, w)) {
 		return false
 	}
 	merged := len(w.merged) - w.mergedAnonymous + len(l.merged) - l.mergedAnonymous
@@ -724,6 +808,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 	w.firstSeen = min(w.firstSeen, l.firstSeen)
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts = append(w.conflicts, l.conflicts...)
+	w.inDoubt = append(w.inDoubt, l.inDoubt...)
 	w.merged = append(append(w.merged, l.merged...), loser)
 	for k := range w.subscribed {
 		w.subscribed[k] = w.subscribed[k] || l.subscribed[k]

@@ -209,6 +209,7 @@ func TestNodes(t *testing.T) {
 	admin := c.firstCompany()
 	tenants := c.tenants(admin)
 	t.Run("requests", func(t *testing.T) { c.testRequests(t, admin, tenants[:]) })
+	t.Run("tracking", func(t *testing.T) { c.testTracking(t, tenants[:]) })
 	t.Run("strangers", func(t *testing.T) { c.testStrangers(t) })
 	t.Run("changes", func(t *testing.T) { c.testChanges(t, tenants[:]) })
 	t.Run("schedule", func(t *testing.T) { c.testSchedule(t, tenants[:]) })

@@ -57,7 +57,12 @@ func Run(dir, name string, args ...string) error {
 
 // Output is what a command prints to its standard output.
 func Output(dir, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), toolTime)
+	return OutputWithin(toolTime, dir, name, args...)
+}
+
+// OutputWithin is Output for a command that may take another time.
+func OutputWithin(most time.Duration, dir, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

@@ -2,8 +2,8 @@ package sdks
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -102,18 +102,37 @@ func newInjecting(t *testing.T, origin string) *injecting {
 	return p
 }
 
+// signIn returns the token of a session: other than a key's, its requests have no rate.
+func (s *service) signIn(email, password string) (token string) {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]string{"email": email, "password": password})
+	ok(s.t, err)
+	res, err := http.Post(s.origin+"/console/api/v1/session", "application/json", bytes.NewReader(body))
+	ok(s.t, err)
+	defer res.Body.Close()
+	var answer struct{ Data struct{ Token string } }
+	ok(s.t, json.NewDecoder(res.Body).Decode(&answer))
+	if answer.Data.Token == "" {
+		s.t.Fatalf("signing in: %s", res.Status)
+	}
+	return answer.Data.Token
+}
+
 // stored is how many events of a type the server has, an error while it is down.
-func (s *service) stored(eventType string) (int, error) {
-	req, err := http.NewRequest("GET", s.origin+"/api/v1/catalog", nil)
+func (s *service) stored(token, eventType string) (int, error) {
+	req, err := http.NewRequest("GET", s.origin+"/console/api/v1/catalog", nil)
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("Authorization", "Bearer "+s.apiKey)
+	req.Header.Set("Authorization", "Bearer "+token)
 	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
 	if err != nil {
 		return 0, err
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the catalog: %s", res.Status)
+	}
 	var answer struct {
 		Data []struct {
 			Key   string `json:"key"`
@@ -161,10 +180,13 @@ func (x *sdk) crash(t *testing.T, muster string, events int) {
 	b, err := os.ReadFile(filepath.Join(c.dir, "credentials.json"))
 	ok(t, err)
 	var credentials struct {
-		APIKey string `json:"api_key"`
+		APIKey   string `json:"api_key"`
+		Email    string `json:"console_email"`
+		Password string `json:"console_password"`
 	}
 	ok(t, json.Unmarshal(b, &credentials))
 	s := &service{t, "http://" + c.listen, credentials.APIKey}
+	token := s.signIn(credentials.Email, credentials.Password)
 	key := s.source("server")
 	proxy := newInjecting(t, s.origin)
 	_, short, _ := strings.Cut(x.name, "-")
@@ -191,7 +213,7 @@ func (x *sdk) crash(t *testing.T, muster string, events int) {
 			ended = true
 		case <-time.After(20 * time.Millisecond):
 			// Kills are spread over the events.
-			if n, err := s.stored(eventType); killed < kills && err == nil && n >= events*(2*killed+1)/(2*kills) {
+			if n, err := s.stored(token, eventType); killed < kills && err == nil && n >= events*(2*killed+1)/(2*kills) {
 				c.kill()
 				killed++
 				c.start()
@@ -201,8 +223,8 @@ func (x *sdk) crash(t *testing.T, muster string, events int) {
 	if r.err != nil || !strings.HasSuffix(strings.TrimSpace(r.out), "done") || strings.Contains(r.out, "error:") {
 		t.Errorf("the program printed %.2000q, %v", r.out, r.err)
 	}
-	n, err := s.stored(eventType)
-	ok(t, errors.Join(err))
+	n, err := s.stored(token, eventType)
+	ok(t, err)
 	t.Logf("%d events in %s, %d kills, %d of %d requests failed, %d connections cut", n, time.Since(begun).Round(time.Second), killed, proxy.failed.Load(), proxy.requests.Load(), proxy.cut.Load())
 	if n != events || killed != kills {
 		t.Errorf("the server has %d events of %d, after %d kills", n, events, killed)

@@ -257,11 +257,15 @@ type sdk struct {
 	clock bool
 }
 
+// visitTime bounds a program that visits. RudderStack's SDK for Node.js took over ten minutes for
+// 100,000 events and a server that is killed ten times.
+const visitTime = time.Hour
+
 func sdksOfNode(t *testing.T) (out []sdk) {
 	project := node(t)
 	for _, name := range []string{"segment", "rudder", "posthog"} {
 		out = append(out, sdk{"node-" + name, func(origin, key, run string, off time.Duration, retries int) (string, error) {
-			return foreign.Output(project, "node", "visit.mjs", name, origin, key, run, fmt.Sprint(off.Milliseconds()), fmt.Sprint(retries))
+			return foreign.OutputWithin(visitTime, project, "node", "visit.mjs", name, origin, key, run, fmt.Sprint(off.Milliseconds()), fmt.Sprint(retries))
 		}, true})
 	}
 	return out
@@ -271,7 +275,7 @@ func sdksOfPython(t *testing.T) (out []sdk) {
 	interpreter := python(t)
 	for _, name := range []string{"segment", "rudder"} {
 		out = append(out, sdk{"python-" + name, func(origin, key, run string, off time.Duration, retries int) (string, error) {
-			return foreign.Output(".", interpreter, "testdata/python/visit.py", name, origin, key, run, fmt.Sprint(off.Milliseconds()), fmt.Sprint(retries))
+			return foreign.OutputWithin(visitTime, ".", interpreter, "testdata/python/visit.py", name, origin, key, run, fmt.Sprint(off.Milliseconds()), fmt.Sprint(retries))
 		}, true})
 	}
 	return out
@@ -280,7 +284,7 @@ func sdksOfPython(t *testing.T) (out []sdk) {
 func sdksOfGo(t *testing.T) []sdk {
 	program := golang(t)
 	return []sdk{{"go-segment", func(origin, key, run string, _ time.Duration, _ int) (string, error) {
-		return foreign.Output(".", program, origin, key, run)
+		return foreign.OutputWithin(visitTime, ".", program, origin, key, run)
 	}, false}}
 }
 

@@ -113,6 +113,11 @@ const (
 	// ConflictPublic: a key that everybody can read, or what it claimed, brought two identified profiles
 	// together, or a second value to one, which is not attached.
 	ConflictPublic
+	// ConflictClaimed: a server named the person by it, but a browser's key had claimed it for
+	// another profile. Until it is the person's, no other identified profile is joined.
+	ConflictClaimed
+	// ConflictInDoubt: one of two identified profiles has a ConflictClaimed.
+	ConflictInDoubt
 )
 
 // ConflictReasons are the reasons as clients read them.
@@ -123,6 +128,8 @@ var ConflictReasons = map[ConflictReason]string{
 	ConflictHeld:       "another profile held the identifier first, and is identified by it",
 	ConflictSecond:     "a lower-ranked identifier attached a second value to the profile",
 	ConflictPublic:     "a browser key may neither merge two identified profiles nor attach a second value to one",
+	ConflictClaimed:    "a browser key claimed the identifier for another profile before a server gave it to this one",
+	ConflictInDoubt:    "one of two identified profiles was given an identifier that a browser key had claimed for another",
 }
 
 // MaxConflicts is how many conflicts a profile keeps, the newest.
