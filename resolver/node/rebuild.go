@@ -40,7 +40,6 @@ const (
 	// on. Then rows are kept all the same: they wait in the spool, which is bounded.
 	maxRebuildPasses = 8
 	rebuildNote      = 10 * time.Second // between two log lines
-	rebuildRetryMax  = time.Minute
 )
 
 // rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
@@ -66,9 +65,12 @@ func (p *partition) rebuildLoop(ctx context.Context) {
 }
 
 // untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
-// more, which the feed was told and asks again for.
+// more, which the feed was told and asks again for. Between two calls it pauses for 1 s at
+// first and for a minute at most, if history is tried again after 5 s: a call may read far more
+// than the rows of one batch.
 func (p *partition) untilDone(ctx context.Context, do func() error) {
-	for wait := time.Second; ; wait = min(2*wait, rebuildRetryMax) {
+	first, longest := p.node.opts.Feed.RetryMax/5, 12*p.node.opts.Feed.RetryMax
+	for wait := first; ; wait = min(2*wait, longest) {
 		err := do()
 		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
 			return
