@@ -203,7 +203,7 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 	return events, true, nil
 }
 
-// judge returns a function that tells whether a saved segment holds the
+// judge returns a function that reports whether a saved segment holds the
 // profile. Answers are kept, those of the engine first: conditions and segments
 // are judged once, however many segments share them.
 func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string) bool {

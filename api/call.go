@@ -94,7 +94,7 @@ func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	return c.answer(r.handle)
 }
 
-// may refuses who has not got what a call needs.
+// may refuses a caller without the permission that a call needs.
 func (c *call) may(need string) error {
 	switch {
 	case need == operation.SignedIn, need == operation.SystemAdmin && c.user.Admin, c.user.Can(need):

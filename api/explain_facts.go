@@ -70,7 +70,7 @@ type listFacts struct {
 
 // segmentFacts are behind a segment condition.
 type segmentFacts struct {
-	// Name is null when there is no such segment, of which nobody is a member.
+	// Name is null when there is no such segment; it has no members.
 	Name   *string `json:"name"`
 	Member bool    `json:"member"`
 	// Definition explains the segment. It is absent when the segment is

@@ -70,7 +70,7 @@ func (h *dryHost) Update(int, *flows.Update) flows.Result                 { retu
 func (h *dryHost) Arrived(int)                                            { h.came++ }
 func (h *dryHost) Left(int, flows.Result)                                 {}
 
-// message is what would become of a message of a step to somebody who can be reached so.
+// message is what would become of a step's message to a person who can be reached on its channel.
 func (h *dryHost) message(step int, r flows.Result) flows.Result {
 	if h.holes[step] != "" && r == flows.Queued {
 		return flows.Failed

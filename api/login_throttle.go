@@ -54,7 +54,7 @@ var (
 	emailPause    = pause{free: 5, first: time.Second, longest: 5 * time.Minute}
 	attackedPause = pause{free: 1, first: 30 * time.Second, longest: 15 * time.Minute}
 	// addressPause is for all e-mails from one address, networkPause for an IPv6
-	// network of a customer who has many addresses.
+	// network of one customer with many addresses.
 	addressPause = pause{free: 20, first: time.Second, longest: 15 * time.Minute}
 	networkPause = pause{free: 100, first: time.Second, longest: 15 * time.Minute}
 	// knownPause is for one known device or session.

@@ -45,7 +45,7 @@ func (a *API) members(c *call) (any, error) {
 		}
 		p = membersPage{root: s.Root, atMs: a.instant(v)}
 		var ordinals []uint32
-		// One more tells whether there is another page.
+		// One more reports whether there is another page.
 		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
 			p.behind = closure(s.Root, func(id string) (*segment.Node, bool) {
 				other, ok := v.Segment(id)

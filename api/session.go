@@ -157,7 +157,7 @@ func (a *API) knownDevice(c *call, who usersQuery, token string) (known *throttl
 		return nil, nil, nil
 	}
 	if candidates, err = a.usersByEmail(c.ctx, who); err != nil {
-		recognised() // nobody was found out
+		recognised() // no attempt was caught
 		return nil, nil, err
 	}
 	if !d.knownTo(candidates, a.decoy) {

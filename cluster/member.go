@@ -281,7 +281,7 @@ func (m *Member) Leave(ctx context.Context) {
 	}
 }
 
-// handOver waits until others own what this node did, or nobody is there to.
+// handOver waits until others own what this node did, or no other node is there.
 func (m *Member) handOver(ctx context.Context) {
 	if end, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

@@ -27,11 +27,11 @@ type Event struct {
 	// when HasTime is set; other events happen at log time.
 	TimeMs  int64
 	HasTime bool
-	// Redacted says that the event was a person's who was erased: its identifiers are
+	// Redacted says that the event was of an erased person: its identifiers are
 	// masked or another's, and it is part of no history.
 	Redacted bool
 	// Refused says that the event was refused, or is to be, because of an identifier
-	// of a person who was erased. RefusedKind is the identifier's kind; nothing else
+	// of an erased person. RefusedKind is the identifier's kind; nothing else
 	// is left of the event but its type and time.
 	Refused     bool
 	RefusedKind uint8

@@ -15,7 +15,7 @@ import (
 
 // World is what a definition refers to.
 type World interface {
-	// Segment and List tell whether there is one with the id.
+	// Segment and List report whether there is one with the id.
 	Segment(id string) bool
 	List(id string) bool
 	// Template is the subject of a template.

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// Capture keeps messages that nobody is set up to send: a [*capture.Store].
+// Capture keeps the messages of channels without a provider: a [*capture.Store].
 type Capture interface {
 	Add(m capture.Message) (attempts int, err error)
 }

@@ -31,7 +31,7 @@ func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.
 	err := record(ctx, n, sleep, account, resolver.CommandEngagement, r)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {
-		return nil // who has been erased meanwhile has no consent
+		return nil // an erased profile has no consent
 	}
 	return err
 }

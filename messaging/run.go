@@ -66,7 +66,7 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// send works until nobody is left, the run is stopped, or ctx ends.
+// send works until no recipient is left, the run is stopped, or ctx ends.
 func (r *run) send(ctx context.Context) {
 	err := r.prepare()
 	if r.medium != nil {
@@ -275,7 +275,7 @@ func (r *run) load(x resolver.Recipient) (message, error) {
 	return m, err
 }
 
-// erased is why nothing is sent to a recipient who was erased after the claim. The state
+// erased is why nothing is sent to a recipient that was erased after the claim. The state
 // has forgotten the recipient, and counts the message neither as sent nor as skipped.
 const erased = "erased"
 

@@ -186,5 +186,5 @@ func (v *View) CompanyState() CompanyState {
 	}
 }
 
-// Active tells whether the account lets anybody in.
+// Active reports whether the account lets anybody in.
 func (v *View) Active() bool { return !v.a.Deactivated }

@@ -347,7 +347,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			reason := profile.ConflictHigherRank
 			if how.yields && claimed && !weak && k != IdentityAnonymous {
 				reason = profile.ConflictClaimed
-			} else if r.created && how.calls { // the event was found to be nobody's who is known by these
+			} else if r.created && how.calls { // the event belongs to no profile that these identifiers lead to
 				if public {
 					reason = profile.ConflictPublic
 				}

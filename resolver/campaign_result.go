@@ -165,7 +165,7 @@ type CampaignFinish struct {
 	Epoch uint64 `json:"epoch,omitempty"`
 }
 
-// finishCampaign ends a run when nobody is left, or as told.
+// finishCampaign ends a run when no recipient is left, or when it is asked to.
 func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 	if r := m.checkEpoch(c.Epoch); r != nil {
 		return r

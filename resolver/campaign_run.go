@@ -67,7 +67,7 @@ type CampaignStart struct {
 	AB       *ABTest           `json:"ab,omitempty"`
 	// Everybody sends to all contacts when neither lists nor segments are named.
 	Everybody bool `json:"everybody,omitempty"`
-	// Devices leaves out who has no device; without lists and segments it sends to
+	// Devices leaves out people without a device; without lists and segments it sends to
 	// all who have one.
 	Devices bool `json:"devices,omitempty"`
 	// ScheduledMs is the schedule that starts it, 0 where somebody does.
@@ -167,7 +167,7 @@ type Recipient struct {
 	Variant int    `json:"variant"`
 }
 
-// CampaignBatchReply is who is to be sent to now.
+// CampaignBatchReply has the recipients of the next messages.
 type CampaignBatchReply struct {
 	Recipients []Recipient `json:"recipients"`
 	// Left is how many have not been looked at.
@@ -178,7 +178,7 @@ type CampaignBatchReply struct {
 	Stopped string `json:"stopped,omitempty"`
 }
 
-// startCampaign fixes who is sent to. Those who were sent the campaign before
+// startCampaign fixes the recipients. Those who were sent the campaign before
 // are left out.
 func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	a := cmd.account
@@ -387,7 +387,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 	return nil
 }
 
-// sentToPast reports whether somebody who became part of the profile was sent to.
+// sentToPast reports whether a profile that was merged into this one was sent to.
 func sentToPast(sent *roaring.Bitmap, d *profile.Document) bool {
 	return slices.ContainsFunc(d.Merged, func(p profile.MergedProfile) bool { return sent.Contains(p.Ordinal) })
 }

@@ -52,7 +52,7 @@ type OutboxClaimReply struct {
 // codeEpoch is the code of what is refused because of its epoch.
 const codeEpoch = "epoch"
 
-// IsSuperseded tells whether an error is a refusal because the epoch is not the
+// IsSuperseded reports whether an error is a refusal because the epoch is not the
 // newest: another node acts now, or this one does under a later epoch.
 func IsSuperseded(err error) bool {
 	var r *Refusal

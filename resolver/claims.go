@@ -8,7 +8,7 @@ import (
 )
 
 // A browser's key is public: anybody can send with it that an e-mail and an external id are
-// one person's. What such an event attaches to somebody who is identified already is a claim.
+// one person's. What such an event attaches to a profile that is identified already is a claim.
 // A claimed identifier leads to its profile like others, but by itself it is no better than
 // the key that attached it: an event of a server that only a claim leads to joins no two
 // identified profiles and attaches no second e-mail, external id or phone, and what else it
@@ -27,7 +27,7 @@ type claiming struct {
 	weak       bool // the event is of a browser's key, or led by a claim
 	known      bool // the profile had an identifier that identifies a person
 	created    bool // the event made the profile
-	externalID bool // the event brings an external id that nobody has
+	externalID bool // the event brings an external id that no profile has
 }
 
 // claim reports whether an identifier that is about to be attached is a claim. The first one
@@ -72,7 +72,7 @@ func (a *account) confirm(m *Machine, d *profile.Document, k IdentityKind, h ide
 	return true
 }
 
-// brings reports whether an event brings a value that nobody has, of a kind that ranks above
+// brings reports whether an event brings a value that no profile has, of a kind that ranks above
 // another and of which the profile in d has one.
 func brings(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, kind IdentityKind) bool {
 	for k := range min(kind, identifier.Identifying) {

@@ -50,7 +50,7 @@ type ContactCreate struct {
 	ExternalID string `json:"external_id,omitempty"`
 	ListID     string `json:"list_id,omitempty"`
 	// Unsubscribed are channels of which the person wants nothing, such as email and sms.
-	// Somebody on file who is put on a list keeps what they said.
+	// A known contact that is put on a list keeps its consents.
 	Unsubscribed []string `json:"unsubscribed,omitempty"`
 	// Grant is the node's to set.
 	Grant *EmailGrant `json:"grant,omitempty"`

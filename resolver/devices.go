@@ -170,7 +170,7 @@ func (m *Machine) sameDevice(a *account, v, x *profile.Device) bool {
 	return v.Kind == x.Kind && bytes.Equal(v.Address, x.Address)
 }
 
-// deviceEvent is what is told of a device: never its address, by which anyone who
+// deviceEvent has the properties of an event about a device: never its address, by which anyone who
 // has the credentials could write to it.
 func deviceEvent(v *profile.Device, typ, reason string) ownEvent {
 	x := ownEvent{typ, properties{"device_id": string(v.ID), "kind": profile.DeviceKinds[v.Kind]}}

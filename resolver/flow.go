@@ -105,7 +105,7 @@ type FlowStepCount struct {
 	Results map[flows.Result]uint64 `json:"results,omitempty"`
 }
 
-// left counts somebody who has left a step.
+// left counts an enrolment that has left a step.
 func (c *FlowCounts) left(step int, r flows.Result) {
 	s := &c.Steps[step]
 	s.At--
@@ -382,7 +382,7 @@ func (l *flowLoad) entry(m *Machine, number uint64, rest, value []byte) error {
 	return nil
 }
 
-// loadFlows reads who is where in which flow. Profiles have been read.
+// loadFlows reads the enrolments of flows. Profiles have been read.
 func (m *Machine) loadFlows() error {
 	l := flowLoad{timers: map[*flowState][]dueset.Item{}, dates: map[*flowState][]dueset.Item{}}
 	if err := m.store.Each(state.TableEnrolment, func(number uint64, rest, value []byte) error { return l.entry(m, number, rest, value) }); err != nil {

@@ -1,6 +1,6 @@
 package resolver
 
-// ofOurOwn tells whether what happens now is the service's own doing.
+// ofOurOwn reports whether what happens now is the service's own doing.
 func (m *Machine) ofOurOwn() bool { return m.depth > 0 || m.reporting }
 
 // cutLoop counts an enrolment that does not begin.

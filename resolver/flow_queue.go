@@ -87,7 +87,7 @@ func deferredKey(account, seq uint64) string {
 	return state.EntityKey(account, state.EntityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
-// mustDefer reports whether somebody is to be enrolled by a later record.
+// mustDefer reports whether a later record has to make the enrolment.
 func (m *Machine) mustDefer(a *account, t *flowTrigger) bool {
 	return !t.own && !t.call && !m.draining && (m.enrolBudget <= 0 || a.flows.queue.waiting())
 }

@@ -30,7 +30,7 @@ const (
 // not kept.
 const maxFlowEvent = 16 << 10
 
-// flowTrigger says that somebody is to be enrolled.
+// flowTrigger is an enrolment to be made.
 type flowTrigger struct {
 	f     *flowState
 	o     uint32

@@ -58,7 +58,7 @@ type OutboxMail struct {
 	HTML    string `json:"html,omitempty"`
 	Text    string `json:"text,omitempty"`
 	ReplyTo string `json:"reply_to,omitempty"`
-	// Advertising goes only to who is subscribed when it goes out, is counted when
+	// Advertising goes only to people who are subscribed when it goes out, is counted when
 	// it is opened and clicked, and says how to unsubscribe.
 	Advertising bool `json:"advertising,omitempty"`
 	// Event is what started the flow, the object behind the merge tags event.….
@@ -219,7 +219,7 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 // too.
 var Undeliverable = []string{profile.BlockBounced.String(), profile.BlockComplained.String(), profile.BlockSuppressed.String()}
 
-// DefaultSender is who sends e-mail when nobody is named.
+// DefaultSender is the sender of e-mails that name none.
 func (v *View) DefaultSender() string { return v.a.defaultSender() }
 
 // defaultSender is of the oldest verified domain, of [domains.Development] when there is

@@ -103,7 +103,7 @@ func newPublishedSegments(a *account) *publishedSegments {
 	return s
 }
 
-// of tells whether these are the account's segments. Saved ones are replaced,
+// of reports whether these are the account's segments. Saved ones are replaced,
 // never changed.
 func (s *publishedSegments) of(a *account) bool {
 	if len(s.byAge) != len(a.segments) {
@@ -124,7 +124,7 @@ const (
 	publishedSpins = 64
 )
 
-// read calls fn, again if something was published meanwhile, and tells whether
+// read calls fn, again if something was published meanwhile, and reports whether
 // fn's last call saw one state. fn is handed nil for an account that is not
 // known, and must begin anew at each call.
 func (p *Published) read(account uint64, fn func(s *publishedSegments, logTimeMs int64)) (ok bool) {

@@ -341,7 +341,7 @@ func (r *Redactor) maskPrevious(raw []byte) []byte {
 	return identifier.Masked(identifier.MaskPrevious, p.Anonymous, p.External)
 }
 
-// erased reports whether an id names a person who is erased.
+// erased reports whether an id names an erased person.
 func (r *Redactor) erased(id string) bool {
 	o, ok := r.whose(id)
 	return ok && r.isErased(o)

@@ -132,7 +132,7 @@ const (
 	EmailGranted EmailAnswer = "granted"
 	// EmailTaken means that another account has the e-mail.
 	EmailTaken EmailAnswer = "taken"
-	// EmailBusy means that it is not decided yet who has it; ask again.
+	// EmailBusy means that it is not decided yet which account has it; ask again.
 	EmailBusy EmailAnswer = "busy"
 	// EmailFull means that too many reservations are not settled.
 	EmailFull EmailAnswer = "full"

@@ -58,7 +58,7 @@ func emailKey(kind byte, parts ...[]byte) string {
 	return string(slices.Concat(append([][]byte{append(state.AccountKey(nil, state.TableEmail, 0), kind)}, parts...)...))
 }
 
-// holder is who has a name.
+// holder is the account that has a name.
 type holder struct {
 	account uint64
 	id      ReservationID

@@ -106,7 +106,7 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 	}
 	root := func(o uint32) uint32 {
 		if o >= a.headers.Count {
-			return o // nobody has it: the engine passes over it
+			return o // no profile has it: the engine passes over it
 		}
 		return a.root(o)
 	}
@@ -174,7 +174,7 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 	return ms, ok
 }
 
-// Lagging tells whether some engine has due changes left.
+// Lagging reports whether some engine has due changes left.
 func (m *Machine) Lagging() bool {
 	for _, a := range m.busy {
 		if a.engine.Lagging() {

@@ -56,7 +56,7 @@ func (v *View) MembersPage(id string, from uint32, limit int, atMs int64) (ordin
 	return v.a.engine.Page(id, from, limit, v.atLeast(atMs)), true
 }
 
-// IsMember tells whether a profile belongs to a segment at atMs.
+// IsMember reports whether a profile belongs to a segment at atMs.
 func (v *View) IsMember(id string, ordinal uint32, atMs int64) (member, ok bool) {
 	if !v.a.engine.Live(id) {
 		return false, false

@@ -128,7 +128,7 @@ func (p *NaiveProfile) Facts() *Facts {
 
 // Naive reports whether the profile is a member of the definition at atMs, by scanning all its
 // events for every activity. refs finds the segments the definition refers to;
-// nobody is a member of one that is not found, or that leads back to itself.
+// a segment that is not found, or that leads back to itself, has no members.
 func (n *Node) Naive(p *NaiveProfile, atMs int64, refs func(segmentID string) (*Node, bool)) bool {
 	if p.Anonymous && !n.IncludeAnonymous {
 		return false

@@ -58,7 +58,7 @@ type contact struct {
 	SMSConsent smsConsent `json:"sms_consent"`
 	// Consents are those on record, by channel.
 	Consents map[string]consent `json:"consents"`
-	// Status is that of e-mail, null for somebody who never subscribed.
+	// Status is that of e-mail, null for a contact that never subscribed.
 	Status          *string         `json:"status"`
 	EngagementScore int             `json:"engagement_score"`
 	Lists           []string        `json:"lists"`

@@ -136,7 +136,7 @@ func (c *counter) untilRoom(nowMs int64, limit int) time.Duration {
 			return time.Duration(t.atMs+window.Milliseconds()-nowMs) * time.Millisecond
 		}
 	}
-	return window // the limit is 0: nobody is let through
+	return window // the limit is 0: no request passes
 }
 
 // sweep drops the counters of keys that made no request in the window.

@@ -242,7 +242,7 @@ func (b *passing) Read(to []byte) (int, error) {
 	if b.left >= 0 {
 		b.left -= n
 	} else if errors.Is(err, io.EOF) && len(b.resp.Header.Peek(headerWhole)) == 0 {
-		err = io.ErrUnexpectedEOF // nobody is to take it for whole
+		err = io.ErrUnexpectedEOF // so that the reader knows that it is cut off
 	}
 	b.eof = b.eof || errors.Is(err, io.EOF)
 	if err == nil && b.conn != nil {

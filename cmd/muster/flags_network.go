@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/tlspair"
 )
 
-// networkFlags say who is believed to be whom on the network.
+// networkFlags are the trusted proxies and the TLS certificate.
 type networkFlags struct{ proxies, cert, key *string }
 
 func (n *networkFlags) add(f *cli.Flags) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Replay calls fn with the records of a partition from offset from to end, one after the
-// other, of a log that nobody has open. It changes nothing. id, from and end are of what
+// other, of a log that no process has open. It changes nothing. id, from and end are of what
 // [Check] found: from is not below the start, and all below end is whole. data is valid
 // until fn returns, whose error ends it.
 func Replay(ctx context.Context, fsys vfs.FS, dir string, id uint64, partition int, from, end int64, fn func(offset int64, data []byte) error) error {

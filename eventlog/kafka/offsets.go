@@ -59,7 +59,7 @@ type barrier struct {
 	}
 }
 
-// wait joins the question that is asked next. spawn runs the one who asks, or
+// wait joins the question that is asked next. spawn runs the asking goroutine, or
 // refuses.
 func (b *barrier) wait(ctx context.Context, spawn func(func()) bool) (bounds, error) {
 	b.mu.Lock()

@@ -17,7 +17,7 @@ const (
 	Summary   Type = "summary"
 )
 
-// Metric is what is told of a metric beside its samples.
+// Metric describes a metric.
 type Metric struct {
 	Name string
 	Type Type

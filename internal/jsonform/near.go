@@ -8,7 +8,7 @@ import (
 // maxEdits is how many letters of a name may be wrong for it to be near another.
 const maxEdits = 2
 
-// Near is the name among known that somebody who wrote name will have meant: the same
+// Near is the name among known that a writer of name probably meant: the same
 // letters in other case or with other separators, or else the one that differs least,
 // by at most two letters and less than half of them. It is "" where there is none, or
 // more than one.

@@ -261,7 +261,7 @@ func (m mark) stop(grace time.Duration) error {
 }
 
 // tryLock takes the lock of that name for the rest of the process's life, unless
-// somebody has it, this process among them.
+// some process has it, this one among them.
 func tryLock(path string) (bool, error) {
 	// Not an os.File: one that nobody holds any more is closed, and unlocked.
 	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)

@@ -130,7 +130,7 @@ func (g *generator) buy(c *customer, t int64, cart []*product) {
 	}
 }
 
-// user is how the shop knows a customer who is there at t.
+// user is how the shop knows the customer of a visit at t.
 func (g *generator) user(c *customer, t int64) person {
 	switch {
 	case !c.account:

@@ -132,7 +132,7 @@ func date(text string) time.Time {
 	return sane(at)
 }
 
-// sane drops times that cannot be meant.
+// sane drops implausible times.
 func sane(at time.Time) time.Time {
 	if y := at.UTC().Year(); y < 1990 || y > 9998 {
 		return time.Time{}

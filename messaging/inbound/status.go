@@ -94,7 +94,7 @@ func smtpReply(text string) string {
 	return ""
 }
 
-// verdict judges a failure. known tells whether anything spoke for it at all.
+// verdict judges a failure. known reports whether anything spoke for it at all.
 func verdict(status, diagnostic string) (code string, hard, known bool) {
 	text := strings.ToLower(diagnostic)
 	if strings.HasSuffix(status, ".0.0") || status == "" {

@@ -94,7 +94,7 @@ func (h *History) Stats() Stats {
 	return s
 }
 
-// OnLoss passes on who is to hear that the back end lost rows.
+// OnLoss passes on the function to call when the back end has lost rows.
 func (h *History) OnLoss(fn func()) {
 	if b, ok := h.Backend.(interface{ OnLoss(fn func()) }); ok {
 		b.OnLoss(fn)

@@ -214,7 +214,7 @@ func (x *file) readGroup(e accountEntry, eventType string) (*fileGroup, error) {
 	return nil, nil
 }
 
-// column finds the column of a key. kept tells whether what the key has is known: a
+// column finds the column of a key. kept reports whether what the key has is known: a
 // key that no event has is, with nil.
 func (g *fileGroup) column(key string) (c *fileColumn, kept bool) {
 	if g.state == groupUnreadable {

@@ -113,7 +113,7 @@ func (s *Set) Close() {
 	s.files, s.memory, s.closed = map[int][]*file{}, map[int]*memory{}, true
 }
 
-// Remove removes the columns of a history that nobody has open.
+// Remove removes the columns of a history that no process has open.
 func Remove(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("columns of history: %w", err)

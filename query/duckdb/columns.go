@@ -151,7 +151,7 @@ func (k *columnKeeper) wanted() bool {
 	return k.askedAt >= 0 && k.appended-k.askedAt <= idleRows
 }
 
-// lag is about how many rows are not in memory; known is false when nobody has counted.
+// lag is about how many rows are not in memory; known is false before the first count.
 func (k *columnKeeper) lag() (rows int64, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -412,7 +412,7 @@ func (s *Store) catchUp(ctx context.Context, cut query.Cut) error {
 		k.set.Skip(cut.Partition, at, cut.UpTo)
 		return nil
 	}
-	// Others have use of it, whatever becomes of who asks.
+	// Others can use it, whatever becomes of the caller.
 	read := int64(0)
 	if err := s.extendColumns(context.WithoutCancel(ctx), cut.Partition, cut.UpTo, &read); err != nil {
 		return err

@@ -67,7 +67,7 @@ var comparedColumns = map[string]string{
 }
 
 // Compare compares the rows of a partition's records from one offset to another in the
-// file at path, which nobody has open, with those that were made again; rows of erased
+// file at path, which no process has open, with those that were made again; rows of erased
 // profiles, by account, do not count. It closes this file, and changes nothing in the
 // other one.
 func (r *Rebuilt) Compare(ctx context.Context, path string, partition int, from, to int64, erased map[uint64][]uint32) (out Compared, err error) {

@@ -23,7 +23,7 @@ type Inspection struct {
 // damaged, or is of another log.
 func Damaged(err error) bool { return err != nil && inFile(err) }
 
-// Inspect reads all of the file at path, which nobody has open, and changes nothing.
+// Inspect reads all of the file at path, which no process has open, and changes nothing.
 // What a write-ahead log beside it holds is read as well. log names the log whose
 // events it must have. [Damaged] tells errors of the file from others.
 func Inspect(ctx context.Context, path, log string, opts Options) (out Inspection, err error) {

@@ -159,7 +159,7 @@ func (r *Resilient) open(ctx context.Context) (*Store, error) {
 // is bounded.
 func (r *Resilient) setAside() error { return SetAside(r.path, r.now()) }
 
-// SetAside renames the file at path, which nobody has open, and its write-ahead log, as
+// SetAside renames the file at path, which no process has open, and its write-ahead log, as
 // is done with damaged ones: the next start makes another. Earlier ones that were set
 // aside are removed.
 func SetAside(path string, now time.Time) error {

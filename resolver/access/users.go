@@ -48,10 +48,10 @@ type PasswordSet struct {
 	KeepSession string `json:"keep_session"`
 }
 
-// Can tells whether a user has a permission.
+// Can reports whether a user has a permission.
 func (u *User) Can(permission string) bool { return slices.Contains(u.Permissions, permission) }
 
-// covers tells whether u has all that other has.
+// covers reports whether u has all that other has.
 func (u *User) covers(other *User) bool {
 	_, short := u.lacks(other.Permissions)
 	return (u.Admin || !other.Admin) && !short

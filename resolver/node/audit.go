@@ -19,7 +19,7 @@ import (
 // AuditOptions say what [Audit] compares.
 type AuditOptions struct {
 	FS vfs.FS
-	// Dir is the state's directory, which nobody has open. It is only read.
+	// Dir is the state's directory, which no process has open. It is only read.
 	Dir string
 	// Temp is an empty directory for files. It takes as much space as the state, twice.
 	Temp string

@@ -93,7 +93,7 @@ func (g *group) arrange() {
 	}
 }
 
-// clean drops values of retired slots from some pages and tells whether all
+// clean drops values of retired slots from some pages and reports whether all
 // are gone.
 func (g *group) clean(pages int) bool {
 	for ; pages > 0 && g.retired != 0; pages-- {

@@ -110,7 +110,7 @@ func (e *Engine) Publication(id string) *Published {
 	return s.pub.to
 }
 
-// Publish brings what is published up to date and tells whether definitions have
+// Publish brings what is published up to date and reports whether definitions have
 // changed since the last call, or segments have become live. It changes no
 // answer of the engine. That nobody takes what is half written for an answer is
 // the caller's to see to.

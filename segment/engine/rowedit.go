@@ -48,7 +48,7 @@ func (ed *rowEdit) room(v []byte) []byte {
 }
 
 // put gives a slot, of which old was taken, another value; an empty one says
-// that there is none. changed tells whether it differs from the old one.
+// that there is none. changed reports whether it differs from the old one.
 func (ed *rowEdit) put(slot uint8, old, v []byte, changed bool) {
 	if changed && len(old)+len(v) > 0 {
 		ed.changed = true

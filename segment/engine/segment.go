@@ -190,7 +190,7 @@ func (s *seg) leadsTo(to *seg, met map[*seg]bool) bool {
 }
 
 // Define makes a definition the newest of a segment, whose references must be
-// defined. since is the offset of the record that does so; seen tells whether
+// defined. since is the offset of the record that does so; seen reports whether
 // history has events of a type. The definition is live at once or is built.
 func (e *Engine) Define(id string, root *segment.Node, since int64, seen func(eventType string) bool) {
 	s := e.segments[id]

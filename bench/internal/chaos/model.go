@@ -33,7 +33,7 @@ type probeKind uint8
 
 const (
 	post  probeKind = iota // an event with a key; the answer is a profile id
-	count                  // who has at least so many events
+	count                  // people with at least so many events
 	whois                  // the profile id of a person
 )
 

@@ -33,7 +33,7 @@ const (
 // rate, whatever became of those before.
 type probe struct {
 	client  *surface.Client
-	segment string // holds who has an event of the probe's
+	segment string // its members have an event of the probe's
 	every   time.Duration
 	origins atomic.Pointer[[]string]
 	turn    atomic.Uint64

@@ -40,7 +40,7 @@ func known() []object {
 	}
 }
 
-// fresh are three conditions that nobody has asked before: n makes them others.
+// fresh are three conditions that were not asked before: n makes them others.
 func fresh(n, threshold int) []object {
 	return []object{
 		activity("item_viewed", object{"window": days(90), "where": where("product", "starts_with", fmt.Sprintf("sku-%d", 1+n%49)), "count": count(">=", 1+threshold%2)}),

@@ -285,7 +285,7 @@ func (o *oracle) counts(f *flow, s *surface.Flow) {
 	}
 }
 
-// profile checks what the ways have left on somebody who was not merged.
+// profile checks what the enrolments have left on a profile that was not merged.
 func (o *oracle) profile(h *human) {
 	if h.merged() {
 		return

@@ -142,7 +142,7 @@ func (r *run) fleet(s *service, batch, connections, profiles int) (*loader.Fleet
 	return loader.NewFleet(target, payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
 }
 
-// publish takes flows live and waits until nobody is left to be enrolled.
+// publish takes flows live and waits until no enrolment is pending.
 func (s *service) publish(ctx context.Context, definitions []string) (ids []string, p *Publish, err error) {
 	p = &Publish{Flows: len(definitions)}
 	for _, d := range definitions {

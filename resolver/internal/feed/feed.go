@@ -518,7 +518,7 @@ func (f *Feed) Position() int64 {
 // Status is how far a feed is.
 type Status struct {
 	Stored      int64 // below this offset history has everything
-	Wanted      int64 // the greatest offset that somebody has waited for
+	Wanted      int64 // the greatest offset that a caller has waited for
 	SpoolBytes  int64 // in spool files
 	Rows, Bytes int64 // rows that Apply produced and that are in no sealed batch; bytes that wait in memory
 	Failing     bool  // history refused the newest rows

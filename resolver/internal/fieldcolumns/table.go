@@ -54,7 +54,7 @@ func (x *table) wasteful() bool {
 	return false
 }
 
-// column has the number of a value for each profile. Value 0 is that of who has nothing there.
+// column has the number of a value for each profile. Value 0 is that of profiles without the field.
 type column struct {
 	field  segment.Column
 	pages  [][]uint16
@@ -118,7 +118,7 @@ type View struct {
 }
 
 // Members are the ordinals of profiles whose value matches, and of some that are no profile
-// (any more). Match is called once for each value, with the empty one for who has nothing there.
+// (any more). Match is called once for each value, with the empty one for profiles without the field.
 func (v *View) Members(match func(value []byte) bool) *roaring.Bitmap {
 	holds := make([]bool, maxValues)
 	var buf []byte

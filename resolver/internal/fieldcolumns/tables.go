@@ -128,7 +128,7 @@ func (t *Tables) View(account uint32, field string) (*View, bool) {
 	return nil, false
 }
 
-// Has tells whether there is a table of the account, or one is being made.
+// Has reports whether there is a table of the account, or one is being made.
 func (t *Tables) Has(account uint32) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,7 +47,7 @@ func (d *Document) ConsentOf(channel byte) *Consent {
 	return nil
 }
 
-// Subscribed tells whether a channel's consent is a subscription, blocked or not.
+// Subscribed reports whether a channel's consent is a subscription, blocked or not.
 func (d *Document) Subscribed(channel byte) bool {
 	c := d.ConsentOf(channel)
 	return c != nil && c.Status == ConsentSubscribed
@@ -59,7 +59,7 @@ func (d *Document) Unsubscribed(channel byte) bool {
 	return c != nil && c.Status == ConsentUnsubscribed
 }
 
-// Assumed tells whether a subscription was not said but assumed: an address
+// Assumed reports whether a subscription was not said but assumed: an address
 // of the channel was given, or a device registered.
 func (c *Consent) Assumed() bool {
 	return c.Status == ConsentSubscribed && (string(c.Source) == SourceManual || string(c.Source) == SourceDevice)

@@ -70,7 +70,7 @@ func (j *JSONMerger) result(begin int, out, dst []byte) (_ []byte, changed bool)
 	return out, true
 }
 
-// holds tells whether all members of src, none of them null, stand in dst as they
+// holds reports whether all members of src, none of them null, stand in dst as they
 // are, in the same order, which is what most events say of a profile. Then
 // merging changes nothing; false means that it must be found out.
 //
@@ -116,7 +116,7 @@ func holds(dst, src []byte) bool {
 	}
 }
 
-// startsWithMember tells whether the list of members begins with this one.
+// startsWithMember reports whether the list of members begins with this one.
 func startsWithMember(list, member []byte) bool {
 	return len(list) > len(member) && string(list[:len(member)]) == string(member) && (list[len(member)] == ',' || list[len(member)] == '}')
 }

@@ -22,7 +22,7 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// isObject tells whether b is an object as ingest writes them: without
+// isObject reports whether b is an object as ingest writes them: without
 // repeated keys, which json.Valid does not see.
 func isObject(b []byte) bool {
 	var m map[string]json.RawMessage

@@ -12,7 +12,7 @@ const (
 	softBounceMs = softBounceDays * 24 * 60 * 60 * 1000
 )
 
-// SoftBounce notes a soft bounce of e-mail and tells whether it was the last
+// SoftBounce notes a soft bounce of e-mail and reports whether it was the last
 // that is borne.
 func (x *Contact) SoftBounce(nowMs int64) (dead bool) {
 	x.SoftBounces = slices.DeleteFunc(x.SoftBounces, func(ms int64) bool { return ms <= nowMs-softBounceMs })

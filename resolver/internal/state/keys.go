@@ -50,7 +50,7 @@ const (
 	EntityDelivery    = 'n' // line of the log of deliveries: endpoint and number of the item
 	EntityFlow        = 'f'
 	EntityFlowCounts  = 'h'
-	EntityWaiting     = 'j' // who is to be enrolled in flows, by number
+	EntityWaiting     = 'j' // pending enrolments in flows, by number
 	EntitySketch      = '~' // of the properties of an event type, or of profiles' attributes
 	EntityChange      = '|' // entry of the audit log, by number
 	EntitySource      = '}' // of the tracking API, with its write keys

@@ -19,7 +19,7 @@ import (
 // closed.
 type leftLog struct {
 	file.Checked
-	held io.Closer // nil where nothing says who has it
+	held io.Closer // the lock, nil where the log has none
 }
 
 func (l *leftLog) close() {

@@ -36,7 +36,7 @@ func ToNode(node *node.Node, account uint64, triggerFlows bool, now func() time.
 
 func (t *nodeTarget) next(ctx context.Context, file [32]byte, from uint64) (uint64, []uint32, error) {
 	// A record without rows is applied after every one before it, also one that was stored
-	// for somebody who did not wait for the answer.
+	// for a caller that did not wait for the answer.
 	r, err := t.store(ctx, file, &chunk{first: from})
 	return r.next, slices.Clone(t.out.RefusedRows), err
 }

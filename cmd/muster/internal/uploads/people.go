@@ -27,7 +27,7 @@ const (
 )
 
 // people takes files of people. A row is what POST /contacts and PATCH /contacts/{id}
-// would be: identifiers follow their rules, and nobody is merged.
+// would be: identifiers follow their rules, and no profiles are merged.
 type people struct {
 	node    *node.Node
 	account uint64
