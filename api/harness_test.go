@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -69,6 +70,15 @@ type service struct {
 	handler fasthttp.RequestHandler
 	client  *http.Client
 	token   string
+}
+
+// stored waits until history has all rows of now.
+func (s *service) stored() {
+	s.t.Helper()
+	account, _ := resolver.ParseAppID([]byte(s.creds.AppID))
+	var now query.Cut
+	ok(s.t, s.node.Read(s.t.Context(), account, func(v *resolver.View) error { now = v.Cut(); return nil }))
+	ok(s.t, s.node.WaitHistory(s.t.Context(), now))
 }
 
 // newService starts a service with one account, signed in.

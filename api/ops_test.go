@@ -99,6 +99,7 @@ func TestMetrics(t *testing.T) {
 			return nil
 		})
 	}
+	s.stored()
 	until("muster_history_rows ")
 	// A segment is live before its members are told of: that takes another record.
 	until(`muster_segment_transitions_total{partition="0"} 5` + "\n")
@@ -125,6 +126,7 @@ func TestMetrics(t *testing.T) {
 	// The size of history is asked now and then, not at each scrape.
 	s.fill(20)
 	scrape()
+	s.stored()
 	until(`muster_history_lag_records{partition="0"} 0` + "\n")
 	for range 3 {
 		scrape()

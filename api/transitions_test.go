@@ -119,7 +119,7 @@ func TestTransitions(t *testing.T) {
 	old := s.event(`{"event_type":"item_purchased","user":{"email":"old@x.io"}}`)
 	seg := s.segment("Buyers", `{"kind":"activity","event":"item_purchased","window":{"last_days":1}}`)
 	s.live(seg.ID)
-	eventually.Holds(t, "the definition's own transitions are there", func() bool { return len(h.transitions(seg.ID)) != 0 })
+	eventually.Holds(t, "the definition's own transitions are there", func() bool { s.stored(); return len(h.transitions(seg.ID)) != 0 })
 
 	f := s.follow(seg.ID, "", false)
 	start := f.last

@@ -82,7 +82,7 @@ func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 			}
 			if refused == 1 {
 				want := `"reason":"{{` + x.missing + `}} has no value for this person, and no default"`
-				w.until("the timeline says "+want, func(*resolver.View) bool { return w.history.has(kind+"_failed", want) })
+				w.recorded(kind+"_failed", want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func TestFlowsDoNotReachARefusedNumber(t *testing.T) {
 	w.until("both are on record", func(v *resolver.View) bool {
 		return empty(v) && count(v, "sms_sent") == 1 && count(v, "sms_failed") == 1
 	})
-	w.until("the timeline says why", func(*resolver.View) bool { return w.history.has("sms_failed", resolver.NumberRefused) })
+	w.recorded("sms_failed", resolver.NumberRefused)
 	list, _, err := store.List(capture.Filter{}, 0, 0)
 	ok(t, err)
 	if len(list) != 1 || list[0].To != "+49302" {

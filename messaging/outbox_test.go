@@ -175,6 +175,18 @@ func (w *world) until(what string, is func(*resolver.View) bool) {
 	})
 }
 
+// recorded fails the test unless history has an event of the type whose properties contain
+// the text, once it has all rows of now.
+func (w *world) recorded(typ, text string) {
+	w.t.Helper()
+	var now query.Cut
+	ok(w.t, w.node.Read(context.Background(), w.account, func(v *resolver.View) error { now = v.Cut(); return nil }))
+	ok(w.t, w.node.WaitHistory(context.Background(), now))
+	if !w.history.has(typ, text) {
+		w.t.Errorf("history has no %s with %s", typ, text)
+	}
+}
+
 func count(v *resolver.View, typ string) uint64 {
 	for _, e := range v.Catalog() {
 		if e.Key == typ {
