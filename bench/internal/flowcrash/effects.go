@@ -30,7 +30,7 @@ func (o *oracle) effects(all map[string]*delivery, what string, wanted []intenti
 		}
 		h := o.found.byProfile[x.effect.profile]
 		if id == "" || h == nil {
-			o.Add("%s %q of flow %s, step %s is about profile %q, which nobody has", what, id, x.effect.flow, x.effect.step, x.effect.profile)
+			o.Add("%s %q of flow %s, step %s is about profile %q, which does not exist", what, id, x.effect.flow, x.effect.step, x.effect.profile)
 			continue
 		}
 		for _, s := range x.strange {
