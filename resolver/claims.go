@@ -7,20 +7,21 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// A browser's key is public: anybody can send with it that an e-mail and an external id are
-// one person's. What such an event attaches to a profile that is identified already is a claim.
-// A claimed identifier leads to its profile like others, but by itself it is no better than
-// the key that attached it: an event of a server that only a claim leads to joins no two
-// identified profiles and attaches no second e-mail, external id or phone, and what else it
-// attaches is a claim again. An event of a server that has another identifier of the profile,
-// which is no claim, confirms it.
+// A browser's key is public: anyone can use it to send that an e-mail and an external id belong
+// to one person. An identifier that such an event attaches to an identified profile is a claim.
+// A claimed identifier leads to its profile as any other does, but an event of a server that
+// finds its profile by a claim alone has no more rights than the browser's key: it merges no two
+// identified profiles, attaches no second e-mail, external id or phone, and what it does
+// attach is a claim again. An event of a server that also has an identifier of the profile
+// that is not a claim confirms the claim.
 //
-// What a server says goes before a claim. An event that has an identifier of somebody else, or
-// another value of a kind that the claiming profile has, is not that profile's. The claimed
-// identifier stays there, since an erasure finds records by who has an identifier now; the
-// person whom the server named has a conflict instead. Nobody knows then what else would have
-// kept this person apart from others, so such a conflict keeps apart: the person
-// is joined with no identified profile but the one that has the identifier for certain by now.
+// Servers take precedence over claims. An event that has an identifier of another profile, or
+// a different value of a kind that the claiming profile has, does not belong to the claiming
+// profile. The claimed identifier stays where it is, because an erasure finds records by the
+// present owner of an identifier. The profile that the server named gets a conflict instead.
+// Evidence that would have kept this profile apart from others may now be missing, so the
+// conflict itself keeps it apart: it merges with no identified profile, except one that
+// has the identifier and not as a claim.
 
 // claiming says which identifiers an event attaches as claims.
 type claiming struct {
@@ -30,10 +31,10 @@ type claiming struct {
 	externalID bool // the event brings an external id that no profile has
 }
 
-// claim reports whether an identifier that is about to be attached is a claim. The first one
-// of a person is none: it is whom the others are claimed to be of. Of several that come
-// together that is the external id, which applications give to their users. With the first
-// one, the anonymous ids that were there become claims.
+// claim reports whether an identifier that is about to be attached is a claim. The first
+// identifier of a person is not: the later ones are claims about it. Of several that arrive
+// together, the external id counts as the first, because applications assign it. When the first
+// one is attached, the anonymous ids that were there become claims.
 func (c *claiming) claim(d *profile.Document, k IdentityKind) bool {
 	if !c.weak {
 		return false
@@ -83,8 +84,8 @@ func brings(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *p
 	return false
 }
 
-// nextOwner is the profile that an event is of when it is not that of one which was found by
-// a kind, and the kind it is found by; profile.NoOrdinal for none.
+// nextOwner returns the profile that an event belongs to when it does not belong to the one
+// found by kind by, and the kind it is found by; profile.NoOrdinal for none.
 func (m *Machine) nextOwner(a *account, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, not uint32, by IdentityKind) (uint32, IdentityKind, error) {
 	for k := by + 1; k < identifier.Kinds; k++ {
 		if o := owner[k]; o != profile.NoOrdinal && o != not {
@@ -94,9 +95,9 @@ func (m *Machine) nextOwner(a *account, raw *[identifier.Kinds][]byte, owner *[i
 	return profile.NoOrdinal, by, nil
 }
 
-// claimedLink looks at what leads from an event of a server to a profile. weak says that it
-// is claims alone. Another identifier confirms them: confirmed says that the document, d, has
-// changed by that. Under rules before [rulesYield] several claims confirm each other.
+// claimedLink reports whether only claims lead from an event of a server to the profile o (weak).
+// Any other identifier confirms the claims, which changes the document d (confirmed).
+// Under rules before [rulesYield] several claims confirm each other.
 func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owner *[identifier.Kinds]uint32, o uint32, how identifierRules) (weak, confirmed bool) {
 	if !d.HasClaimed() {
 		return false, false
@@ -124,10 +125,10 @@ func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owne
 	return false, true
 }
 
-// insteadOfClaim is the profile that an event of a server is of which claims alone lead to the
-// profile claiming, whose document is d, by a kind; and the kind it is found by. It is one that
-// another identifier leads to for certain; nobody, where the event contradicts the claim; or
-// else claiming itself. d is read and not changed.
+// insteadOfClaim returns the profile that an event of a server belongs to, and the kind it is
+// found by, when only claims lead to the profile claiming, whose document is d. It is a
+// profile that another identifier leads to without being a claim; no profile, if the event contradicts
+// the claim; or else claiming itself. It reads d and does not change it.
 func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, claiming uint32, by IdentityKind, joins uint32, how identifierRules) (uint32, IdentityKind, error) {
 	contradicts := false
 	for k := range identifier.Identifying {
@@ -150,8 +151,8 @@ func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds
 		return joins, IdentityExternalID, nil
 	}
 	if o := owner[IdentityAnonymous]; o != profile.NoOrdinal && o != claiming {
-		// A device says whose the event is where it is somebody's. Else it becomes the claiming
-		// profile's, as another device of the person.
+		// The device decides if it belongs to an identified profile. Otherwise it becomes
+		// another device of the claiming profile.
 		o, _, err := m.withoutContradiction(a, raw, o, IdentityAnonymous, profile.NoOrdinal)
 		if err != nil {
 			return 0, 0, err
@@ -169,8 +170,8 @@ func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds
 	return claiming, by, nil
 }
 
-// inDoubt reports whether a claim of a browser's key has kept an identifier from the person in
-// d that a server gave, and the profile in o is not the one which has that for certain by now.
+// inDoubt reports whether a claim has kept from the profile in d an identifier that a server
+// gave it, unless the profile in o has that identifier by now, not as a claim.
 func (a *account) inDoubt(m *Machine, d, o *profile.Document) bool {
 	return slices.ContainsFunc(d.Conflicts, func(c profile.Conflict) bool {
 		if c.Reason != profile.ConflictClaimed {
