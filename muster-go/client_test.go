@@ -203,8 +203,10 @@ func TestAnswers(t *testing.T) {
 			s := serving(t, x.answers...)
 			var lost dropped
 			var warned []string
-			c := connect(t, s.URL, Config{OnDropped: lost.add, OnWarning: func(e Event, w string) { warned = append(warned, e.User.ExternalID+": "+w) }, clock: newTestClock(true), BatchAge: time.Hour, BatchEvents: 3})
-			sendAll(t, c, 3)
+			clock := newTestClock(false)
+			c := connect(t, s.URL, Config{OnDropped: lost.add, OnWarning: func(e Event, w string) { warned = append(warned, e.User.ExternalID+": "+w) }, clock: clock, BatchAge: time.Hour, BatchEvents: 3})
+			sendAll(t, c, 3) // one batch, which is full
+			clock.run()
 			ok(t, c.Close(bounded(t)))
 			var gone []string
 			for _, d := range lost.all() {
@@ -306,7 +308,7 @@ func TestGivesUp(t *testing.T) {
 // the batch would have been; else its keys could be tried for longer than the server knows
 // them.
 func TestHalvesHaveNoMoreTime(t *testing.T) {
-	clock := newTestClock(true)
+	clock := newTestClock(false)
 	began := clock.Now()
 	away := status(503, "")
 	answers := make([]answer, 0, 200)
@@ -315,8 +317,9 @@ func TestHalvesHaveNoMoreTime(t *testing.T) {
 	}
 	answers = append(answers, status(413, ""), away)
 	var lost dropped
-	c := connect(t, serving(t, answers...).URL, Config{clock: clock, BatchAge: -1, GiveUpAfter: time.Hour, BatchEvents: 4, OnDropped: lost.add})
-	sendAll(t, c, 4)
+	c := connect(t, serving(t, answers...).URL, Config{clock: clock, BatchAge: time.Hour, GiveUpAfter: time.Hour, BatchEvents: 4, OnDropped: lost.add})
+	sendAll(t, c, 4) // one batch, which is full
+	clock.run()
 	ok(t, c.Flush(bounded(t)))
 	if took := clock.Now().Sub(began); took > time.Hour+time.Minute || len(lost.all()) != 4 {
 		t.Fatalf("%d events were given up after %v", len(lost.all()), took)

@@ -78,6 +78,14 @@ func (c *testClock) advance(d time.Duration) {
 	})
 }
 
+// run lets the clock jump over all waits from now on, and ends those that wait.
+func (c *testClock) run() {
+	c.mu.Lock()
+	c.jump = true
+	c.mu.Unlock()
+	c.advance(time.Minute)
+}
+
 func (c *testClock) After(d time.Duration) (<-chan time.Time, func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
