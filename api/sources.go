@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest/trackingapi"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 func (a *API) sourceOperations() group {
@@ -47,11 +48,11 @@ func (a *API) sourceOperations() group {
 }
 
 func sourceKind(about string) *shape.Schema {
-	return shape.Word(about, resolver.SourceBrowser, resolver.SourceServer)
+	return shape.Word(about, sources.Browser, sources.Server)
 }
 
 func userIDIs(about string) *shape.Schema {
-	return shape.Word(about, resolver.UserIDIsExternalID, resolver.UserIDIsEmail)
+	return shape.Word(about, sources.UserIDIsExternalID, sources.UserIDIsEmail)
 }
 
 // eventSource is a source as it is answered.
@@ -80,7 +81,7 @@ type sourceKey struct {
 	RevokedAt  *string `json:"revoked_at"`
 }
 
-func (a *API) newSource(account uint64, s *resolver.Source) eventSource {
+func (a *API) newSource(account uint64, s *sources.Source) eventSource {
 	out := eventSource{
 		ID: s.ID, Name: s.Name, Kind: s.Kind, Enabled: !s.Disabled, AllowedOrigins: s.AllowedOrigins, UserID: s.UserID, KeepContext: s.KeepContext,
 		Keys: []sourceKey{}, CreatedAt: record.Time(s.CreatedMs), UpdatedAt: record.Time(s.UpdatedMs),
@@ -106,13 +107,13 @@ func (a *API) newSource(account uint64, s *resolver.Source) eventSource {
 var errNoSource = missing("there is no source with this id")
 
 func (a *API) listSources(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Sources, func(s *resolver.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
-		func(_ *resolver.View, s *resolver.Source) eventSource { return a.newSource(c.account, s) })
+	return aged(a, c, func(v *resolver.View) []sources.Source { return v.Sources().All() }, func(s *sources.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
+		func(_ *resolver.View, s *sources.Source) eventSource { return a.newSource(c.account, s) })
 }
 
 func (a *API) eventSource(c *call, id string) (out eventSource, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		s, ok := v.Source(id)
+		s, ok := v.Sources().Get(id)
 		if !ok {
 			return errNoSource
 		}
@@ -134,17 +135,17 @@ type sourceBody struct {
 	KeepContext    *bool     `json:"keep_context"`
 }
 
-func (b *sourceBody) save() resolver.SourceSave {
-	return resolver.SourceSave{Kind: b.Kind, Name: b.Name, Enabled: b.Enabled, AllowedOrigins: b.AllowedOrigins, UserID: b.UserID, KeepContext: b.KeepContext}
+func (b *sourceBody) save() sources.Save {
+	return sources.Save{Kind: b.Kind, Name: b.Name, Enabled: b.Enabled, AllowedOrigins: b.AllowedOrigins, UserID: b.UserID, KeepContext: b.KeepContext}
 }
 
 // newWriteKey draws a write key for a source of a kind.
-func (a *API) newWriteKey(c *call, kind string) (text string, k *resolver.NewWriteKey, err error) {
+func (a *API) newWriteKey(c *call, kind string) (text string, k *sources.NewWriteKey, err error) {
 	if text, err = trackingapi.NewKey(a.opts.Rand, c.account); err != nil {
 		return "", nil, err
 	}
-	k = &resolver.NewWriteKey{Hash: hashText(text)}
-	if kind == resolver.SourceBrowser {
+	k = &sources.NewWriteKey{Hash: hashText(text)}
+	if kind == sources.Browser {
 		k.Text = text
 	}
 	return text, k, nil
@@ -162,7 +163,7 @@ func (a *API) createSource(c *call) (any, error) {
 	}
 	save := in.save()
 	save.Key = key
-	id, err := a.commandID(c, resolver.CommandSourceCreate, save)
+	id, err := a.commandID(c, sources.CommandCreate, save)
 	if err != nil {
 		return nil, err
 	}
@@ -179,14 +180,14 @@ func (a *API) updateSource(c *call) (any, error) {
 	}
 	save := in.save()
 	save.ID = c.id()
-	if _, err := a.commandID(c, resolver.CommandSourceUpdate, save); err != nil {
+	if _, err := a.commandID(c, sources.CommandUpdate, save); err != nil {
 		return nil, err
 	}
 	return a.eventSource(c, save.ID)
 }
 
 func (a *API) deleteSource(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandSourceDelete, resolver.SourceRef{ID: c.id()}, nil)
+	return nil, a.command(c, sources.CommandDelete, sources.Ref{ID: c.id()}, nil)
 }
 
 // createSourceKey answers POST /sources/{id}/keys.
@@ -199,7 +200,7 @@ func (a *API) createSourceKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.commandID(c, resolver.CommandSourceKeyCreate, resolver.SourceRef{ID: s.ID, Key: key}); err != nil {
+	if _, err := a.commandID(c, sources.CommandKeyCreate, sources.Ref{ID: s.ID, Key: key}); err != nil {
 		return nil, err
 	}
 	s, err = a.eventSource(c, s.ID)
@@ -209,7 +210,7 @@ func (a *API) createSourceKey(c *call) (any, error) {
 
 // revokeSourceKey answers DELETE /sources/{id}/keys/{key} with the source.
 func (a *API) revokeSourceKey(c *call) (any, error) {
-	if _, err := a.commandID(c, resolver.CommandSourceKeyRevoke, resolver.SourceRef{ID: c.id(), KeyID: c.param("key")}); err != nil {
+	if _, err := a.commandID(c, sources.CommandKeyRevoke, sources.Ref{ID: c.id(), KeyID: c.param("key")}); err != nil {
 		return nil, err
 	}
 	return a.eventSource(c, c.id())

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // MaxKeyUses bounds the records that say when keys were used.
@@ -44,3 +45,27 @@ func (v *View) Domains() *domains.State { return v.a.domains }
 
 // Credentials are keys to other services, and theirs, see [View.Access].
 func (v *View) Credentials() *credentials.State { return v.a.credentials }
+
+func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
+	if len(c.Uses) > MaxKeyUses {
+		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
+	}
+	for _, u := range c.Uses {
+		if a := m.accounts[u.Account]; a != nil {
+			a.sources.KeyUsed(m.tx(a), u.SourceID, u.KeyID, u.AtMs)
+		}
+	}
+	return nil
+}
+
+// WriteKeys are the write keys that hold, by the SHA-256 of their text.
+func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
+	out := map[[32]byte]sources.Access{}
+	for _, a := range m.byIndex {
+		a.sources.WriteKeys(out, a.number, !a.Deactivated)
+	}
+	return out
+}
+
+// Sources are the account's sources of events.
+func (v *View) Sources() *sources.State { return v.a.sources }

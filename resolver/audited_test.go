@@ -13,12 +13,13 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // notAudited are the commands that are no change of what an account is set up to do,
 // with the reason.
 var notAudited = map[string]string{
-	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", CommandSourcesUsed: "use of keys", CommandCatalogName: "what was seen",
+	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", CommandCatalogName: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
 	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // The audit log says who changed what of an account, and when. A command says who made
@@ -97,8 +98,8 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	outbox.CommandWebhookCreate: {"webhook", "webhook.create"}, outbox.CommandWebhookUpdate: {"webhook", "webhook.update"}, outbox.CommandWebhookDelete: {"webhook", "webhook.delete"}, outbox.CommandWebhookRotate: {"webhook", "webhook.rotate"},
 	credentials.CommandSet: {"credential", "credential.update"}, credentials.CommandDelete: {"credential", "credential.delete"},
 	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
-	CommandSourceCreate: {"source", "source.create"}, CommandSourceUpdate: {"source", "source.update"}, CommandSourceDelete: {"source", "source.delete"},
-	CommandSourceKeyCreate: {"source", "source.key.create"}, CommandSourceKeyRevoke: {"source", "source.key.revoke"},
+	sources.CommandCreate: {"source", "source.create"}, sources.CommandUpdate: {"source", "source.update"}, sources.CommandDelete: {"source", "source.delete"},
+	sources.CommandKeyCreate: {"source", "source.key.create"}, sources.CommandKeyRevoke: {"source", "source.key.revoke"},
 	CommandCatalogDefine: {"event_type", "event_type.define"}, CommandCatalogUpdate: {"event_type", "event_type.update"}, CommandErasureLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	access.CommandUserCreate: {"user", "user.create"}, access.CommandUserUpdate: {"user", "user.update"}, access.CommandUserDelete: {"user", "user.delete"}, access.CommandPasswordSet: {"user", "user.password"},
@@ -209,9 +210,8 @@ func (a *account) nameOf(kind, id string) string {
 		k, _ := a.access.APIKey(id)
 		return k.Name
 	case "source":
-		if s := a.sources[id]; s != nil {
-			return s.Name
-		}
+		s, _ := a.sources.Get(id)
+		return s.Name
 	case "company":
 		return a.Company.Name
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -183,13 +184,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandCompanyUpdate:      handle((*Machine).updateCompany),
 	CommandCreditsAdd:         handle((*Machine).addCredits),
 	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
-
-	CommandSourceCreate:    handle((*Machine).createSource),
-	CommandSourceUpdate:    handle((*Machine).updateSource),
-	CommandSourceDelete:    handle((*Machine).deleteSource),
-	CommandSourceKeyCreate: handle((*Machine).createSourceKey),
-	CommandSourceKeyRevoke: handle((*Machine).revokeSourceKey),
-	CommandSourcesUsed:     handle((*Machine).recordSourceUses),
+	sources.CommandUsed:       handle((*Machine).recordSourceUses),
 }
 
 func init() {
@@ -197,6 +192,7 @@ func init() {
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
+	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
 }
 
 // addCommands makes the commands of a feature commands of the machine.
@@ -212,6 +208,7 @@ func addCommands[S any](commands map[string]feature.Command[S], of func(*account
 			if c.out.Refusal = refusal; tx.Reply != nil {
 				c.reply(tx.Reply)
 			}
+			m.accountsChanged = m.accountsChanged || tx.AccessChanged
 			return nil
 		}
 	}

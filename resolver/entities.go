@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -133,7 +134,7 @@ type account struct {
 	erasing      []*erasing                  // the oldest first
 	refused      refusedRange                // what was refused because of erased persons
 	credentials  *credentials.State
-	sources      map[string]*Source
+	sources      *sources.State
 
 	outbox *outbox.State
 	flows  flowSet
@@ -166,7 +167,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		lifted:      map[identifier.Hash]Erasure{},
 
 		credentials: credentials.New(),
-		sources:     map[string]*Source{},
+		sources:     sources.New(),
 	}
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
 	a.flows = newFlowSet()
@@ -176,7 +177,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.outbox}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox}
 }
 
 // install takes over the account's entity.

@@ -82,7 +82,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.credentials.Hash(put); err != nil {
 		return err
 	}
-	hashMap(put, a.sources)
+	if err := a.sources.Hash(put); err != nil {
+		return err
+	}
 	a.hashSets(put)
 	if err := a.outbox.Hash(put); err != nil {
 		return err

@@ -208,10 +208,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.runs[name] = r
 	case state.EntityContent:
 		err = m.moveContents(a, name, value)
-	case state.EntitySource:
-		s := new(Source)
-		err = json.Unmarshal(value, s)
-		a.sources[strings.Clone(name)] = s
 	case state.EntityFlow:
 		f := new(Flow)
 		if err = json.Unmarshal(value, f); err == nil {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
-func writeKey(text string, public bool) *NewWriteKey {
-	k := &NewWriteKey{Hash: textHash(text)}
+func writeKey(text string, public bool) *sources.NewWriteKey {
+	k := &sources.NewWriteKey{Hash: textHash(text)}
 	if public {
 		k.Text = text
 	}
@@ -25,14 +26,14 @@ func TestSourcesStory(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	name, off, on := "Shop", false, true
-	email, wrong := UserIDIsEmail, "id"
+	email, wrong := sources.UserIDIsEmail, "id"
 	origins := []string{"https://Shop.example", "https://*.shop.example:8443", "https://shop.example"}
-	browser := answer[struct{ ID string }](t, r.must(CommandSourceCreate, signed(SourceSave{Kind: SourceBrowser, Name: &name, Key: writeKey("wk_b", true)}, "usr_1"))).ID
-	server := answer[struct{ ID string }](t, r.must(CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("wk_s", false), UserID: &email, KeepContext: &on})).ID
-	if s, ok := r.view().Source(browser); !ok || !reflect.DeepEqual(s.AllowedOrigins, []string{AnyOrigin}) || s.UserID != UserIDIsExternalID || s.Keys[0].Text != "wk_b" || s.Disabled {
+	browser := answer[struct{ ID string }](t, r.must(sources.CommandCreate, signed(sources.Save{Kind: sources.Browser, Name: &name, Key: writeKey("wk_b", true)}, "usr_1"))).ID
+	server := answer[struct{ ID string }](t, r.must(sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name, Key: writeKey("wk_s", false), UserID: &email, KeepContext: &on})).ID
+	if s, ok := r.view().Sources().Get(browser); !ok || !reflect.DeepEqual(s.AllowedOrigins, []string{sources.AnyOrigin}) || s.UserID != sources.UserIDIsExternalID || s.Keys[0].Text != "wk_b" || s.Disabled {
 		t.Fatalf("%+v", s)
 	}
-	if s, ok := r.view().Source(server); !ok || s.AllowedOrigins != nil || s.UserID != UserIDIsEmail || !s.KeepContext || s.Keys[0].Text != "" {
+	if s, ok := r.view().Sources().Get(server); !ok || s.AllowedOrigins != nil || s.UserID != sources.UserIDIsEmail || !s.KeepContext || s.Keys[0].Text != "" {
 		t.Fatalf("%+v", s)
 	}
 
@@ -41,55 +42,59 @@ func TestSourcesStory(t *testing.T) {
 		code, name string
 		args       any
 	}{
-		{"invalid", CommandSourceCreate, SourceSave{Kind: "app", Name: &name, Key: writeKey("a", false)}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Key: writeKey("a", false)}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &blank, Key: writeKey("a", false)}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &long, Key: writeKey("a", false)}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: &NewWriteKey{Hash: "xy"}}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("a", true)}},   // its text is secret
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceBrowser, Name: &name, Key: writeKey("a", false)}}, // its text is shown
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("a", false), AllowedOrigins: &origins}},
-		{"conflict", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("wk_b", false)}},
-		{"invalid", CommandSourceUpdate, SourceSave{ID: server, UserID: &wrong}},
-		{"not_found", CommandSourceUpdate, SourceSave{ID: "src_none", Name: &name}},
-		{"not_found", CommandSourceDelete, SourceRef{ID: "src_none"}},
-		{"not_found", CommandSourceKeyCreate, SourceRef{ID: "src_none", Key: writeKey("a", false)}},
-		{"invalid", CommandSourceKeyCreate, SourceRef{ID: server}},
-		{"conflict", CommandSourceKeyCreate, SourceRef{ID: server, Key: writeKey("wk_s", false)}},
-		{"not_found", CommandSourceKeyRevoke, SourceRef{ID: "src_none", KeyID: "wky_none"}},
-		{"not_found", CommandSourceKeyRevoke, SourceRef{ID: server, KeyID: "wky_none"}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: "app", Name: &name, Key: writeKey("a", false)}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Key: writeKey("a", false)}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &blank, Key: writeKey("a", false)}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &long, Key: writeKey("a", false)}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name, Key: &sources.NewWriteKey{Hash: "xy"}}},
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name, Key: writeKey("a", true)}},   // its text is secret
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Browser, Name: &name, Key: writeKey("a", false)}}, // its text is shown
+		{"invalid", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name, Key: writeKey("a", false), AllowedOrigins: &origins}},
+		{"conflict", sources.CommandCreate, sources.Save{Kind: sources.Server, Name: &name, Key: writeKey("wk_b", false)}},
+		{"invalid", sources.CommandUpdate, sources.Save{ID: server, UserID: &wrong}},
+		{"not_found", sources.CommandUpdate, sources.Save{ID: "src_none", Name: &name}},
+		{"not_found", sources.CommandDelete, sources.Ref{ID: "src_none"}},
+		{"not_found", sources.CommandKeyCreate, sources.Ref{ID: "src_none", Key: writeKey("a", false)}},
+		{"invalid", sources.CommandKeyCreate, sources.Ref{ID: server}},
+		{"conflict", sources.CommandKeyCreate, sources.Ref{ID: server, Key: writeKey("wk_s", false)}},
+		{"not_found", sources.CommandKeyRevoke, sources.Ref{ID: "src_none", KeyID: "wky_none"}},
+		{"not_found", sources.CommandKeyRevoke, sources.Ref{ID: server, KeyID: "wky_none"}},
 	} {
 		r.refusedWhole(c.code, c.name, c.args)
 	}
 	for _, bad := range []string{"", "shop.example", "ftp://shop.example", "https://", "https://*", "https://*.", "https://a.*.example", "https://shop.example/", "https://shop.example?x", "https://u@shop.example", "**", "null", "https://a,b", "https://" + strings.Repeat("x", 300)} {
-		r.refusedWhole("invalid", CommandSourceUpdate, SourceSave{ID: browser, AllowedOrigins: &[]string{bad}})
+		r.refusedWhole("invalid", sources.CommandUpdate, sources.Save{ID: browser, AllowedOrigins: &[]string{bad}})
 	}
-	many := make([]string, maxOrigins+1)
+	many := make([]string, sources.MaxOrigins+1)
 	for i := range many {
 		many[i] = fmt.Sprintf("https://s%d.example", i)
 	}
-	r.refusedWhole("invalid", CommandSourceUpdate, SourceSave{ID: browser, AllowedOrigins: &many})
+	r.refusedWhole("invalid", sources.CommandUpdate, sources.Save{ID: browser, AllowedOrigins: &many})
 
-	r.must(CommandSourceUpdate, signed(SourceSave{ID: browser, AllowedOrigins: &origins, Enabled: &off}, "usr_1"))
+	r.must(sources.CommandUpdate, signed(sources.Save{ID: browser, AllowedOrigins: &origins, Enabled: &off}, "usr_1"))
 	second := answer[struct {
 		KeyID string `json:"key_id"`
-	}](t, r.must(CommandSourceKeyCreate, signed(SourceRef{ID: server, Key: writeKey("wk_t", false)}, "usr_1"))).KeyID
-	first := r.m.accounts[testAccount].sources[server].Keys[0].ID
-	r.must(CommandSourcesUsed, SourcesUsed{Uses: []SourceUse{{testAccount, server, second, 50}, {testAccount, server, "wky_none", 50}, {testAccount, "src_none", second, 50}, {99, server, second, 50}}})
-	r.must(CommandSourcesUsed, SourcesUsed{Uses: []SourceUse{{testAccount, server, second, 40}}})
+	}](t, r.must(sources.CommandKeyCreate, signed(sources.Ref{ID: server, Key: writeKey("wk_t", false)}, "usr_1"))).KeyID
+	stored := func() sources.Source {
+		s, _ := r.view().Sources().Get(server)
+		return s
+	}
+	first := stored().Keys[0].ID
+	r.must(sources.CommandUsed, sources.Used{Uses: []sources.Use{{Account: testAccount, SourceID: server, KeyID: second, AtMs: 50}, {Account: testAccount, SourceID: server, KeyID: "wky_none", AtMs: 50}, {Account: testAccount, SourceID: "src_none", KeyID: second, AtMs: 50}, {Account: 99, SourceID: server, KeyID: second, AtMs: 50}}})
+	r.must(sources.CommandUsed, sources.Used{Uses: []sources.Use{{Account: testAccount, SourceID: server, KeyID: second, AtMs: 40}}})
 	r.now += 5
-	r.must(CommandSourceKeyRevoke, signed(SourceRef{ID: server, KeyID: first}, "usr_1"))
+	r.must(sources.CommandKeyRevoke, signed(sources.Ref{ID: server, KeyID: first}, "usr_1"))
 	r.now += 5
-	r.must(CommandSourceKeyRevoke, SourceRef{ID: server, KeyID: first}) // once is enough
+	r.must(sources.CommandKeyRevoke, sources.Ref{ID: server, KeyID: first}) // once is enough
 
-	before := r.view().Sources()
+	before := r.view().Sources().All()
 	d.reload()
-	after := r.view().Sources()
+	after := r.view().Sources().All()
 	if !reflect.DeepEqual(before, after) || len(after) != 2 {
 		t.Fatalf("before the restart %+v\nafter it %+v", before, after)
 	}
-	if s, _ := r.view().Source(server); s.Keys[0].RevokedMs != r.now-5 || s.Keys[1].LastUsedMs != 50 {
+	if s, _ := r.view().Sources().Get(server); s.Keys[0].RevokedMs != r.now-5 || s.Keys[1].LastUsedMs != 50 {
 		t.Errorf("%+v", s.Keys)
 	}
 	keys := r.m.WriteKeys()
@@ -100,7 +105,7 @@ func TestSourcesStory(t *testing.T) {
 		!reflect.DeepEqual(k.AllowedOrigins, []string{"https://shop.example", "https://*.shop.example:8443"}) {
 		t.Errorf("%+v", k)
 	}
-	if k := keys[sha256.Sum256([]byte("wk_t"))]; k.Public || !k.Enabled || k.UserIDIs != UserIDIsEmail || !k.KeepContext {
+	if k := keys[sha256.Sum256([]byte("wk_t"))]; k.Public || !k.Enabled || k.UserIDIs != sources.UserIDIsEmail || !k.KeepContext {
 		t.Errorf("%+v", k)
 	}
 	list, err := r.view().Changes("source", "", 0, 10)
@@ -109,15 +114,15 @@ func TestSourcesStory(t *testing.T) {
 	}
 	// What is kept of a source counts in the hash.
 	hash := hashOf(t, d.m)
-	r.m.accounts[testAccount].sources[server].Keys[1].LastUsedMs++
+	stored().Keys[1].LastUsedMs++
 	if hashOf(t, d.m) == hash {
 		t.Error("the hash does not see another source")
 	}
-	r.m.accounts[testAccount].sources[server].Keys[1].LastUsedMs--
+	stored().Keys[1].LastUsedMs--
 
-	r.must(CommandSourceDelete, signed(SourceRef{ID: browser}, "usr_1"))
+	r.must(sources.CommandDelete, signed(sources.Ref{ID: browser}, "usr_1"))
 	d.reload()
-	if list := r.view().Sources(); len(list) != 1 || len(r.m.WriteKeys()) != 1 {
+	if list := r.view().Sources().All(); len(list) != 1 || len(r.m.WriteKeys()) != 1 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -135,56 +140,4 @@ func TestEventTypesAreNamedStory(t *testing.T) {
 		t.Errorf("%+v", types)
 	}
 	r.refusedWhole("invalid", CommandCatalogName, CatalogName{Types: make([]EventTypeName, MaxEventTypeNames+1)})
-}
-
-// TestSourcesBounded (Q1): sources and their keys are bounded, and so are records of keys.
-func TestSourcesBounded(t *testing.T) {
-	r := newAccessRecorder(t)
-	name := "s"
-	var id string
-	for i := range maxSources {
-		id = r.succeeds(CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey(fmt.Sprint("source ", i), false)})
-	}
-	r.refusedWhole("limit", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("one more", false)})
-	for i := range maxWriteKeys - 1 {
-		r.succeeds(CommandSourceKeyCreate, SourceRef{ID: id, Key: writeKey(fmt.Sprint("key ", i), false)})
-	}
-	r.refusedWhole("limit", CommandSourceKeyCreate, SourceRef{ID: id, Key: writeKey("one more", false)})
-	s := r.m.accounts[testAccount].sources[id]
-	for i := range maxWriteKeyRecords - maxWriteKeys {
-		s.Keys = append(s.Keys, WriteKey{ID: fmt.Sprint("wky_old", i), Hash: textHash(fmt.Sprint("old ", i)), RevokedMs: int64(i + 1)})
-	}
-	r.succeeds(CommandSourceKeyRevoke, SourceRef{ID: id, KeyID: s.Keys[0].ID})
-	r.succeeds(CommandSourceKeyCreate, SourceRef{ID: id, Key: writeKey("one more", false)})
-	if s := r.m.accounts[testAccount].sources[id]; len(s.Keys) != maxWriteKeyRecords || s.Keys[maxWriteKeys].ID != "wky_old1" {
-		t.Errorf("%d records, %+v", len(s.Keys), s.Keys[maxWriteKeys])
-	}
-}
-
-// TestOrigins: which pages may send with the keys of a source.
-func TestOrigins(t *testing.T) {
-	for _, c := range []struct {
-		origin  string
-		allowed []string
-		want    bool
-	}{
-		{"https://shop.example", []string{"https://shop.example"}, true},
-		{"https://SHOP.example", []string{"https://shop.example"}, true},
-		{"http://shop.example", []string{"https://shop.example"}, false},
-		{"https://shop.example:8443", []string{"https://shop.example"}, false},
-		{"https://a.shop.example", []string{"https://shop.example"}, false},
-		{"https://a.shop.example", []string{"https://*.shop.example"}, true},
-		{"https://a.b.shop.example", []string{"https://*.shop.example"}, true},
-		{"https://shop.example", []string{"https://*.shop.example"}, false},
-		{"https://evilshop.example", []string{"https://*.shop.example"}, false},
-		{"https://shop.example.evil", []string{"https://*.shop.example", "https://shop.example"}, false},
-		{"null", []string{"https://shop.example"}, false},
-		{"null", []string{AnyOrigin}, true},
-		{"https://x.example", []string{}, false},
-	} {
-		s := SourceAccess{AllowedOrigins: c.allowed}
-		if got := s.OriginAllowed(c.origin); got != c.want {
-			t.Errorf("%s with %q: %v", c.origin, c.allowed, got)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // headerKey is the write key in the header Authorization, as the name of Basic or as a
@@ -37,13 +38,13 @@ func headerKey(header *fasthttp.RequestHeader) string {
 }
 
 // authenticate finds the source of a write key.
-func (h *Handler) authenticate(key string) (*resolver.SourceAccess, *failure) {
+func (h *Handler) authenticate(key string) (*sources.Access, *failure) {
 	account, ours := ParseKey(key)
 	if !ours {
 		account = 0 // which no account has
 	}
 	hash := sha256.Sum256([]byte(key))
-	var access resolver.SourceAccess
+	var access sources.Access
 	good := 0
 	for _, exactly := range []bool{false, true} {
 		if h.opts.Current != nil && ours {

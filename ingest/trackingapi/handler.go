@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -85,7 +86,7 @@ type typeName struct {
 
 // found is what is known of a write key.
 type found struct {
-	source *resolver.SourceAccess
+	source *sources.Access
 	bad    *rejection
 }
 
@@ -176,7 +177,7 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 		answer(ctx, nil, 0) // figures of the SDK itself, which the server throws away
 		return nil
 	}
-	var source *resolver.SourceAccess
+	var source *sources.Access
 	memory, limit := h.public, h.opts.BodyBytes
 	if key := headerKey(&ctx.Request.Header); key != "" {
 		var f *failure
@@ -241,7 +242,7 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 
 // admit judges a request by its source: whether the page may send, from which memory its
 // body comes and how long that may be.
-func (h *Handler) admit(ctx *fasthttp.RequestCtx, source *resolver.SourceAccess, origin string) (memory *ingest.Memory, limit int, f *failure) {
+func (h *Handler) admit(ctx *fasthttp.RequestCtx, source *sources.Access, origin string) (memory *ingest.Memory, limit int, f *failure) {
 	if !source.Public {
 		ingest.Authenticated(ctx)
 		return h.opts.Memory, h.opts.BodyBytes, nil
@@ -264,7 +265,7 @@ const recordHead = 128
 
 // record decodes the events of a body and has them applied. bad is what is wrong with what
 // stands around them.
-func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *resolver.SourceAccess, origin string, body []byte, bad *rejection, nowMs int64) *failure {
+func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *sources.Access, origin string, body []byte, bad *rejection, nowMs int64) *failure {
 	s := w.scan
 	w.mapper = mapper{
 		request: source, source: source, receivedMs: nowMs, names: &h.names, around: &w.around, room: w.mapper.room[:0],
@@ -441,7 +442,7 @@ func (h *Handler) override(w *work, key, origin string) *rejection {
 }
 
 // judge is override for a key that is met for the first time.
-func (h *Handler) judge(request *resolver.SourceAccess, key, origin string) (*resolver.SourceAccess, *rejection) {
+func (h *Handler) judge(request *sources.Access, key, origin string) (*sources.Access, *rejection) {
 	account, ok := ParseKey(key)
 	if !ok || account != request.Account {
 		return nil, &rejection{codeInvalidKey, "the writeKey of the event is not one of the account that the request came for; send it in a request of its own"}
@@ -471,7 +472,7 @@ func clipID(id []byte) []byte {
 }
 
 // submit sends the record through the log.
-func (h *Handler) submit(ctx *fasthttp.RequestCtx, w *work, source *resolver.SourceAccess) *failure {
+func (h *Handler) submit(ctx *fasthttp.RequestCtx, w *work, source *sources.Access) *failure {
 	id, err := h.recordID()
 	if err != nil {
 		return h.submitFailure(err)
@@ -508,7 +509,7 @@ func (h *Handler) recordID() (id eventlog.RecordID, err error) {
 }
 
 // finish counts what became of the events, shows those that were refused and answers.
-func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *resolver.SourceAccess, body []byte) {
+func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *sources.Access, body []byte) {
 	for i := range w.sent {
 		s := &w.sent[i]
 		o := resolver.EventOutcome{Status: resolver.EventRefused, Refusal: w.out.Refusal}
@@ -581,7 +582,7 @@ func (h *Handler) nameTypes(account uint64, w *work) {
 }
 
 // show shows people who watch an event that was refused.
-func (h *Handler) show(source *resolver.SourceAccess, call Call, raw []byte, reason string) {
+func (h *Handler) show(source *sources.Access, call Call, raw []byte, reason string) {
 	name := ""
 	if call < calls {
 		name = call.String()

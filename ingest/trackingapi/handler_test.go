@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // The state machine is what stands behind the handler.
@@ -31,20 +32,20 @@ var _ Node = (*node.Node)(nil)
 // fakeNode decodes records and refuses events of the user "refused".
 type fakeNode struct {
 	mu     sync.Mutex
-	keys   map[[32]byte]resolver.SourceAccess
+	keys   map[[32]byte]sources.Access
 	events []string
 	shown  []string
 	names  []resolver.EventTypeName
-	uses   []resolver.SourceUse
+	uses   []sources.Use
 	err    error // of Submit
 }
 
-func (n *fakeNode) WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, bool) {
+func (n *fakeNode) WriteKey(account uint64, hash [32]byte) (sources.Access, bool) {
 	s, ok := n.keys[hash]
 	return s, ok && s.Account == account
 }
 
-func (n *fakeNode) NoteRefusedCall(source *resolver.SourceAccess, call string, raw []byte, reason string) {
+func (n *fakeNode) NoteRefusedCall(source *sources.Access, call string, raw []byte, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.shown = append(n.shown, call+" "+string(raw)+" — "+reason)
@@ -60,7 +61,7 @@ func (n *fakeNode) Command(_ context.Context, _ uint64, name string, args any) (
 	return nil, nil
 }
 
-func (n *fakeNode) RecordSourceUses(_ context.Context, uses []resolver.SourceUse) error {
+func (n *fakeNode) RecordSourceUses(_ context.Context, uses []sources.Use) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.uses = append(n.uses, uses...)
@@ -106,24 +107,24 @@ type world struct {
 }
 
 func newWorld(t *testing.T, change func(*Options)) *world {
-	w := &world{t: t, node: &fakeNode{keys: map[[32]byte]resolver.SourceAccess{}}, now: time.UnixMilli(received), set: metrics.NewSet()}
+	w := &world{t: t, node: &fakeNode{keys: map[[32]byte]sources.Access{}}, now: time.UnixMilli(received), set: metrics.NewSet()}
 	random := rand.NewChaCha8([32]byte{1})
-	key := func(s resolver.SourceAccess) string {
+	key := func(s sources.Access) string {
 		text, err := NewKey(random, s.Account)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.KeyHash = sha256.Sum256([]byte(text))
-		s.UserIDIs = resolver.UserIDIsExternalID
+		s.UserIDIs = sources.UserIDIsExternalID
 		s.SourceID, s.KeyID = fmt.Sprint("src_", len(w.node.keys)), "wky_1"
 		w.node.keys[s.KeyHash] = s
 		return text
 	}
-	w.server = key(resolver.SourceAccess{Account: 7, Enabled: true, AccountAlive: true})
-	w.browser = key(resolver.SourceAccess{Account: 7, Enabled: true, AccountAlive: true, Public: true, AllowedOrigins: []string{"https://shop.example"}})
-	w.disabled = key(resolver.SourceAccess{Account: 7, AccountAlive: true})
-	w.dead = key(resolver.SourceAccess{Account: 8, Enabled: true})
-	w.other = key(resolver.SourceAccess{Account: 9, Enabled: true, AccountAlive: true})
+	w.server = key(sources.Access{Account: 7, Enabled: true, AccountAlive: true})
+	w.browser = key(sources.Access{Account: 7, Enabled: true, AccountAlive: true, Public: true, AllowedOrigins: []string{"https://shop.example"}})
+	w.disabled = key(sources.Access{Account: 7, AccountAlive: true})
+	w.dead = key(sources.Access{Account: 8, Enabled: true})
+	w.other = key(sources.Access{Account: 9, Enabled: true, AccountAlive: true})
 	opts := Options{Node: w.node, Memory: ingest.NewMemory(256 << 20), Now: func() time.Time { return w.now }, Rand: random, Metrics: w.set}
 	if change != nil {
 		change(&opts)
@@ -356,7 +357,7 @@ func TestUsesOfKeys(t *testing.T) {
 		t.Error("the use of a key is not shown")
 	}
 	w.h.flush()
-	if len(w.node.uses) != 1 || w.node.uses[0] != (resolver.SourceUse{Account: 7, SourceID: "src_0", KeyID: "wky_1", AtMs: received}) || w.h.LastUsed(7, "src_0", "wky_1") != 0 {
+	if len(w.node.uses) != 1 || w.node.uses[0] != (sources.Use{Account: 7, SourceID: "src_0", KeyID: "wky_1", AtMs: received}) || w.h.LastUsed(7, "src_0", "wky_1") != 0 {
 		t.Errorf("%+v", w.node.uses)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // keyRandom is how many bytes of a write key are random.
@@ -23,12 +23,12 @@ func NewKey(rand io.Reader, account uint64) (string, error) {
 	if _, err := io.ReadFull(rand, b[8:]); err != nil {
 		return "", fmt.Errorf("source of randomness: %w", err)
 	}
-	return resolver.WriteKeyPrefix + keyText.EncodeToString(b), nil
+	return sources.WriteKeyPrefix + keyText.EncodeToString(b), nil
 }
 
 // ParseKey reads the number of the account out of a write key.
 func ParseKey(key string) (account uint64, ok bool) {
-	text, ok := strings.CutPrefix(key, resolver.WriteKeyPrefix)
+	text, ok := strings.CutPrefix(key, sources.WriteKeyPrefix)
 	if !ok || len(text) != keyText.EncodedLen(8+keyRandom) {
 		return 0, false
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // received is the time of all requests of the tests.
@@ -44,7 +44,7 @@ func shownEvent(ev *eventlog.Event) string {
 }
 
 // mapOne reads one message as the handler does, and shows what becomes of it.
-func mapOne(t *testing.T, source *resolver.SourceAccess, call Call, posthog bool, body string) string {
+func mapOne(t *testing.T, source *sources.Access, call Call, posthog bool, body string) string {
 	t.Helper()
 	s := jsonscan.New(31, 64<<10)
 	w := &work{scan: s}
@@ -82,16 +82,16 @@ func mapOne(t *testing.T, source *resolver.SourceAccess, call Call, posthog bool
 }
 
 var (
-	serverSource  = &resolver.SourceAccess{UserIDIs: resolver.UserIDIsExternalID}
-	browserSource = &resolver.SourceAccess{UserIDIs: resolver.UserIDIsExternalID, Public: true}
-	emailSource   = &resolver.SourceAccess{UserIDIs: resolver.UserIDIsEmail}
-	contextSource = &resolver.SourceAccess{UserIDIs: resolver.UserIDIsExternalID, KeepContext: true}
+	serverSource  = &sources.Access{UserIDIs: sources.UserIDIsExternalID}
+	browserSource = &sources.Access{UserIDIs: sources.UserIDIsExternalID, Public: true}
+	emailSource   = &sources.Access{UserIDIs: sources.UserIDIsEmail}
+	contextSource = &sources.Access{UserIDIs: sources.UserIDIsExternalID, KeepContext: true}
 )
 
 type mapping struct {
 	name string
 	// source is serverSource where it is nil.
-	source *resolver.SourceAccess
+	source *sources.Access
 	call   Call
 	body   string
 	want   string

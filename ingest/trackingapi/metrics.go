@@ -7,7 +7,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/internal/histogram"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // outcome is what became of an event.
@@ -48,7 +48,7 @@ func newCounters(set *metrics.Set) *counters {
 		undated:    set.GetOrCreateCounter(`muster_tracking_undated_events_total`),
 		duration:   histogram.New(set, "muster_tracking_request_duration_seconds", "", durationBounds...),
 	}
-	for k, kind := range [...]string{resolver.SourceBrowser, resolver.SourceServer} {
+	for k, kind := range [...]string{sources.Browser, sources.Server} {
 		for call := range calls {
 			for o := range outcomes {
 				c.events[k][call][o] = set.GetOrCreateCounter(fmt.Sprintf(`muster_tracking_events_total{source_kind=%q,call=%q,result=%q}`, kind, call, o))

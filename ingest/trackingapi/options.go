@@ -13,21 +13,21 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // Node is what the handler needs of the state machine.
 type Node interface {
 	ingest.Submitter
 	// WriteKey finds a write key that holds by its SHA-256.
-	WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, bool)
+	WriteKey(account uint64, hash [32]byte) (sources.Access, bool)
 	// NoteRefusedCall shows an event that was refused to people who watch; call is "" where
 	// it is not known.
-	NoteRefusedCall(source *resolver.SourceAccess, call string, raw []byte, reason string)
+	NoteRefusedCall(source *sources.Access, call string, raw []byte, reason string)
 	// Command runs a command of an account.
 	Command(ctx context.Context, account uint64, name string, args any) ([]byte, error)
 	// RecordSourceUses records when write keys were used.
-	RecordSourceUses(ctx context.Context, uses []resolver.SourceUse) error
+	RecordSourceUses(ctx context.Context, uses []sources.Use) error
 }
 
 // Options configure a [Handler]. Node, Memory, Now and Rand are required; a zero value

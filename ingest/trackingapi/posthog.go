@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // posthog makes an event of a message of PostHog's. What a distinct_id is, a person's or one
@@ -40,7 +40,7 @@ func (p *mapper) posthog(m *message, ev *eventlog.Event) *rejection {
 		return invalidEvent(`event is missing; name what happened, such as "item viewed"`)
 	}
 	user := func(id []byte) {
-		if p.source.UserIDIs == resolver.UserIDIsEmail {
+		if p.source.UserIDIs == sources.UserIDIsEmail {
 			ev.Email = id
 		} else {
 			ev.ExternalID = id

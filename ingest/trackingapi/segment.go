@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // The types of events that calls are recorded as, but for track.
@@ -63,7 +63,7 @@ type limits struct{ identifier, name, object int }
 // mapper turns the messages of a request into events.
 type mapper struct {
 	// request is the source of the request, source that of the message at hand.
-	request, source *resolver.SourceAccess
+	request, source *sources.Access
 	receivedMs      int64
 	limits          limits
 	names           *typeNames
@@ -118,7 +118,7 @@ func (p *mapper) segment(m *message, call Call, ev *eventlog.Event) *rejection {
 	if ev.AnonymousID, bad = p.identifier("anonymousId", m.anonymousID); bad != nil {
 		return bad
 	}
-	if p.source.UserIDIs == resolver.UserIDIsEmail {
+	if p.source.UserIDIs == sources.UserIDIsEmail {
 		ev.Email = user
 	} else {
 		ev.ExternalID = user

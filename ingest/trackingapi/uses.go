@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // keyRef names a write key.
@@ -23,7 +23,7 @@ type uses struct {
 	}
 }
 
-func (u *uses) note(s *resolver.SourceAccess, atMs int64) {
+func (u *uses) note(s *sources.Access, atMs int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.mu.pending == nil {
@@ -39,18 +39,18 @@ func (u *uses) last(k keyRef) int64 {
 	return u.mu.pending[k]
 }
 
-func (u *uses) list() []resolver.SourceUse {
+func (u *uses) list() []sources.Use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	out := make([]resolver.SourceUse, 0, len(u.mu.pending))
+	out := make([]sources.Use, 0, len(u.mu.pending))
 	for k, at := range u.mu.pending {
-		out = append(out, resolver.SourceUse{Account: k.account, SourceID: k.source, KeyID: k.keyID, AtMs: at})
+		out = append(out, sources.Use{Account: k.account, SourceID: k.source, KeyID: k.keyID, AtMs: at})
 	}
 	return out
 }
 
 // recorded forgets uses that the state knows, but not later ones of the same keys.
-func (u *uses) recorded(list []resolver.SourceUse) {
+func (u *uses) recorded(list []sources.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, x := range list {

@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"crypto/subtle"
-	"encoding/hex"
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -51,18 +50,9 @@ type KeyUse struct {
 	AtMs    int64  `json:"at_ms"`
 }
 
-// ParseHash reads a SHA-256 in hexadecimal.
-func ParseHash(text string) (hash [32]byte, ok bool) {
-	if len(text) != 2*len(hash) {
-		return hash, false
-	}
-	_, err := hex.Decode(hash[:], []byte(text))
-	return hash, err == nil
-}
-
 // noteHash finds a key by its hash from now on. One whose hash cannot be read lets nobody in.
 func (s *State) noteHash(k *APIKey) {
-	if hash, ok := ParseHash(k.Hash); ok {
+	if hash, ok := feature.ParseHash(k.Hash); ok {
 		s.hashes[hash] = k
 	}
 }
@@ -80,7 +70,7 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
-	hash, ok := ParseHash(c.Hash)
+	hash, ok := feature.ParseHash(c.Hash)
 	if !ok {
 		return refuse.Invalid("hash", "hash must be 32 bytes in hexadecimal")
 	}
@@ -118,7 +108,7 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 
 func (s *State) dropKey(tx *feature.Tx, k *APIKey) {
 	s.keys.Delete(tx, k.ID)
-	if hash, ok := ParseHash(k.Hash); ok {
+	if hash, ok := feature.ParseHash(k.Hash); ok {
 		delete(s.hashes, hash)
 	}
 }
@@ -158,7 +148,7 @@ func (s *State) Holds(hash [32]byte) (k *APIKey, permissions []string, ok bool) 
 	if !known {
 		k = decoyKey
 	}
-	stored, readable := ParseHash(k.Hash)
+	stored, readable := feature.ParseHash(k.Hash)
 	good := subtle.ConstantTimeCompare(stored[:], hash[:])
 	for _, holds := range [...]bool{known, readable, k.RevokedMs == 0} {
 		good &= bit(holds)

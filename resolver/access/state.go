@@ -114,7 +114,7 @@ func (s *State) Hash(put func([]byte)) error {
 	}
 	readable := 0
 	for _, k := range s.keys.All() {
-		if hash, ok := ParseHash(k.Hash); ok {
+		if hash, ok := feature.ParseHash(k.Hash); ok {
 			readable++
 			if s.hashes[hash] != k {
 				return fmt.Errorf("API key %s is not found by its hash", k.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // The bounds of what is kept of refused events. They are in memory alone.
@@ -128,7 +129,7 @@ func (n *Node) NoteRefused(account uint64, raw []byte, reason string) {
 }
 
 // NoteRefusedCall is NoteRefused for a call of a source; call is "" where it is not known.
-func (n *Node) NoteRefusedCall(source *resolver.SourceAccess, call string, raw []byte, reason string) {
+func (n *Node) NoteRefusedCall(source *sources.Access, call string, raw []byte, reason string) {
 	e := newRefused(n.opts.Now().UnixMilli(), raw, reason)
 	e.SourceID, e.SourceName, e.Call = source.SourceID, source.Name, call
 	n.noteRefused(source.Account, e)

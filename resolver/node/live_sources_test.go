@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // TestLiveEventsOfSources: people who watch see which source sent an event, by which call,
@@ -39,7 +40,7 @@ func TestLiveEventsOfSources(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	n.NoteRefusedCall(&resolver.SourceAccess{Account: testAccount, SourceID: "src_1", Name: "Shop"}, "track", []byte(`{"event":"Item Viewed","userId":"u-1","writeKey":"wk_secret"}`), "no reason")
+	n.NoteRefusedCall(&sources.Access{Account: testAccount, SourceID: "src_1", Name: "Shop"}, "track", []byte(`{"event":"Item Viewed","userId":"u-1","writeKey":"wk_secret"}`), "no reason")
 	e := (<-w.Events).Refused
 	if e == nil || e.SourceID != "src_1" || e.SourceName != "Shop" || e.Call != "track" || e.EventType != "Item Viewed" || e.Idents[resolver.IdentityExternalID] != "u-1" || strings.Contains(e.Body, "wk_secret") {
 		t.Errorf("%+v", e)

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/wake"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // FeedOptions bound the way from Apply to history.
@@ -385,10 +386,10 @@ func (n *Node) App(appID []byte) (resolver.App, bool) {
 
 // WriteKey finds the source of an account's write key by the SHA-256 of the key. It takes no
 // barrier. A key that was revoked is not found.
-func (n *Node) WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, bool) {
+func (n *Node) WriteKey(account uint64, hash [32]byte) (sources.Access, bool) {
 	p := n.partitions[account%uint64(len(n.partitions))].Load()
 	if p == nil {
-		return resolver.SourceAccess{}, false
+		return sources.Access{}, false
 	}
 	s, ok := (*p.writeKeys.Load())[hash]
 	return s, ok && s.Account == account
@@ -396,15 +397,15 @@ func (n *Node) WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, b
 
 // RecordSourceUses records when write keys were used, in as few records as there are
 // partitions.
-func (n *Node) RecordSourceUses(ctx context.Context, uses []resolver.SourceUse) error {
-	byPartition := make([][]resolver.SourceUse, len(n.partitions))
+func (n *Node) RecordSourceUses(ctx context.Context, uses []sources.Use) error {
+	byPartition := make([][]sources.Use, len(n.partitions))
 	for _, u := range uses {
 		p := n.PartitionOf(u.Account)
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
 		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
-			if _, err := n.Command(ctx, chunk[0].Account, resolver.CommandSourcesUsed, resolver.SourcesUsed{Uses: chunk}); err != nil {
+			if _, err := n.Command(ctx, chunk[0].Account, sources.CommandUsed, sources.Used{Uses: chunk}); err != nil {
 				return fmt.Errorf("record the use of write keys: %w", err)
 			}
 		}

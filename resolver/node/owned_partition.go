@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // openFiles counts who uses a partition's files: the partition itself and
@@ -109,7 +110,7 @@ func (p *partition) stopped(what string) error {
 
 // publishApps makes the partition's accounts and write keys known to requests.
 func (p *partition) publishApps() {
-	apps, keys := map[uint64]resolver.App{}, map[[32]byte]resolver.SourceAccess{}
+	apps, keys := map[uint64]resolver.App{}, map[[32]byte]sources.Access{}
 	p.mu.RLock()
 	if p.mu.m != nil {
 		apps, keys = p.mu.m.Apps(), p.mu.m.WriteKeys()

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/wake"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // partition runs one machine, from the first file opened to the last one closed.
@@ -49,8 +50,8 @@ type partition struct {
 	// and stats are written while mu is held.
 	published resolver.Published
 	apps      atomic.Pointer[map[uint64]resolver.App]
-	writeKeys atomic.Pointer[map[[32]byte]resolver.SourceAccess] // by the SHA-256 of their text
-	stats     atomic.Pointer[resolver.MachineStats]              // after the newest record
+	writeKeys atomic.Pointer[map[[32]byte]sources.Access] // by the SHA-256 of their text
+	stats     atomic.Pointer[resolver.MachineStats]       // after the newest record
 
 	// waiting are the requests whose records are not applied yet. Whoever takes a waiter
 	// out of it, the goroutine that applies, the log that failed or the request that gives up,
@@ -161,7 +162,7 @@ func newPartition(n *Node, id int) *partition {
 	}
 	p.ckpt.Damaged, p.ckpt.Disk = p.failDamaged, state.NewDisk(p.log)
 	p.apps.Store(&map[uint64]resolver.App{})
-	p.writeKeys.Store(&map[[32]byte]resolver.SourceAccess{})
+	p.writeKeys.Store(&map[[32]byte]sources.Access{})
 	p.stats.Store(&resolver.MachineStats{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)

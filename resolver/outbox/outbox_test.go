@@ -2,85 +2,56 @@ package outbox
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // world is an account without the machine.
-type world struct {
-	t     *testing.T
-	state *State
-	now   int64
-	seq   uint64
-}
+type world struct{ *featuretest.World[*State] }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	store, err := state.Open(vfs.NewMem(), "live", 1<<20, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.DB.Close() })
-	return &world{t: t, now: 1_000_000_000_000,
-		state: New(7, NewShared(store), func() map[string]uint64 { return map[string]uint64{} })}
-}
-
-func (w *world) tx() *feature.Tx {
-	w.seq++
-	w.state.shared.Begin()
-	tx := &feature.Tx{Account: 7, AtMs: w.now, Offset: int64(w.seq), Store: w.state.shared.Store}
-	binary.LittleEndian.PutUint64(tx.Record[:], w.seq)
-	return tx
-}
-
-// do carries a command out and returns its answer.
-func (w *world) do(name string, args any) any {
-	w.t.Helper()
-	tx := w.tx()
-	if refusal, err := Commands[name](w.state, tx, must.JSON(args)); err != nil || refusal != nil {
-		w.t.Fatal(refusal, err)
-	}
-	return tx.Reply
+	w := featuretest.New(t, Commands, func(store *state.Store) *State {
+		return New(featuretest.Account, NewShared(store), func() map[string]uint64 { return map[string]uint64{} })
+	})
+	w.Begin = w.State.shared.Begin
+	return &world{w}
 }
 
 func (w *world) endpoint(ordered bool) string {
-	w.t.Helper()
+	w.T.Helper()
 	url, events := "https://hooks.example.com/", []string{"*"}
-	return w.do(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1", Ordered: &ordered}).(map[string]string)["id"]
+	return w.Must(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1", Ordered: &ordered})
 }
 
 // put queues a webhook for an endpoint.
 func (w *world) put(endpoint string, payload []byte) *Item {
-	w.t.Helper()
-	seq, refusal := w.state.Queue(w.tx(), Item{Kind: KindWebhook, Ordinal: NoProfile, Endpoint: endpoint, Ref: "x"}, payload)
+	w.T.Helper()
+	seq, refusal := w.State.Queue(w.Tx(), Item{Kind: KindWebhook, Ordinal: NoProfile, Endpoint: endpoint, Ref: "x"}, payload)
 	if refusal != nil {
-		w.t.Fatal(refusal)
+		w.T.Fatal(refusal)
 	}
-	return w.state.items[seq]
+	return w.State.items[seq]
 }
 
 // done reports the item's attempt.
 func (w *world) done(it *Item, result string) {
-	w.t.Helper()
+	w.T.Helper()
 	c := Done{Seq: it.Seq, Attempt: it.Attempt, Result: result, DelayMs: 5000, Reason: "500", Log: &DeliveryAnswer{Status: 500}}
-	if refusal := w.state.DoneWebhook(w.tx(), it, &c); refusal != nil {
-		w.t.Fatal(refusal)
+	if refusal := w.State.DoneWebhook(w.Tx(), it, &c); refusal != nil {
+		w.T.Fatal(refusal)
 	}
 }
 
 // payloads counts those in the store.
 func (w *world) payloads() (n int) {
-	for k, b := range w.state.shared.Store.Entities {
+	for k, b := range w.State.shared.Store.Entities {
 		if k[0] == state.TablePayload && b != nil {
 			n++
 		}
@@ -101,8 +72,8 @@ func TestDeliveryLogIsBounded(t *testing.T) {
 	for range maxDeliveries + 5 {
 		w.done(w.put(id, []byte("x")), ResultSent)
 	}
-	g := w.state.logs[id]
-	if len(g.lines) != maxDeliveries || g.delivered != maxDeliveries-10 || w.payloads() != maxDeliveries || w.state.line(id, first.Origin) != nil {
+	g := w.State.logs[id]
+	if len(g.lines) != maxDeliveries || g.delivered != maxDeliveries-10 || w.payloads() != maxDeliveries || w.State.line(id, first.Origin) != nil {
 		t.Fatalf("%d lines, %d delivered, %d payloads", len(g.lines), g.delivered, w.payloads())
 	}
 	for range maxDeliveries {
@@ -119,8 +90,8 @@ func TestDeliveryLogIsBounded(t *testing.T) {
 		t.Fatalf("payloads of %d bytes", g.bytes)
 	}
 	// Each waiting item still has its payload.
-	for seq, it := range w.state.items {
-		if b, err := w.state.Payload(it.Origin); err != nil || b == nil {
+	for seq, it := range w.State.items {
+		if b, err := w.State.Payload(it.Origin); err != nil || b == nil {
 			t.Fatalf("item %d has no payload", seq)
 		}
 	}
@@ -134,18 +105,18 @@ func TestEndpointIsRemovedInPieces(t *testing.T) {
 		w.put(id, fmt.Appendf(nil, "%d", i))
 	}
 	w.done(first, ResultFailed)
-	if refusal := w.state.DeleteWebhook(w.tx(), WebhookRef{ID: id}); refusal != nil {
+	if refusal := w.State.DeleteWebhook(w.Tx(), WebhookRef{ID: id}); refusal != nil {
 		t.Fatal(refusal)
 	}
-	if due := w.state.Due(KindWebhook, 1<<60, 10, func(uint64) bool { return false }); len(due) != 0 {
+	if due := w.State.Due(KindWebhook, 1<<60, 10, func(uint64) bool { return false }); len(due) != 0 {
 		t.Fatal("what is left is delivered")
 	}
 	for step := range 2 {
-		if done, err := w.state.DropEndpoint(id); err != nil || done != (step == 1) {
+		if done, err := w.State.DropEndpoint(id); err != nil || done != (step == 1) {
 			t.Fatalf("step %d: done %v, %v", step, done, err)
 		}
 	}
-	if s := w.state; len(s.items)+len(s.lanes)+len(s.dead)+len(s.logs) != 0 || w.payloads() != 0 {
+	if s := w.State; len(s.items)+len(s.lanes)+len(s.dead)+len(s.logs) != 0 || w.payloads() != 0 {
 		t.Fatalf("%d items, %d lanes, %d payloads are left", len(s.items), len(s.lanes), w.payloads())
 	}
 }
@@ -155,13 +126,13 @@ func TestEndpointIsRemovedInPieces(t *testing.T) {
 func TestFullLaneDropsEvents(t *testing.T) {
 	w := newWorld(t)
 	id := w.endpoint(true)
-	l := w.state.lane(id)
+	l := w.State.lane(id)
 	l.items = make([]*Item, maxLane)
 	for i := range l.items {
 		l.items[i] = &Item{at: -1}
 	}
-	w.state.Notify(w.tx(), NoProfile, "contact.created", map[string]any{})
-	if e := w.state.endpoints[id]; e.Dropped != 1 || w.state.shared.Dropped != 1 || len(l.items) != maxLane {
+	w.State.Notify(w.Tx(), NoProfile, "contact.created", map[string]any{})
+	if e := w.State.endpoints[id]; e.Dropped != 1 || w.State.shared.Dropped != 1 || len(l.items) != maxLane {
 		t.Fatalf("%+v, %d items", e, len(l.items))
 	}
 }
@@ -173,13 +144,13 @@ func TestDeadLettersAreBounded(t *testing.T) {
 	for range maxDeadLetters + 1 {
 		it := w.put(id, []byte("x"))
 		first = cmp.Or(first, it.Origin)
-		w.state.die(w.tx(), it, "why")
+		w.State.die(w.Tx(), it, "why")
 	}
-	letters, err := w.state.DeadLetters(id, 0, 1)
-	if err != nil || len(w.state.dead[id]) != maxDeadLetters || letters[0].Origin == first {
-		t.Fatalf("%d, %+v, %v", len(w.state.dead[id]), letters, err)
+	letters, err := w.State.DeadLetters(id, 0, 1)
+	if err != nil || len(w.State.dead[id]) != maxDeadLetters || letters[0].Origin == first {
+		t.Fatalf("%d, %+v, %v", len(w.State.dead[id]), letters, err)
 	}
-	if b, _ := w.state.Payload(first); b != nil {
+	if b, _ := w.State.Payload(first); b != nil {
 		t.Fatal("the payload of the oldest is left behind")
 	}
 }
@@ -187,18 +158,18 @@ func TestDeadLettersAreBounded(t *testing.T) {
 func TestSecretsOverlapForADay(t *testing.T) {
 	w := newWorld(t)
 	id := w.endpoint(true)
-	w.do(CommandWebhookRotate, WebhookRef{ID: id, Secret: "whsec_2"})
-	e, _ := w.state.Endpoint(id)
-	if got := e.Signing(w.now); !slices.Equal(got, []string{"whsec_2", "whsec_1"}) {
+	w.Must(CommandWebhookRotate, WebhookRef{ID: id, Secret: "whsec_2"})
+	e, _ := w.State.Endpoint(id)
+	if got := e.Signing(w.Now); !slices.Equal(got, []string{"whsec_2", "whsec_1"}) {
 		t.Fatalf("%v", got)
 	}
-	if got := e.Signing(w.now + dayMs); !slices.Equal(got, []string{"whsec_2"}) {
+	if got := e.Signing(w.Now + dayMs); !slices.Equal(got, []string{"whsec_2"}) {
 		t.Fatalf("%v", got)
 	}
 	for i := range 10 {
-		w.do(CommandWebhookRotate, WebhookRef{ID: id, Secret: fmt.Sprintf("whsec_%d", i)})
+		w.Must(CommandWebhookRotate, WebhookRef{ID: id, Secret: fmt.Sprintf("whsec_%d", i)})
 	}
-	if e, _ := w.state.Endpoint(id); len(e.Secrets) != maxSecretsHeld {
+	if e, _ := w.State.Endpoint(id); len(e.Secrets) != maxSecretsHeld {
 		t.Fatalf("%d secrets", len(e.Secrets))
 	}
 	if text := fmt.Sprintf("%v %+v %#v", e, e, e); strings.Contains(text, "whsec_") {

@@ -25,11 +25,23 @@ type Tx struct {
 	Store   *state.Store
 	// Reply is the answer to a command, a value that becomes JSON; nil for none.
 	Reply any
+	// AccessChanged means that what requests know of accounts without a read may have
+	// changed: which keys let them in, and what they may do.
+	AccessChanged bool
 }
 
 // NewID makes an entity's id from the record that creates it.
 func NewID(prefix string, record eventlog.RecordID) string {
 	return prefix + hex.EncodeToString(record[:])
+}
+
+// ParseHash reads a SHA-256 in hexadecimal.
+func ParseHash(text string) (hash [32]byte, ok bool) {
+	if len(text) != 2*len(hash) {
+		return hash, false
+	}
+	_, err := hex.Decode(hash[:], []byte(text))
+	return hash, err == nil
 }
 
 // Command changes the state S of an account by a command's arguments, or changes nothing
