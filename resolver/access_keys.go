@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -69,3 +70,6 @@ func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
 
 // Sources are the account's sources of events.
 func (v *View) Sources() *sources.State { return v.a.sources }
+
+// Emails is the directory of e-mails, as far as the partition has it.
+func (m *Machine) Emails() *emaildir.State { return m.emails }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -90,7 +91,7 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 		return true
 	}
 	for _, r := range m.namesToCheck(a, email) {
-		if owner, reserved := m.reservations[r]; reserved && owner != a.number {
+		if owner, held := m.emails.Owner(r); held && owner != a.number {
 			return true
 		}
 	}
@@ -108,33 +109,33 @@ func (a *account) foldedIdentity(m *Machine, email string) identifier.Hash {
 
 // namesToCheck are the names of which another account may have none, or the e-mail is
 // taken.
-func (m *Machine) namesToCheck(a *account, email string) [3]identifier.Hash {
+func (m *Machine) namesToCheck(a *account, email string) [3]emaildir.Name {
 	own, all := m.reservationOf(a, email), m.foldedReservationOf(a, email)
 	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
 		if x[identifier.MailFoldedIdentity] == x[identifier.MailIdentity] {
-			return [3]identifier.Hash{own, own, all}
+			return [3]emaildir.Name{own, own, all}
 		}
-		return [3]identifier.Hash{own, a.blind(x[identifier.MailIdentity], identifier.MailReservationOfFolded, x[identifier.MailReservationOfFolded]), all}
+		return [3]emaildir.Name{own, emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailReservationOfFolded, x[identifier.MailReservationOfFolded])), all}
 	}
-	return [3]identifier.Hash{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
+	return [3]emaildir.Name{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
 }
 
 // reservationOf names an e-mail among all accounts.
-func (m *Machine) reservationOf(a *account, email string) identifier.Hash {
+func (m *Machine) reservationOf(a *account, email string) emaildir.Name {
 	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		return a.blind(x[identifier.MailIdentity], identifier.MailReservation, x[identifier.MailReservation])
+		return emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailReservation, x[identifier.MailReservation]))
 	}
 	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
-	return reservationHasher.Sum(m.normal)
+	return emaildir.Name(reservationHasher.Sum(m.normal))
 }
 
 // foldedReservationOf names all e-mails with one folded form among all accounts.
-func (m *Machine) foldedReservationOf(a *account, email string) identifier.Hash {
+func (m *Machine) foldedReservationOf(a *account, email string) emaildir.Name {
 	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		return a.blind(x[identifier.MailIdentity], identifier.MailFoldedReservation, x[identifier.MailFoldedReservation])
+		return emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailFoldedReservation, x[identifier.MailFoldedReservation]))
 	}
 	m.normal = identity.AppendFoldedEmail(append(m.normal[:0], 'f'), []byte(email))
-	return reservationHasher.Sum(m.normal)
+	return emaildir.Name(reservationHasher.Sum(m.normal))
 }
 
 // reservationHasher is the same for all accounts. Its key is no secret: the
@@ -143,8 +144,8 @@ var reservationHasher = identifier.NewHasher([16]byte{'e', '-', 'm', 'a', 'i', '
 
 // reservationsOf are the names that a contact's e-mail reserves: its own, and that
 // of all with its folded form where that is another than the normal one.
-func (m *Machine) reservationsOf(a *account, email string) []identifier.Hash {
-	out := []identifier.Hash{m.reservationOf(a, email)}
+func (m *Machine) reservationsOf(a *account, email string) []emaildir.Name {
+	out := []emaildir.Name{m.reservationOf(a, email)}
 	if _, other := a.foldedHash(m, []byte(email)); other {
 		out = append(out, m.foldedReservationOf(a, email))
 	}
@@ -153,17 +154,8 @@ func (m *Machine) reservationsOf(a *account, email string) []identifier.Hash {
 
 // reserve keeps an e-mail from being a contact's in other accounts. With a grant it
 // is kept with the id under which the directory has it.
-func (m *Machine) reserve(a *account, email string, g *EmailGrant) {
-	under := []byte{}
-	if g != nil {
-		under = g.ID[:]
-	}
-	for _, h := range m.reservationsOf(a, email) {
-		if _, ok := m.reservations[h]; !ok {
-			m.reservations[h] = a.number
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityReservation, string(h[:])), under)
-		}
-	}
+func (m *Machine) reserve(a *account, email string, g *emaildir.Grant) {
+	m.emails.Hold(a.number, m.reservationsOf(a, email), g)
 }
 
 // unreserve gives up what an e-mail of the account reserved. An e-mail that
@@ -171,16 +163,41 @@ func (m *Machine) reserve(a *account, email string, g *EmailGrant) {
 // with its folded form has reserved.
 func (m *Machine) unreserve(a *account, email string) {
 	list := m.reservationsOf(a, email)
-	if m.reservations[list[0]] != a.number {
-		return
+	if owner, held := m.emails.Owner(list[0]); held && owner == a.number {
+		m.emails.LetGo(a.number, list)
 	}
-	for _, h := range list {
-		if m.reservations[h] == a.number {
-			if id, ok := m.reservedUnder(a.number, EmailName(h)); ok {
-				m.queueRelease(a.number, EmailName(h), id)
-			}
-			delete(m.reservations, h)
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityReservation, string(h[:])), nil)
+}
+
+// namesToReserve are the names that an account must reserve before an e-mail that
+// is nobody's can be one of its contacts'. What it holds it need not reserve again.
+func (m *Machine) namesToReserve(a *account, email string) (names []emaildir.Name) {
+	if _, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
+		return nil
+	}
+	for _, n := range m.reservationsOf(a, email) {
+		if owner, held := m.emails.Owner(n); !held || owner != a.number {
+			names = append(names, n)
 		}
 	}
+	return names
+}
+
+// mayHold refuses an e-mail, on file with nobody here, that the directory has not
+// given to the account.
+func (m *Machine) mayHold(a *account, email string, g *emaildir.Grant) *Refusal {
+	if g == nil {
+		return nil
+	}
+	names := m.namesToReserve(a, email)
+	switch {
+	case len(names) == 0:
+		return nil
+	case g.Taken:
+		return duplicateEmail()
+	case slices.ContainsFunc(names, func(n emaildir.Name) bool { return !slices.Contains(g.Names, n) }):
+		return &Refusal{Code: codeUnreserved, Field: "email", Message: "email: it is not reserved for this account; try again"}
+	case m.logTime >= g.UntilMs:
+		return &Refusal{Code: codeExpired, Field: "email", Message: "email: it took too long to store the contact; try again"}
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -200,18 +201,24 @@ func addCommands[S any](commands map[string]feature.Command[S], of func(*account
 	for name, do := range commands {
 		commandTable[name] = func(m *Machine, c *command) error {
 			tx := m.tx(c.account)
-			tx.Reply = nil
-			refusal, err := do(of(c.account), tx, c.args)
-			if err != nil {
-				return fmt.Errorf("arguments of command %s: %w", c.name, err)
-			}
-			if c.out.Refusal = refusal; tx.Reply != nil {
-				c.reply(tx.Reply)
-			}
+			err := carryOut(c, do, of(c.account), tx)
 			m.accountsChanged = m.accountsChanged || tx.AccessChanged
-			return nil
+			return err
 		}
 	}
+}
+
+// carryOut has a feature's command change its state.
+func carryOut[S any](c *command, do feature.Command[S], s S, tx *feature.Tx) error {
+	tx.Reply = nil
+	refusal, err := do(s, tx, c.args)
+	if err != nil {
+		return fmt.Errorf("arguments of command %s: %w", c.name, err)
+	}
+	if c.out.Refusal = refusal; tx.Reply != nil {
+		c.reply(tx.Reply)
+	}
+	return nil
 }
 
 // tx is the record's work on an account as features see it. It holds until the next call.
@@ -245,9 +252,10 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	case CommandPartitionEpoch:
 		return m.beginEpoch(env, args, out)
 	}
-	if fn, ok := partitionTable[name]; ok {
+	if do, ok := emaildir.Commands[name]; ok {
 		m.rec.name, m.rec.args = name, args
-		return fn(m, &m.rec)
+		m.work.Account = env.Account
+		return carryOut(&m.rec, do, m.emails, &m.work)
 	}
 	fn, ok := commandTable[name]
 	if !ok {

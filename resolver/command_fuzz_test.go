@@ -8,12 +8,13 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/emaildir"
 )
 
 // FuzzCommands feeds arbitrary arguments to every command: it may refuse them,
 // never panic (L3), or every start would stop at the record.
 func FuzzCommands(f *testing.F) {
-	names := append(slices.Sorted(maps.Keys(commandTable)), slices.Sorted(maps.Keys(partitionTable))...)
+	names := append(slices.Sorted(maps.Keys(commandTable)), slices.Sorted(maps.Keys(emaildir.Commands))...)
 	long := strings.Repeat("a", 64)
 	for i := range names {
 		for _, v := range []string{`""`, `"` + long + `"`, "9223372036854775807", "[null]", `[{}]`} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -53,7 +54,7 @@ type ContactCreate struct {
 	// A known contact that is put on a list keeps its consents.
 	Unsubscribed []string `json:"unsubscribed,omitempty"`
 	// Grant is the node's to set.
-	Grant *EmailGrant `json:"grant,omitempty"`
+	Grant *emaildir.Grant `json:"grant,omitempty"`
 }
 
 // ContactUpdate changes what is set of a contact. An empty name is removed;
@@ -68,7 +69,7 @@ type ContactUpdate struct {
 	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
 	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
 	Consents   []ConsentChange `json:"consents,omitempty"`
-	Grant      *EmailGrant     `json:"grant,omitempty"` // the node's to set
+	Grant      *emaildir.Grant `json:"grant,omitempty"` // the node's to set
 }
 
 // Blank is the first identifier that is given as an empty text, "" for none. It changes

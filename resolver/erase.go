@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"bytes"
@@ -230,8 +231,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		return atLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxErasing)
 	case len(a.erasures)+len(a.lifted)+len(d.Identifiers) > maxErasures:
 		return atLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxErasures)
-	case len(m.emails.releases)+2*len(d.Identifiers) > maxReleases:
-		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", len(m.emails.releases))
+	case m.emails.Unreleased()+2*len(d.Identifiers) > emaildir.MaxReleases:
+		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", m.emails.Unreleased())
 	}
 	task := &erasing{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
 	for _, p := range d.Merged {
@@ -385,14 +386,8 @@ func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
 // erasureOf finds the mark that is meant.
 func (a *account) erasureOf(c ErasureLift) (h identifier.Hash, ok bool) {
 	if c.Hash != "" {
-		// Decode panics on what is longer than its destination.
-		if len(c.Hash) != hex.EncodedLen(len(h)) {
-			return h, false
-		}
-		if _, err := hex.Decode(h[:], []byte(c.Hash)); err != nil {
-			return h, false
-		}
-		return h, a.erased(h)
+		h, err := identifier.ParseHash(c.Hash)
+		return h, err == nil && a.erased(h)
 	}
 	for k := range identifier.Kinds {
 		if c.Kind != "" && k.String() != c.Kind {

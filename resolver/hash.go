@@ -36,12 +36,7 @@ func (m *Machine) Hash() (string, error) {
 		put(must.JSON(e))
 	}
 	put(must.JSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
-	reserved := make(map[string]uint64, len(m.reservations))
-	for k, v := range m.reservations {
-		reserved[string(k[:])] = v
-	}
-	hashMap(put, reserved)
-	if err := m.hashEmails(put); err != nil {
+	if err := m.emails.Hash(put); err != nil {
 		return "", err
 	}
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {

@@ -101,7 +101,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 	if err := m.loadFlows(); err != nil {
 		return nil, err
 	}
-	if err := m.loadEmails(); err != nil {
+	if err := m.emails.Open(); err != nil {
 		return nil, err
 	}
 	for _, a := range m.byIndex {
@@ -225,10 +225,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case state.EntityChange:
 		return a.loadChange(value)
 	case state.EntityReservation:
-		if len(name) != len(identifier.Hash{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
-			return fmt.Errorf("reservation of the wrong length")
-		}
-		m.reservations[identifier.Hash([]byte(name))] = number
+		return m.emails.LoadHeld(number, name, value)
 	case state.EntityTask:
 		var t task
 		err = json.Unmarshal(value, &t)

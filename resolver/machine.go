@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -51,15 +51,13 @@ type Machine struct {
 	logTime  int64 // Unix ms, the largest stamp so far
 	accounts map[uint64]*account
 	byIndex  []*account
-	totals   totals // over all accounts, see tally
-	// reservations are the e-mails of contacts, over all accounts.
-	reservations map[identifier.Hash]uint64
-	emails       emailDirectory
-	keys         dedup.Keys
-	records      recordRing
-	tasks        []task
-	epoch        Epoch                 // the newest, see epoch.go
-	scrub        []checkpoint.Scrubbed // since the last checkpoint
+	totals   totals          // over all accounts, see tally
+	emails   *emaildir.State // of contacts, over all accounts
+	keys     dedup.Keys
+	records  recordRing
+	tasks    []task
+	epoch    Epoch                 // the newest, see epoch.go
+	scrub    []checkpoint.Scrubbed // since the last checkpoint
 	// erasedBelow is the offset below which history was last said to have erased, by
 	// the records applied since the state was loaded. No part of the state.
 	erasedBelow int64
@@ -150,14 +148,13 @@ type strangeConflict struct {
 
 func newMachine(s *state.Store) *Machine {
 	return &Machine{
-		store:        s,
-		accounts:     map[uint64]*account{},
-		keys:         dedup.NewKeys(),
-		busy:         map[uint64]*account{},
-		reservations: map[identifier.Hash]uint64{},
-		emails:       newEmailDirectory(),
-		records:      newRecordRing(recordWindow),
-		outboxes:     outbox.NewShared(s),
+		store:    s,
+		accounts: map[uint64]*account{},
+		keys:     dedup.NewKeys(),
+		busy:     map[uint64]*account{},
+		emails:   emaildir.New(s),
+		records:  newRecordRing(recordWindow),
+		outboxes: outbox.NewShared(s),
 
 		flowSteps:      flowSteps,
 		flowScan:       flowScan,

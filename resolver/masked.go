@@ -33,12 +33,12 @@ func (m *Machine) mask(a *account, kind IdentityKind, raw []byte) []byte {
 		return identifier.Masked(identifier.MaskKinds[kind], h)
 	}
 	alike, other := a.foldedHash(m, raw)
-	hashes := []identifier.Hash{h, a.blind(h, identifier.MailReservation, m.reservationOf(a, string(raw))), alike,
-		a.blind(h, identifier.MailFoldedReservation, m.foldedReservationOf(a, string(raw)))}
+	hashes := []identifier.Hash{h, a.blind(h, identifier.MailReservation, identifier.Hash(m.reservationOf(a, string(raw)))), alike,
+		a.blind(h, identifier.MailFoldedReservation, identifier.Hash(m.foldedReservationOf(a, string(raw))))}
 	if other {
 		folded := identity.AppendFoldedEmail(nil, raw)
 		fh, _ := a.hasher.HashIdentifier(kind, folded, &m.normal)
-		hashes = append(hashes, fh, a.blind(h, identifier.MailReservationOfFolded, m.reservationOf(a, string(folded))))
+		hashes = append(hashes, fh, a.blind(h, identifier.MailReservationOfFolded, identifier.Hash(m.reservationOf(a, string(folded)))))
 	}
 	return identifier.Masked(identifier.MaskKinds[IdentityEmail], hashes...)
 }

@@ -14,23 +14,15 @@ func init() {
 
 // emailNames lists the names that accounts hold, and those that the directory has.
 func (m *Machine) emailNames() (held, directory []string) {
-	for n := range m.reservations {
+	for n := range m.emails.Held() {
 		held = append(held, string(n[:]))
 	}
-	prefix := emailKey(emailHolder)
-	keys := map[string]bool{}
-	for k := range m.store.Entities {
-		keys[k] = true
+	holders, err := m.emails.Holders()
+	if err != nil {
+		panic(err)
 	}
-	_ = m.store.Scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil })
-	for k := range keys {
-		if len(k) != len(prefix)+len(EmailName{}) || k[:len(prefix)] != prefix {
-			continue
-		}
-		name := k[len(prefix):]
-		if _, ok := m.holder(EmailName([]byte(name))); ok {
-			directory = append(directory, name)
-		}
+	for n := range holders {
+		directory = append(directory, string(n[:]))
 	}
 	return held, directory
 }

@@ -90,8 +90,8 @@ func (r *Redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) er
 	for _, t := range tasks {
 		r.ordinals.AddMany(t.Ordinals)
 		for _, text := range t.Hashes {
-			var h identifier.Hash
-			if err := unhex(h[:], []byte(text)); err != nil {
+			h, err := identifier.ParseHash(text)
+			if err != nil {
 				return err
 			}
 			r.below[h] = max(r.below[h], t.UpTo)

@@ -82,7 +82,7 @@ func (m *Machine) Stats() MachineStats {
 	return MachineStats{
 		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
 		FlowsWaiting: m.totals.waiting, Erased: m.totals.erased,
-		EmailsReserved: int64(len(m.emails.reserved)), EmailsToRelease: int64(len(m.emails.releases)),
+		EmailsReserved: int64(m.emails.Unconfirmed()), EmailsToRelease: int64(m.emails.Unreleased()),
 		Counters: counters,
 	}
 }

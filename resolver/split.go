@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"bytes"
@@ -313,7 +314,7 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 
 // splitReservation is the id under which e-mails are reserved that were before
 // there was a directory of them.
-var splitReservation ReservationID
+var splitReservation emaildir.ReservationID
 
 // fillDirectory writes who holds which e-mail, over all accounts, where several
 // partitions need a directory of that.
@@ -322,9 +323,8 @@ func (s *splitPart) fillDirectory(to *pebble.DB) error {
 		return nil
 	}
 	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
-	for name, account := range s.m.reservations {
-		h := holder{account, splitReservation}
-		w.Set([]byte(emailKey(emailHolder, name[:])), h.encode())
+	for name, account := range s.m.emails.Held() {
+		w.Set(emaildir.Entry(name, emaildir.Holder{Account: account, ID: splitReservation}))
 	}
 	return w.Finish()
 }
@@ -376,14 +376,14 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 	if !bytes.Equal(must.JSON(m.records.list()), must.JSON(s.m.records.list())) {
 		return 0, errors.New("the record ids are not what they were")
 	}
-	for name, account := range s.m.reservations {
-		if s.owns(account) && m.reservations[name] != account {
+	for name, account := range s.m.emails.Held() {
+		if have, _ := m.emails.Owner(name); s.owns(account) && have != account {
 			return 0, fmt.Errorf("account %016x has lost the reservation of an e-mail", account)
 		}
 		if s.of == 1 || s.id != 0 {
 			continue
 		}
-		if h, ok := m.holder(EmailName(name)); !ok || h.account != account {
+		if h, ok := m.emails.Holder(name); !ok || h.Account != account {
 			return 0, fmt.Errorf("the directory has lost an e-mail of account %016x", account)
 		}
 	}

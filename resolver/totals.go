@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -69,7 +70,7 @@ func (m *Machine) onlyChanged(env eventlog.Envelope) *account {
 	case eventlog.KindTick, eventlog.KindContinue:
 		return nil
 	case eventlog.KindCommand:
-		if partitionTable[m.rec.name] != nil {
+		if emaildir.Commands[m.rec.name] != nil {
 			return nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/emaildir"
 )
 
 // The pace of what follows reservations.
@@ -25,7 +26,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := p.progress.Wait()
 		p.mu.RLock()
-		list := p.mu.m.ReleasesWaiting()
+		list := p.mu.m.Emails().ReleasesWaiting()
 		p.mu.RUnlock()
 		if len(list) == 0 {
 			wait = releasePause
@@ -38,7 +39,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 			}
 			continue
 		}
-		switch err := resolver.ReleaseEmails(ctx, list, p.node.command, p.command); {
+		switch err := emaildir.ReleaseNames(ctx, list, p.node.command, p.command); {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
@@ -59,7 +60,7 @@ func (p *partition) reconcileLoop(ctx context.Context) {
 		changed := p.progress.Wait()
 		p.mu.RLock()
 		open := p.mu.m.Stats().EmailsReserved
-		due := p.mu.m.ReservationsDue(p.node.opts.Now().UnixMilli())
+		due := p.mu.m.Emails().ReservationsDue(p.node.opts.Now().UnixMilli())
 		p.mu.RUnlock()
 		if open == 0 {
 			select {
@@ -70,7 +71,7 @@ func (p *partition) reconcileLoop(ctx context.Context) {
 			}
 		}
 		if len(due) > 0 {
-			if err := resolver.ReconcileEmails(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
+			if err := emaildir.Reconcile(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
 				p.log.Warn("reserved e-mails are not settled yet; trying again", "error", err)
 			}
 		}

@@ -10,14 +10,15 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/emaildir"
 )
 
 // emails is a node's way to the directory of e-mails. A log of one partition needs
 // none.
 type emails struct {
-	reserves *emailBatches[resolver.EmailAsk, resolver.EmailAnswered]
-	confirms *emailBatches[resolver.EmailConfirmed, struct{}]
-	releases *emailBatches[resolver.EmailNames, struct{}]
+	reserves *emailBatches[emaildir.Ask, emaildir.Answered]
+	confirms *emailBatches[emaildir.Confirmed, struct{}]
+	releases *emailBatches[emaildir.Names, struct{}]
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 }
@@ -29,23 +30,23 @@ func startEmails(n *Node) *emails {
 		return nil
 	}
 	e := new(emails)
-	e.reserves = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailAsk) ([]resolver.EmailAnswered, error) {
-		reply, err := n.callDirectory(ctx, resolver.CommandEmailReserve, resolver.EmailReserve{Items: items})
+	e.reserves = newEmailBatches(emaildir.MaxItems, func(ctx context.Context, items []emaildir.Ask) ([]emaildir.Answered, error) {
+		reply, err := n.callDirectory(ctx, emaildir.CommandReserve, emaildir.Reserve{Items: items})
 		if err != nil {
 			return nil, err
 		}
-		var out resolver.EmailReserved
+		var out emaildir.Reserved
 		if err := json.Unmarshal(reply, &out); err != nil || len(out.Items) != len(items) {
 			return nil, fmt.Errorf("%w: the directory of e-mails answered %d of %d items: %w", resolver.ErrUnavailable, len(out.Items), len(items), err)
 		}
 		return out.Items, nil
 	})
-	e.confirms = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailConfirmed) ([]struct{}, error) {
-		_, err := n.callDirectory(ctx, resolver.CommandEmailConfirm, resolver.EmailConfirm{Items: items})
+	e.confirms = newEmailBatches(emaildir.MaxItems, func(ctx context.Context, items []emaildir.Confirmed) ([]struct{}, error) {
+		_, err := n.callDirectory(ctx, emaildir.CommandConfirm, emaildir.Confirm{Items: items})
 		return make([]struct{}, len(items)), err
 	})
-	e.releases = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailNames) ([]struct{}, error) {
-		_, err := n.callDirectory(ctx, resolver.CommandEmailRelease, resolver.EmailRelease{Items: items})
+	e.releases = newEmailBatches(emaildir.MaxItems, func(ctx context.Context, items []emaildir.Names) ([]struct{}, error) {
+		_, err := n.callDirectory(ctx, emaildir.CommandRelease, emaildir.Release{Items: items})
 		return make([]struct{}, len(items)), err
 	})
 	ctx, stop := context.WithCancel(context.Background())
@@ -92,14 +93,14 @@ func (w nodeEmails) Stamp(env *eventlog.Envelope) error {
 	return err
 }
 
-func (w nodeEmails) NewReservation() (id resolver.ReservationID, err error) {
+func (w nodeEmails) NewReservation() (id emaildir.ReservationID, err error) {
 	if _, err = io.ReadFull(w.p.node.opts.Rand, id[:]); err != nil {
 		err = fmt.Errorf("random source: %w", err)
 	}
 	return id, err
 }
 
-func (w nodeEmails) Missing(account uint64, c *resolver.EmailCommand) (take, check []resolver.EmailName, err error) {
+func (w nodeEmails) Missing(account uint64, c *resolver.EmailCommand) (take, check []emaildir.Name, err error) {
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {
@@ -109,7 +110,7 @@ func (w nodeEmails) Missing(account uint64, c *resolver.EmailCommand) (take, che
 	return take, check, nil
 }
 
-func (w nodeEmails) Reserve(ctx context.Context, ask resolver.EmailAsk) (resolver.EmailAnswered, error) {
+func (w nodeEmails) Reserve(ctx context.Context, ask emaildir.Ask) (emaildir.Answered, error) {
 	return w.p.node.emails.reserves.do(ctx, ask)
 }
 
@@ -117,18 +118,18 @@ func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	return w.p.submit(ctx, env, rec, out)
 }
 
-func (w nodeEmails) Held(account uint64, id resolver.ReservationID, names []resolver.EmailName) ([]resolver.EmailName, error) {
+func (w nodeEmails) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
 	w.p.mu.RLock()
 	defer w.p.mu.RUnlock()
 	if w.p.mu.m == nil {
 		return nil, w.p.Gone()
 	}
-	return w.p.mu.m.HeldUnder(account, id, names), nil
+	return w.p.mu.m.Emails().HeldUnder(account, id, names), nil
 }
 
-func (w nodeEmails) Confirm(x resolver.EmailConfirmed) { w.p.node.emails.confirms.post(x) }
+func (w nodeEmails) Confirm(x emaildir.Confirmed) { w.p.node.emails.confirms.post(x) }
 
-func (w nodeEmails) Release(x resolver.EmailNames) { w.p.node.emails.releases.post(x) }
+func (w nodeEmails) Release(x emaildir.Names) { w.p.node.emails.releases.post(x) }
 
 // The pauses between attempts: who makes the same contact elsewhere is through in
 // milliseconds. What somebody left half done takes until it is settled, which is

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
@@ -300,7 +301,7 @@ type forgetfulWay struct {
 	before bool
 }
 
-func (w forgetfulWay) Confirm(resolver.EmailConfirmed) {}
+func (w forgetfulWay) Confirm(emaildir.Confirmed) {}
 
 func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
 	if w.before {

@@ -19,8 +19,14 @@ import (
 // Account is the number of the account that the feature's state is of.
 const Account = 7
 
+// Hashed is a state that can be compared.
+type Hashed interface {
+	// Hash is as in [feature.State].
+	Hash(put func([]byte)) error
+}
+
 // World is one account's state of a feature, with a store in memory.
-type World[S feature.State] struct {
+type World[S Hashed] struct {
 	T     testing.TB
 	State S
 	Store *state.Store
@@ -33,7 +39,7 @@ type World[S feature.State] struct {
 }
 
 // New is a world in which commands change what fresh returns.
-func New[S feature.State](t testing.TB, commands map[string]feature.Command[S], fresh func(*state.Store) S) *World[S] {
+func New[S Hashed](t testing.TB, commands map[string]feature.Command[S], fresh func(*state.Store) S) *World[S] {
 	t.Helper()
 	store, err := state.Open(vfs.NewMem(), "live", 1<<20, nil)
 	if err != nil {

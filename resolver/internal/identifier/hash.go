@@ -4,6 +4,8 @@ package identifier
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"fmt"
 	"unicode"
 	"unicode/utf8"
 
@@ -38,6 +40,15 @@ func (k Kind) String() string { return kindFields[k] }
 // Hash is a keyed hash of an identifier or idempotency key. 128 bits under
 // a secret key make collisions, also provoked ones, out of the question.
 type Hash [16]byte
+
+// ParseHash reads a hash in hexadecimal.
+func ParseHash(text string) (h Hash, err error) {
+	if len(text) != hex.EncodedLen(len(h)) { // Decode panics on what is longer
+		return h, fmt.Errorf("%q does not have %d hexadecimal digits", text, hex.EncodedLen(len(h)))
+	}
+	_, err = hex.Decode(h[:], []byte(text))
+	return h, err
+}
 
 // Hasher hashes strings of one account under the account's own key.
 type Hasher struct{ k0, k1 uint64 }

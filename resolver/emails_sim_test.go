@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
@@ -22,7 +23,6 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -225,10 +225,10 @@ func (s *emailSim) apply(partition int, rec []byte) *Outcome {
 
 // check checks M1 and M2.
 func (s *emailSim) check() {
-	owner := map[identifier.Hash]uint64{}
+	owner := map[emaildir.Name]uint64{}
 	directory := s.parts[0].m
 	for i, p := range s.parts {
-		for name, account := range p.m.reservations {
+		for name, account := range p.m.emails.Held() {
 			if int(account%emailPartitions) != i {
 				s.fatalf("partition %d has a reservation of account %d", i, account)
 			}
@@ -236,9 +236,9 @@ func (s *emailSim) check() {
 				s.fatalf("M1: accounts %d and %d hold one e-mail", account, other)
 			}
 			owner[name] = account
-			id, ok := p.m.reservedUnder(account, EmailName(name))
-			if h, has := directory.holder(EmailName(name)); !ok || !has || h != (holder{account, id}) {
-				s.fatalf("M2: account %d holds a name under %x (%v), the directory has %+v (%v)", account, id, ok, h, has)
+			h, has := directory.emails.Holder(name)
+			if !has || h.Account != account || len(p.m.emails.HeldUnder(account, h.ID, []emaildir.Name{name})) != 1 {
+				s.fatalf("M2: account %d holds a name, the directory has %+v (%v)", account, h, has)
 			}
 		}
 	}
@@ -265,7 +265,7 @@ func (s *emailSim) has(account uint64, email string) bool {
 		return true
 	}
 	for _, n := range emailNamesOf(directory, email) {
-		if h, ok := directory.holder(n); ok && h.account != account && directory.emails.reserved[h.id] == nil {
+		if h, ok := directory.emails.Holder(n); ok && h.Account != account && !directory.emails.Reserved(h.ID) {
 			return true
 		}
 	}
@@ -273,9 +273,9 @@ func (s *emailSim) has(account uint64, email string) bool {
 }
 
 // emailNamesOf are all names that an e-mail may meet.
-func emailNamesOf(m *Machine, email string) []EmailName {
+func emailNamesOf(m *Machine, email string) []emaildir.Name {
 	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
-	return []EmailName{EmailName(m.reservationOf(nil, email)), EmailName(m.reservationOf(nil, folded)), EmailName(m.foldedReservationOf(nil, email))}
+	return []emaildir.Name{emaildir.Name(m.reservationOf(nil, email)), emaildir.Name(m.reservationOf(nil, folded)), emaildir.Name(m.foldedReservationOf(nil, email))}
 }
 
 // simWay is the EmailWay of one call.
@@ -293,16 +293,16 @@ func (w *simWay) Stamp(env *eventlog.Envelope) error {
 	return nil
 }
 
-func (w *simWay) NewReservation() (ReservationID, error) { return w.s.newID(), nil }
+func (w *simWay) NewReservation() (emaildir.ReservationID, error) { return w.s.newID(), nil }
 
-func (w *simWay) Missing(account uint64, c *EmailCommand) (take, check []EmailName, err error) {
+func (w *simWay) Missing(account uint64, c *EmailCommand) (take, check []emaildir.Name, err error) {
 	w.step()
 	take, check = w.s.part(account).m.MissingEmail(account, c)
 	return take, check, nil
 }
 
 // ask is a command that may be repeated.
-func (s *emailSim) ask(step func(), partition func(account uint64) int) CommandFunc {
+func (s *emailSim) ask(step func(), partition func(account uint64) int) emaildir.CommandFunc {
 	return func(_ context.Context, account uint64, name string, args any) ([]byte, error) {
 		step()
 		out, err := s.store(partition(account), s.record(account, name, args))
@@ -319,31 +319,31 @@ func (s *emailSim) ask(step func(), partition func(account uint64) int) CommandF
 
 func (s *emailSim) partitionOf(account uint64) int { return int(account % emailPartitions) }
 
-func (w *simWay) Reserve(ctx context.Context, ask EmailAsk) (got EmailAnswered, err error) {
-	items := []EmailAsk{ask}
+func (w *simWay) Reserve(ctx context.Context, ask emaildir.Ask) (got emaildir.Answered, err error) {
+	items := []emaildir.Ask{ask}
 	if !w.s.calm && w.s.rng.IntN(3) == 0 { // with somebody else's in one record
-		other := EmailAsk{Account: pick(w.s.rng, emailAccounts...), ID: w.s.newID(), Take: ask.Take, Check: ask.Check, UntilMs: ask.UntilMs}
+		other := emaildir.Ask{Account: pick(w.s.rng, emailAccounts...), ID: w.s.newID(), Take: ask.Take, Check: ask.Check, UntilMs: ask.UntilMs}
 		items = slices.Insert(items, w.s.rng.IntN(2), other)
 	}
 	var reply []byte
 	err = errSim
 	for attempt := 0; attempt < 3 && err != nil; attempt++ {
-		reply, err = w.s.ask(w.step, w.s.partitionOf)(ctx, 0, CommandEmailReserve, EmailReserve{items})
+		reply, err = w.s.ask(w.step, w.s.partitionOf)(ctx, 0, emaildir.CommandReserve, emaildir.Reserve{Items: items})
 	}
 	if err != nil {
 		return got, fmt.Errorf("%w: %v", ErrUnavailable, err)
 	}
-	var out EmailReserved
+	var out emaildir.Reserved
 	if err := json.Unmarshal(reply, &out); err != nil {
 		w.s.fatalf("%v", err)
 	}
-	got = out.Items[slices.IndexFunc(items, func(x EmailAsk) bool { return x.ID == ask.ID })]
+	got = out.Items[slices.IndexFunc(items, func(x emaildir.Ask) bool { return x.ID == ask.ID })]
 	switch got.Answer {
-	case EmailGranted:
+	case emaildir.Granted:
 		w.s.granted++
-	case EmailTaken:
+	case emaildir.Taken:
 		w.s.taken++
-	case EmailBusy:
+	case emaildir.Busy:
 		w.s.busy++
 	}
 	return got, nil
@@ -363,20 +363,20 @@ func (w *simWay) Submit(_ context.Context, env eventlog.Envelope, rec []byte, ou
 	return err
 }
 
-func (w *simWay) Held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
+func (w *simWay) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
 	w.step()
-	return w.s.part(account).m.HeldUnder(account, id, names), nil
+	return w.s.part(account).m.emails.HeldUnder(account, id, names), nil
 }
 
-func (w *simWay) Confirm(x EmailConfirmed) {
+func (w *simWay) Confirm(x emaildir.Confirmed) {
 	w.s.spawn(func(step func()) {
-		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailConfirm, EmailConfirm{[]EmailConfirmed{x}})
+		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, emaildir.CommandConfirm, emaildir.Confirm{Items: []emaildir.Confirmed{x}})
 	})
 }
 
-func (w *simWay) Release(x EmailNames) {
+func (w *simWay) Release(x emaildir.Names) {
 	w.s.spawn(func(step func()) {
-		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailRelease, EmailRelease{[]EmailNames{x}})
+		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, emaildir.CommandRelease, emaildir.Release{Items: []emaildir.Names{x}})
 	})
 }
 
@@ -464,8 +464,8 @@ func (s *emailSim) command(account uint64, name string, args any) *Outcome {
 func (s *emailSim) releaseRun(partition int) {
 	own := func(uint64) int { return partition }
 	s.spawn(func(step func()) {
-		list := s.parts[partition].m.ReleasesWaiting()
-		if len(list) > 0 && ReleaseEmails(context.Background(), list, s.ask(step, s.partitionOf), s.ask(step, own)) == nil {
+		list := s.parts[partition].m.emails.ReleasesWaiting()
+		if len(list) > 0 && emaildir.ReleaseNames(context.Background(), list, s.ask(step, s.partitionOf), s.ask(step, own)) == nil {
 			s.released += len(list)
 		}
 	})
@@ -477,9 +477,9 @@ func (s *emailSim) settleRun() {
 		if !s.calm && s.rng.IntN(3) == 0 {
 			now += 70_000 // a clock that is far ahead, or was
 		}
-		due := s.parts[0].m.ReservationsDue(now)
+		due := s.parts[0].m.emails.ReservationsDue(now)
 		s.settled += len(due)
-		_ = ReconcileEmails(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
+		_ = emaildir.Reconcile(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
 	})
 }
 
@@ -528,7 +528,7 @@ func (s *emailSim) drain() {
 		s.apply(x.partition, x.rec)
 	}
 	s.limbo = nil
-	s.nowMs += ReserveFor.Milliseconds() + 2*reconcileGrace.Milliseconds() + 4000 // and what clocks were apart
+	s.nowMs += ReserveFor.Milliseconds() + 2*emaildir.ReconcileGrace.Milliseconds() + 4000 // and what clocks were apart
 	for i := range s.parts {
 		s.releaseRun(i)
 	}
@@ -548,24 +548,14 @@ func (s *emailSim) reopen() {
 }
 
 // directory is what the directory has, by name.
-func (s *emailSim) directory() map[EmailName]uint64 {
-	out := map[EmailName]uint64{}
-	m := s.parts[0].m
-	keys := map[string]bool{}
-	prefix := emailKey(emailHolder)
-	for k := range m.store.Entities {
-		keys[k] = true
-	}
-	if err := m.store.Scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil }); err != nil {
+func (s *emailSim) directory() map[emaildir.Name]uint64 {
+	holders, err := s.parts[0].m.emails.Holders()
+	if err != nil {
 		s.fatalf("%v", err)
 	}
-	for k := range keys {
-		if len(k) == len(prefix)+16 && k[:len(prefix)] == prefix {
-			n := EmailName([]byte(k[len(prefix):]))
-			if h, ok := m.holder(n); ok {
-				out[n] = h.account
-			}
-		}
+	out := map[emaildir.Name]uint64{}
+	for n, h := range holders {
+		out[n] = h.Account
 	}
 	return out
 }
@@ -573,16 +563,16 @@ func (s *emailSim) directory() map[EmailName]uint64 {
 // checkSettled checks M3: the directory has what is held, and no more.
 func (s *emailSim) checkSettled() {
 	s.t.Helper()
-	if n := len(s.parts[0].m.emails.reserved); n > 0 {
+	if n := s.parts[0].m.emails.Unconfirmed(); n > 0 {
 		s.fatalf("M3: %d reservations are not settled", n)
 	}
-	held := map[EmailName]uint64{}
+	held := map[emaildir.Name]uint64{}
 	for i, p := range s.parts {
-		if n := len(p.m.emails.releases); n > 0 {
+		if n := p.m.emails.Unreleased(); n > 0 {
 			s.fatalf("M3: partition %d has %d names to release", i, n)
 		}
-		for n, a := range p.m.reservations {
-			held[EmailName(n)] = a
+		for n, a := range p.m.emails.Held() {
+			held[n] = a
 		}
 	}
 	if got := s.directory(); !maps.Equal(got, held) {

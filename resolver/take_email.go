@@ -5,12 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// The codes of refusals that the node acts on: the one that submits the command
+// goes on with a new reservation.
+const (
+	codeUnreserved = "unreserved" // of a name for which the command has no grant
+	codeExpired    = "expired"    // grant
 )
 
 // ReserveFor is for how long an e-mail is reserved that is not confirmed.
@@ -67,7 +74,7 @@ func (c *EmailCommand) email() string {
 }
 
 // args are the command's, with the grant.
-func (c *EmailCommand) args(g EmailGrant) []byte {
+func (c *EmailCommand) args(g emaildir.Grant) []byte {
 	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
 	switch c.name {
 	case CommandContactCreate:
@@ -82,7 +89,7 @@ func (c *EmailCommand) args(g EmailGrant) []byte {
 // contact its e-mail: nothing when the account's partition decides by itself. It
 // guesses: the state moves on until the command is applied. It uses the machine's scratch
 // memory, so the caller keeps readers out, too.
-func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []EmailName) {
+func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []emaildir.Name) {
 	a, email := m.accounts[account], c.email()
 	if a == nil {
 		return nil, nil
@@ -101,7 +108,7 @@ func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []E
 		return nil, nil
 	}
 	for _, n := range m.namesToCheck(a, email) {
-		check = append(check, EmailName(n))
+		check = append(check, emaildir.Name(n))
 	}
 	return take, check
 }
@@ -112,18 +119,18 @@ type EmailWay interface {
 	// Stamp gives a record its time and, unless it has one, its id.
 	Stamp(env *eventlog.Envelope) error
 	// NewReservation draws an id that no reservation has had.
-	NewReservation() (ReservationID, error)
+	NewReservation() (emaildir.ReservationID, error)
 	// Missing is [Machine.MissingEmail] of the account's partition.
-	Missing(account uint64, c *EmailCommand) (take, check []EmailName, err error)
+	Missing(account uint64, c *EmailCommand) (take, check []emaildir.Name, err error)
 	// Reserve asks the directory for what is missing.
-	Reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error)
+	Reserve(ctx context.Context, ask emaildir.Ask) (emaildir.Answered, error)
 	// Submit has the errors of the node's Submit.
 	Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
-	// Held is [Machine.HeldUnder] of the account's partition.
-	Held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error)
+	// Held is [emaildir.State.HeldUnder] of the account's partition.
+	Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error)
 	// Confirm and Release are done in the background; if not, they are settled.
-	Confirm(x EmailConfirmed)
-	Release(x EmailNames)
+	Confirm(x emaildir.Confirmed)
+	Release(x emaildir.Names)
 	// Pause waits before another attempt; its error says that there is none.
 	Pause(ctx context.Context, attempt int) error
 }
@@ -132,7 +139,7 @@ type EmailWay interface {
 var ErrUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; try again in a minute", ErrUnavailable)
 
 // TakeEmail carries out a command that may give a contact an e-mail. It may stop at
-// any step: see [EmailSettle].
+// any step: see [emaildir.Settle].
 func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand, out *Outcome) error {
 	for attempt := 0; ; attempt++ {
 		if attempt > 0 {
@@ -166,14 +173,14 @@ func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailC
 	}
 }
 
-// reserveFirst reserves what the command needs; at is as in [EmailAnswered]. again
+// reserveFirst reserves what the command needs; at is as in [emaildir.Answered]. again
 // means that this is not decided yet.
-func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand) (g EmailGrant, at int64, again bool, err error) {
+func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand) (g emaildir.Grant, at int64, again bool, err error) {
 	take, check, err := w.Missing(env.Account, c)
 	if err != nil || len(take) == 0 {
 		return g, 0, false, err
 	}
-	ask := EmailAsk{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + ReserveFor.Milliseconds()}
+	ask := emaildir.Ask{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + ReserveFor.Milliseconds()}
 	if ask.ID, err = w.NewReservation(); err != nil {
 		return g, 0, false, err
 	}
@@ -181,23 +188,23 @@ func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *Ema
 	switch answer := got.Answer; {
 	case err != nil:
 		return g, 0, false, err
-	case answer == EmailGranted:
-		return EmailGrant{ID: ask.ID, Names: take, UntilMs: ask.UntilMs}, got.At, false, nil
-	case answer == EmailTaken:
+	case answer == emaildir.Granted:
+		return emaildir.Grant{ID: ask.ID, Names: take, UntilMs: ask.UntilMs}, got.At, false, nil
+	case answer == emaildir.Taken:
 		// Not refused here: the account's partition has its own reasons, which come
 		// first.
-		return EmailGrant{Taken: true}, 0, false, nil
-	case answer == EmailFull:
-		return g, 0, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", ErrOverloaded, maxReserved)
-	case answer == EmailAhead:
+		return emaildir.Grant{Taken: true}, 0, false, nil
+	case answer == emaildir.Full:
+		return g, 0, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", ErrOverloaded, emaildir.MaxReserved)
+	case answer == emaildir.Ahead:
 		return g, 0, false, fmt.Errorf("%w: this node's clock is ahead of the others'; set it right", ErrUnavailable)
 	}
 	return g, 0, true, nil
 }
 
 // finishEmail tells the directory what became of a reservation.
-func finishEmail(w EmailWay, account uint64, g EmailGrant, at int64, applied bool) {
-	var held []EmailName
+func finishEmail(w EmailWay, account uint64, g emaildir.Grant, at int64, applied bool) {
+	var held []emaildir.Name
 	if applied {
 		var err error
 		if held, err = w.Held(account, g.ID, g.Names); err != nil {
@@ -205,19 +212,9 @@ func finishEmail(w EmailWay, account uint64, g EmailGrant, at int64, applied boo
 		}
 	}
 	if len(held) > 0 && at != 0 {
-		w.Confirm(EmailConfirmed{g.ID, at})
+		w.Confirm(emaildir.Confirmed{ID: g.ID, At: at})
 	}
-	if rest := without(g.Names, held); len(rest) > 0 {
-		w.Release(EmailNames{Account: account, ID: g.ID, Names: rest})
+	if rest := emaildir.Without(g.Names, held); len(rest) > 0 {
+		w.Release(emaildir.Names{Account: account, ID: g.ID, Names: rest})
 	}
-}
-
-// without are the names that are not among the others.
-func without(names, others []EmailName) (rest []EmailName) {
-	for _, n := range names {
-		if !slices.Contains(others, n) {
-			rest = append(rest, n)
-		}
-	}
-	return rest
 }

@@ -1,0 +1,48 @@
+package resolver
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/resolver/emaildir"
+)
+
+// TestGrantIsNoExcuse: an e-mail is taken with a grant of all its names only, before
+// its end, and what is on file is refused with any.
+func TestGrantIsNoExcuse(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	const email = "straße@x.io"
+	names := r.m.namesToReserve(r.m.accounts[testAccount], email)
+	if len(names) != 2 {
+		t.Fatalf("%q has %d names, expected its own and the folded one", email, len(names))
+	}
+	for what, g := range map[string]struct {
+		emaildir.Grant
+		code string
+	}{
+		"none":     {emaildir.Grant{}, codeUnreserved},
+		"half":     {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names[:1], UntilMs: r.now + 1}, codeUnreserved},
+		"too late": {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now}, codeExpired},
+		"taken":    {emaildir.Grant{Taken: true}, "conflict"},
+	} {
+		if out := r.command(CommandContactCreate, ContactCreate{Email: email, Grant: &g.Grant}); out.Refusal == nil || out.Refusal.Code != g.code {
+			t.Errorf("%s: %v, expected a refusal with code %q", what, out.Refusal, g.code)
+		}
+	}
+	grant := &emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now + 1}
+	r.must(CommandContactCreate, ContactCreate{Email: email, Grant: grant})
+	r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: email, Grant: grant})
+}
+
+// TestQ1ErasuresWaitForReleases: what waits to be released is bounded.
+func TestQ1ErasuresWaitForReleases(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	for i := range emaildir.MaxReleases - 1 {
+		name := []emaildir.Name{{byte(i), byte(i >> 8), byte(i >> 16)}}
+		r.m.emails.Hold(testAccount, name, &emaildir.Grant{})
+		r.m.emails.LetGo(testAccount, name)
+	}
+	if out := r.command(CommandContactErase, ContactErase{ID: id}); out.Refusal == nil || out.Refusal.Code != "limit" {
+		t.Errorf("an erasure beyond what can wait to be released: %v", out.Refusal)
+	}
+}
