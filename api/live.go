@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/node/live"
 )
 
 // The outcomes of live events.
@@ -136,14 +136,14 @@ func (a *API) live(c *call) (any, error) {
 	s := &liveSource{watcher: w, filter: f}
 	hello := &stream{pending: []byte(": watching\n\n")}
 	for _, e := range a.opts.Node.Refused(c.account) {
-		s.show(hello, &node.LiveEvent{Refused: &e})
+		s.show(hello, &live.Event{Refused: &e})
 	}
 	return a.stream(c, s, string(hello.pending)), nil
 }
 
 // liveSource is a stream of events.
 type liveSource struct {
-	watcher *node.Watcher
+	watcher *live.Watcher
 	filter  liveFilter
 	dropped uint64
 }
@@ -174,7 +174,7 @@ func (l *liveSource) next(s *stream) bool {
 }
 
 // show appends an event that the watcher wants; false when it cannot be written.
-func (l *liveSource) show(s *stream, e *node.LiveEvent) bool {
+func (l *liveSource) show(s *stream, e *live.Event) bool {
 	name, data := "event", any(nil)
 	switch r := e.Refused; {
 	case r != nil:
@@ -199,7 +199,7 @@ func (l *liveSource) show(s *stream, e *node.LiveEvent) bool {
 
 func (l *liveSource) close() { l.watcher.Close() }
 
-func newLiveEvent(e *node.LiveEvent) liveEvent {
+func newLiveEvent(e *live.Event) liveEvent {
 	out := liveEvent{
 		ProfileID:   e.Profile.String(),
 		EventType:   e.EventType,

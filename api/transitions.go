@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/node/live"
 )
 
 // transition is an entry or exit as a watcher sees it.
@@ -68,7 +68,7 @@ func (a *API) transitions(c *call) (any, error) {
 // transitionWatch is a watcher: what happens from the offset from on. The
 // channel is closed when nobody received in time.
 type transitionWatch struct {
-	events <-chan node.TransitionEvent
+	events <-chan live.Transition
 	from   int64
 	close  func()
 }
@@ -117,7 +117,7 @@ type transitionSource struct {
 }
 
 type pastTransitions struct {
-	list []node.TransitionEvent
+	list []live.Transition
 	err  error
 }
 
@@ -170,7 +170,7 @@ func (t *transitionSource) readPage() {
 }
 
 // pastTransitions asks history, when its turn has come.
-func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]node.TransitionEvent, error) {
+func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]live.Transition, error) {
 	ctx, done, err := a.evaluations.beginQuestion(ctx, a.opts.EvaluationTimeout)
 	if err != nil {
 		return nil, err
@@ -183,14 +183,14 @@ func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]
 	if err != nil {
 		return nil, historyError(err)
 	}
-	out := make([]node.TransitionEvent, len(list))
+	out := make([]live.Transition, len(list))
 	return out, a.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
 		for i := range list {
 			id, err := v.HistoryProfileID(list[i].Ordinal)
 			if err != nil {
 				return err
 			}
-			out[i] = node.TransitionEvent{Transition: list[i], Profile: id}
+			out[i] = live.Transition{Transition: list[i], Profile: id}
 		}
 		return nil
 	})
@@ -240,7 +240,7 @@ func (t *transitionSource) sendMore(s *stream) {
 	}
 }
 
-func (t *transitionSource) send(s *stream, e node.TransitionEvent) {
+func (t *transitionSource) send(s *stream, e live.Transition) {
 	t.last = e.Key
 	at := positionText(e.Key)
 	event := "left"

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/node/live"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -332,7 +332,7 @@ func small(n int, watch func(uint64, string) (transitionWatch, bool), dropped *i
 		if !free {
 			return w, false
 		}
-		out, stop := make(chan node.TransitionEvent, n), make(chan struct{})
+		out, stop := make(chan live.Transition, n), make(chan struct{})
 		var done sync.WaitGroup
 		done.Go(func() {
 			defer close(out)

@@ -31,6 +31,15 @@ func Count(set *metrics.Set, value any) *Error {
 	return &Error{Value: value, Stack: debug.Stack()}
 }
 
+// Wrap is a panic outside of requests as an error with the stack. It wraps the value if that
+// is an error. Call it in the deferred function that recovered value.
+func Wrap(value any) error {
+	if err, ok := value.(error); ok {
+		return fmt.Errorf("panic: %w\n%s", err, debug.Stack())
+	}
+	return fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+}
+
 // Report is Count, and logs the error; log may be nil.
 func Report(set *metrics.Set, log *slog.Logger, where string, value any) *Error {
 	err := Count(set, value)

@@ -22,9 +22,8 @@
 //     them, and what is claimed before it is carried out (resolver/epoch.go says why).
 //   - tick.go, build.go, erase_run.go, reservation_loop.go: what is appended unasked.
 //   - rebuild.go: rows that history lost. shared.go: checkpoints for other nodes.
-//   - live.go, live_refused.go, transitions.go: people who watch.
+//   - watch.go: people who watch, see package live.
 //   - reservation_node.go, reservation_batch.go: the way to the directory of e-mails.
-//   - audit.go, inspect.go, check.go: a state that nobody serves.
 //
 // # Goroutines
 //

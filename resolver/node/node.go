@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/wake"
+	"github.com/musterhq/muster/resolver/node/live"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -164,9 +165,8 @@ type Node struct {
 
 	// People who watch, over all partitions. They are told by the goroutine that applies,
 	// which never waits for them.
-	live        liveEvents
-	transitions liveTransitions
-	refused     refusedEvents
+	live        live.Events
+	transitions live.Transitions
 
 	// Whoever sends messages sleeps until one of these wakes it.
 	queued    *wake.Broadcast // something was put into an outbox

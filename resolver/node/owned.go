@@ -233,8 +233,7 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 	go func() {
 		defer n.leaving.Done()
 		p.drain(ctx)
-		n.live.release(n, p.id)
-		n.transitions.release(n, p.id)
+		n.endWatchers(p.id)
 		err := p.close(ctx)
 		p.files.wait() // a reader may be the last to leave
 		if e := p.ckpt.FS.RemoveAll(p.ckpt.Path(checkpoint.DirLive)); e != nil {

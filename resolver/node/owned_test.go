@@ -652,7 +652,7 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 	}
 	close(stop)
 	wg.Wait()
-	if n.live.count.Load() != 0 || n.transitions.count.Load() != 0 {
+	if n.live.Watchers() != 0 || n.transitions.Watchers() != 0 {
 		t.Error("watchers are left")
 	}
 	if read.Load() == 0 || refused.Load() == 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/wake"
+	"github.com/musterhq/muster/resolver/node/live"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -148,7 +149,7 @@ func (w *waiter) AppendFailed(err error) {
 }
 
 func newPartition(n *Node, id int) *partition {
-	dir := n.opts.FS.PathJoin(n.opts.Dir, fmt.Sprintf("p%d", id))
+	dir := checkpoint.Partition(n.opts.FS, n.opts.Dir, id)
 	p := &partition{
 		node:     n,
 		id:       id,
@@ -320,7 +321,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	p.mu.Lock()
 	// Who watches is told of one record after the other. With the lock, for who begins to
 	// watch transitions gets all from then on.
-	alone := w.reader == nil || env.Kind != eventlog.KindEvents || p.node.live.count.Load()+p.node.transitions.count.Load() > 0
+	alone := w.reader == nil || env.Kind != eventlog.KindEvents || p.node.live.Watchers()+p.node.transitions.Watchers() > 0
 	for {
 		rows = p.feed.Rows(e.Offset)
 		entries = len(rows.Transitions)
@@ -361,10 +362,10 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 		p.feed.Abort()
 		return next, more, err
 	}
-	var caused map[resolver.ProfileID][]LiveTransition
+	var caused map[resolver.ProfileID][]live.Caused
 	if alone {
-		p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
-		caused = p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
+		p.node.transitions.Publish(p.mu.m, rows.Transitions[entries:])
+		caused = p.node.live.Caused(p.mu.m, env.Account, rows.Transitions[entries:])
 	}
 	p.feed.End(done - 1)
 	p.applyNs.Add(int64(time.Since(begun)))
@@ -381,10 +382,10 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	p.applied.Store(done)
 	p.progress.Signal()
 	if alone && env.Kind == eventlog.KindEvents {
-		p.node.live.publish(env, e.Data, dst, caused)
+		p.node.live.Publish(env, e.Data, dst, caused)
 	}
 	if alone && erases(env, e.Data) {
-		p.node.refused.forget(env.Account)
+		p.node.live.Forget(env.Account)
 	}
 	for _, waits := range w.waiters {
 		waits.done <- struct{}{} // the outcome is the waiter's from here on

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
@@ -102,13 +101,6 @@ func (p *partition) load(ctx context.Context) error {
 	return nil
 }
 
-// candidate is a checkpoint that the state may be loaded from. The zero value is
-// the empty state, from which the whole log is replayed.
-type candidate struct {
-	checkpoint.Manifest
-	ids []eventlog.RecordID
-}
-
 // loadNewest loads the newest checkpoint of which every file is what was written.
 // Damaged ones are set aside; without a whole one the log is replayed from its
 // beginning, if it still has that. Nothing is changed before it is certain that
@@ -120,11 +112,11 @@ func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver
 	}
 	var faults error
 	for i := len(offsets) - 1; i >= 0; i-- {
-		c, err := p.candidate(offsets[i], start, end)
+		c, err := p.ckpt.Whole(offsets[i], start, end)
 		if err == nil {
 			var m *resolver.Machine
 			if m, err = p.loadCandidate(c); err == nil {
-				return c.Manifest, m, p.setAside(offsets[i+1:])
+				return c.Manifest, m, p.ckpt.SetAside(offsets[i+1:])
 			}
 		}
 		if !errors.Is(err, statefiles.ErrDamaged) {
@@ -135,61 +127,21 @@ func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver
 		faults = errors.Join(faults, err)
 	}
 	if start > 0 {
-		return checkpoint.Manifest{}, nil, errors.Join(noCheckpoint(start), faults)
+		return checkpoint.Manifest{}, nil, errors.Join(checkpoint.NoneWhole(start), faults)
 	}
 	if faults != nil {
 		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)
 	}
-	m, err := p.loadCandidate(candidate{})
+	m, err := p.loadCandidate(checkpoint.Candidate{})
 	if err != nil {
 		return checkpoint.Manifest{}, nil, err
 	}
-	return checkpoint.Manifest{}, m, p.setAside(offsets)
-}
-
-func noCheckpoint(start int64) error {
-	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
-}
-
-// candidate reads what a checkpoint says of itself and compares its files with
-// that.
-func (p *partition) candidate(offset, start, end int64) (candidate, error) {
-	c, err := p.promising(offset, start, end)
-	if err != nil {
-		return c, err
-	}
-	return c, p.ckpt.Verify(c.Manifest)
-}
-
-// promising is candidate before the files are compared. An error that does not wrap
-// statefiles.ErrDamaged says that the start is to be refused.
-func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
-	c.Manifest, c.ids, err = p.ckpt.ReadManifest(offset)
-	switch {
-	case errors.Is(err, resolver.ErrNewer):
-		return c, err
-	case errors.Is(err, checkpoint.ErrOtherLog):
-		// A whole one belongs to another log, and is not to be thrown away.
-		if damage := p.ckpt.Verify(c.Manifest); damage != nil {
-			return c, damage
-		}
-		return c, fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, p.node.opts.Dir)
-	case offset > end && c.Version != 0 && c.Next != offset && c.Next <= end:
-		return c, err // a whole manifest under a name that is not its own
-	case offset > end:
-		// Whether it can be read or not: a checkpoint is never ahead of its log.
-		return c, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state, or restore a backup", end, offset)
-	case err != nil:
-		return c, err
-	case offset < start:
-		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", statefiles.ErrDamaged, offset, start)
-	}
-	return c, nil
+	return checkpoint.Manifest{}, m, p.ckpt.SetAside(offsets)
 }
 
 // loadCandidate loads a state. A panic is damage like any other: what is read was
 // written by this program.
-func (p *partition) loadCandidate(c candidate) (m *resolver.Machine, err error) {
+func (p *partition) loadCandidate(c checkpoint.Candidate) (m *resolver.Machine, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", statefiles.ErrDamaged, c.Next, r, debug.Stack())
@@ -199,36 +151,11 @@ func (p *partition) loadCandidate(c candidate) (m *resolver.Machine, err error) 
 		return nil, err
 	}
 	p.ckpt.Took.End("check")
-	m, err = resolver.LoadCheckpoint(&p.ckpt, c.Manifest, c.ids, p.node.opts.CacheBytes, p.log)
+	m, err = resolver.LoadCheckpoint(&p.ckpt, c.Manifest, c.IDs, p.node.opts.CacheBytes, p.log)
 	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, resolver.ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, err
-}
-
-// setAside gives damaged checkpoints another name, so that they are neither loaded
-// nor counted. The newest one is kept to be looked into.
-func (p *partition) setAside(offsets []int64) error {
-	if len(offsets) == 0 {
-		return nil
-	}
-	fs, dir := p.ckpt.FS, p.ckpt.Path(checkpoint.DirCheckpoints)
-	err := p.ckpt.RemoveSetAside()
-	if err != nil {
-		return err
-	}
-	for i, o := range offsets {
-		from := fs.PathJoin(dir, checkpoint.Name(o))
-		if i < len(offsets)-1 {
-			err = fs.RemoveAll(from)
-		} else {
-			err = fs.Rename(from, fs.PathJoin(dir, checkpoint.DamagedPrefix+checkpoint.Name(o)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return statefiles.SyncDir(fs, dir)
 }
 
 // ErrStateDamaged means that files of the state were found damaged while it was

@@ -1,12 +1,12 @@
 package node
 
 import (
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -21,7 +21,7 @@ import (
 func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Batch, out *resolver.Outcome) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(r)
+			err = panics.Wrap(r)
 		}
 	}()
 	if p.node.skipped(p.id, e.Offset) {
@@ -36,15 +36,6 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	p.published.Record(p.mu.m, env)
 	p.noteEpoch(p.mu.m, env.ID)
 	return nil
-}
-
-// panicked makes an error of what a panic was called with. Where that is an error
-// (of the store, mostly), it is wrapped.
-func panicked(r any) error {
-	if err, ok := r.(error); ok {
-		return fmt.Errorf("panic: %w\n%s", err, debug.Stack())
-	}
-	return fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 }
 
 // observe publishes the machine's numbers for metrics. The lock is held.

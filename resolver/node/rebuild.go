@@ -1,6 +1,7 @@
 package node
 
 import (
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
@@ -204,23 +205,23 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 			continue
 		}
 		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
-		return b, b.load(candidate{f, ids})
+		return b, b.load(checkpoint.Candidate{Manifest: f, IDs: ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.
 	if err := p.ckpt.FS.RemoveAll(b.ckpt.Path(checkpoint.DirCheckpoints)); err != nil {
 		return nil, err
 	}
-	return b, b.load(candidate{})
+	return b, b.load(checkpoint.Candidate{})
 }
 
-func (b *rebuild) load(c candidate) (err error) {
+func (b *rebuild) load(c checkpoint.Candidate) (err error) {
 	if _, err := b.p.markRebuild(true); err != nil {
 		return err
 	}
 	if err := b.ckpt.Prepare(); err != nil {
 		return err
 	}
-	b.m, err = resolver.LoadCheckpoint(b.ckpt, c.Manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
+	b.m, err = resolver.LoadCheckpoint(b.ckpt, c.Manifest, c.IDs, b.p.node.opts.CacheBytes/4, b.p.log)
 	if err == nil {
 		b.rows = query.Batch{Partition: b.p.id, From: b.m.Next(), To: b.m.Next()}
 	}
@@ -257,7 +258,7 @@ func (b *rebuild) run(ctx context.Context, to int64) error {
 func (b *rebuild) apply(e eventlog.Entry) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(r)
+			err = panics.Wrap(r)
 		}
 	}()
 	if b.p.node.skipped(b.p.id, e.Offset) {

@@ -61,6 +61,11 @@ type Dir struct {
 	Fatal func(why string)
 }
 
+// Partition is the directory of a partition in the state's directory.
+func Partition(fs vfs.FS, dir string, partition int) string {
+	return fs.PathJoin(dir, fmt.Sprintf("p%d", partition))
+}
+
 // Path joins names to the directory.
 func (c *Dir) Path(parts ...string) string {
 	return c.FS.PathJoin(append([]string{c.Root}, parts...)...)

@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query/duckdb"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/statecheck"
 )
 
 // Verdict is what is to be done about something, in the order of how bad it is.
@@ -174,7 +174,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	}
 	state := filepath.Join(dir, "state")
 	for i := range ends {
-		found, err := node.InspectState(fsys, state, r.Log, i, r.Starts[i], ends[i])
+		found, err := statecheck.Inspect(fsys, state, r.Log, i, r.Starts[i], ends[i])
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func (r *Report) history(ctx context.Context, dir string, ends []int64) error {
 	}
 	for i, end := range ends {
 		at := found.Positions[i]
-		behind, err := node.InspectHistory(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, at)
+		behind, err := statecheck.History(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, at)
 		if err != nil {
 			r.add(Lost, path, err.Error(), "")
 			return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/duckdb"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/statecheck"
 )
 
 // DeepOptions configure [Report.Deep].
@@ -83,7 +83,7 @@ func (r *Report) deepPartition(ctx context.Context, dir, temp string, i int, o D
 		}
 	}()
 	var noted time.Time
-	audit := node.AuditOptions{
+	audit := statecheck.AuditOptions{
 		FS: fsys, Dir: filepath.Join(dir, "state"), Temp: temp, LogName: r.Log, Partition: i, Start: r.Starts[i], End: r.Ends[i], Skip: o.Skip[i],
 		Read: func(ctx context.Context, from int64, fn func(int64, []byte) error) error {
 			if r.inspected != nil {
@@ -108,7 +108,7 @@ func (r *Report) deepPartition(ctx context.Context, dir, temp string, i int, o D
 	if r.inspected != nil {
 		audit.Rows = func(ctx context.Context, rows *query.Batch) error { return rebuilt.Append(ctx, rows) }
 	}
-	found, err := node.Audit(ctx, audit)
+	found, err := statecheck.Audit(ctx, audit)
 	if err != nil {
 		return err
 	}
@@ -162,11 +162,11 @@ func (r *Report) SetAside(dir string, now time.Time) error {
 	state := filepath.Join(dir, "state")
 	for i := range r.Ends {
 		if r.Foreign {
-			if err := node.SetForeignAside(vfs.Default, state, r.Log, i, r.Starts[i], r.Ends[i]); err != nil {
+			if err := statecheck.SetForeignAside(vfs.Default, state, r.Log, i, r.Starts[i], r.Ends[i]); err != nil {
 				return err
 			}
 		}
-		if err := node.SetStaleAside(vfs.Default, state, i, r.Stale.Checkpoints[i]); err != nil {
+		if err := statecheck.SetStaleAside(vfs.Default, state, i, r.Stale.Checkpoints[i]); err != nil {
 			return err
 		}
 	}

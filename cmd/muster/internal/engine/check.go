@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query/duckdb"
-	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/statecheck"
 )
 
 func (o *Options) historyFile() string { return filepath.Join(o.Dir, HistoryFile) }
@@ -36,7 +36,7 @@ func check(ctx context.Context, fs vfs.FS, o Options, name string, log []file.Bo
 		if o.Checkpoints != "" {
 			continue // a newer state may be there
 		}
-		if err := node.CheckStart(fs, filepath.Join(o.Dir, "state"), name, partition, b.Start, b.End, stored); err != nil {
+		if err := statecheck.Start(fs, filepath.Join(o.Dir, "state"), name, partition, b.Start, b.End, stored); err != nil {
 			return fmt.Errorf("open the state: %w", err)
 		}
 	}

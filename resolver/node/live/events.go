@@ -1,4 +1,7 @@
-package node
+// Package live shows what a node applies to people who watch: events as they arrive, events
+// that were refused, and entries into segments and exits from them. Nothing of it is kept
+// but the newest refused events, in memory.
+package live
 
 import (
 	"sync"
@@ -10,8 +13,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
-// LiveEvent is an event as it arrives, for people who watch.
-type LiveEvent struct {
+// Event is an event as it arrives, for people who watch.
+type Event struct {
 	Profile    resolver.ProfileID
 	EventType  string
 	TimeMs     int64
@@ -22,16 +25,16 @@ type LiveEvent struct {
 	Duplicate bool
 	// Transitions are the entries and exits that the event's record caused for the
 	// profile. The profile's last event of the record has them.
-	Transitions []LiveTransition
+	Transitions []Caused
 	// SourceID, SourceName and Call say what sent the event through the tracking API; they
 	// are empty for others.
 	SourceID, SourceName, Call string
 	// Refused is set for an event that was not stored; all else is empty.
-	Refused *RefusedEvent
+	Refused *Refused
 }
 
-// LiveTransition is an entry into a segment, or an exit from it.
-type LiveTransition struct {
+// Caused is an entry into a segment, or an exit from it.
+type Caused struct {
 	Segment string
 	Entered bool
 }
@@ -40,30 +43,35 @@ type LiveTransition struct {
 // that watcher and counted.
 const liveBuffer = 256
 
-// maxWatchers bounds the watchers of a node.
+// maxWatchers bounds who watches events, and who watches transitions.
 const maxWatchers = 100
 
-// liveEvents hands applied events to watchers. Without any it costs one load.
-type liveEvents struct {
-	count atomic.Int32
-	mu    sync.Mutex
-	subs  map[*Watcher]struct{}
+// Events hands applied and refused events to watchers. Without any it costs one load. The
+// zero value is ready for use; it is safe for concurrent use.
+type Events struct {
+	count   atomic.Int32
+	mu      sync.Mutex
+	subs    map[*Watcher]struct{}
+	refused refusedEvents
 }
+
+// Watchers is how many watch.
+func (l *Events) Watchers() int { return int(l.count.Load()) }
 
 // Watcher receives the events of one account.
 type Watcher struct {
 	// Events carries the events; it is never closed.
-	Events  chan LiveEvent
+	Events  chan Event
 	account uint64
 	dropped atomic.Uint64
-	live    *liveEvents
+	live    *Events
 	end     watchEnd
 }
 
-// Watch starts watching an account; ok is false when too many watch already. The
-// watcher of an account that is not served here has ended.
-func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
-	l := &n.live
+// Watch starts watching an account; ok is false when too many watch already. served says
+// why the account is not served here, nil if it is; the watcher of one that is not has
+// ended. An account that is taken away must be so before [Events.End].
+func (l *Events) Watch(account uint64, served func() error) (w *Watcher, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.subs) >= maxWatchers {
@@ -72,9 +80,8 @@ func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
 	if l.subs == nil {
 		l.subs = map[*Watcher]struct{}{}
 	}
-	w = &Watcher{Events: make(chan LiveEvent, liveBuffer), account: account, live: l, end: newWatchEnd()}
-	// A release takes the partition away before it ends watchers.
-	if _, err := n.owner(account); err != nil {
+	w = &Watcher{Events: make(chan Event, liveBuffer), account: account, live: l, end: newWatchEnd()}
+	if err := served(); err != nil {
 		w.end.set(err)
 		return w, true
 	}
@@ -102,7 +109,7 @@ func (w *Watcher) Close() {
 }
 
 // put hands over an event, or counts it as dropped.
-func (w *Watcher) put(e LiveEvent) {
+func (w *Watcher) put(e Event) {
 	select {
 	case w.Events <- e:
 	default:
@@ -111,7 +118,7 @@ func (w *Watcher) put(e LiveEvent) {
 }
 
 // watches reports whether somebody watches an account.
-func (l *liveEvents) watches(account uint64) bool {
+func (l *Events) watches(account uint64) bool {
 	if l.count.Load() == 0 {
 		return false
 	}
@@ -125,13 +132,13 @@ func (l *liveEvents) watches(account uint64) bool {
 	return false
 }
 
-// caused lists the transitions of an account's record by profile, nil if nobody watches
+// Caused lists the transitions of an account's record by profile, nil if nobody watches
 // the account. It is called by the goroutine that applies, before the rows are handed on.
-func (l *liveEvents) caused(m *resolver.Machine, account uint64, list []query.Transition) map[resolver.ProfileID][]LiveTransition {
+func (l *Events) Caused(m *resolver.Machine, account uint64, list []query.Transition) map[resolver.ProfileID][]Caused {
 	if len(list) == 0 || !l.watches(account) {
 		return nil
 	}
-	out := map[resolver.ProfileID][]LiveTransition{}
+	out := map[resolver.ProfileID][]Caused{}
 	for i := range list {
 		t := &list[i]
 		if t.Account != account {
@@ -141,14 +148,14 @@ func (l *liveEvents) caused(m *resolver.Machine, account uint64, list []query.Tr
 		if !current {
 			continue // it became part of another, which may be in the segment
 		}
-		out[id] = append(out[id], LiveTransition{t.Segment, t.Entered})
+		out[id] = append(out[id], Caused{t.Segment, t.Entered})
 	}
 	return out
 }
 
-// publish hands the stored events of a record to watchers. caused is what caused
-// answered.
-func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *resolver.Outcome, caused map[resolver.ProfileID][]LiveTransition) {
+// Publish hands the stored events of a record to watchers. caused is what
+// [Events.Caused] answered.
+func (l *Events) Publish(env eventlog.Envelope, data []byte, out *resolver.Outcome, caused map[resolver.ProfileID][]Caused) {
 	if !l.watches(env.Account) {
 		return
 	}
@@ -170,7 +177,7 @@ func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *resolver.O
 		if o.Status != resolver.EventAccepted && o.Status != resolver.EventDuplicate {
 			continue
 		}
-		e := LiveEvent{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == resolver.EventDuplicate,
+		e := Event{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == resolver.EventDuplicate,
 			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}}
 		if ev.HasTime {
 			e.TimeMs = ev.TimeMs

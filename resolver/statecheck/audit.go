@@ -1,8 +1,6 @@
-package node
+package statecheck
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +9,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -46,7 +46,7 @@ type Audited struct {
 	Replayed bool
 	// Findings are about the checkpoints that are whole. Offset is that of the checkpoint
 	// in all of them.
-	Findings []StateFinding
+	Findings []Finding
 	// Erased are the ordinals of erased profiles by account, of which history has nothing.
 	Erased map[uint64][]uint32
 }
@@ -57,6 +57,9 @@ const (
 	// the state takes.
 	auditCache      = 64 << 20
 	auditGeneration = 64 << 20
+	// auditRows and auditRowBytes are how many rows are handed over at once.
+	auditRows     = 122_880
+	auditRowBytes = 32 << 20
 )
 
 // Audit replays the records of a partition from the beginning of its log, to a state of
@@ -64,18 +67,17 @@ const (
 // trimmed log it replays from the oldest checkpoint on. The error says that it could not
 // be done, such as because a record cannot be applied.
 func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
-	log := slog.New(slog.DiscardHandler)
-	p := newPartition(&Node{opts: Options{FS: o.FS, Dir: o.Dir, LogName: o.LogName, Logger: log}}, o.Partition)
-	offsets, err := p.ckpt.List()
+	p := checkpoints(o.FS, o.Dir, o.LogName, o.Partition)
+	offsets, err := p.List()
 	if err != nil {
 		return out, err
 	}
 	stored := map[int64]string{} // hashes by offset
-	base := candidate{}
+	base := checkpoint.Candidate{}
 	for _, offset := range offsets {
-		c, err := p.promising(offset, o.Start, o.End)
+		c, err := p.Promising(offset, o.Start, o.End)
 		if err != nil {
-			continue // [InspectState] says why
+			continue // [Inspect] says why
 		}
 		sum, err := o.hashOf(p, c)
 		switch {
@@ -112,7 +114,7 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 		if err != nil {
 			return err
 		}
-		f := StateFinding{Path: p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(a.m.Next())), Offset: a.m.Next(), Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
+		f := Finding{Path: p.Path(checkpoint.DirCheckpoints, checkpoint.Name(a.m.Next())), Offset: a.m.Next(), Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
 		if have != want {
 			f = o.finding(p, a.m.Next(), fmt.Errorf("it is not the state that the records from %d on make: its hash is %.16s instead of %.16s", base.Next, want, have))
 		}
@@ -135,16 +137,16 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 	return out, err
 }
 
-func (o *AuditOptions) finding(p *partition, offset int64, err error) StateFinding {
-	return StateFinding{Path: p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: offset, Err: err, Repairable: o.Start == 0}
+func (o *AuditOptions) finding(p *checkpoint.Dir, offset int64, err error) Finding {
+	return Finding{Path: p.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: offset, Err: err, Repairable: o.Start == 0}
 }
 
 // load makes a machine of a checkpoint, or an empty one, with files in Temp.
-func (o *AuditOptions) load(p *partition, c candidate, name string) (m *resolver.Machine, ckpt *checkpoint.Dir, err error) {
-	ckpt = &checkpoint.Dir{FS: linkOrCopy{o.FS}, Root: o.FS.PathJoin(o.Temp, name), Source: p.ckpt.Root, Log: o.LogName, Damaged: func(error) {}}
+func (o *AuditOptions) load(p *checkpoint.Dir, c checkpoint.Candidate, name string) (m *resolver.Machine, ckpt *checkpoint.Dir, err error) {
+	ckpt = &checkpoint.Dir{FS: linkOrCopy{o.FS}, Root: o.FS.PathJoin(o.Temp, name), Source: p.Root, Log: o.LogName, Damaged: func(error) {}}
 	defer func() {
 		if r := recover(); r != nil && c.Version != 0 {
-			err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
+			err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panics.Wrap(r))
 		} else if r != nil {
 			panic(r)
 		}
@@ -152,7 +154,7 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *resolver
 	if err := ckpt.Prepare(); err != nil {
 		return nil, nil, err
 	}
-	m, err = resolver.LoadCheckpoint(ckpt, c.Manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
+	m, err = resolver.LoadCheckpoint(ckpt, c.Manifest, c.IDs, auditCache, slog.New(slog.DiscardHandler))
 	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, resolver.ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
@@ -160,14 +162,14 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *resolver
 }
 
 // hashOf is the hash of the state in a checkpoint.
-func (o *AuditOptions) hashOf(p *partition, c candidate) (sum string, err error) {
+func (o *AuditOptions) hashOf(p *checkpoint.Dir, c checkpoint.Candidate) (sum string, err error) {
 	m, ckpt, err := o.load(p, c, "stored")
 	if err != nil {
 		return "", err
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
+			err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panics.Wrap(r))
 		}
 		err = errors.Join(err, m.Close(), o.FS.RemoveAll(ckpt.Root))
 	}()
@@ -190,7 +192,7 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 	func() {
 		defer func() {
 			if r := recover(); r != nil {
-				err = panicked(r)
+				err = panics.Wrap(r)
 			}
 		}()
 		if slices.Contains(a.o.Skip, offset) {
@@ -204,7 +206,7 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 	}
 	a.rows.To = a.m.Next()
 	full := a.m.GenerationBytes() > auditGeneration && !a.m.Lagging()
-	if full || a.rows.Rows() >= rebuildRows || a.rows.Bytes() >= rebuildBytes {
+	if full || a.rows.Rows() >= auditRows || a.rows.Bytes() >= auditRowBytes {
 		if err := a.flush(ctx); err != nil {
 			return err
 		}
@@ -243,6 +245,6 @@ func (fs linkOrCopy) Link(from, to string) error { return vfs.LinkOrCopy(fs.FS, 
 // SetStaleAside gives checkpoints of a partition's state in dir other names, as damaged
 // ones are given: [Audit] says that they are not what their log makes.
 func SetStaleAside(fs vfs.FS, dir string, partition int, offsets []int64) error {
-	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	return p.setAside(slices.Sorted(slices.Values(offsets)))
+	p := checkpoints(fs, dir, "", partition)
+	return p.SetAside(slices.Sorted(slices.Values(offsets)))
 }

@@ -1,22 +1,20 @@
-package node
+package statecheck
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// StateFinding is what [InspectState] says of one directory of the state.
-type StateFinding struct {
+// Finding is what [Inspect] says of one directory of the state.
+type Finding struct {
 	Path string
 	// Err is what is wrong with it, nil when nothing is.
 	Err error
@@ -31,38 +29,38 @@ type StateFinding struct {
 	Offset int64
 }
 
-// InspectState reads all files of a partition's checkpoints in dir, which no process has
+// Inspect reads all files of a partition's checkpoints in dir, which no process has
 // open, and changes nothing. name is the log's, start and end are the bounds of its
 // records. Files outside of checkpoints are made anew by each start. The error says
 // that reading itself failed.
-func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) (out []StateFinding, err error) {
-	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	c := &p.ckpt
+func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out []Finding, err error) {
+	p := checkpoints(fs, dir, name, partition)
+	c := p
 	names, err := fs.List(c.Path(checkpoint.DirCheckpoints))
 	if err != nil && !statefiles.IsNotExist(err) && !statefiles.IsMisplaced(err) {
 		return nil, err
 	}
 	if statefiles.IsMisplaced(err) && start == 0 {
-		return []StateFinding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
+		return []Finding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
 	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments, checkpoint.DirSpool} {
 		if info, err := fs.Stat(c.Path(dir)); err == nil && !info.IsDir() {
-			out = append(out, StateFinding{Path: c.Path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
+			out = append(out, Finding{Path: c.Path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
 		}
 	}
 	if statefiles.IsNotExist(err) && start == 0 && end > 0 {
 		// Each start makes the directory before anything is recorded.
-		return []StateFinding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, and the log has records", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
+		return []Finding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, and the log has records", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
 	slices.Sort(names)
 	for _, n := range names {
 		switch {
 		case strings.HasPrefix(n, checkpoint.TmpPrefix):
-			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "a checkpoint that was not finished; a start removes it", Offset: -1})
+			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "a checkpoint that was not finished; a start removes it", Offset: -1})
 		case strings.HasPrefix(n, foreignPrefix):
-			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "of another log, set aside by muster repair; move it to where it belongs, or remove it", Offset: -1})
+			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "of another log, set aside by muster repair; move it to where it belongs, or remove it", Offset: -1})
 		case strings.HasPrefix(n, checkpoint.DamagedPrefix):
-			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "set aside as damaged by an earlier start; it may be removed", Offset: -1})
+			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "set aside as damaged by an earlier start; it may be removed", Offset: -1})
 		}
 	}
 	offsets, err := c.List()
@@ -71,8 +69,8 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 	}
 	whole := false
 	for _, offset := range offsets {
-		f := StateFinding{Path: c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: -1}
-		if _, f.Err = p.candidate(offset, start, end); statefiles.IsEnvironment(f.Err) {
+		f := Finding{Path: c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: -1}
+		if _, f.Err = p.Whole(offset, start, end); statefiles.IsEnvironment(f.Err) {
 			return nil, f.Err
 		}
 		if f.Err == nil {
@@ -87,24 +85,24 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 		for i := range out {
 			out[i].Repairable = false
 		}
-		out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints), Err: noCheckpoint(start), Offset: -1})
+		out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints), Err: checkpoint.NoneWhole(start), Offset: -1})
 	}
 	return out, nil
 }
 
-// InspectHistory tells what is wrong with a history that has stored the records of a
+// History tells what is wrong with a history that has stored the records of a
 // partition below stored, beside the state in dir, once what is damaged or foreign of
-// that is set aside; the other arguments are those of [InspectState]. behind tells that
+// that is set aside; the other arguments are those of [Inspect]. behind tells that
 // it lacks rows, which a start makes anew from the log.
-func InspectHistory(fs vfs.FS, dir, name string, partition int, start, end, stored int64) (behind bool, err error) {
-	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	offsets, err := p.ckpt.List()
+func History(fs vfs.FS, dir, name string, partition int, start, end, stored int64) (behind bool, err error) {
+	p := checkpoints(fs, dir, name, partition)
+	offsets, err := p.List()
 	if err != nil {
 		return false, err
 	}
 	var f checkpoint.Manifest
 	for _, offset := range slices.Backward(offsets) {
-		if c, err := p.promising(offset, start, end); err == nil {
+		if c, err := p.Promising(offset, start, end); err == nil {
 			f = c.Manifest
 			break
 		}
@@ -118,26 +116,26 @@ const foreignPrefix = "foreign-"
 
 // SetForeignAside gives the whole checkpoints of other logs in a partition's state other
 // names, so that the rest is used. They stay: they are somebody's. The arguments are
-// those of [InspectState].
+// those of [Inspect].
 func SetForeignAside(fs vfs.FS, dir, name string, partition int, start, end int64) error {
-	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	offsets, err := p.ckpt.List()
+	p := checkpoints(fs, dir, name, partition)
+	offsets, err := p.List()
 	if err != nil {
 		return err
 	}
 	for _, offset := range offsets {
-		if _, err := p.candidate(offset, start, end); !errors.Is(err, checkpoint.ErrOtherLog) {
+		if _, err := p.Whole(offset, start, end); !errors.Is(err, checkpoint.ErrOtherLog) {
 			continue
 		}
-		from := p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset))
-		to := p.ckpt.Path(checkpoint.DirCheckpoints, foreignPrefix+checkpoint.Name(offset))
+		from := p.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset))
+		to := p.Path(checkpoint.DirCheckpoints, foreignPrefix+checkpoint.Name(offset))
 		if _, err := fs.Stat(to); err == nil {
 			return fmt.Errorf("%s is of another log, and so is %s from before: move that away first", from, to)
 		}
 		if err := fs.Rename(from, to); err != nil {
 			return err
 		}
-		if err := statefiles.SyncDir(fs, p.ckpt.Path(checkpoint.DirCheckpoints)); err != nil {
+		if err := statefiles.SyncDir(fs, p.Path(checkpoint.DirCheckpoints)); err != nil {
 			return err
 		}
 	}

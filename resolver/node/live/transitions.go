@@ -1,4 +1,4 @@
-package node
+package live
 
 import (
 	"sync"
@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// TransitionEvent is an entry or exit as it happens.
-type TransitionEvent struct {
+// Transition is an entry or exit as it happens.
+type Transition struct {
 	query.Transition
 	Profile resolver.ProfileID
 }
@@ -17,8 +17,9 @@ type TransitionEvent struct {
 // transitionBuffer is how many transitions a watcher may lag behind.
 const transitionBuffer = 4096
 
-// liveTransitions hands transitions to watchers. Without any it costs one load.
-type liveTransitions struct {
+// Transitions hands transitions to watchers. Without any it costs one load. The zero value
+// is ready for use; it is safe for concurrent use.
+type Transitions struct {
 	count atomic.Int32
 	mu    sync.Mutex
 	subs  map[*TransitionWatcher]struct{}
@@ -29,33 +30,32 @@ type TransitionWatcher struct {
 	// Events carries the transitions. It is closed when the watcher was too slow:
 	// what it missed is in history, behind the last one it received. It is closed
 	// as well when this node does not serve the account any more; Err tells.
-	Events  chan TransitionEvent
+	Events  chan Transition
 	account uint64
 	segment string
 	from    int64
-	live    *liveTransitions
+	live    *Transitions
 	end     watchEnd
 }
 
-// WatchTransitions starts watching a segment; ok is false when too many watch
-// already. The watcher of an account that is not served here has ended.
-func (n *Node) WatchTransitions(account uint64, segment string) (w *TransitionWatcher, ok bool) {
-	l := &n.transitions
-	w = &TransitionWatcher{Events: make(chan TransitionEvent, transitionBuffer), account: account, segment: segment, live: l, end: newWatchEnd()}
-	p, err := n.owner(account)
-	if err != nil {
-		w.finish(err)
-		return w, true
-	}
-	// Nothing is applied meanwhile: what is not received is below from.
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+// Watchers is how many watch.
+func (l *Transitions) Watchers() int { return int(l.count.Load()) }
+
+// NotServed is a watcher of an account that is not served here, for a reason.
+func NotServed(reason error) *TransitionWatcher {
+	w := &TransitionWatcher{Events: make(chan Transition), end: newWatchEnd()}
+	w.finish(reason)
+	return w
+}
+
+// Watch starts watching a segment from a record's offset on, before which nothing is
+// applied meanwhile; ok is false when too many watch already. served is as in
+// [Events.Watch].
+func (l *Transitions) Watch(account uint64, segment string, from int64, served func() error) (w *TransitionWatcher, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A release takes the partition away before it ends watchers.
-	if _, err := n.owner(account); err != nil || p.mu.m == nil {
-		w.finish(notOwner(p.id))
-		return w, true
+	if err := served(); err != nil {
+		return NotServed(err), true
 	}
 	if len(l.subs) >= maxWatchers {
 		return nil, false
@@ -63,7 +63,7 @@ func (n *Node) WatchTransitions(account uint64, segment string) (w *TransitionWa
 	if l.subs == nil {
 		l.subs = map[*TransitionWatcher]struct{}{}
 	}
-	w.from = p.mu.m.Next()
+	w = &TransitionWatcher{Events: make(chan Transition, transitionBuffer), account: account, segment: segment, from: from, live: l, end: newWatchEnd()}
 	l.subs[w] = struct{}{}
 	l.count.Store(int32(len(l.subs)))
 	return w, true
@@ -84,20 +84,23 @@ func (w *TransitionWatcher) finish(err error) {
 
 // Close ends watching.
 func (w *TransitionWatcher) Close() {
+	if w.live == nil {
+		return // it never watched
+	}
 	w.live.mu.Lock()
 	defer w.live.mu.Unlock()
 	w.live.drop(w)
 }
 
 // drop ends a subscription. The lock is held.
-func (l *liveTransitions) drop(w *TransitionWatcher) {
+func (l *Transitions) drop(w *TransitionWatcher) {
 	delete(l.subs, w)
 	l.count.Store(int32(len(l.subs)))
 }
 
-// publish hands the transitions of a record to watchers. It is called by the
+// Publish hands the transitions of a record to watchers. It is called by the
 // goroutine that applies.
-func (l *liveTransitions) publish(m *resolver.Machine, list []query.Transition) {
+func (l *Transitions) Publish(m *resolver.Machine, list []query.Transition) {
 	if len(list) == 0 || l.count.Load() == 0 {
 		return
 	}
@@ -111,7 +114,7 @@ func (l *liveTransitions) publish(m *resolver.Machine, list []query.Transition) 
 			}
 			id, _ := m.Profile(t.Account, t.Ordinal)
 			select {
-			case w.Events <- TransitionEvent{*t, id}:
+			case w.Events <- Transition{*t, id}:
 				continue
 			default:
 			}

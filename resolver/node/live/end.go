@@ -1,4 +1,4 @@
-package node
+package live
 
 import "sync/atomic"
 
@@ -23,26 +23,26 @@ func (e *watchEnd) get() error {
 	return nil
 }
 
-// release ends the watchers of a partition that was released.
-func (l *liveEvents) release(n *Node, partition int) {
+// End ends the watchers of accounts that are not served any more, with the reason.
+func (l *Events) End(gone func(account uint64) bool, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w := range l.subs {
-		if n.PartitionOf(w.account) == partition {
-			w.end.set(notOwner(partition))
+		if gone(w.account) {
+			w.end.set(reason)
 			delete(l.subs, w)
 		}
 	}
 	l.count.Store(int32(len(l.subs)))
 }
 
-// release ends the watchers of a partition that was released.
-func (l *liveTransitions) release(n *Node, partition int) {
+// End ends the watchers of accounts that are not served any more, with the reason.
+func (l *Transitions) End(gone func(account uint64) bool, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for w := range l.subs {
-		if n.PartitionOf(w.account) == partition {
-			w.finish(notOwner(partition))
+		if gone(w.account) {
+			w.finish(reason)
 			l.drop(w)
 		}
 	}

@@ -1,4 +1,4 @@
-package node
+package live
 
 import (
 	"encoding/json"
@@ -6,11 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/sources"
 )
 
 // The bounds of what is kept of refused events. They are in memory alone.
@@ -21,8 +19,8 @@ const (
 	maxRefusedParsed    = 64 << 10 // longer bodies are not looked into
 )
 
-// RefusedEvent is an event that was not stored.
-type RefusedEvent struct {
+// Refused is an event that was not stored.
+type Refused struct {
 	AtMs      int64
 	EventType string // "" where the body does not say
 	// Idents are the identifiers that the body gives, by kind, "" for none.
@@ -41,20 +39,20 @@ type RefusedEvent struct {
 // watch. It is safe for concurrent use.
 type refusedEvents struct {
 	mu sync.Mutex
-	of map[uint64][]RefusedEvent // the newest last
+	of map[uint64][]Refused // the newest last
 	// order has the accounts, that of the newest event last.
 	order []uint64
 }
 
-func (r *refusedEvents) add(account uint64, e RefusedEvent) {
+func (r *refusedEvents) add(account uint64, e Refused) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[uint64][]RefusedEvent{}
+		r.of = map[uint64][]Refused{}
 	}
 	list := append(r.of[account], e)
 	if len(list) > maxRefusedOfAccount {
-		list = append([]RefusedEvent(nil), list[len(list)-maxRefusedOfAccount:]...)
+		list = append([]Refused(nil), list[len(list)-maxRefusedOfAccount:]...)
 	}
 	r.of[account] = list
 	for i, x := range r.order {
@@ -69,26 +67,26 @@ func (r *refusedEvents) add(account uint64, e RefusedEvent) {
 	}
 }
 
-// forget drops what is kept of an account, as when a person is erased from it.
 func (r *refusedEvents) forget(account uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.of, account)
 }
 
-func (r *refusedEvents) list(account uint64) []RefusedEvent {
+func (r *refusedEvents) list(account uint64) []Refused {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]RefusedEvent(nil), r.of[account]...)
+	return append([]Refused(nil), r.of[account]...)
 }
 
 // secretValue finds values of keys that speak of secrets.
 var secretValue = regexp.MustCompile(`(?i)("[^"]{0,60}(?:secret|password|passwd|token|authorization|api_?key|write_?key|card_?number|cvc)[^"]{0,60}"\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}\]]+)`)
 
-// newRefused is what is kept of an event. It looks into bodies as far as they can be
-// read.
-func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
-	e := RefusedEvent{AtMs: atMs, Reason: reason, BodyBytes: len(raw)}
+// NewRefused is what is kept of an event that was refused at an instant (Unix ms) for a
+// reason. raw is the event, or the whole body where that could not be read; it is not used
+// afterwards.
+func NewRefused(atMs int64, raw []byte, reason string) Refused {
+	e := Refused{AtMs: atMs, Reason: reason, BodyBytes: len(raw)}
 	if strings.Contains(reason, resolver.MessageErased) {
 		return e // nothing may be kept of an erased person
 	}
@@ -121,23 +119,10 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 	return e
 }
 
-// NoteRefused shows an event that was refused to those who watch the account, and keeps
-// it in memory for those who come. raw is the event, or the whole body where that could
-// not be read; it is not used afterwards.
-func (n *Node) NoteRefused(account uint64, raw []byte, reason string) {
-	n.noteRefused(account, newRefused(n.opts.Now().UnixMilli(), raw, reason))
-}
-
-// NoteRefusedCall is NoteRefused for a call of a source; call is "" where it is not known.
-func (n *Node) NoteRefusedCall(source *sources.Access, call string, raw []byte, reason string) {
-	e := newRefused(n.opts.Now().UnixMilli(), raw, reason)
-	e.SourceID, e.SourceName, e.Call = source.SourceID, source.Name, call
-	n.noteRefused(source.Account, e)
-}
-
-func (n *Node) noteRefused(account uint64, e RefusedEvent) {
-	n.refused.add(account, e)
-	l := &n.live
+// Refuse shows an event that was refused to those who watch the account, and keeps it for
+// those who come.
+func (l *Events) Refuse(account uint64, e Refused) {
+	l.refused.add(account, e)
 	if l.count.Load() == 0 {
 		return
 	}
@@ -145,19 +130,13 @@ func (n *Node) noteRefused(account uint64, e RefusedEvent) {
 	defer l.mu.Unlock()
 	for w := range l.subs {
 		if w.account == account {
-			w.put(LiveEvent{Refused: &e})
+			w.put(Event{Refused: &e})
 		}
 	}
 }
 
 // Refused lists the newest refused events of an account, the oldest first.
-func (n *Node) Refused(account uint64) []RefusedEvent { return n.refused.list(account) }
+func (l *Events) Refused(account uint64) []Refused { return l.refused.list(account) }
 
-// erases reports whether a record erases somebody.
-func erases(env eventlog.Envelope, data []byte) bool {
-	if env.Kind != eventlog.KindCommand {
-		return false
-	}
-	name, _, err := eventlog.DecodeCommand(data[eventlog.EnvelopeSize:])
-	return err == nil && name == resolver.CommandContactErase
-}
+// Forget drops what is kept of an account, as when a person is erased from it.
+func (l *Events) Forget(account uint64) { l.refused.forget(account) }
