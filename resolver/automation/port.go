@@ -26,9 +26,11 @@ type Port interface {
 type Profiles interface {
 	// ProfileCount is how many were made: all ordinals are below.
 	ProfileCount() uint32
+	// ProfileID is the id of an ordinal, also of one that is a part of another.
 	ProfileID(o uint32) profile.ID
 	// Root is the profile of which an ordinal is a part after merges.
 	Root(o uint32) uint32
+	// Erased reports whether nothing is left of a profile.
 	Erased(o uint32) bool
 	// Named finds the profile of the first identifier that is on file, for a call.
 	Named(email, externalID, phone string) (o uint32, refusal *refuse.Refusal)

@@ -178,8 +178,7 @@ func (s *State) runDue(f *flow, it dueset.Item, date bool) {
 	s.React()
 }
 
-// runEnrolment runs the enrolment in the scratch record, with the
-// host set.
+// runEnrolment runs the enrolment in the scratch record, with its host set.
 func (s *State) runEnrolment(f *flow, o uint32, e *flows.Enrolment, atMs int64) {
 	s.run.running.e = e
 	f.def.Run(e, atMs, &s.run.stepsLeft, &s.run.running)
