@@ -30,7 +30,7 @@ func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32
 	if p.facts, err = v.Facts(ordinal); err != nil {
 		return err
 	}
-	p.flows = v.FlowsOf(ordinal)
+	p.flows = v.Flows().IDsOf(ordinal)
 	p.held, p.atMs = make(map[string]bool, len(saved)), atMs
 	for i := range saved {
 		if in, ok := v.IsMember(saved[i].ID, ordinal, atMs); ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // enrolment is one way of a profile through a flow.
@@ -29,7 +30,7 @@ type enrolment struct {
 	Reason *string `json:"reason"`
 }
 
-func newEnrolment(f *resolver.FlowState, profile string, e *flows.Enrolment) enrolment {
+func newEnrolment(f *automation.FlowState, profile string, e *flows.Enrolment) enrolment {
 	out := enrolment{
 		ProfileID: profile, Number: e.Number, Status: e.Status.String(), StartedAt: record.Time(e.StartedMs),
 		EndedAt: record.TimeOrNull(e.EndedMs), Reason: record.TextOrNull(e.Reason.String()),
@@ -82,7 +83,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 	out := []enrolment{}
 	next := ""
 	err = a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flow(c.id())
+		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
 		}
@@ -96,12 +97,12 @@ func (a *API) listEnrolments(c *call) (any, error) {
 			// Who is at a step now is in the flow now.
 			ended, looked = false, max(looked, enrolmentsLookedAt+1)
 		}
-		for i, o := range v.EnrolmentPage(f.ID, ended, from, looked) {
+		for i, o := range v.Flows().ProfilesIn(f.ID, ended, from, looked) {
 			if at != "" && i == looked-1 {
 				next = encodeEnrolmentCursor(o, 0)
 				return nil
 			}
-			ways, err := v.EnrolmentsOf(f.ID, o)
+			ways, err := v.Flows().EnrolmentsOf(f.ID, o)
 			if err != nil {
 				return err
 			}
@@ -147,7 +148,7 @@ type enrolmentPath struct {
 func (a *API) getEnrolments(c *call) (any, error) {
 	out := []enrolmentPath{}
 	err := a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flow(c.id())
+		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
 		}
@@ -155,7 +156,7 @@ func (a *API) getEnrolments(c *call) (any, error) {
 		if !ok {
 			return missing(errNoProfile)
 		}
-		ways, err := v.EnrolmentsOf(f.ID, o)
+		ways, err := v.Flows().EnrolmentsOf(f.ID, o)
 		if err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (a *API) getEnrolments(c *call) (any, error) {
 	return map[string]any{"enrolments": out}, err
 }
 
-func visits(f *resolver.FlowState, of []flows.Visit) []stepVisit {
+func visits(f *automation.FlowState, of []flows.Visit) []stepVisit {
 	out := make([]stepVisit, len(of))
 	for i := range of {
 		x, s := &of[i], &f.Def.Steps[of[i].Step]

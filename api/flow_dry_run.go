@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 func (a *API) dryRunRoute() route {
@@ -51,8 +52,8 @@ type dryStep struct {
 type dryHost struct {
 	q     *question
 	p     *person
-	f     *resolver.FlowState
-	trial resolver.FlowTrial
+	f     *automation.FlowState
+	trial automation.Trial
 	holes map[int]string // why messages would not be sent, by the place of the step
 	nowMs int64
 	whys  map[int]*explainedNode // by the place of the visit
@@ -106,13 +107,13 @@ func (a *API) dryRun(c *call) (any, error) {
 	h := &dryHost{p: &person{}, whys: map[int]*explainedNode{}}
 	var before []flows.Enrolment
 	q, err := a.ask(c, func(q *question, v *resolver.View) error {
-		f, ok := v.Flow(c.id())
+		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
 		}
 		h.f = &f
-		if f.Status == resolver.FlowDraft {
-			if faults := v.FlowFaults(f.ID); len(faults) > 0 {
+		if f.Status == automation.Draft {
+			if faults := v.Flows().Faults(f.ID); len(faults) > 0 {
 				return &problem{status: http.StatusConflict, message: "the flow is not complete: " + faults.String()}
 			}
 		}
@@ -138,7 +139,7 @@ func (a *API) dryRun(c *call) (any, error) {
 		if h.holes, err = messaging.FlowHoles(v, f.Def, p); err != nil {
 			return err
 		}
-		if before, err = v.EnrolmentsOf(f.ID, ordinal); err != nil {
+		if before, err = v.Flows().EnrolmentsOf(f.ID, ordinal); err != nil {
 			return err
 		}
 		return h.p.load(nil, v, ordinal, q.atMs)

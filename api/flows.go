@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // publishPoll is how often it is looked whether a flow that is being published
@@ -43,10 +44,10 @@ func (a *API) flowOperations() group {
 		{a.publishFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/publish", Permission: "flows:write", ID: "publishFlow", Summary: "Publish a draft",
 			About: "Answers when the flow is live, or after 30 seconds, while the conditions of its steps are still being built; it then goes live by itself. Webhooks to private addresses are refused, unless the server was started with `--allow-private-webhooks`.", Data: shapes.Flow,
 			Other: shape.Pairs("200", operation.Response("It is live.", operation.Envelope(shapes.Flow), nil), "202", operation.Response("Its conditions are still being built.", operation.Envelope(shapes.Flow), nil)), Also: []int{400, 409}}},
-		{a.changeFlow(resolver.CommandFlowPause), operation.Operation{Method: "POST", Path: "/flows/{id}/pause", Permission: "flows:write", ID: "consolePauseFlow", Summary: "Pause a flow", Data: shapes.Flow, Also: []int{409}}},
-		{a.changeFlow(resolver.CommandFlowResume), operation.Operation{Method: "POST", Path: "/flows/{id}/resume", Permission: "flows:write", ID: "consoleResumeFlow", Summary: "Resume a flow", Data: shapes.Flow, Also: []int{400, 409}}},
-		{a.changeFlow(resolver.CommandFlowToggle), operation.Operation{Method: "PATCH", Path: "/flows/{id}/toggle", Permission: "flows:write", ID: "consoleToggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Also: []int{400, 409}}},
-		{a.changeFlow(resolver.CommandFlowDuplicate), operation.Operation{Method: "POST", Path: "/flows/{id}/duplicate", Permission: "flows:write", ID: "consoleDuplicateFlow", Summary: "Copy a flow to a draft", Data: shapes.Flow, Also: []int{409}}},
+		{a.changeFlow(automation.CommandPause), operation.Operation{Method: "POST", Path: "/flows/{id}/pause", Permission: "flows:write", ID: "consolePauseFlow", Summary: "Pause a flow", Data: shapes.Flow, Also: []int{409}}},
+		{a.changeFlow(automation.CommandResume), operation.Operation{Method: "POST", Path: "/flows/{id}/resume", Permission: "flows:write", ID: "consoleResumeFlow", Summary: "Resume a flow", Data: shapes.Flow, Also: []int{400, 409}}},
+		{a.changeFlow(automation.CommandToggle), operation.Operation{Method: "PATCH", Path: "/flows/{id}/toggle", Permission: "flows:write", ID: "consoleToggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Also: []int{400, 409}}},
+		{a.changeFlow(automation.CommandDuplicate), operation.Operation{Method: "POST", Path: "/flows/{id}/duplicate", Permission: "flows:write", ID: "consoleDuplicateFlow", Summary: "Copy a flow to a draft", Data: shapes.Flow, Also: []int{409}}},
 		{a.triggerFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/trigger", Permission: "flows:write", ID: "consoleTriggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.", Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Also: []int{409}}},
 		{a.listEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments", Permission: "flows:read", ID: "listEnrolments", Summary: "List the enrolments of a flow",
 			About: "In the order in which profiles were made; of a profile that was in it several times the newest last. The work of a page is bounded, so with `step` a page may have few enrolments, or none, and lead on with `next`.",
@@ -83,7 +84,7 @@ func (a *API) listFlows(c *call) (any, error) {
 
 func (a *API) flowOf(c *call, id string) (out record.Flow, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flow(id)
+		f, ok := v.Flows().Find(id)
 		if !ok {
 			return errNoFlow
 		}
@@ -97,12 +98,12 @@ func (a *API) getFlow(c *call) (any, error) { return a.flowOf(c, c.id()) }
 
 // createFlow answers POST /flows: a draft.
 func (a *API) createFlow(c *call) (any, error) {
-	return a.saveFlow(c, resolver.CommandFlowCreate, "")
+	return a.saveFlow(c, automation.CommandCreate, "")
 }
 
 // updateFlow answers PUT /flows/{id}, which takes drafts only.
 func (a *API) updateFlow(c *call) (any, error) {
-	return a.saveFlow(c, resolver.CommandFlowUpdate, c.id())
+	return a.saveFlow(c, automation.CommandUpdate, c.id())
 }
 
 // saveFlow saves the definition in the body.
@@ -113,7 +114,7 @@ func (a *API) saveFlow(c *call, command, id string) (any, error) {
 		return nil, formFault(err)
 	}
 	def.UseCurrentFields()
-	id, err = a.commandID(c, command, resolver.FlowSave{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
+	id, err = a.commandID(c, command, automation.Save{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +132,13 @@ func formFault(err error) error {
 
 // deleteFlow answers DELETE /flows/{id}.
 func (a *API) deleteFlow(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandFlowDelete, resolver.FlowID{ID: c.id()}, nil)
+	return nil, a.command(c, automation.CommandDelete, automation.ID{ID: c.id()}, nil)
 }
 
 // changeFlow answers a call without a body, with the flow that is its result.
 func (a *API) changeFlow(command string) func(*call) (any, error) {
 	return func(c *call) (any, error) {
-		id, err := a.commandID(c, command, resolver.FlowID{ID: c.id()})
+		id, err := a.commandID(c, command, automation.ID{ID: c.id()})
 		if err != nil {
 			return nil, err
 		}
@@ -151,10 +152,10 @@ func (a *API) setFlowStatus(c *call) (any, error) {
 	if err != nil {
 		return nil, formFault(err)
 	}
-	if status == resolver.FlowPaused {
-		return a.changeFlow(resolver.CommandFlowPause)(c)
+	if status == automation.Paused {
+		return a.changeFlow(automation.CommandPause)(c)
 	}
-	return a.changeFlow(resolver.CommandFlowResume)(c)
+	return a.changeFlow(automation.CommandResume)(c)
 }
 
 // flowFault is one thing that keeps a flow from going live.
@@ -169,11 +170,11 @@ type flowFault struct {
 func (a *API) validateFlow(c *call) (any, error) {
 	out := []flowFault{}
 	err := a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flow(c.id())
+		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
 		}
-		for _, x := range slices.Concat(v.FlowFaults(f.ID), f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)) {
+		for _, x := range slices.Concat(v.Flows().Faults(f.ID), f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)) {
 			out = append(out, flowFault{record.TextOrNull(x.Step), x.Path, x.Message})
 		}
 		if f.Def.SendsEmail() && v.CompanyState().EmailCredits < 1 {
@@ -193,7 +194,7 @@ func (a *API) publishFlow(c *call) (any, error) {
 	if err := a.checkTargets(c); err != nil {
 		return nil, err
 	}
-	if err := a.command(c, resolver.CommandFlowPublish, resolver.FlowID{ID: c.id()}, nil); err != nil {
+	if err := a.command(c, automation.CommandPublish, automation.ID{ID: c.id()}, nil); err != nil {
 		return nil, err
 	}
 	late := time.NewTimer(a.opts.PublishWait)
@@ -225,7 +226,7 @@ func (a *API) publishFlow(c *call) (any, error) {
 func (a *API) checkTargets(c *call) error {
 	var faults flows.Faults
 	err := a.read(c, func(v *resolver.View) error {
-		if f, ok := v.Flow(c.id()); ok && f.Status == resolver.FlowDraft {
+		if f, ok := v.Flows().Find(c.id()); ok && f.Status == automation.Draft {
 			faults = append(f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)...)
 		}
 		return nil
@@ -245,7 +246,7 @@ func (a *API) triggerFlow(c *call) (any, error) {
 	if err != nil {
 		return nil, formFault(err)
 	}
-	var out resolver.FlowTriggered
-	err = a.command(c, resolver.CommandFlowTrigger, args, &out)
+	var out automation.Triggered
+	err = a.command(c, automation.CommandTrigger, args, &out)
 	return out, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 func (a *API) timelineRoute() route {
@@ -237,10 +238,10 @@ func (t *timelineRead) state(v *resolver.View, account uint64, id string) error 
 	if !t.kinds[kindStep] && !t.kinds[kindMessage] {
 		return nil
 	}
-	place := func(s *resolver.FlowStep) timelinePlace {
+	place := func(s *automation.Step) timelinePlace {
 		return timelinePlace{s.AtMs, phaseStep, int64(s.Flow.Number), s.Enrolment, s.Index}
 	}
-	steps, err := v.FlowStepsOf(ordinal, t.limit, func(s *resolver.FlowStep) bool { return t.kinds[kindOfStep(s)] && t.isBefore(place(s)) })
+	steps, err := v.Flows().StepsOf(ordinal, t.limit, func(s *automation.Step) bool { return t.kinds[kindOfStep(s)] && t.isBefore(place(s)) })
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -45,7 +45,7 @@ func kindOfEvent(eventType string, sent bool) string {
 }
 
 // kindOfStep is message for one that was not sent.
-func kindOfStep(s *resolver.FlowStep) string {
+func kindOfStep(s *automation.Step) string {
 	switch s.Result {
 	case flows.NoAddress, flows.NotSubscribed, flows.Blocked:
 		return kindMessage

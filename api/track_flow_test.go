@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // flowMessages carries out what flows put into the outbox.
@@ -31,12 +32,12 @@ func (m *mailing) flowMessages() {
 // startFlow makes a flow and takes it live.
 func (m *mailing) startFlow(definition string) (id string) {
 	m.t.Helper()
-	var x resolver.FlowReply
-	m.command(resolver.CommandFlowCreate, resolver.FlowSave{Definition: json.RawMessage(definition)}, &x)
-	m.command(resolver.CommandFlowPublish, resolver.FlowID{ID: x.ID}, nil)
+	var x automation.Reply
+	m.command(automation.CommandCreate, automation.Save{Definition: json.RawMessage(definition)}, &x)
+	m.command(automation.CommandPublish, automation.ID{ID: x.ID}, nil)
 	m.soon("the flow is live", func(v *resolver.View) bool {
-		f, _ := v.Flow(x.ID)
-		return f.Status == resolver.FlowLive
+		f, _ := v.Flows().Find(x.ID)
+		return f.Status == automation.Live
 	})
 	return x.ID
 }
@@ -61,7 +62,7 @@ func TestLinksOfAFlowsMessagesAreFollowed(t *testing.T) {
 	flow := m.startFlow(`{"name":"Cart","trigger":{"type":"api"},"steps":[
 		{"id":"mail","type":"email","subject":"Cart {{event.cart}}","body":"<p>Hi</p><a href=\"https://shop.example/a?cart={{event.cart}}&n={{first_name}}\">A</a><a href=\"https://shop.example/b\">B</a><a href=\"{{unsubscribe_url}}\">no more</a>","next":"text"},
 		{"id":"text","type":"sms","text":"Cart {{event.cart}}, stop: {{unsubscribe_url}}","next":null}]}`)
-	m.command(resolver.CommandFlowTrigger, resolver.FlowTrigger{ID: flow, Email: "ada@x.io", Data: json.RawMessage(`{"cart":"c 1&x=2"}`)}, nil)
+	m.command(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "ada@x.io", Data: json.RawMessage(`{"cart":"c 1&x=2"}`)}, nil)
 	m.soon("both messages are out", func(v *resolver.View) bool { return v.Outbox().Len() == 0 })
 	mail := m.mail("ada@x.io")
 	if mail.Subject != "Cart c 1&x=2" {

@@ -74,7 +74,7 @@ func (a *API) flowVersionsRoute() route {
 	return a.contentVersionsRoute("/flows/{id}", "flows:read", "flowVersions", "FlowVersion", "a flow", "flow",
 		shape.FreeObject(shape.Pairs("name", "Welcome", "trigger", nil, "reentry", "once", "steps", []any{}), "The definition, as saving a draft takes it."), nil,
 		func(v *resolver.View, id string) error {
-			if _, ok := v.Flow(id); !ok {
+			if _, ok := v.Flows().Find(id); !ok {
 				return errNoFlow
 			}
 			return nil

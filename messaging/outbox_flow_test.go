@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -50,10 +51,10 @@ func (w *world) effects(m messaging.Mailer, change func(*messaging.OutboxOptions
 // flow takes a flow live that the API starts; steps are JSON.
 func (w *world) flow(steps string) (id string) {
 	w.t.Helper()
-	var x resolver.FlowReply
-	ok(w.t, json.Unmarshal(w.must(resolver.CommandFlowCreate, resolver.FlowSave{Definition: json.RawMessage(`{"name":"f","trigger":{"type":"api"},"steps":[` + steps + `]}`)}), &x))
-	w.must(resolver.CommandFlowPublish, resolver.FlowID{ID: x.ID})
-	w.until("the flow is live", func(v *resolver.View) bool { f, _ := v.Flow(x.ID); return f.Status == resolver.FlowLive })
+	var x automation.Reply
+	ok(w.t, json.Unmarshal(w.must(automation.CommandCreate, automation.Save{Definition: json.RawMessage(`{"name":"f","trigger":{"type":"api"},"steps":[` + steps + `]}`)}), &x))
+	w.must(automation.CommandPublish, automation.ID{ID: x.ID})
+	w.until("the flow is live", func(v *resolver.View) bool { f, _ := v.Flows().Find(x.ID); return f.Status == automation.Live })
 	return x.ID
 }
 
@@ -66,7 +67,7 @@ func (w *world) contact(address, phone string) (id string) {
 
 func (w *world) trigger(flow, address, data string) {
 	w.t.Helper()
-	w.must(resolver.CommandFlowTrigger, resolver.FlowTrigger{ID: flow, Email: address, Data: json.RawMessage(data)})
+	w.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: address, Data: json.RawMessage(data)})
 }
 
 func (w *world) waiting(kind string) (list []resolver.OutboxWork) {
@@ -277,8 +278,8 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 	<-arrived
 	var before int64
 	w.until("the call is under way", func(v *resolver.View) bool { before = credits(v); return v.Outbox().Len() == 1 })
-	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: first})
-	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: first})
+	w.must(automation.CommandPause, automation.ID{ID: first})
+	w.must(automation.CommandDelete, automation.ID{ID: first})
 	let()
 	w.until("it ends", empty)
 	if list := x.got(); len(list) != 1 || list[0].body != `{"who":"ada@x.io"}` {
@@ -290,8 +291,8 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 	}
 	w.trigger(stays, "ada@x.io", `{}`)
 	w.until("they wait", func(v *resolver.View) bool { return v.Outbox().Len() == 7 && credits(v) == before-2 })
-	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: flow})
-	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: flow})
+	w.must(automation.CommandPause, automation.ID{ID: flow})
+	w.must(automation.CommandDelete, automation.ID{ID: flow})
 	for _, kind := range []string{outbox.KindEmail, outbox.KindSMS, outbox.KindCall} {
 		for _, it := range w.waiting(kind) {
 			if (it.Moot != "") != (it.Flow == flow) || it.Moot != "" && !strings.Contains(it.Moot, "deleted") {

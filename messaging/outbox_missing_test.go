@@ -74,7 +74,7 @@ func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 			w.until("both are on record", func(v *resolver.View) bool {
 				return empty(v) && count(v, kind+"_sent") == 2-refused && count(v, kind+"_failed") == refused && credits(v) == before+int64(refused)*cost
 			})
-			w.until("both have come through the flow", func(v *resolver.View) bool { f, _ := v.Flow(flow); return f.Counts.Completed == 2 })
+			w.until("both have come through the flow", func(v *resolver.View) bool { f, _ := v.Flows().Find(flow); return f.Counts.Completed == 2 })
 			mu.Lock()
 			defer mu.Unlock()
 			if kind == outbox.KindEmail && (len(to) != int(2-refused) || !slices.Contains(to, "ada@x.io")) {

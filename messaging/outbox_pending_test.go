@@ -33,7 +33,7 @@ func TestPendingGetSingleMailsAlone(t *testing.T) {
 	w.trigger(flow, "ada@x.io", `{}`)
 	w.send("ada@x.io", template)
 	w.until("the single e-mail is sent", func(v *resolver.View) bool {
-		f, _ := v.Flow(flow)
+		f, _ := v.Flows().Find(flow)
 		return empty(v) && count(v, "email_sent") == 2 && f.Counts.Completed == 1
 	})
 	mu.Lock()

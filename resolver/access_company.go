@@ -145,7 +145,7 @@ func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
 	}
 	a.EmailCredits += c.Amount
 	m.saveAccount(a)
-	m.resumeForCredits(a)
+	a.flows.ResumeForCredits()
 	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
 	return nil
 }
@@ -158,7 +158,7 @@ func (m *Machine) spendCredits(a *account, n int64) bool {
 	a.EmailCredits -= n
 	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 	if a.EmailCredits == 0 {
-		m.pauseForCredits(a)
+		a.flows.PauseForCredits()
 	}
 	return true
 }

@@ -94,12 +94,12 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		}
 		appendRow(rows, a.number, offset, index, winner, at, ev, key)
 	}
-	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); len(a.flows.byNumber) > 0 {
+	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); a.flows.Made() {
 		// Each event has its effect before the next.
 		if !stale {
-			m.flowEvent(a, winner, ev.Type, ev.Properties)
+			a.flows.Event(winner, ev.Type, ev.Properties)
 		}
-		m.react(&m.rec)
+		m.react()
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
@@ -25,7 +26,7 @@ var notAudited = map[string]string{
 	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",
 	CommandContactCreate: "people", commandContactCreate1: "people", CommandContactUpdate: "people", CommandContactErase: "people",
 	CommandConsentSet: "people", CommandBlockSet: "people", CommandEngagement: "people",
-	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandFlowTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
+	CommandDeviceAdd: "people", CommandDeviceRemove: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
 	CommandErasureDone: "service", commandRefused: "service", CommandCampaignBatch: "service", CommandCampaignResult: "service",
@@ -126,9 +127,9 @@ func TestVersionsAreBounded(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	a := func() *changeLog { return &r.m.accounts[testAccount].changes }
-	flow := answer[Flow](t, r.must(CommandFlowCreate, signed(FlowSave{Definition: []byte(`{"name":"one"}`)}, "usr_1"))).ID
-	r.must(CommandFlowUpdate, signed(FlowSave{ID: flow, Definition: []byte(`{"name":"two"}`)}, "usr_1"))
-	r.must(CommandFlowUpdate, by(FlowSave{ID: flow, Definition: []byte(`{"name":"as older logs have it"}`)}, "usr_1"))
+	flow := answer[automation.Flow](t, r.must(automation.CommandCreate, signed(automation.Save{Definition: []byte(`{"name":"one"}`)}, "usr_1"))).ID
+	r.must(automation.CommandUpdate, signed(automation.Save{ID: flow, Definition: []byte(`{"name":"two"}`)}, "usr_1"))
+	r.must(automation.CommandUpdate, by(automation.Save{ID: flow, Definition: []byte(`{"name":"as older logs have it"}`)}, "usr_1"))
 	if list := r.versions("flow", flow); len(list) != 2 || !strings.Contains(string(list[0].Content), `"two"`) || !strings.Contains(string(list[1].Content), `"one"`) || list[1].Action != "flow.create" {
 		t.Fatalf("%+v", list)
 	}

@@ -205,7 +205,7 @@ func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
 	r.Resumed++
 	a.touchRun(r)
 	var reply CampaignBatchReply
-	for _, o := range page(a.members(campaignSet(x.Number, setPending)), 0, maxPending) {
+	for _, o := range profile.Page(a.members(campaignSet(x.Number, setPending)), 0, maxPending) {
 		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
 	}
 	cmd.reply(reply)

@@ -350,7 +350,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 	}
 	sent, medium := a.members(campaignSet(x.Number, setSent)), x.Medium()
 	limit := min(uint64(r.BatchSize), budget)
-	for _, o := range page(audience.Bits, 0, maxLooked) {
+	for _, o := range profile.Page(audience.Bits, 0, maxLooked) {
 		if uint64(len(reply.Recipients)) >= limit {
 			break
 		}

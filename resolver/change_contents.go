@@ -37,7 +37,7 @@ type templateContent struct {
 func (a *account) contentOf(c *Change, reply []byte) []byte {
 	switch c.Action {
 	case "flow.create", "flow.update", "flow.duplicate":
-		if f := a.flow(c.ID); f != nil {
+		if f, _ := a.flows.Get(c.ID); f != nil {
 			return f.Definition
 		}
 	case "template.create", "template.update":

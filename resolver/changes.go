@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -87,8 +88,8 @@ type changeLog struct {
 // updated.
 var auditedCommands = map[string]struct{ kind, action string }{
 	CommandSegmentCreate: {"segment", "segment.create"}, CommandSegmentUpdate: {"segment", "segment.update"}, CommandSegmentDelete: {"segment", "segment.delete"},
-	CommandFlowCreate: {"flow", "flow.create"}, CommandFlowUpdate: {"flow", "flow.update"}, CommandFlowDelete: {"flow", "flow.delete"}, CommandFlowDuplicate: {"flow", "flow.duplicate"},
-	CommandFlowPublish: {"flow", "flow.publish"}, CommandFlowPause: {"flow", "flow.pause"}, CommandFlowResume: {"flow", "flow.resume"}, CommandFlowToggle: {"flow", "flow.toggle"},
+	automation.CommandCreate: {"flow", "flow.create"}, automation.CommandUpdate: {"flow", "flow.update"}, automation.CommandDelete: {"flow", "flow.delete"}, automation.CommandDuplicate: {"flow", "flow.duplicate"},
+	automation.CommandPublish: {"flow", "flow.publish"}, automation.CommandPause: {"flow", "flow.pause"}, automation.CommandResume: {"flow", "flow.resume"}, automation.CommandToggle: {"flow", "flow.toggle"},
 	CommandTemplateSave: {"template", ""}, CommandTemplateDelete: {"template", "template.delete"},
 	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
 	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
@@ -188,8 +189,8 @@ func (a *account) nameOf(kind, id string) string {
 			return s.Name
 		}
 	case "flow":
-		if f := a.flow(id); f != nil {
-			return f.def.Name
+		if _, def := a.flows.Get(id); def != nil {
+			return def.Name
 		}
 	case "template":
 		if t := a.templates[id]; t != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -172,16 +173,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandDeviceAdd:    handle((*Machine).addDevice),
 	CommandDeviceRemove: handle((*Machine).removeDevice),
 
-	CommandFlowCreate:    handle((*Machine).createFlow),
-	CommandFlowUpdate:    handle((*Machine).updateFlow),
-	CommandFlowDelete:    handle((*Machine).deleteFlow),
-	CommandFlowDuplicate: handle((*Machine).duplicateFlow),
-	CommandFlowPublish:   handle((*Machine).publishFlow),
-	CommandFlowPause:     handle((*Machine).pauseFlow),
-	CommandFlowResume:    handle((*Machine).resumeFlow),
-	CommandFlowToggle:    handle((*Machine).toggleFlow),
-	CommandFlowTrigger:   handle((*Machine).triggerFlow),
-
 	CommandCompanyUpdate:      handle((*Machine).updateCompany),
 	CommandCreditsAdd:         handle((*Machine).addCredits),
 	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
@@ -194,6 +185,7 @@ func init() {
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
+	addCommands(automation.Commands, func(a *account) *automation.State { return a.flows })
 }
 
 // addCommands makes the commands of a feature commands of the machine.
@@ -267,7 +259,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return nil
 	}
 	m.rec.name, m.rec.args = name, args
-	m.reporting = isReport(name)
+	m.flows.SetReporting(isReport(name))
 	change := m.beginChange(a, name, args)
 	if change == nil {
 		return fn(m, &m.rec)
@@ -345,7 +337,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		return notFound("id", "there is no segment with this id")
 	}
 	if old != nil {
-		if r := otherVersion(c.IfVersion, old.Version); r != nil {
+		if r := feature.OtherVersion(c.IfVersion, old.Version); r != nil {
 			return r
 		}
 	}

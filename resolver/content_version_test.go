@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"testing"
+
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // TestNobodySavesOverAnotherVersion: whoever says which version they changed does not
@@ -11,7 +13,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 	all := `{"kind":"attribute","field":"email","op":"exists"}`
 	bought := `{"kind":"activity","event":"bought"}`
 	segment := answer[struct{ ID string }](t, r.must(CommandSegmentCreate, SegmentSave{Name: "a", Definition: []byte(all)})).ID
-	flow := answer[Flow](t, r.must(CommandFlowCreate, FlowSave{Definition: []byte(`{"name":"a"}`)})).ID
+	flow := answer[automation.Flow](t, r.must(automation.CommandCreate, automation.Save{Definition: []byte(`{"name":"a"}`)})).ID
 	template := answer[Template](t, r.must(CommandTemplateSave, TemplateSave{Template: Template{Name: "a", Source: TemplateList, HTML: "<p>one</p>"}})).ID
 	version := func(kind string) string {
 		v := r.view()
@@ -20,7 +22,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 			s, _ := v.Segment(segment)
 			return s.Version()
 		case "flow":
-			f, _ := v.Flow(flow)
+			f, _ := v.Flows().Find(flow)
 			return f.Version()
 		}
 		x, _, err := v.WholeTemplate(template)
@@ -34,7 +36,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 		case "segment":
 			return r.command(CommandSegmentUpdate, SegmentSave{ID: segment, Name: "a", Definition: []byte(map[string]string{"one": all, "two": bought}[content]), IfVersion: seen}).Refusal
 		case "flow":
-			return r.command(CommandFlowUpdate, FlowSave{ID: flow, Definition: []byte(`{"name":"` + content + `"}`), IfVersion: seen}).Refusal
+			return r.command(automation.CommandUpdate, automation.Save{ID: flow, Definition: []byte(`{"name":"` + content + `"}`), IfVersion: seen}).Refusal
 		}
 		return r.command(CommandTemplateSave, TemplateSave{Template: Template{ID: template, Name: "a", Source: TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/credentials"
 )
 
@@ -19,14 +20,15 @@ func TestR1DefinitionsAreReadBackAsTheyWere(t *testing.T) {
 	}
 	segment := made.ID
 	flow := `{"name":"<&>","trigger":{"type":"event","event":"e"},"reentry":"once","steps":[{"id":"c","type":"condition","if":` + rule + `,"yes":null,"no":null}]}`
-	if err := json.Unmarshal(d.must(CommandFlowCreate, FlowSave{Definition: json.RawMessage(flow)}).Reply, &made); err != nil {
+	if err := json.Unmarshal(d.must(automation.CommandCreate, automation.Save{Definition: json.RawMessage(flow)}).Reply, &made); err != nil {
 		t.Fatal(err)
 	}
 	d.must(credentials.CommandSet, credentials.Credential{Group: "inbound", Name: "ses", Config: json.RawMessage(`{"url":"https://x.io/?a=1&b=<>"}`)})
 	texts := func() [3]string {
 		a := d.m.accounts[testAccount]
+		saved, _ := a.flows.Get(made.ID)
 		ses, _ := a.credentials.Get(credentials.Inbound, "ses")
-		return [3]string{string(a.segments[segment].Definition), string(a.flows.byID[made.ID].Definition), string(ses.Config)}
+		return [3]string{string(a.segments[segment].Definition), string(saved.Definition), string(ses.Config)}
 	}
 	before := texts()
 	if before[0] != rule {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -66,7 +64,7 @@ func (m *Machine) trackProfile(a *account, r *resolved) {
 		m.doc.FillFacts(&m.facts, a.listIDs, r.lastEvent)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
-	m.datesOf(a, r.ordinal, &m.doc, fields)
+	a.flows.DatesOf(r.ordinal, &m.doc, fields)
 	if wasAnonymous && !m.doc.IsAnonymous() {
 		e.Settle(r.ordinal) // who enters by being identified enters by that, whatever the event changes
 	}
@@ -120,7 +118,7 @@ func (m *Machine) appendEncoded(c *command, o uint32, x ownEvent, encoded []byte
 	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev, nil)
 	m.row++
 	m.notifyWebhooks(a, o, &x)
-	m.flowEvent(a, o, ev.Type, ev.Properties)
+	a.flows.Event(o, ev.Type, ev.Properties)
 }
 
 // updateProfile stores what a command made of a profile's document, tells the segment
@@ -134,7 +132,7 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 		d.FillFacts(&m.facts, a.listIDs, a.headers.Get(o).LastEvent)
 		a.engine.Profile(o, &m.facts, tell)
 	}
-	m.datesOf(a, o, d, tell)
+	a.flows.DatesOf(o, d, tell)
 	m.lookAtProfile(a, o, d, fields)
 	for _, x := range events {
 		m.appendEvent(c, o, x)
@@ -218,14 +216,4 @@ func (a *account) count(typ []byte, atMs int64) *EventType {
 	t.Count++
 	a.touch(t)
 	return t
-}
-
-// page lists members of a set in order, from an ordinal on, limit at most.
-func page(b *roaring.Bitmap, from uint32, limit int) []uint32 {
-	var out []uint32
-	it := b.Iterator()
-	for it.AdvanceIfNeeded(from); it.HasNext() && len(out) < limit; {
-		out = append(out, it.Next())
-	}
-	return out
 }

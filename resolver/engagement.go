@@ -291,7 +291,7 @@ type CampaignRecipient struct {
 func (v *View) CampaignRecipients(c Campaign, from uint32, limit int) []CampaignRecipient {
 	set := func(which string) func(uint32) bool { return v.a.members(campaignSet(c.Number, which)).Contains }
 	sent, failed := v.a.members(campaignSet(c.Number, setSent)), v.a.members(campaignSet(c.Number, setFailed))
-	list := append(page(sent, from, limit), page(failed, from, limit)...)
+	list := append(profile.Page(sent, from, limit), profile.Page(failed, from, limit)...)
 	slices.Sort(list)
 	list = slices.Compact(list)
 	delivered, opened, clicked, bounced := set(setDelivered), set(setOpened), set(setClicked), set(setBounced)

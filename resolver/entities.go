@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
@@ -137,7 +138,7 @@ type account struct {
 	sources      *sources.State
 
 	outbox *outbox.State
-	flows  flowSet
+	flows  *automation.State
 
 	changes changeLog
 }
@@ -170,14 +171,13 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		sources:     sources.New(),
 	}
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
-	a.flows = newFlowSet()
 	a.reach, a.status = newReachSets(a), newStatusSets(a)
 	return a
 }
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox, a.flows}
 }
 
 // install takes over the account's entity.

@@ -256,7 +256,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		}
 	}
 	a.eraseLooked(all)
-	flowKeys := m.eraseFlows(a, o)
+	flowKeys := a.flows.Erase(o)
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)

@@ -3,6 +3,8 @@ package resolver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // TestF1PendingThroughAMergeEntersAgain merges two profiles of which one was in
@@ -26,13 +28,13 @@ func TestF1PendingThroughAMergeEntersAgain(t *testing.T) {
 			r.events(ev(c.was, name[c.was])) // through the flow at once
 			r.now += 2 * dayMs
 			r.tick()
-			r.must(CommandFlowPause, FlowID{flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow})
 			r.events(ev(c.waits, name[c.waits]))
-			r.expectFlow(flow, FlowPaused, 1, 1)
+			r.expectFlow(flow, automation.Paused, 1, 1)
 			r.events(ev("type", "other", "email", name["email"], "external_id", name["external_id"]))
-			r.must(CommandFlowResume, FlowID{flow})
+			r.must(automation.CommandResume, automation.ID{ID: flow})
 			r.rest()
-			r.expectFlow(flow, FlowLive, c.want, 0)
+			r.expectFlow(flow, automation.Live, c.want, 0)
 		})
 	}
 }
@@ -67,7 +69,7 @@ func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 	r.addsUp(flow, 0, 0)
 	r.events(ev("type", "other", "email", "a@x.io", "external_id", "b"))
 	r.addsUp(flow, 0, 1)
-	ways, err := r.view().EnrolmentsOf(flow, ada.Ordinal())
+	ways, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
 	if err != nil || len(ways) != 2 || ways[0].Path[0].Result.String() != "exited" {
 		t.Fatalf("F1: the ways are %+v, %v", ways, err)
 	}

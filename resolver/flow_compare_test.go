@@ -14,11 +14,27 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
+
+// inspected is a flow with what memory has of it.
+type inspected struct {
+	automation.FlowState
+	peek.Flow
+}
+
+// inspect lists the account's flows by number, deleted ones too.
+func (a *account) inspect() (list []inspected) {
+	for _, f := range peek.Flows(a.flows) {
+		list = append(list, inspected{f.State.(automation.FlowState), f})
+	}
+	return list
+}
 
 // compare holds the machine against the oracle: everybody's ways, all effects,
 // all events and transitions told.
@@ -27,8 +43,9 @@ func (s *flowSim) compare() {
 	s.compareTold()
 	s.compareOutbox()
 	a := s.n.account()
+	have := a.inspect()
 	for _, f := range s.o.flows {
-		s.compareFlow(a.flows.byNumber[f.number], f)
+		s.compareFlow(&have[f.number], f)
 	}
 	if a.EmailCredits != s.o.credits {
 		s.fatalf("%d credits, the oracle has %d", a.EmailCredits, s.o.credits)
@@ -118,13 +135,13 @@ func (s *flowSim) compareLedger() {
 	s.t.Helper()
 	a := s.n.account()
 	queued := uint64(0)
-	for _, f := range a.flows.byNumber {
+	for _, f := range a.inspect() {
 		if s.deleted[f.Number] {
 			continue // it is counted no more
 		}
 		s.deleted[f.Number] = f.Deleted
 		n := uint64(0)
-		for _, c := range f.counts.Steps {
+		for _, c := range f.Counts.Steps {
 			n += c.Results[flows.Queued]
 		}
 		queued += n - s.queued[f.Number]
@@ -151,9 +168,12 @@ func (s *flowSim) compareLedger() {
 		return
 	}
 	merged := 0
-	for _, f := range a.flows.all {
-		for it := f.entered.Iterator(); it.HasNext(); {
-			r := s.ways(f, it.Next())
+	for _, f := range a.inspect() {
+		if f.Deleted {
+			continue
+		}
+		for it := f.Ever.Iterator(); it.HasNext(); {
+			r := s.ways(&f, it.Next())
 			for i := range r.Ways {
 				e := &r.Ways[i]
 				if n, ok := calls[e.Item]; ok && e.Phase == flows.Awaiting {
@@ -184,13 +204,13 @@ type stillFlow struct {
 // begun, ended or come to a step in a flow that was paused all through a record.
 func (s *flowSim) pausedMoveNobody() {
 	s.t.Helper()
-	for _, f := range s.n.account().flows.byNumber {
-		if f.Status != FlowPaused {
+	for _, f := range s.n.account().inspect() {
+		if f.Status != automation.Paused {
 			delete(s.still, f.Number)
 			continue
 		}
-		now := stillFlow{resumedMs: f.ResumedMs, entered: f.counts.Entered, completed: f.counts.Completed}
-		for _, c := range f.counts.Steps {
+		now := stillFlow{resumedMs: f.ResumedMs, entered: f.Counts.Entered, completed: f.Counts.Completed}
+		for _, c := range f.Counts.Steps {
 			now.arrived += strconv.FormatUint(c.Arrived, 10) + " "
 		}
 		if before, ok := s.still[f.Number]; ok && before.resumedMs == now.resumedMs && before != now {
@@ -200,19 +220,19 @@ func (s *flowSim) pausedMoveNobody() {
 	}
 }
 
-func (s *flowSim) compareFlow(got *flowState, want *oracleFlow) {
+func (s *flowSim) compareFlow(got *inspected, want *oracleFlow) {
 	s.t.Helper()
 	if want.deleted && got.Deleted {
 		return
 	}
 	if got.Status != want.status || got.PausedFor != want.pausedFor || got.Publishing != want.publishing || got.Deleted != want.deleted {
-		s.fatalf("flow %d is %+v, the oracle has it %s for %q, publishing %v, deleted %v", want.number, *got.Flow, want.status, want.pausedFor, want.publishing, want.deleted)
+		s.fatalf("flow %d is %+v, the oracle has it %s for %q, publishing %v, deleted %v", want.number, got.FlowState.Flow, want.status, want.pausedFor, want.publishing, want.deleted)
 	}
-	if !bytes.Equal(must.JSON(got.counts), must.JSON(want.counts)) {
-		s.fatalf("flow %d counts %s, the oracle has %s", want.number, must.JSON(got.counts), must.JSON(want.counts))
+	if !bytes.Equal(must.JSON(got.Counts), must.JSON(want.counts)) {
+		s.fatalf("flow %d counts %s, the oracle has %s", want.number, must.JSON(got.Counts), must.JSON(want.counts))
 	}
-	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.pending.Bits)) && !got.Deleted {
-		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.pending.Bits, list)
+	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.Queued)) && !got.Deleted {
+		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.Queued, list)
 	}
 	for p := range s.o.people {
 		r := s.ways(got, uint32(p))
@@ -235,9 +255,11 @@ func (s *flowSim) compareFlow(got *flowState, want *oracleFlow) {
 }
 
 // ways is what is stored of a profile in a flow.
-func (s *flowSim) ways(f *flowState, p uint32) (r flows.Record) {
-	if f.known.Contains(p) {
-		s.n.m.loadRecord(s.n.account(), f, p, &r)
+func (s *flowSim) ways(f *inspected, p uint32) (r flows.Record) {
+	if f.Known.Contains(p) {
+		b, err := s.n.m.store.Entity(state.EnrolmentKey(testAccount, f.Number, p))
+		s.n.must(err)
+		s.n.must(r.Decode(b))
 	}
 	return r
 }
@@ -259,20 +281,20 @@ func (s *flowSim) consistent() {
 	for key := range s.n.storedWays() {
 		stored[key] = true
 	}
-	for _, f := range a.flows.byNumber {
+	for _, f := range a.inspect() {
 		var timers, dates []dueset.Item
-		at := make([]uint64, len(f.counts.Steps))
+		at := make([]uint64, len(f.Counts.Steps))
 		known, entered, active := roaring.New(), roaring.New(), roaring.New()
 		for o := range a.headers.Count {
-			key := enrolmentKey(a.number, f.Number, o)
-			if stored[key] != f.known.Contains(o) {
-				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.known.Contains(o))
+			key := state.EnrolmentKey(a.number, f.Number, o)
+			if stored[key] != f.Known.Contains(o) {
+				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.Known.Contains(o))
 			}
 			if !stored[key] {
 				continue
 			}
 			known.Add(o)
-			r := s.ways(f, o)
+			r := s.ways(&f, o)
 			if !f.Deleted && (a.root(o) != o || a.gone(o)) {
 				s.fatalf("F1: flow %d has ways of profile %d, which is no more", f.Number, o)
 			}
@@ -285,7 +307,7 @@ func (s *flowSim) consistent() {
 				dates = append(dates, dueset.Item{Due: r.DateMs, Ordinal: o})
 			}
 			for i := range r.Ways {
-				s.soundWay(f, o, &r.Ways[i])
+				s.soundWay(&f, o, &r.Ways[i])
 			}
 			if e := r.Current(); e != nil {
 				active.Add(o)
@@ -297,13 +319,13 @@ func (s *flowSim) consistent() {
 				}
 			}
 		}
-		if !known.Equals(f.known) || !entered.Equals(f.entered) || !active.Equals(f.active) {
-			s.fatalf("flow %d: known %v %v entered %v %v active %v %v", f.Number, f.known, known, f.entered, entered, f.active, active)
+		if !known.Equals(f.Known) || !entered.Equals(f.Ever) || !active.Equals(f.Active) {
+			s.fatalf("flow %d: known %v %v entered %v %v active %v %v", f.Number, f.Known, known, f.Ever, entered, f.Active, active)
 		}
 		if f.Deleted {
 			continue
 		}
-		for i, c := range f.counts.Steps {
+		for i, c := range f.Counts.Steps {
 			results := uint64(0)
 			for _, n := range c.Results {
 				results += n
@@ -312,11 +334,11 @@ func (s *flowSim) consistent() {
 				s.fatalf("flow %d, step %d: counts %+v, %d stand there", f.Number, i, c, at[i])
 			}
 		}
-		if f.counts.Entered != f.counts.Completed+f.counts.Exited+active.GetCardinality() {
-			s.fatalf("flow %d: counts %+v, %d are in it", f.Number, f.counts, active.GetCardinality())
+		if f.Counts.Entered != f.Counts.Completed+f.Counts.Exited+active.GetCardinality() {
+			s.fatalf("flow %d: counts %+v, %d are in it", f.Number, f.Counts, active.GetCardinality())
 		}
-		s.sameItems(f, "timers", &f.timers, timers)
-		s.sameItems(f, "dates", &f.dates, dates)
+		s.sameItems(&f, "timers", f.Timers, timers)
+		s.sameItems(&f, "dates", f.Dates, dates)
 	}
 }
 
@@ -324,10 +346,6 @@ func (s *flowSim) consistent() {
 // the queue says, one entry each.
 func (s *flowSim) soundQueue() {
 	s.t.Helper()
-	q := s.n.account().flows.queue
-	if !q.waiting() && (q.first != 0 || q.next != 0) {
-		s.fatalf("an empty queue begins at %d", q.first)
-	}
 	prefix := state.EntityKey(testAccount, state.EntityWaiting, "")
 	stored := 0
 	for key := range s.n.stored(state.TableEntity) {
@@ -335,15 +353,16 @@ func (s *flowSim) soundQueue() {
 			stored++
 		}
 	}
-	for seq := q.first; seq < q.next; seq++ {
-		var e waitingEnrolment
-		b, err := s.n.m.store.Entity(deferredKey(testAccount, seq))
-		s.n.must(err)
-		s.n.must(e.decode(b))
-		if len(e.flows) == 0 {
+	x := s.n.account().flows
+	next, err := peek.Deferred(x, func(_ uint32, flows []uint32) {
+		if len(flows) == 0 {
 			s.fatalf("somebody waits for no flow")
 		}
 		stored--
+	})
+	s.n.must(err)
+	if x.Deferred() == 0 && next != 0 {
+		s.fatalf("an empty queue begins at %d", next)
 	}
 	if stored != 0 {
 		s.fatalf("%d entries more are stored than the queue has", stored)
@@ -351,7 +370,7 @@ func (s *flowSim) soundQueue() {
 }
 
 // soundWay checks that a way passed no step twice.
-func (s *flowSim) soundWay(f *flowState, o uint32, e *flows.Enrolment) {
+func (s *flowSim) soundWay(f *inspected, o uint32, e *flows.Enrolment) {
 	s.t.Helper()
 	seen := map[int]bool{}
 	for _, v := range e.Path {
@@ -362,7 +381,7 @@ func (s *flowSim) soundWay(f *flowState, o uint32, e *flows.Enrolment) {
 	}
 }
 
-func (s *flowSim) sameItems(f *flowState, what string, set *dueset.Set, want []dueset.Item) {
+func (s *flowSim) sameItems(f *inspected, what string, set *dueset.Set, want []dueset.Item) {
 	s.t.Helper()
 	slices.SortFunc(want, dueset.Compare)
 	var got []dueset.Item

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // mailOn is a flow on a segment whose only step sends an e-mail.
@@ -39,10 +40,10 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 		{"segment_entered", `{"plan":"pro"}`},
 		{"segment_exited", `{"plan":"free"}`},
 	} {
-		for _, most := range []int{flowEnrolments, 1} { // enrolments of a record
+		for _, most := range []int{bounds.Enrolments, 1} { // enrolments of a record
 			t.Run(fmt.Sprint(c.trigger, most), func(t *testing.T) {
 				r := newRecorder(t, withoutOptIn())
-				r.m.flowEnrolments = most
+				r.m.flows.Bounds.Enrolments = most
 				seg := r.segment(proPlan)
 				if c.trigger == "segment_exited" {
 					r.events(ev("email", "a@x.io", "attributes", `{"plan":"pro"}`))
@@ -51,11 +52,11 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 				r.m.accounts[testAccount].EmailCredits = 1
 				ada := r.events(ev("email", "a@x.io", "attributes", c.attributes)).Events[0].Profile
 				r.rest()
-				r.expectFlow(first, FlowPaused, 1, 0)
-				r.expectFlow(second, FlowPaused, 0, 1)
+				r.expectFlow(first, automation.Paused, 1, 0)
+				r.expectFlow(second, automation.Paused, 0, 1)
 				r.topUp(5)
-				r.expectFlow(first, FlowLive, 1, 0)
-				r.expectFlow(second, FlowLive, 1, 0)
+				r.expectFlow(first, automation.Live, 1, 0)
+				r.expectFlow(second, automation.Live, 1, 0)
 				r.expectWay(second, ada, "#1 s:queued completed")
 			})
 		}
@@ -71,21 +72,21 @@ func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
 	second := r.flow(mailOn("segment_entered", seg))
 	r.m.accounts[testAccount].EmailCredits = 1
 	r.events(ev("email", "a@x.io", "attributes", `{"plan":"pro"}`))
-	r.expectFlow(second, FlowPaused, 0, 1)
+	r.expectFlow(second, automation.Paused, 0, 1)
 	r.events(ev("email", "a@x.io", "attributes", `{"plan":"free"}`))
-	r.expectFlow(second, FlowPaused, 0, 0)
+	r.expectFlow(second, automation.Paused, 0, 0)
 	r.topUp(5)
-	r.expectFlow(second, FlowLive, 0, 0)
+	r.expectFlow(second, automation.Live, 0, 0)
 }
 
 // TestF1EditedSegmentEnrolsAllWhomCreditsStopped lets ten into a segment by its
 // definition, with credits for five.
 func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
-	for _, most := range []int{flowEnrolments, 3} {
+	for _, most := range []int{bounds.Enrolments, 3} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			n := newFlowNode(t, withoutOptIn(), 5, flowSteps, flowScan)
+			n := newFlowNode(t, withoutOptIn(), 5, bounds.Steps, bounds.Scan)
 			defer n.close()
-			n.budget, n.m.flowEnrolments = most, most
+			n.budget, n.m.flows.Bounds.Enrolments = most, most
 			command := func(name string, args, reply any) {
 				t.Helper()
 				out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, name, must.JSON(args)))
@@ -103,9 +104,9 @@ func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 			}
 			var seg struct{ ID string }
 			command(CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(`{"kind":"attribute","field":"attributes.plan","op":"=","value":"max"}`)}, &seg)
-			var flow FlowReply
-			command(CommandFlowCreate, FlowSave{Definition: json.RawMessage(mailOn("segment_entered", seg.ID))}, &flow)
-			command(CommandFlowPublish, FlowID{flow.ID}, nil)
+			var flow automation.Reply
+			command(automation.CommandCreate, automation.Save{Definition: json.RawMessage(mailOn("segment_entered", seg.ID))}, &flow)
+			command(automation.CommandPublish, automation.ID{ID: flow.ID}, nil)
 			var evs []eventlog.Event
 			for i := range 10 {
 				evs = append(evs, ev("email", fmt.Sprintf("u%d@x.io", i), "attributes", `{"plan":"pro"}`))
@@ -116,13 +117,13 @@ func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 				n.record(eventlog.KindChunk, chunk)
 			}
 			rest()
-			if f, _ := n.view().Flow(flow.ID); f.Status != FlowPaused || f.Counts.Entered != 5 || f.Pending != 5 {
+			if f, _ := n.view().Flows().Find(flow.ID); f.Status != automation.Paused || f.Counts.Entered != 5 || f.Pending != 5 {
 				t.Fatalf("F1: the flow is %s, %d entered, %d are to be enrolled; want 5 and 5", f.Status, f.Counts.Entered, f.Pending)
 			}
 			n.crash() // R1
 			command(CommandCreditsAdd, CreditsAdd{Amount: 100}, nil)
 			rest()
-			if f, _ := n.view().Flow(flow.ID); f.Status != FlowLive || f.Counts.Entered != 10 || f.Pending != 0 {
+			if f, _ := n.view().Flows().Find(flow.ID); f.Status != automation.Live || f.Counts.Entered != 10 || f.Pending != 0 {
 				t.Fatalf("F1: the flow is %s, %d of 10 entered, %d are to be enrolled", f.Status, f.Counts.Entered, f.Pending)
 			}
 		})
@@ -137,7 +138,7 @@ func TestF1EventsMissedWithTheLastCreditStayMissed(t *testing.T) {
 	r.m.accounts[testAccount].EmailCredits = 2
 	r.events(eventlog.Event{Type: []byte("viewed"), Email: []byte("a@x.io")}, eventlog.Event{Type: []byte("viewed"), Email: []byte("b@x.io")}, eventlog.Event{Type: []byte("viewed"), Email: []byte("c@x.io")})
 	r.rest()
-	r.expectFlow(flow, FlowPaused, 2, 0)
+	r.expectFlow(flow, automation.Paused, 2, 0)
 	r.topUp(5)
-	r.expectFlow(flow, FlowLive, 2, 0)
+	r.expectFlow(flow, automation.Live, 2, 0)
 }

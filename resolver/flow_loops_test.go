@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -60,7 +61,7 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 	}
 	r.expectCut(1, 0, first)
 	r.expectCut(profile.MaxCaused, 1, loop)
-	if n := r.m.counters.FlowLoops; n != 1 {
+	if n := r.m.flows.Loops; n != 1 {
 		t.Fatalf("the metric tells of %d", n)
 	}
 	// Another minute, another person: both are counted by themselves.
@@ -76,7 +77,7 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))
-	loop := r.flow(loopFlow("loop", typeFlowCompleted, callStep))
+	loop := r.flow(loopFlow("loop", automation.EventCompleted, callStep))
 	r.events(ev("email", "a@x.io"))
 	if n := r.pump(outbox.KindCall, 1000); n != profile.MaxCaused {
 		t.Fatalf("F1: %d calls for one event", n)
@@ -87,8 +88,8 @@ func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 func TestF1LoopsDoNotBreed(t *testing.T) {
 	r := newRecorder(t, withoutOptIn())
 	r.flow(loopFlow("first", "viewed", tagStep))
-	a := r.flow(loopFlow("a", typeFlowCompleted, mailStep))
-	b := r.flow(loopFlow("b", typeFlowCompleted, mailStep))
+	a := r.flow(loopFlow("a", automation.EventCompleted, mailStep))
+	b := r.flow(loopFlow("b", automation.EventCompleted, mailStep))
 	r.events(ev("email", "a@x.io"))
 	f, g := r.flowState(a).Counts, r.flowState(b).Counts
 	if n := f.Entered + g.Entered; n != profile.MaxCaused || f.LoopsCut+g.LoopsCut == 0 {
@@ -104,7 +105,7 @@ func TestF1LoopsDoNotBreed(t *testing.T) {
 func TestF1LoopsThatTakeTheirTimeGoOn(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))
-	loop := r.flow(loopFlow("loop", typeFlowCompleted, `"type":"wait","seconds":60`))
+	loop := r.flow(loopFlow("loop", automation.EventCompleted, `"type":"wait","seconds":60`))
 	r.events(ev("email", "a@x.io"))
 	for range 100 {
 		r.now += 60_000
@@ -128,7 +129,7 @@ func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
 	const n = 2 * profile.MaxCaused
 	for i := range n {
 		r.events(ev("email", "a@x.io", "attributes", fmt.Sprintf(`{"plan":%q}`, []string{"pro", "free"}[i%2])))
-		r.must(CommandFlowTrigger, FlowTrigger{ID: call, Email: "a@x.io"})
+		r.must(automation.CommandTrigger, automation.Trigger{ID: call, Email: "a@x.io"})
 	}
 	r.expectCut(n+n/2+n, 0, on, in, call)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // stitch is two profiles, a contact and a visitor, and what is about to show that
@@ -193,10 +194,10 @@ func TestF1MergingEventEnrolsAtResume(t *testing.T) {
 	for _, on := range []struct{ trigger, definition string }{{"segment_entered", signedUp}, {"segment_exited", noSignUp}} {
 		s := newStitch(t, on.definition)
 		flow := s.onSegment(on.trigger, s.seg)
-		s.must(CommandFlowPause, FlowID{flow})
+		s.must(automation.CommandPause, automation.ID{ID: flow})
 		s.merging("type", "signed_up")
 		s.enrolled(flow, s.cust, 0)
-		s.must(CommandFlowResume, FlowID{flow})
+		s.must(automation.CommandResume, automation.ID{ID: flow})
 		s.rest()
 		s.enrolled(flow, s.cust, 1)
 	}

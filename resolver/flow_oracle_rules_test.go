@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -16,14 +17,14 @@ import (
 
 // pause stops a flow.
 func (o *flowOracle) pause(f *oracleFlow, why string) {
-	f.status, f.paused, f.pausedFor = FlowPaused, o.now, why
+	f.status, f.paused, f.pausedFor = automation.Paused, o.now, why
 }
 
 // outOfCredits pauses all live flows that send e-mail.
 func (o *flowOracle) outOfCredits() {
 	for _, f := range o.flows {
 		if f.live() && f.def.SendsEmail() {
-			o.pause(f, PausedForCredits)
+			o.pause(f, automation.PausedForCredits)
 		}
 	}
 }
@@ -34,7 +35,7 @@ func (o *flowOracle) resume(f *oracleFlow) (refused bool) {
 	if f.def.SendsEmail() && o.credits == 0 {
 		return true
 	}
-	f.status, f.resumed, f.pausedFor = FlowLive, o.now, ""
+	f.status, f.resumed, f.pausedFor = automation.Live, o.now, ""
 	f.pauses = append(f.pauses, [2]int64{f.paused, f.resumed})
 	for p := range f.waiting {
 		if s := o.segs[f.def.Trigger.SegmentID]; !o.there(p) || s.members[p] != (f.def.Trigger.Type == flows.TriggerSegmentEntered) {
@@ -47,7 +48,7 @@ func (o *flowOracle) resume(f *oracleFlow) (refused bool) {
 func (o *flowOracle) topUp(n int64) {
 	o.credits += n
 	for _, f := range o.flows {
-		if !f.deleted && f.status == FlowPaused && f.pausedFor == PausedForCredits {
+		if !f.deleted && f.status == automation.Paused && f.pausedFor == automation.PausedForCredits {
 			o.resume(f)
 		}
 	}
@@ -59,7 +60,7 @@ func (o *flowOracle) goLive(f *oracleFlow) {
 	if f.def.SendsEmail() && o.credits == 0 {
 		return
 	}
-	f.status, f.published = FlowLive, o.now
+	f.status, f.published = automation.Live, o.now
 	switch f.def.Trigger.Type {
 	case flows.TriggerSegmentEntered:
 		for p := range o.people {
@@ -103,7 +104,7 @@ func (o *flowOracle) catchUp() {
 // date that is due and not done stays due as long as the person has it.
 func (o *flowOracle) dates(p int) {
 	for _, f := range o.flows {
-		if f.deleted || f.status == FlowDraft || f.def.Trigger.Type != flows.TriggerDate || f.scanning && p >= f.scanned {
+		if f.deleted || f.status == automation.Draft || f.def.Trigger.Type != flows.TriggerDate || f.scanning && p >= f.scanned {
 			continue
 		}
 		if due := f.dates[p]; due != 0 && due <= o.at && o.nextDate(f, p, due-1) == due {
@@ -351,7 +352,7 @@ func (o *flowOracle) answered(f *oracleFlow, w *flows.Enrolment, delivered bool,
 }
 
 // named finds somebody by the first identifier that is on file, −1 for nobody.
-func (o *flowOracle) named(c FlowTrigger) int {
+func (o *flowOracle) named(c automation.Trigger) int {
 	for kind, raw := range [identifier.Kinds]string{c.Email, c.ExternalID, c.Phone} {
 		k := IdentityKind(kind)
 		if p, ok := o.who.owner[k.String()+"\x00"+normal(k, raw)]; ok && raw != "" {
@@ -363,7 +364,7 @@ func (o *flowOracle) named(c FlowTrigger) int {
 
 // call enrols somebody by name. It reports whether that is refused, or was done by
 // the same key before.
-func (o *flowOracle) call(f *oracleFlow, c FlowTrigger) (refused, repeated bool) {
+func (o *flowOracle) call(f *oracleFlow, c automation.Trigger) (refused, repeated bool) {
 	p := o.named(c)
 	if f == nil || f.deleted || f.def.Trigger.Type != flows.TriggerAPI || p < 0 {
 		return true, false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -50,16 +51,16 @@ func (o *flowOracle) publish() {
 	o.moves = append(o.moves, list...)
 	for _, t := range list {
 		for _, f := range o.flows {
-			if f.deleted || f.status == FlowDraft || f.def.Trigger.SegmentID != t.Segment {
+			if f.deleted || f.status == automation.Draft || f.def.Trigger.SegmentID != t.Segment {
 				continue
 			}
 			p, into := int(t.Ordinal), t.Entered == (f.def.Trigger.Type == flows.TriggerSegmentEntered)
 			silent := o.quiet || t.Cause == segment.CauseMerge || o.people[p].gone
 			switch {
-			case f.status == FlowPaused && !into:
+			case f.status == automation.Paused && !into:
 				delete(f.waiting, p)
 			case silent:
-			case f.status == FlowPaused:
+			case f.status == automation.Paused:
 				f.waiting[p] = true
 			default:
 				if f.waiting[p] {
@@ -91,7 +92,7 @@ func (o *flowOracle) enrol(e oracleEntry) {
 	f, p := e.f, o.who.profiles[e.p].winner
 	ways := f.ways[p]
 	switch {
-	case f.status == FlowPaused && f.def.Trigger.SegmentID != "" && !o.people[p].gone:
+	case f.status == automation.Paused && f.def.Trigger.SegmentID != "" && !o.people[p].gone:
 		// Credits have paused it a moment ago: as if it had come during the pause.
 		f.waiting[p] = true
 		return
@@ -124,7 +125,7 @@ func (o *flowOracle) enrol(e oracleEntry) {
 	x := f.current(p)
 	o.arrive(f, x, 0, e.at)
 	o.depth = e.depth + 1
-	o.flowEvent(f, p, typeFlowEntered, "")
+	o.flowEvent(f, p, automation.EventEntered, "")
 	o.runEnrolment(f, p, x, e.at)
 }
 
@@ -171,10 +172,10 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 	switch {
 	case w.Status == flows.Completed:
 		f.counts.Completed++
-		o.flowEvent(f, p, typeFlowCompleted, "")
+		o.flowEvent(f, p, automation.EventCompleted, "")
 	case w.Status == flows.Exited:
 		f.counts.Exited++
-		o.flowEvent(f, p, typeFlowExited, w.Reason.String())
+		o.flowEvent(f, p, automation.EventExited, w.Reason.String())
 	case w.Phase == flows.Ready:
 		w.DueMs = at // it goes on as soon as it can
 	}
@@ -297,8 +298,8 @@ func (o *flowOracle) visited(f *oracleFlow, w *flows.Enrolment, r flows.Result, 
 // tag changes tags, which are an attribute.
 func (o *flowOracle) tag(p int, x *flows.Tag) {
 	attrs := o.who.profiles[p].attrs
-	have, isList := attrs[tagsField].([]any)
-	if v := attrs[tagsField]; v != nil && !isList {
+	have, isList := attrs[automation.TagsField].([]any)
+	if v := attrs[automation.TagsField]; v != nil && !isList {
 		have = []any{v} // one, which stays what it is unless something changes
 	}
 	list := []any{}
@@ -316,7 +317,7 @@ func (o *flowOracle) tag(p int, x *flows.Tag) {
 	if reflect.DeepEqual(append([]any{}, have...), list) {
 		return
 	}
-	attrs[tagsField] = list
+	attrs[automation.TagsField] = list
 	o.amended(p)
 }
 

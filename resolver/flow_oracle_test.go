@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -96,7 +97,7 @@ type oracleFlow struct {
 	ways                          map[int][]flows.Enrolment
 	dates                         map[int]int64
 	waiting                       map[int]bool // to be enrolled when the flow goes on
-	counts                        FlowCounts
+	counts                        automation.Counts
 }
 
 func newFlowOracle(t testing.TB, settings Settings, credits int64, scan int) *flowOracle {
@@ -104,7 +105,7 @@ func newFlowOracle(t testing.TB, settings Settings, credits int64, scan int) *fl
 		credits: credits, outbox: map[uint64]*oracleItem{}, keys: map[string]naiveKey{}}
 }
 
-func (f *oracleFlow) live() bool { return f.status == FlowLive && !f.deleted }
+func (f *oracleFlow) live() bool { return f.status == automation.Live && !f.deleted }
 
 // since is when a live flow began to be live.
 func (f *oracleFlow) since() int64 { return max(f.published, f.resumed) }

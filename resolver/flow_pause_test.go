@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -13,17 +14,17 @@ import (
 func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 	const step = `{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","on_failure":"exit"`
 	for _, c := range []struct{ name, definition, result, after, event string }{
-		{"last step", step + `,"next":null}]}`, outbox.ResultSent, "#1 w:delivered completed", typeFlowCompleted},
-		{"exit on failure", step + `,"next":null}]}`, outbox.ResultFailed, "#1 w:failed exited webhook_failed", typeFlowExited},
+		{"last step", step + `,"next":null}]}`, outbox.ResultSent, "#1 w:delivered completed", automation.EventCompleted},
+		{"exit on failure", step + `,"next":null}]}`, outbox.ResultFailed, "#1 w:failed exited webhook_failed", automation.EventExited},
 		{"another step", step + `,"next":"t"},{"id":"t","type":"wait","seconds":5,"next":null}]}`, outbox.ResultSent, "#1 w:delivered t:pending in_progress", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRecorder(t, DefaultSettings())
 			flow := r.flow(c.definition)
 			ada := r.events(ev("email", "a@x.io")).Events[0].Profile
-			r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
+			r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
 			call := r.due(outbox.KindCall)[0].Seq
-			r.must(CommandFlowPause, FlowID{flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow})
 			before := r.flowState(flow)
 			r.now += 8000
 			answered := r.now
@@ -35,21 +36,21 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			if f := r.flowState(flow); string(must.JSON(f.Counts)) != string(must.JSON(before.Counts)) || f.InProgress != 1 {
 				t.Fatalf("F1: counts of a paused flow went from %s to %s", must.JSON(before.Counts), must.JSON(f.Counts))
 			}
-			if n := r.count(typeFlowCompleted) + r.count(typeFlowExited); n != 0 {
+			if n := r.count(automation.EventCompleted) + r.count(automation.EventExited); n != 0 {
 				t.Fatalf("F1: a paused flow told of %d ends", n)
 			}
-			ways, err := r.view().EnrolmentsOf(flow, ada.Ordinal())
+			ways, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
 			if err != nil || ways[0].Phase == flows.Awaiting || ways[0].DueMs != answered {
 				t.Fatalf("the answer is not noted: %+v, %v", ways, err)
 			}
-			r.must(CommandFlowResume, FlowID{flow})
+			r.must(automation.CommandResume, automation.ID{ID: flow})
 			r.rest()
 			r.expectWay(flow, ada, c.after)
 			if c.event != "" && r.count(c.event) != 1 {
 				t.Fatalf("%d events %s", r.count(c.event), c.event)
 			}
 			// It counts from the instant of resuming.
-			if ways, _ = r.view().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
+			if ways, _ = r.view().Flows().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
 				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
 			}
 			r.must(CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
@@ -62,22 +63,22 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 // no record carries on more of them than it may.
 func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.m.flowSteps = 10
+	r.m.flows.Bounds.Steps = 10
 	flow := r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 	const people = 35
 	for i := range people {
 		email := string(rune('a'+i%26)) + string(rune('a'+i/26)) + "@x.io"
 		r.events(ev("email", email))
-		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: email})
+		r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: email})
 	}
-	r.must(CommandFlowPause, FlowID{flow})
+	r.must(automation.CommandPause, automation.ID{ID: flow})
 	for _, it := range r.due(outbox.KindCall) {
 		r.must(CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
 	}
 	if f := r.flowState(flow); f.InProgress != people || f.Counts.Steps[0].At != people {
 		t.Fatalf("F1: %d are in the paused flow, %d at its call", f.InProgress, f.Counts.Steps[0].At)
 	}
-	r.must(CommandFlowResume, FlowID{flow})
+	r.must(automation.CommandResume, automation.ID{ID: flow})
 	last, records := uint64(0), 0
 	for r.m.Pending() > 0 {
 		r.continueOnce()
@@ -99,8 +100,8 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		r = newRecorder(t, DefaultSettings())
 		flow = r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 		far = r.events(ev("external_id", "far")).Events[0].Profile
-		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, ExternalID: "far"})
-		r.must(CommandFlowPause, FlowID{flow})
+		r.must(automation.CommandTrigger, automation.Trigger{ID: flow, ExternalID: "far"})
+		r.must(automation.CommandPause, automation.ID{ID: flow})
 		r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultSent})
 		near = r.events(ev("email", "near@x.io")).Events[0].Profile
 		return r, flow, near, far
@@ -109,7 +110,7 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		r, flow, near, far := begin(t)
 		r.events(ev("type", "other", "email", "near@x.io", "external_id", "far"))
 		r.expectWay(flow, near, "#1 w:pending in_progress")
-		r.must(CommandFlowResume, FlowID{flow})
+		r.must(automation.CommandResume, automation.ID{ID: flow})
 		r.rest()
 		r.expectWay(flow, near, "#1 w:delivered t:done completed")
 		r.expectWay(flow, far, "#1 w:delivered t:done completed")
@@ -120,7 +121,7 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 	t.Run("erase", func(t *testing.T) {
 		r, flow, _, far := begin(t)
 		r.must(CommandContactErase, ContactErase{ID: far.String()})
-		r.must(CommandFlowResume, FlowID{flow})
+		r.must(automation.CommandResume, automation.ID{ID: flow})
 		r.rest()
 		if f := r.flowState(flow); f.Counts.Completed != 0 || f.InProgress != 0 || f.Counts.Steps[0].At != 0 {
 			t.Fatalf("F1: %d are in the flow, counts %+v", f.InProgress, f.Counts)
@@ -128,10 +129,10 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 	})
 	t.Run("delete", func(t *testing.T) {
 		r, flow, _, far := begin(t)
-		r.must(CommandFlowDelete, FlowID{flow})
+		r.must(automation.CommandDelete, automation.ID{ID: flow})
 		r.rest()
 		o, _ := r.view().Resolve(far)
-		if p, _ := r.view().Profile(o); r.count(typeFlowCompleted) != 0 || len(p.Attributes) != 0 {
+		if p, _ := r.view().Profile(o); r.count(automation.EventCompleted) != 0 || len(p.Attributes) != 0 {
 			t.Fatalf("somebody went on in a deleted flow: %s", p.Attributes)
 		}
 	})

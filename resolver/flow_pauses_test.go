@@ -3,6 +3,8 @@ package resolver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // born makes people whose date is a day of January 2030.
@@ -42,24 +44,24 @@ func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
 	for _, repeat := range []string{"once", "yearly"} {
 		t.Run(repeat, func(t *testing.T) {
 			r := newRecorder(t, DefaultSettings())
-			r.m.flowSteps = 5
+			r.m.flows.Bounds.Steps = 5
 			r.at(1, 0)
 			flow := r.flow(fmt.Sprintf(dayFlow, repeat))
 			live, missed, between, missedToo, later := r.born("a", 40, 2), r.born("b", 10, 3), r.born("c", 10, 5), r.born("d", 10, 6), r.born("e", 10, 7)
 			r.rest()
 			r.at(2, 9)
 			r.tick() // 5 of the first
-			r.must(CommandFlowPause, FlowID{flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow})
 			r.at(4, 0)
-			r.must(CommandFlowResume, FlowID{flow})
-			r.must(CommandFlowPause, FlowID{flow}) // 5 more
-			r.must(CommandFlowResume, FlowID{flow})
+			r.must(automation.CommandResume, automation.ID{ID: flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow}) // 5 more
+			r.must(automation.CommandResume, automation.ID{ID: flow})
 			r.at(5, 10)
-			r.must(CommandFlowPause, FlowID{flow}) // 5 more
+			r.must(automation.CommandPause, automation.ID{ID: flow}) // 5 more
 			r.at(6, 10)
-			r.must(CommandFlowResume, FlowID{flow})
-			r.must(CommandFlowPause, FlowID{flow}) // 5 more
-			r.must(CommandFlowResume, FlowID{flow})
+			r.must(automation.CommandResume, automation.ID{ID: flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow}) // 5 more
+			r.must(automation.CommandResume, automation.ID{ID: flow})
 			if n := r.flowState(flow).Counts.Entered; n == 0 || n >= uint64(len(live)) {
 				t.Fatalf("%d of %d were enrolled by now, so nothing is tested", n, len(live))
 			}
@@ -73,7 +75,7 @@ func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
 			r.expectIn(flow, "due during a later pause", missedToo, 0)
 			r.expectIn(flow, "due since", later, len(later))
 			// Nothing is kept of pauses that are over for everybody.
-			r.must(CommandFlowPause, FlowID{flow})
+			r.must(automation.CommandPause, automation.ID{ID: flow})
 			if f := r.flowState(flow); len(f.Pauses) != 0 {
 				t.Fatalf("L3: %d pauses are kept for nobody", len(f.Pauses))
 			}
@@ -85,18 +87,18 @@ func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
 // for the dates of those who were there before it.
 func TestF1DatesFoundLateWereMissedInTheirPause(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.m.flowScan = 1
+	r.m.flows.Bounds.Scan = 1
 	r.at(1, 0)
 	missed, live := r.born("b", 5, 3), r.born("c", 5, 5)
 	flow := r.draft(fmt.Sprintf(dayFlow, "once"))
-	r.must(CommandFlowPublish, FlowID{flow})
+	r.must(automation.CommandPublish, automation.ID{ID: flow})
 	r.at(2, 0)
-	r.must(CommandFlowPause, FlowID{flow})
+	r.must(automation.CommandPause, automation.ID{ID: flow})
 	r.at(4, 0)
-	r.must(CommandFlowResume, FlowID{flow})
+	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.at(6, 0)
-	r.must(CommandFlowPause, FlowID{flow})
-	r.must(CommandFlowResume, FlowID{flow})
+	r.must(automation.CommandPause, automation.ID{ID: flow})
+	r.must(automation.CommandResume, automation.ID{ID: flow})
 	if !r.flowState(flow).Scanning {
 		t.Fatal("everybody was looked at already, so nothing is tested")
 	}
@@ -109,24 +111,24 @@ func TestF1DatesFoundLateWereMissedInTheirPause(t *testing.T) {
 // nothing due between them are one, so that nothing is lost by that.
 func TestL3PausesAreBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.m.flowSteps = 1
+	r.m.flows.Bounds.Steps = 1
 	r.at(1, 0)
 	flow := r.flow(fmt.Sprintf(dayFlow, "once"))
-	live, missed, between := r.born("a", 4*maxPauses, 2), r.born("b", 10, 3), append(r.born("c", 5, 4), r.born("d", 5, 5)...)
+	live, missed, between := r.born("a", 4*automation.MaxPauses, 2), r.born("b", 10, 3), append(r.born("c", 5, 4), r.born("d", 5, 5)...)
 	r.rest()
 	r.at(2, 9)
 	r.tick()
 	pause := func(ms int64) {
-		r.must(CommandFlowPause, FlowID{flow})
+		r.must(automation.CommandPause, automation.ID{ID: flow})
 		r.now += ms
-		r.must(CommandFlowResume, FlowID{flow})
+		r.must(automation.CommandResume, automation.ID{ID: flow})
 	}
 	pause(47 * 3_600_000) // to 8:00 on the fourth
 	r.now += 2 * 3_600_000
-	for range 3 * maxPauses {
+	for range 3 * automation.MaxPauses {
 		pause(1)
 		r.now++
-		if n := len(r.flowState(flow).Pauses); n > maxPauses {
+		if n := len(r.flowState(flow).Pauses); n > automation.MaxPauses {
 			t.Fatalf("L3: a flow remembers %d pauses", n)
 		}
 	}

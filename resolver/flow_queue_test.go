@@ -1,15 +1,15 @@
 package resolver
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // manyFlows takes flows live that an event triggers.
@@ -35,11 +35,11 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	const flows, size = 50, 200
 	r := newRecorder(t, DefaultSettings())
 	ids := r.manyFlows(flows)
-	last, records := r.m.counters.Enrolments, 0
+	last, records := r.m.flows.Enrolments, 0
 	check := func() {
-		n := r.m.counters.Enrolments - last
+		n := r.m.flows.Enrolments - last
 		last, records = last+n, records+1
-		if n > flowEnrolments+profile.MaxCaused {
+		if n > uint64(bounds.Enrolments)+profile.MaxCaused {
 			t.Fatalf("L3: a record began %d ways", n)
 		}
 	}
@@ -48,14 +48,14 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	ada := out.Events[size-1].Profile
 	position := out.enrolments
 	check()
-	if n := r.rows.Rows() - rows; n > size+flowEnrolments {
+	if n := r.rows.Rows() - rows; n > size+bounds.Enrolments {
 		t.Fatalf("L3: a record recorded %d events", n)
 	}
-	q := &r.m.accounts[testAccount].flows.queue
-	if !q.waiting() || q.next > size || q.passed(position) || position == (queuePosition{}) {
-		t.Fatalf("%d entries wait for %d events", q.next, size)
+	q := r.m.accounts[testAccount].flows
+	if n := q.Deferred(); n == 0 || n > size || q.Passed(position) || position == (automation.Position{}) {
+		t.Fatalf("%d entries wait for %d events", n, size)
 	}
-	r.hashedEntry(deferredKey(testAccount, q.first))
+	r.hashedEntry(state.WaitingKey(testAccount, 0))
 	// Whoever comes meanwhile waits behind.
 	r.events(people(1, size)...)
 	check()
@@ -64,19 +64,19 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 		r.continueOnce()
 		check()
 	}
-	if !q.passed(position) || q.waiting() {
+	if !q.Passed(position) || q.Deferred() > 0 {
 		t.Fatal("the queue is not worked off")
 	}
 	for _, id := range ids {
 		if f := r.flowState(id); f.Counts.Entered != size+1 {
 			t.Fatalf("F1: %d of %d are in a flow, after %d records", f.Counts.Entered, size+1, records)
 		}
-		ways, err := r.view().EnrolmentsOf(id, ada.Ordinal())
+		ways, err := r.view().Flows().EnrolmentsOf(id, ada.Ordinal())
 		if err != nil || len(ways) != 1 || string(ways[0].Event) != fmt.Sprintf(`{"n":%d}`, size-1) {
 			t.Fatalf("F1: the last one's ways are %+v, %v", ways, err)
 		}
 	}
-	if records < flows*size/flowEnrolments {
+	if records < flows*size/bounds.Enrolments {
 		t.Fatalf("it took %d records", records)
 	}
 }
@@ -89,19 +89,19 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 	in := r.flow(`{"name":"in","trigger":{"type":"segment_entered","segment_id":"` + seg + `"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
 	on := r.manyFlows(2)
 	call := r.flow(`{"name":"call","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
-	r.m.flowEnrolments = 1
+	r.m.flows.Bounds.Enrolments = 1
 	var ids []ProfileID
 	for _, e := range r.events(people(5, 0)...).Events {
 		ids = append(ids, e.Profile)
 	}
 	// One calls, and need not wait.
-	r.must(CommandFlowTrigger, FlowTrigger{ID: call, Email: "u4@x.io"})
+	r.must(automation.CommandTrigger, automation.Trigger{ID: call, Email: "u4@x.io"})
 	r.expectWay(call, ids[4], "#1 s:done completed")
 	r.must(CommandContactErase, ContactErase{ID: ids[2].String()})
 	r.events(eventlog.Event{Type: []byte("other"), Email: []byte("u3@x.io"), ExternalID: []byte("b")}, eventlog.Event{Type: []byte("other"), Email: []byte("u9@x.io")})
-	r.must(CommandFlowPause, FlowID{in})
-	r.must(CommandFlowPause, FlowID{on[0]})
-	r.must(CommandFlowDelete, FlowID{on[0]})
+	r.must(automation.CommandPause, automation.ID{ID: in})
+	r.must(automation.CommandPause, automation.ID{ID: on[0]})
+	r.must(automation.CommandDelete, automation.ID{ID: on[0]})
 	r.rest()
 	r.expectWay(on[1], ids[4], "#1 s:pending in_progress")
 	if n := r.flowState(on[1]).Counts.Entered; n != 4 {
@@ -110,7 +110,7 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 	if f := r.flowState(in); f.Counts.Entered+f.Pending != 4 || f.Pending == 0 {
 		t.Fatalf("F1: a paused flow has enrolled %d, %d wait for it", f.Counts.Entered, f.Pending)
 	}
-	r.must(CommandFlowResume, FlowID{in})
+	r.must(automation.CommandResume, automation.ID{ID: in})
 	r.rest()
 	if n := r.flowState(in).Counts.Completed; n != 4 {
 		t.Fatalf("F1: %d of 4 completed the flow after it was resumed", n)
@@ -121,17 +121,17 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 // checkpoint, and compares with a machine whose records have room for all.
 func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 	run := func(budget int, crash bool) string {
-		n := newFlowNode(t, withoutOptIn(), 0, flowSteps, flowScan)
+		n := newFlowNode(t, withoutOptIn(), 0, bounds.Steps, bounds.Scan)
 		defer func() { n.close() }()
 		n.budget = budget
-		n.m.flowEnrolments = budget
+		n.m.flows.Bounds.Enrolments = budget
 		var ids []string
 		for i := range 7 {
 			def := loopFlow(fmt.Sprint("f", i), "viewed", tagStep)
-			out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowCreate, must.JSON(FlowSave{Definition: []byte(def)})))
-			var x FlowReply
+			out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, automation.CommandCreate, must.JSON(automation.Save{Definition: []byte(def)})))
+			var x automation.Reply
 			n.must(json.Unmarshal(out.Reply, &x))
-			n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowPublish, must.JSON(FlowID{x.ID})))
+			n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, automation.CommandPublish, must.JSON(automation.ID{ID: x.ID})))
 			ids = append(ids, x.ID)
 		}
 		for i := range 3 {
@@ -158,20 +158,20 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		}
 		text := ""
 		for _, id := range ids {
-			f := n.account().flow(id)
+			f, _ := n.account().flows.Find(id)
 			for o := range n.account().headers.Count {
-				ways, err := n.view().EnrolmentsOf(id, o)
+				ways, err := n.view().Flows().EnrolmentsOf(id, o)
 				n.must(err)
 				text += fmt.Sprint(o, ":")
 				for _, w := range ways {
 					text += fmt.Sprint(w.Number, w.Status, string(w.Event), " ")
 				}
 			}
-			text += fmt.Sprint(f.counts.Entered, f.counts.Completed, "\n")
+			text += fmt.Sprint(f.Counts.Entered, f.Counts.Completed, "\n")
 		}
 		return text
 	}
-	want := run(flowEnrolments, false)
+	want := run(bounds.Enrolments, false)
 	for _, budget := range []int{1, 5, 13} {
 		if got := run(budget, true); got != want {
 			t.Fatalf("F1: with %d in a record the ways are\n%s, with room for all\n%s", budget, got, want)
@@ -195,19 +195,4 @@ func (r *recorder) hashedEntry(key string) {
 		r.t.Fatal("R1: an entry that differs gives the same hash")
 	}
 	r.m.store.Entities[key] = value
-}
-
-func FuzzWaitingEnrolment(f *testing.F) {
-	f.Add((&waitingEnrolment{o: 7, atMs: 5, flows: []uint32{1, 300}, event: []byte("{}")}).append(nil))
-	f.Add((&waitingEnrolment{}).append(nil))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var e, again waitingEnrolment
-		if e.decode(b) != nil {
-			return
-		}
-		if err := again.decode(e.append(nil)); err != nil || again.o != e.o || again.atMs != e.atMs || !slices.Equal(again.flows, e.flows) || !bytes.Equal(again.event, e.event) {
-			t.Fatalf("%+v comes back as %+v, %v", e, again, err)
-		}
-	})
 }

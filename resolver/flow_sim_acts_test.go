@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 	"maps"
@@ -228,7 +229,7 @@ func (s *flowSim) outcome() {
 			Result: pick(s.rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot)}
 		if it.Kind == outbox.KindCall && d.Result != outbox.ResultRetry {
 			simulatedFlows.calls.Add(1)
-			if f := s.n.account().flow(it.Flow); f != nil && f.Status == FlowPaused {
+			if f, _ := s.n.account().flows.Get(it.Flow); f != nil && f.Status == automation.Paused {
 				simulatedFlows.noted.Add(1)
 			}
 		}
@@ -254,38 +255,38 @@ func (s *flowSim) aFlow(wanted func(f *oracleFlow) bool) *oracleFlow {
 
 // state pauses, resumes, toggles, deletes and duplicates.
 func (s *flowSim) state() {
-	f := s.aFlow(func(f *oracleFlow) bool { return f.status != FlowDraft || s.rng.IntN(4) == 0 })
+	f := s.aFlow(func(f *oracleFlow) bool { return f.status != automation.Draft || s.rng.IntN(4) == 0 })
 	if f == nil {
 		return
 	}
 	s.follow(f)
 	switch n := s.rng.IntN(12); {
 	case n < 5:
-		s.command(CommandFlowToggle, FlowID{f.id}, func(out *Outcome) {
-			if f.status == FlowLive {
+		s.command(automation.CommandToggle, automation.ID{ID: f.id}, func(out *Outcome) {
+			if f.status == automation.Live {
 				s.o.pause(f, "")
 				s.refused(out, false)
 				return
 			}
-			s.refused(out, f.status == FlowDraft || s.o.resume(f))
+			s.refused(out, f.status == automation.Draft || s.o.resume(f))
 		})
 	case n < 7:
-		s.command(CommandFlowPause, FlowID{f.id}, func(out *Outcome) {
-			s.refused(out, f.status == FlowDraft)
-			if f.status == FlowLive {
+		s.command(automation.CommandPause, automation.ID{ID: f.id}, func(out *Outcome) {
+			s.refused(out, f.status == automation.Draft)
+			if f.status == automation.Live {
 				s.o.pause(f, "")
 			}
 		})
 	case n < 10:
-		s.command(CommandFlowResume, FlowID{f.id}, func(out *Outcome) {
-			s.refused(out, f.status == FlowDraft || f.status == FlowPaused && s.o.resume(f))
+		s.command(automation.CommandResume, automation.ID{ID: f.id}, func(out *Outcome) {
+			s.refused(out, f.status == automation.Draft || f.status == automation.Paused && s.o.resume(f))
 		})
 	case n < 11:
 		s.duplicate(f)
 	default:
-		s.command(CommandFlowDelete, FlowID{f.id}, func(out *Outcome) {
-			s.refused(out, f.status == FlowLive)
-			if f.status != FlowLive {
+		s.command(automation.CommandDelete, automation.ID{ID: f.id}, func(out *Outcome) {
+			s.refused(out, f.status == automation.Live)
+			if f.status != automation.Live {
 				f.deleted = true
 			}
 		})
@@ -295,15 +296,15 @@ func (s *flowSim) state() {
 // follow does nothing for a machine that the oracle no longer follows but keep
 // the oracle's idea of a flow's status, by which flows are picked.
 func (s *flowSim) follow(f *oracleFlow) {
-	if x := s.n.account().flows.byNumber[f.number]; !s.exact {
+	if x := s.n.account().inspect()[f.number]; !s.exact {
 		f.status, f.deleted, f.publishing = x.Status, x.Deleted, x.Publishing
 	}
 }
 
 // credited is how many flows are paused for want of credits.
 func (s *flowSim) credited() (n int64) {
-	for _, f := range s.n.account().flows.byNumber {
-		if f.PausedFor == PausedForCredits {
+	for _, f := range s.n.account().inspect() {
+		if f.PausedFor == automation.PausedForCredits {
 			n++
 		}
 	}
@@ -311,12 +312,12 @@ func (s *flowSim) credited() (n int64) {
 }
 
 func (s *flowSim) addFlow(out *Outcome, def string) {
-	var x FlowReply
+	var x automation.Reply
 	s.n.must(json.Unmarshal(out.Reply, &x))
 	d, err := flows.Parse([]byte(def))
 	s.n.must(err)
-	s.o.flows = append(s.o.flows, &oracleFlow{number: uint32(len(s.o.flows)), id: x.ID, status: FlowDraft, def: d,
-		ways: map[int][]flows.Enrolment{}, dates: map[int]int64{}, waiting: map[int]bool{}, counts: FlowCounts{Steps: make([]FlowStepCount, len(d.Steps))}})
+	s.o.flows = append(s.o.flows, &oracleFlow{number: uint32(len(s.o.flows)), id: x.ID, status: automation.Draft, def: d,
+		ways: map[int][]flows.Enrolment{}, dates: map[int]int64{}, waiting: map[int]bool{}, counts: automation.Counts{Steps: make([]automation.StepCount, len(d.Steps))}})
 }
 
 func (s *flowSim) createFlow() {
@@ -324,7 +325,7 @@ func (s *flowSim) createFlow() {
 	if len(s.o.flows) >= 8 || !s.exact {
 		return
 	}
-	s.command(CommandFlowCreate, FlowSave{Definition: json.RawMessage(def)}, func(out *Outcome) {
+	s.command(automation.CommandCreate, automation.Save{Definition: json.RawMessage(def)}, func(out *Outcome) {
 		s.refused(out, false)
 		s.addFlow(out, def)
 	})
@@ -332,17 +333,17 @@ func (s *flowSim) createFlow() {
 
 // editFlow gives a flow another definition, which only a draft may have.
 func (s *flowSim) editFlow() {
-	f := s.aFlow(func(f *oracleFlow) bool { return f.status == FlowDraft || s.rng.IntN(3) == 0 })
+	f := s.aFlow(func(f *oracleFlow) bool { return f.status == automation.Draft || s.rng.IntN(3) == 0 })
 	if f == nil || !s.exact {
 		return
 	}
 	def := s.w.flow(f.def.Name)
-	s.command(CommandFlowUpdate, FlowSave{ID: f.id, Definition: json.RawMessage(def)}, func(out *Outcome) {
-		s.refused(out, f.status != FlowDraft)
-		if f.status == FlowDraft {
+	s.command(automation.CommandUpdate, automation.Save{ID: f.id, Definition: json.RawMessage(def)}, func(out *Outcome) {
+		s.refused(out, f.status != automation.Draft)
+		if f.status == automation.Draft {
 			d, err := flows.Parse([]byte(def))
 			s.n.must(err)
-			f.def, f.counts.Steps = d, make([]FlowStepCount, len(d.Steps))
+			f.def, f.counts.Steps = d, make([]automation.StepCount, len(d.Steps))
 		}
 	})
 }
@@ -374,7 +375,7 @@ func (s *flowSim) duplicate(f *oracleFlow) {
 	if len(s.o.flows) >= 8 || !s.exact {
 		return
 	}
-	s.command(CommandFlowDuplicate, FlowID{f.id}, func(out *Outcome) {
+	s.command(automation.CommandDuplicate, automation.ID{ID: f.id}, func(out *Outcome) {
 		d := *f.def
 		d.Name = "Copy of " + d.Name
 		s.addFlow(out, string(d.JSON()))
@@ -382,20 +383,20 @@ func (s *flowSim) duplicate(f *oracleFlow) {
 }
 
 func (s *flowSim) publishSome() {
-	if f := s.aFlow(func(f *oracleFlow) bool { return f.status == FlowDraft }); f != nil {
+	if f := s.aFlow(func(f *oracleFlow) bool { return f.status == automation.Draft }); f != nil {
 		s.publish(f)
 	}
 }
 
 func (s *flowSim) publish(f *oracleFlow) {
-	s.command(CommandFlowPublish, FlowID{f.id}, func(out *Outcome) {
-		refused := f.status == FlowPaused || f.status == FlowDraft && !f.publishing && f.def.SendsEmail() && s.o.credits == 0
+	s.command(automation.CommandPublish, automation.ID{ID: f.id}, func(out *Outcome) {
+		refused := f.status == automation.Paused || f.status == automation.Draft && !f.publishing && f.def.SendsEmail() && s.o.credits == 0
 		s.refused(out, refused)
-		f.publishing = f.publishing || !refused && f.status == FlowDraft
+		f.publishing = f.publishing || !refused && f.status == automation.Draft
 	})
 	s.build(true)
 	s.follow(f)
-	if x := s.n.account().flows.byNumber[f.number]; x.Publishing {
+	if x := s.n.account().inspect()[f.number]; x.Publishing {
 		s.fatalf("the flow does not go live")
 	}
 }
@@ -405,7 +406,7 @@ func (s *flowSim) call() {
 	if f == nil {
 		return
 	}
-	c := FlowTrigger{ID: f.id, Key: pick(s.rng, "", "", "a", "b")}
+	c := automation.Trigger{ID: f.id, Key: pick(s.rng, "", "", "a", "b")}
 	if s.rng.IntN(3) > 0 {
 		c.Email = fmt.Sprintf("u%d@X.io", s.rng.IntN(s.world))
 	}
@@ -419,11 +420,11 @@ func (s *flowSim) call() {
 		c.Data = fmt.Appendf(nil, `{"value":%d}`, s.rng.IntN(10))
 	}
 	for range 1 + s.rng.IntN(2) {
-		s.command(CommandFlowTrigger, c, func(out *Outcome) {
+		s.command(automation.CommandTrigger, c, func(out *Outcome) {
 			refused, repeated := s.o.call(f, c)
 			s.refused(out, refused)
 			if out.Refusal == nil {
-				var x FlowTriggered
+				var x automation.Triggered
 				s.n.must(json.Unmarshal(out.Reply, &x))
 				if x.Enrolled == repeated {
 					s.fatalf("enrolled %v, the oracle says repeated %v", x.Enrolled, repeated)

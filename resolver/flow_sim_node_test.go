@@ -80,7 +80,7 @@ func (n *flowNode) open() {
 	}
 	n.m, err = loadMachine(s, f, ids, runs)
 	n.must(err)
-	n.m.flowSteps, n.m.flowScan, n.m.flowEnrolments = n.steps, n.scan, n.budget
+	n.m.flows.Bounds.Steps, n.m.flows.Bounds.Scan, n.m.flows.Bounds.Enrolments = n.steps, n.scan, n.budget
 	err = n.m.adoptSegments(n.ckpt.ReadSegments(f.Segments))
 	n.must(err)
 	n.loaded = f.Next

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
 // flowSim is one run of the simulation of flows: a machine, an oracle, and a
@@ -121,7 +122,7 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	if loops {
 		credits = 1000
 	}
-	steps, scan, tight := flowSteps, pick(rng, flowScan, 1, 3), seed%8 == 7
+	steps, scan, tight := bounds.Steps, pick(rng, bounds.Scan, 1, 3), seed%8 == 7
 	if tight {
 		steps = pick(rng, 1, 2, 5, 20)
 	}
@@ -230,18 +231,18 @@ func (s *flowSim) finish() {
 // do appends a record and lets the oracle do the same.
 func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	s.t.Helper()
-	paused, begun := s.credited(), s.n.m.counters.Enrolments
+	paused, begun := s.credited(), s.n.m.flows.Enrolments
 	out := s.n.record(kind, body)
 	simulatedFlows.credits.Add(max(0, s.credited()-paused))
-	if s.n.account().flows.queue.waiting() {
+	if s.n.account().flows.Deferred() > 0 {
 		simulatedFlows.waited.Add(1)
 	}
 	s.compareLedger()
 	s.pausedMoveNobody()
 	// So many enrolments are one after the other, as in a loop that takes its time:
 	// they may be at the bound of what falls due in one record, too.
-	many := s.n.m.counters.Enrolments-begun >= 300
-	if s.n.account().flows.queue.waiting() || s.n.m.flowBudget <= 0 || s.n.account().engine.Lagging() || many {
+	many := s.n.m.flows.Enrolments-begun >= 300
+	if s.n.account().flows.Deferred() > 0 || peek.StepsLeft(s.n.m.flows) <= 0 || s.n.account().engine.Lagging() || many {
 		simulatedFlows.over.Add(1)
 		s.exact = false
 	}
@@ -264,8 +265,9 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	if kind == eventlog.KindContinue {
 		o.catchUp()
 	}
+	have := s.n.account().inspect()
 	for _, f := range o.flows {
-		if x := s.n.account().flows.byNumber[f.number]; f.publishing && !x.Publishing {
+		if x := &have[f.number]; f.publishing && !x.Publishing {
 			o.goLive(f)
 		}
 	}

@@ -9,8 +9,12 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/outbox"
 )
+
+// bounds are those of a record's work on flows.
+var bounds = automation.StandardBounds()
 
 // flow makes a flow and takes it live.
 func (r *recorder) flow(definition string) string {
@@ -22,8 +26,8 @@ func (r *recorder) flow(definition string) string {
 
 func (r *recorder) draft(definition string) string {
 	r.t.Helper()
-	var x FlowReply
-	if err := json.Unmarshal(r.must(CommandFlowCreate, FlowSave{Definition: json.RawMessage(definition)}).Reply, &x); err != nil {
+	var x automation.Reply
+	if err := json.Unmarshal(r.must(automation.CommandCreate, automation.Save{Definition: json.RawMessage(definition)}).Reply, &x); err != nil {
 		r.t.Fatal(err)
 	}
 	return x.ID
@@ -31,9 +35,9 @@ func (r *recorder) draft(definition string) string {
 
 func (r *recorder) publish(id string) {
 	r.t.Helper()
-	r.must(CommandFlowPublish, FlowID{id})
+	r.must(automation.CommandPublish, automation.ID{ID: id})
 	r.rest()
-	if f := r.flowState(id); f.Status != FlowLive {
+	if f := r.flowState(id); f.Status != automation.Live {
 		r.t.Fatalf("the flow is %s: %s", f.Status, f.PublishError)
 	}
 }
@@ -56,9 +60,9 @@ func (r *recorder) continueOnce() {
 	r.apply(env.Append(nil))
 }
 
-func (r *recorder) flowState(id string) FlowState {
+func (r *recorder) flowState(id string) automation.FlowState {
 	r.t.Helper()
-	f, ok := r.view().Flow(id)
+	f, ok := r.view().Flows().Find(id)
 	if !ok {
 		r.t.Fatalf("there is no flow %s", id)
 	}
@@ -72,7 +76,7 @@ func (r *recorder) way(flow string, p ProfileID) string {
 	if !ok {
 		r.t.Fatalf("there is no profile %s", p)
 	}
-	ways, err := r.view().EnrolmentsOf(flow, o)
+	ways, err := r.view().Flows().EnrolmentsOf(flow, o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -133,7 +137,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 	if f := r.flowState(flow); f.Counts.Entered != 1 || f.Counts.Completed != 1 || f.InProgress != 0 {
 		t.Fatalf("counts %+v", f.Counts)
 	}
-	for _, typ := range []string{typeFlowEntered, typeFlowCompleted} {
+	for _, typ := range []string{automation.EventEntered, automation.EventCompleted} {
 		if r.count(typ) != 1 {
 			t.Fatalf("%d events %s", r.count(typ), typ)
 		}
@@ -174,16 +178,16 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 	r.expectWay(out, before, "#1 t:done completed")
 
 	// Paused: nobody enrols; who came and stayed does at resume.
-	r.must(CommandFlowPause, FlowID{in})
-	r.must(CommandFlowPause, FlowID{out})
+	r.must(automation.CommandPause, automation.ID{ID: in})
+	r.must(automation.CommandPause, automation.ID{ID: out})
 	r.events(ev("email", "a@x.io"), ev("email", "b@x.io"))
 	r.now += dayMs / 2
 	r.events(ev("email", "b@x.io"))
 	r.now += dayMs / 2
 	r.tick() // a has left again
 	r.expectWay(in, after, "#1 t:done completed")
-	r.must(CommandFlowResume, FlowID{in})
-	r.must(CommandFlowResume, FlowID{out})
+	r.must(automation.CommandResume, automation.ID{ID: in})
+	r.must(automation.CommandResume, automation.ID{ID: out})
 	r.rest()
 	r.expectWay(in, before, "#1 t:done completed")
 	r.expectWay(in, after, "#2 t:done completed")
@@ -195,12 +199,12 @@ func TestF1PausedFlowMovesNobody(t *testing.T) {
 	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
-	r.must(CommandFlowPause, FlowID{flow})
+	r.must(automation.CommandPause, automation.ID{ID: flow})
 	r.now += 3_600_000
 	r.tick()
 	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
 	bob := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("b@x.io"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
-	r.must(CommandFlowResume, FlowID{flow})
+	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.rest()
 	r.expectWay(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
 	r.expectWay(flow, bob, "none")
@@ -214,30 +218,30 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	tag := r.flow(`{"name":"t","trigger":{"type":"event","event":"viewed"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 	ada := r.events(ev("email", "a@x.io")).Events[0].Profile
 	r.expectWay(mail, ada, "#1 m:queued n:pending in_progress")
-	if f := r.flowState(mail); f.Status != FlowPaused || f.PausedFor != PausedForCredits {
+	if f := r.flowState(mail); f.Status != automation.Paused || f.PausedFor != automation.PausedForCredits {
 		t.Fatalf("the flow is %s for %q", f.Status, f.PausedFor)
 	}
-	if f := r.flowState(tag); f.Status != FlowLive {
+	if f := r.flowState(tag); f.Status != automation.Live {
 		t.Fatal("a flow without e-mail must go on")
 	}
-	r.refuses("top up", CommandFlowResume, FlowID{mail})
+	r.refuses("top up", automation.CommandResume, automation.ID{ID: mail})
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	r.rest()
 	r.expectWay(mail, ada, "#1 m:queued n:queued completed")
 	// Pausing one that waits for credits changes nothing; one that somebody paused
 	// before is not lifted by a top-up.
 	a.EmailCredits = 0
-	r.m.pauseForCredits(a)
-	r.must(CommandFlowPause, FlowID{mail})
+	a.flows.PauseForCredits()
+	r.must(automation.CommandPause, automation.ID{ID: mail})
 	r.must(CommandCreditsAdd, CreditsAdd{5})
-	if f := r.flowState(mail); f.Status != FlowLive {
+	if f := r.flowState(mail); f.Status != automation.Live {
 		t.Fatal("pausing a flow that waits for credits kept a top-up from lifting that")
 	}
-	r.must(CommandFlowPause, FlowID{mail})
+	r.must(automation.CommandPause, automation.ID{ID: mail})
 	a.EmailCredits = 0
-	r.m.pauseForCredits(a)
+	a.flows.PauseForCredits()
 	r.must(CommandCreditsAdd, CreditsAdd{5})
-	if f := r.flowState(mail); f.Status != FlowPaused {
+	if f := r.flowState(mail); f.Status != automation.Paused {
 		t.Fatal("a pause by hand was lifted by a top-up")
 	}
 }
@@ -253,7 +257,7 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 		t.Fatal("the e-mail's profile must win")
 	}
 	r.expectWay(flow, near, "#2 a:done b:pending in_progress")
-	ways, _ := r.view().EnrolmentsOf(flow, near.Ordinal())
+	ways, _ := r.view().Flows().EnrolmentsOf(flow, near.Ordinal())
 	if len(ways) != 2 || ways[0].Reason != flows.ByMerge {
 		t.Fatalf("%+v", ways)
 	}
@@ -295,7 +299,7 @@ func TestF1LoopsAreCut(t *testing.T) {
 	b := r.flow(`{"name":"b","reentry":"after_exit","trigger":{"type":"segment_exited","segment_id":"` + on + `"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 	r.events(ev("email", "a@x.io", "attributes", `{"tags":["x"]}`))
 	x, y := r.flowState(a), r.flowState(b)
-	if x.Counts.LoopsCut+y.Counts.LoopsCut != 1 || x.Counts.Entered+y.Counts.Entered != maxFlowDepth+1 {
+	if x.Counts.LoopsCut+y.Counts.LoopsCut != 1 || x.Counts.Entered+y.Counts.Entered != automation.MaxDepth+1 {
 		t.Fatalf("entered %d and %d, cut %d and %d", x.Counts.Entered, y.Counts.Entered, x.Counts.LoopsCut, y.Counts.LoopsCut)
 	}
 }
@@ -303,23 +307,23 @@ func TestF1LoopsAreCut(t *testing.T) {
 func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","method":"POST","body":"{}","on_failure":"exit","next":"t"},{"id":"t","type":"tag","add":["b"],"next":null}]}`)
-	r.refuses("create it first", CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
+	r.refuses("create it first", automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
 	ada := r.events(ev("email", "a@x.io")).Events[0].Profile
-	r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io", Key: "1"})
+	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "1"})
 	r.expectWay(flow, ada, "#1 w:pending in_progress")
-	r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io", Key: "1"})
-	r.refuses("already", CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io", Key: "2"})
+	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "1"})
+	r.refuses("already", automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "2"})
 	calls := r.due(outbox.KindCall)
 	if len(calls) != 1 || !strings.Contains(string(calls[0].Payload), `"body":"{}"`) {
 		t.Fatalf("calls %+v", calls)
 	}
-	r.must(CommandFlowPause, FlowID{flow})
+	r.must(automation.CommandPause, automation.ID{ID: flow})
 	r.must(CommandOutboxDone, outbox.Done{Seq: calls[0].Seq, Result: outbox.ResultSent})
 	r.expectWay(flow, ada, "#1 w:pending in_progress")
-	r.must(CommandFlowResume, FlowID{flow})
+	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.rest()
 	r.expectWay(flow, ada, "#1 w:delivered t:done completed")
-	r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
+	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
 	r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
 	r.expectWay(flow, ada, "#2 w:failed exited webhook_failed")
 }
@@ -340,14 +344,14 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	if f := r.flowState(id); f.Counts.Entered != 1 {
 		t.Fatalf("entered %d", f.Counts.Entered)
 	}
-	r.refuses("is live", CommandFlowDelete, FlowID{id})
-	r.must(CommandFlowPause, FlowID{id})
-	r.must(CommandFlowDelete, FlowID{id})
+	r.refuses("is live", automation.CommandDelete, automation.ID{ID: id})
+	r.must(automation.CommandPause, automation.ID{ID: id})
+	r.must(automation.CommandDelete, automation.ID{ID: id})
 	r.rest()
 	r.must(CommandSegmentDelete, SegmentDelete{seg})
 	r.must(CommandListDelete, ListDelete{list})
 	r.must(CommandTemplateSave, emptied)
-	if n := len(r.m.accounts[testAccount].flows.byNumber); n != 1 {
+	if n := len(r.m.accounts[testAccount].inspect()); n != 1 {
 		t.Fatalf("%d flows", n)
 	}
 }
@@ -355,18 +359,18 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 func TestFlowContentIsLocked(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.flow(signUpFlow)
-	r.refuses("locked", CommandFlowUpdate, FlowSave{ID: id, Definition: json.RawMessage(signUpFlow)})
-	r.must(CommandFlowPause, FlowID{id})
-	r.refuses("locked", CommandFlowUpdate, FlowSave{ID: id, Definition: json.RawMessage(signUpFlow)})
-	r.must(CommandFlowDuplicate, FlowID{id})
-	list := r.view().Flows()
-	i := slices.IndexFunc(list, func(f FlowState) bool { return f.CopyOf == id })
-	if len(list) != 2 || i < 0 || list[i].Status != FlowDraft || list[i].Def.Name != "Copy of Welcome" {
+	r.refuses("locked", automation.CommandUpdate, automation.Save{ID: id, Definition: json.RawMessage(signUpFlow)})
+	r.must(automation.CommandPause, automation.ID{ID: id})
+	r.refuses("locked", automation.CommandUpdate, automation.Save{ID: id, Definition: json.RawMessage(signUpFlow)})
+	r.must(automation.CommandDuplicate, automation.ID{ID: id})
+	list := r.view().Flows().List()
+	i := slices.IndexFunc(list, func(f automation.FlowState) bool { return f.CopyOf == id })
+	if len(list) != 2 || i < 0 || list[i].Status != automation.Draft || list[i].Def.Name != "Copy of Welcome" {
 		t.Fatalf("%d flows", len(list))
 	}
 	draft := list[i].ID
-	r.must(CommandFlowUpdate, FlowSave{ID: draft, Definition: json.RawMessage(`{"name":"n","steps":[{"id":"m","type":"email"},{"id":"z","type":"sms"}]}`)})
-	out := r.command(CommandFlowPublish, FlowID{draft})
+	r.must(automation.CommandUpdate, automation.Save{ID: draft, Definition: json.RawMessage(`{"name":"n","steps":[{"id":"m","type":"email"},{"id":"z","type":"sms"}]}`)})
+	out := r.command(automation.CommandPublish, automation.ID{ID: draft})
 	if out.Refusal == nil {
 		t.Fatal("a flow that lacks everything went live")
 	}

@@ -35,7 +35,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 		m.storeSets(a)
 		m.storeRuns(a)
 		a.outbox.Freeze()
-		m.storeFlows(a)
+		a.flows.Freeze()
 		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.ids.Changed, Pages: a.headers.Freeze()})
 		a.ids.Changed = nil
 		f.Numbers = append(f.Numbers, a.number)

@@ -84,7 +84,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.outbox.Hash(put); err != nil {
 		return err
 	}
-	if err := m.hashFlows(put, a); err != nil {
+	if err := a.flows.Hash(put); err != nil {
 		return err
 	}
 	a.hashErased(put)

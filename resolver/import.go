@@ -67,12 +67,12 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 		out.NextRow = next
 		return nil
 	}
-	m.quiet = !head.TriggerFlows
+	m.flows.SetQuiet(!head.TriggerFlows)
 	if err := m.applyList(a, env, events, rows, out, nil); err != nil {
 		return err
 	}
-	m.react(&m.rec)
-	m.quiet = false
+	m.react()
+	m.flows.SetQuiet(false)
 	if head.ListsRefused {
 		a.noteRefusedRows(&head, out.Events)
 	}
@@ -133,12 +133,12 @@ func (m *Machine) retryRows(a *account, head *eventlog.ImportHead, env eventlog.
 	if head.FirstRow+uint64(head.Rows) > math.MaxUint32 {
 		stored.AddRange(0, uint64(head.Rows)) // none was remembered
 	}
-	m.quiet = !head.TriggerFlows
+	m.flows.SetQuiet(!head.TriggerFlows)
 	if err := m.applyList(a, env, events, rows, out, stored); err != nil {
 		return err
 	}
-	m.react(&m.rec)
-	m.quiet = false
+	m.react()
+	m.flows.SetQuiet(false)
 	eachRow(head, func(i, row uint32) {
 		if int(i) < len(out.Events) && out.Events[i].Status != EventRefused && refused.Contains(row) {
 			a.set(name).Remove(row)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -98,7 +99,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 	if err := m.loadIdentities(s); err != nil {
 		return nil, err
 	}
-	if err := m.loadFlows(); err != nil {
+	if err := m.loadEnrolments(); err != nil {
 		return nil, err
 	}
 	if err := m.emails.Open(); err != nil {
@@ -208,20 +209,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.runs[name] = r
 	case state.EntityContent:
 		err = m.moveContents(a, name, value)
-	case state.EntityFlow:
-		f := new(Flow)
-		if err = json.Unmarshal(value, f); err == nil {
-			_, err = a.installFlow(f)
-		}
-	case state.EntityFlowCounts:
-		// Behind the flows in the order of keys.
-		f := a.flows.byID[name]
-		if f == nil {
-			return fmt.Errorf("counts of an unknown flow")
-		}
-		err = json.Unmarshal(value, &f.counts)
-	case state.EntityWaiting:
-		return a.loadWaiting(name)
 	case state.EntityChange:
 		return a.loadChange(value)
 	case state.EntityReservation:
@@ -324,6 +311,24 @@ func (m *Machine) loadIdentities(s *state.Store) error {
 	close(read)
 	<-loaded
 	return err
+}
+
+// loadEnrolments reads the enrolments of flows. Profiles have been read.
+func (m *Machine) loadEnrolments() error {
+	err := m.flows.LoadEnrolments(func(number uint64) *automation.State {
+		if a := m.accounts[number]; a != nil {
+			return a.flows
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range m.byIndex {
+		a.flows.Open()
+		m.updateBacklog(a)
+	}
+	return nil
 }
 
 func closeAll(s *state.Store, runs []*dedup.Run) error {

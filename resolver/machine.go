@@ -10,8 +10,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -40,6 +40,8 @@ const (
 	recordWindow    = 1 << 18 // record ids remembered against repeats
 	continueWork    = 64      // values a continue record works off
 	maxPendingTasks = 1000
+	// ownRows is where the numbers of rows begin that flows add to a record of events.
+	ownRows = 1 << 24
 )
 
 // Machine is the state of one partition. Apply is called by one goroutine;
@@ -83,23 +85,15 @@ type Machine struct {
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
 
-	// The bounds of these names. Tests of what is left to further records
-	// have lower ones.
-	flowSteps, flowScan, flowEnrolments int
 	// campaignLimit and textLimit are maxCampaigns and maxTextBytes, but in tests.
 	campaignLimit int
 	textLimit     int64
 
-	// The record being applied: as features see it, and as far as flows need to know.
-	work        feature.Tx
-	rec         command
-	quiet       bool  // it starts no flows
-	flowBudget  int   // steps that it may still carry out
-	enrolBudget int   // enrolments that it may still begin
-	draining    bool  // who waited is being enrolled
-	depth       uint8 // how many enrolments started each other up to here
-	reporting   bool  // it tells what became of the service's own doing
-	triggers    []flowTrigger
+	// The record being applied, as the machine sees it, as features do, and its work on
+	// flows.
+	rec   command
+	work  feature.Tx
+	flows *automation.Runner
 
 	// Scratch of Apply.
 	window         [windowEvents]prepared
@@ -117,10 +111,6 @@ type Machine struct {
 	facts          segment.Facts
 	merged         segment.Facts // see noteMerged
 	touched        byte          // see prepare
-	enrolments     flows.Record  // of the enrolment that is being run
-	dated          flows.Record
-	deferred       waitingEnrolment // see queueDeferred
-	host           flowHost
 }
 
 // Counters count what Apply did since the process started.
@@ -156,16 +146,16 @@ func newMachine(s *state.Store) *Machine {
 		records:  newRecordRing(recordWindow),
 		outboxes: outbox.NewShared(s),
 
-		flowSteps:      flowSteps,
-		flowScan:       flowScan,
-		flowEnrolments: flowEnrolments,
-		campaignLimit:  maxCampaigns,
-		textLimit:      maxTextBytes,
+		flows: automation.NewRunner(s),
+
+		campaignLimit: maxCampaigns,
+		textLimit:     maxTextBytes,
 	}
 }
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
+	a.flows = automation.New(number, m.flows, flowPort{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a
@@ -194,7 +184,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	m.begin(command{account: a, env: env, rows: rows, out: out})
 	if a != nil {
 		// What falls due comes before what happens now.
-		m.advance(&m.rec, dueBudget)
+		m.advance(dueBudget)
 		a.outbox.EndDay(m.tx(a))
 		m.advanceSchedules(a)
 	}
@@ -202,19 +192,20 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		return err
 	}
 	if a != nil {
-		m.react(&m.rec)
-		m.finishPublishing(a)
+		m.react()
+		a.flows.FinishPublishing()
 		m.updateBacklog(a)
 		m.noteRefused(a, offset)
 	}
 	m.tallyRecord(env)
+	out.enrolments = m.flows.Position()
 	return nil
 }
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
-	m.enrolBudget = m.flowEnrolments
-	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
+	m.rec, m.transition, m.row = c, 0, 0
+	m.flows.Begin(m.logTime)
 	m.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
 	m.refusedErased = false
 	m.outboxes.Begin()

@@ -183,7 +183,7 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 		}
 	}
 	m.redirectDevices(a, l, winner)
-	m.mergeFlows(a, winner, l.ordinal)
+	a.flows.Merge(winner, l.ordinal)
 	for _, p := range l.merged {
 		alias(p.Ordinal)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -21,7 +22,7 @@ var hookNames = map[string]string{
 	"push_sent": webhookevent.PushSent, "push_failed": webhookevent.PushFailed,
 	typeListJoined: webhookevent.ListJoined, typeListLeft: webhookevent.ListLeft,
 	typeSubscribed: webhookevent.ContactSubscribed, typeUnsubscribed: webhookevent.ContactUnsubscribed,
-	typeFlowEntered: webhookevent.FlowEntered, typeFlowCompleted: webhookevent.FlowCompleted, typeFlowExited: webhookevent.FlowExited,
+	automation.EventEntered: webhookevent.FlowEntered, automation.EventCompleted: webhookevent.FlowCompleted, automation.EventExited: webhookevent.FlowExited,
 }
 
 // hookCounts counts the account's events of the types that webhooks are told of, without

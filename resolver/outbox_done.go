@@ -39,7 +39,7 @@ func (m *Machine) doneOutbox(cmd *command, c outbox.Done) *Refusal {
 		}
 		switch {
 		case it.Kind == outbox.KindCall:
-			m.answerFlow(cmd, it, c.Result == outbox.ResultSent, c.Reason)
+			a.flows.Answer(it.Flow, it.Ordinal, it.Seq, c.Result == outbox.ResultSent, c.Reason)
 		case c.Result != outbox.ResultMoot && it.Ordinal != outbox.NoProfile:
 			m.recordSend(cmd, it, &c)
 		}

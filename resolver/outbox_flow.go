@@ -1,6 +1,15 @@
 package resolver
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
+)
 
 // OutboxText is the payload of a text message. It is rendered when it goes out,
 // for whoever the profile is then.
@@ -26,4 +35,67 @@ type OutboxRequest struct {
 type HeaderLine struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// HasRoom keeps half of the outbox for events and waits.
+func (p flowPort) HasRoom() bool { return p.a.outbox.Len() < outbox.MaxItems/2 }
+
+// queue queues an item for a step; not ok means that there is no room.
+func (p flowPort) queue(kind string, from *automation.Source, ref string, payload any) (seq uint64, ok bool) {
+	it := outbox.Item{Kind: kind, Ordinal: from.Ordinal, Flow: from.Flow, Step: from.Step, Ref: ref}
+	seq, refusal := p.a.outbox.Queue(p.m.tx(p.a), it, must.JSON(payload))
+	return seq, refusal == nil
+}
+
+func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flows.Email) bool {
+	_, ok := p.queue(outbox.KindEmail, &from, x.TemplateID, OutboxMail{
+		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
+		Sender: cmp.Or(x.Sender, p.a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
+		Advertising: true, Event: json.RawMessage(from.Event),
+	})
+	if ok && !p.m.spendCredits(p.a, 1) {
+		panic("e-mail credits were there a moment ago")
+	}
+	return ok
+}
+
+func (p flowPort) QueueSMS(from automation.Source, x *flows.SMS) bool {
+	_, ok := p.queue(outbox.KindSMS, &from, "", OutboxText{Text: x.Text, Event: json.RawMessage(from.Event)})
+	return ok
+}
+
+func (p flowPort) QueueCall(from automation.Source, x *flows.Webhook) (seq uint64, ok bool) {
+	r := OutboxRequest{URL: x.URL, Method: x.Method, TimeoutMs: int64(x.TimeoutSeconds) * 1000, Attempts: x.Attempts, Event: json.RawMessage(from.Event)}
+	for _, l := range x.Headers {
+		r.Headers = append(r.Headers, HeaderLine(l))
+	}
+	return p.queue(outbox.KindCall, &from, "", r)
+}
+
+// flowDeleted is why what a flow left in the outbox is not carried out.
+const flowDeleted = "the flow was deleted"
+
+// flowPayload puts what a flow's step says into the payload of its item: items
+// are queued without it, so that a body is not stored for each recipient. What
+// is live cannot change; of a deleted flow nothing is left to say.
+func (a *account) flowPayload(it *outbox.Item, payload []byte) ([]byte, error) {
+	switch s := a.flows.Step(it.Flow, it.Step); {
+	case s == nil:
+		return payload, nil
+	case it.Kind == outbox.KindEmail && s.Email != nil && s.Email.TemplateID == "":
+		var x OutboxMail
+		if err := json.Unmarshal(payload, &x); err != nil {
+			return nil, err
+		}
+		x.HTML, x.Text = s.Email.Body, s.Email.Text
+		return must.JSON(x), nil
+	case it.Kind == outbox.KindCall && s.Webhook != nil:
+		var x OutboxRequest
+		if err := json.Unmarshal(payload, &x); err != nil {
+			return nil, err
+		}
+		x.Body = s.Webhook.Body
+		return must.JSON(x), nil
+	}
+	return payload, nil
 }

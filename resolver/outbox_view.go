@@ -46,7 +46,7 @@ func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 		if it.Ordinal != outbox.NoProfile {
 			w.Root = v.a.root(it.Ordinal)
 		}
-		if it.Flow != "" && v.a.flow(it.Flow) == nil {
+		if it.Flow != "" && !v.a.flows.Has(it.Flow) {
 			w.Moot = flowDeleted
 		}
 		out = append(out, w)

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
@@ -71,9 +72,9 @@ type Outcome struct {
 	// record is submitted. It is no part of what became of them.
 	From *EventsFrom `json:"-"`
 	// enrolments is behind what the record put into the queue of enrolments.
-	enrolments queuePosition
+	enrolments automation.Position
 }
 
 // Enrols reports whether the record left people to enrol in flows to later records: see
 // [Machine.Enrolled].
-func (out *Outcome) Enrols() bool { return out.enrolments != queuePosition{} }
+func (out *Outcome) Enrols() bool { return out.enrolments != automation.Position{} }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -97,7 +98,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 			}
 		}
 	}
-	for _, typ := range []string{typeFlowEntered, typeFlowCompleted, typeFlowExited, typeListJoined, typeListLeft} {
+	for _, typ := range []string{automation.EventEntered, automation.EventCompleted, automation.EventExited, typeListJoined, typeListLeft} {
 		if !segment.OwnEvent(typ) {
 			t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
 		}

@@ -66,7 +66,7 @@ func (m *Machine) applyContinue() error {
 		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
 			return err
 		}
-		m.react(&m.rec)
+		m.react()
 		t.Done++
 	}
 	if t.Done < len(t.Detach) {

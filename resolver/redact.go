@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -386,8 +387,8 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		})
 	case CommandEmailSend, commandEmailSend1, commandEmailSend2:
 		return rewrite(args, func(c *EmailSend) bool { return r.mail(offset, c) })
-	case CommandFlowTrigger:
-		return rewrite(args, func(c *FlowTrigger) bool { return r.call(offset, c) })
+	case automation.CommandTrigger:
+		return rewrite(args, func(c *automation.Trigger) bool { return r.call(offset, c) })
 	case CommandEngagement, commandEngagement1:
 		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
 	case CommandOutboxDone, commandOutboxDone1:
@@ -544,8 +545,8 @@ func (r *Redactor) mail(offset int64, c *EmailSend) bool {
 	return blank(&c.Subject, &c.SenderName, &c.HTML, &c.Text, &c.ReplyTo) || changed
 }
 
-func (r *Redactor) call(offset int64, c *FlowTrigger) bool {
-	invalid := c.checkLengths() != nil
+func (r *Redactor) call(offset int64, c *automation.Trigger) bool {
+	invalid := c.CheckLengths() != nil
 	whole, changed := r.named(offset, true, &c.Email, &c.ExternalID, &c.Phone)
 	if !whole {
 		return changed
@@ -554,7 +555,7 @@ func (r *Redactor) call(offset int64, c *FlowTrigger) bool {
 		return true
 	}
 	if c.Key != "" && !identifier.IsMasked(c.Key) {
-		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, flowKeyHash(r.a, c, &r.scratch.normal))), true
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, flowKeyHash(r.a, c.ID, c.Key, &r.scratch.normal))), true
 	}
 	changed = changed || len(c.Data) > 0
 	c.Data = nil

@@ -3,14 +3,13 @@ package resolver
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -30,7 +29,7 @@ func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document
 	a.trackIdentity(ordinal, d, engine.AllFields)
 	d.FillFacts(&m.facts, a.listIDs, a.headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
-	m.datesOf(a, ordinal, d, engine.AllFields)
+	a.flows.DatesOf(ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
 }
 
@@ -39,7 +38,7 @@ func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document
 func (m *Machine) emitTransitions(c *command) {
 	a, rows := c.account, c.rows
 	for _, t := range a.engine.Transitions() {
-		if strings.HasPrefix(t.Segment, conditionPrefix) {
+		if automation.IsCondition(t.Segment) {
 			continue
 		}
 		m.transition++
@@ -49,14 +48,27 @@ func (m *Machine) emitTransitions(c *command) {
 		})
 		m.counters.Transitions++
 		m.notifyTransition(a, &rows.Transitions[len(rows.Transitions)-1])
-		m.flowTransition(a, &rows.Transitions[len(rows.Transitions)-1])
+		a.flows.Transition(&rows.Transitions[len(rows.Transitions)-1])
 	}
+}
+
+// react hands over the transitions of the record's account, and enrols in flows whoever
+// something has triggered one for.
+func (m *Machine) react() { m.rec.account.flows.React() }
+
+// advance lets time pass for the record's account: what falls due in segments
+// and in flows, in one order, up to the budget of changes.
+func (m *Machine) advance(budget int) {
+	a := m.rec.account
+	budget = a.flows.Advance(budget)
+	a.engine.Advance(m.logTime, budget)
+	m.react()
 }
 
 // updateBacklog notes whether an account's engine or flows have work left for continue
 // records.
 func (m *Machine) updateBacklog(a *account) {
-	if a.engine.Working() || a.flowsBusy(m.logTime) {
+	if a.engine.Working() || a.flows.Busy(m.logTime) {
 		m.busy[a.number] = a
 	} else if len(m.busy) > 0 {
 		delete(m.busy, a.number)
@@ -69,10 +81,10 @@ func (m *Machine) updateBacklog(a *account) {
 func (m *Machine) applyTick() {
 	for _, a := range m.byIndex {
 		m.rec.account = a
-		m.advance(&m.rec, dueBudget)
+		m.advance(dueBudget)
 		a.outbox.EndDay(m.tx(a))
 		m.advanceSchedules(a)
-		m.finishPublishing(a)
+		a.flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
 }
@@ -80,19 +92,25 @@ func (m *Machine) applyTick() {
 // applyEngines lets the engines and flows go on with what they have begun. Each
 // entry that is told may enrol in all flows of its segment.
 func (m *Machine) applyEngines() {
-	share := m.drainShare()
+	deferring := 0
+	for _, a := range m.byIndex {
+		if a.flows.Deferred() > 0 {
+			deferring++
+		}
+	}
+	share := m.flows.Share(deferring)
 	for _, a := range m.byIndex {
 		m.rec.account = a
-		m.drain(&m.rec, share)
-		if len(a.flows.live) > 0 {
-			m.advance(&m.rec, dueBudget)
+		a.flows.Drain(share)
+		if a.flows.Running() {
+			m.advance(dueBudget)
 		} else {
 			a.engine.Advance(m.logTime, 0)
 		}
-		a.engine.Continue(max(continueBudget/a.flows.widest, 1))
-		m.react(&m.rec)
-		m.catchUp(&m.rec)
-		m.finishPublishing(a)
+		a.engine.Continue(max(continueBudget/a.flows.Widest(), 1))
+		m.react()
+		a.flows.CatchUp()
+		a.flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
 }
@@ -161,7 +179,7 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 		if due, has := a.engine.NextDue(); has && (!ok || due < ms) {
 			ms, ok = due, true
 		}
-		if due := a.flows.due; len(a.flows.live) > 0 && due != math.MaxInt64 && (!ok || due < ms) {
+		if due, has := a.flows.NextDueMs(); has && (!ok || due < ms) {
 			ms, ok = due, true
 		}
 		if it, has := a.schedules.Min(); has && (!ok || it.Due < ms) {

@@ -79,6 +79,7 @@ type MachineStats struct {
 func (m *Machine) Stats() MachineStats {
 	counters := m.counters
 	counters.WebhooksDropped = m.outboxes.Dropped
+	counters.Enrolments, counters.FlowLoops = m.flows.Enrolments, m.flows.Loops
 	return MachineStats{
 		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
 		FlowsWaiting: m.totals.waiting, Erased: m.totals.erased,
@@ -148,7 +149,7 @@ func (m *Machine) ErasuresPending() (n int) {
 // Enrolled reports whether those are enrolled whom a record of the account has put
 // into the queue.
 func (m *Machine) Enrolled(account uint64, out *Outcome) bool {
-	return m.accounts[account].flows.queue.passed(out.enrolments)
+	return m.accounts[account].flows.Passed(out.enrolments)
 }
 
 // BuildWork finds an account whose segment engine needs something from outside, the

@@ -86,7 +86,7 @@ func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
 		if old == nil {
 			return noTemplate()
 		}
-		if r := otherVersion(c.IfVersion, func() string { return m.templateVersion(a, *old) }); r != nil {
+		if r := feature.OtherVersion(c.IfVersion, func() string { return m.templateVersion(a, *old) }); r != nil {
 			return r
 		}
 		if strings.TrimSpace(t.Subject) == "" && strings.TrimSpace(old.Subject) != "" {

@@ -28,7 +28,7 @@ func (a *account) totals() totals {
 	return totals{
 		profiles:   int64(a.headers.Count),
 		identities: int64(a.ids.Size()),
-		waiting:    int64(a.flows.queue.next - a.flows.queue.first),
+		waiting:    int64(a.flows.Deferred()),
 		erased:     int64(len(a.erasures)),
 		// Of a page of headers little has changed, and its copy is short-lived.
 		unsaved: int64(len(a.ids.Changed))*20 + int64(a.headers.ChangedPages())*profile.PageRows*profile.HeaderSize/8,

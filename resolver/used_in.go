@@ -49,11 +49,11 @@ func users(list []Use) string {
 // flowsUsing lists the flows that refer to something.
 func (a *account) flowsUsing(refers func(*flows.Flow) bool) []Use {
 	var out []Use
-	for _, f := range a.flows.all {
-		if refers(f.def) {
-			out = append(out, Use{UseFlow, f.ID, f.def.Name})
+	a.flows.EachDefinition(func(id string, def *flows.Flow) {
+		if refers(def) {
+			out = append(out, Use{UseFlow, id, def.Name})
 		}
-	}
+	})
 	return sortUses(out)
 }
 

@@ -41,7 +41,7 @@ func (a *account) usesByProperty(property, id string) []Use {
 // FlowUsedIn lists the segments and flows whose conditions or triggers name a flow; ok
 // is false when there is none. They do not keep it from being deleted.
 func (v *View) FlowUsedIn(id string) (list []Use, ok bool) {
-	return v.a.usesByProperty(propertyFlow, id), v.a.flow(id) != nil
+	return v.a.usesByProperty(propertyFlow, id), v.a.flows.Has(id)
 }
 
 // CampaignUsedIn lists the segments and flows whose conditions or triggers name a

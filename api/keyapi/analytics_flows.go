@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -96,7 +97,7 @@ func (a *API) analyticsFlows(c *call) (any, error) {
 	var all record.FlowCounts
 	flows := []flowLine{}
 	cut, err := c.cut(func(v *resolver.View) error {
-		for _, f := range v.Flows() {
+		for _, f := range v.Flows().List() {
 			n := record.NewFlowCounts(&f)
 			flows = append(flows, flowLine{ID: f.ID, Name: f.Def.Name, Status: f.Status, Counts: n})
 			status[f.Status]++
@@ -126,8 +127,8 @@ func (a *API) analyticsFlows(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"range": s.body(), "total": len(flows), "draft": status[resolver.FlowDraft], "live": status[resolver.FlowLive],
-		"paused": status[resolver.FlowPaused], "counts": all, "in_range": whole, "series": series, "flows": flows}, nil
+	return map[string]any{"range": s.body(), "total": len(flows), "draft": status[automation.Draft], "live": status[automation.Live],
+		"paused": status[automation.Paused], "counts": all, "in_range": whole, "series": series, "flows": flows}, nil
 }
 
 // stepLine is a step with what became of its messages.
@@ -151,10 +152,10 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f resolver.FlowState
+	var f automation.FlowState
 	cut, err := c.cut(func(v *resolver.View) error {
 		var ok bool
-		if f, ok = v.Flow(c.param("id")); !ok {
+		if f, ok = v.Flows().Find(c.param("id")); !ok {
 			return errNoFlow
 		}
 		return nil
@@ -187,7 +188,7 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 }
 
 // stepMessages are the steps of a flow, with their messages.
-func (c *call) stepMessages(s *span, cut query.Cut, f *resolver.FlowState, of segment.Predicate) ([]stepLine, error) {
+func (c *call) stepMessages(s *span, cut query.Cut, f *automation.FlowState, of segment.Predicate) ([]stepLine, error) {
 	q := query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{of}, By: []string{"step_id"}}
 	whole, err := c.messages(q)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
@@ -23,15 +24,15 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 	ctx := context.Background()
 	var ids []string
 	for i := range 10 {
-		b, err := n.Command(ctx, testAccount, resolver.CommandFlowCreate, resolver.FlowSave{Definition: json.RawMessage(tagFlow(fmt.Sprint("f", i)))})
+		b, err := n.Command(ctx, testAccount, automation.CommandCreate, automation.Save{Definition: json.RawMessage(tagFlow(fmt.Sprint("f", i)))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var x resolver.FlowReply
+		var x automation.Reply
 		if err := json.Unmarshal(b, &x); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Command(ctx, testAccount, resolver.CommandFlowPublish, resolver.FlowID{ID: x.ID}); err != nil {
+		if _, err := n.Command(ctx, testAccount, automation.CommandPublish, automation.ID{ID: x.ID}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, x.ID)
@@ -51,7 +52,7 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 	entered := func() (sum uint64) {
 		if err := n.Read(ctx, testAccount, func(v *resolver.View) error {
 			for _, id := range ids {
-				x, _ := v.Flow(id)
+				x, _ := v.Flows().Find(id)
 				sum += x.Counts.Entered
 			}
 			return nil

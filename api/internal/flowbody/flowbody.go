@@ -5,7 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // maxTextBytes bounds identifiers and keys, as the events' are.
@@ -22,14 +22,14 @@ func Status(body []byte) (string, error) {
 		return "", jsonform.Faultf(other.Path, "must not be given: this call changes nothing but the status; to change what a flow does, duplicate it, change the copy and publish that")
 	}
 	if o.Get("status") == nil {
-		return "", jsonform.Faultf("status", "must be given: %s or %s", resolver.FlowPaused, resolver.FlowLive)
+		return "", jsonform.Faultf("status", "must be given: %s or %s", automation.Paused, automation.Live)
 	}
-	return jsonform.OneOf(o, "status", []string{resolver.FlowPaused, resolver.FlowLive})
+	return jsonform.OneOf(o, "status", []string{automation.Paused, automation.Live})
 }
 
 // Trigger reads the contact to enrol in a flow, and the data of the enrolment. Fields that it does
 // not know are passed over.
-func Trigger(flow string, body []byte) (t resolver.FlowTrigger, err error) {
+func Trigger(flow string, body []byte) (t automation.Trigger, err error) {
 	t.ID = flow
 	o, err := object(body)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
 // flowPageBytes bounds the definitions in a page of flows.
@@ -65,7 +66,7 @@ type StepCount struct {
 }
 
 // NewFlow is a flow of a state.
-func NewFlow(f *resolver.FlowState) Flow {
+func NewFlow(f *automation.FlowState) Flow {
 	part := func(name string) json.RawMessage {
 		raw, _ := jsontext.Lookup(f.Definition, []string{name}) // canonical: all are there
 		return json.RawMessage(raw)
@@ -80,7 +81,7 @@ func NewFlow(f *resolver.FlowState) Flow {
 }
 
 // NewFlowCounts are the counts of a flow.
-func NewFlowCounts(f *resolver.FlowState) FlowCounts {
+func NewFlowCounts(f *automation.FlowState) FlowCounts {
 	return FlowCounts{f.Counts.Entered, f.InProgress, f.Counts.Completed, f.Counts.Exited, f.Pending, f.Counts.LoopsCut}
 }
 
@@ -109,7 +110,7 @@ func (c *StepCount) Medium() string {
 }
 
 // StepCounts are the counts of a flow's steps, in their order.
-func StepCounts(f *resolver.FlowState) []StepCount {
+func StepCounts(f *automation.FlowState) []StepCount {
 	out := make([]StepCount, len(f.Counts.Steps))
 	for i, c := range f.Counts.Steps {
 		s := &f.Def.Steps[i]
@@ -124,8 +125,8 @@ func StepCounts(f *resolver.FlowState) []StepCount {
 // FlowPage is the part of an account's flows behind a place, the oldest first, and
 // the cursor of what follows. It has fewer than limit when definitions are large.
 func FlowPage(v *resolver.View, after *paging.Age, limit int) (out []Flow, next string) {
-	of := func(f **resolver.Flow) paging.Age { return paging.Age{CreatedMs: (*f).CreatedMs, ID: (*f).ID} }
-	all := v.SavedFlows()
+	of := func(f **automation.Flow) paging.Age { return paging.Age{CreatedMs: (*f).CreatedMs, ID: (*f).ID} }
+	all := v.Flows().Saved()
 	part, _ := paging.PageByAge(all, after, limit, of)
 	n, bytes := 0, 0
 	for n < len(part) {
@@ -137,7 +138,7 @@ func FlowPage(v *resolver.View, after *paging.Age, limit int) (out []Flow, next 
 	part, next = paging.PageByAge(all, after, n, of)
 	out = make([]Flow, 0, len(part))
 	for _, f := range part {
-		if s, ok := v.Flow(f.ID); ok {
+		if s, ok := v.Flows().Find(f.ID); ok {
 			out = append(out, NewFlow(&s))
 		}
 	}

@@ -76,6 +76,17 @@ func DocumentKey(dst []byte, account uint64, ordinal uint32) []byte {
 	return binary.BigEndian.AppendUint32(AccountKey(dst, TableDocument, account), ordinal)
 }
 
+// EnrolmentKey is where the enrolments of a profile in a flow are, by the flow's number.
+func EnrolmentKey(account uint64, flow, ordinal uint32) string {
+	k := AccountKey(make([]byte, 0, KeyHead+8), TableEnrolment, account)
+	return string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(k, flow), ordinal))
+}
+
+// WaitingKey is where a deferred enrolment is, by its number.
+func WaitingKey(account, seq uint64) string {
+	return EntityKey(account, EntityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
+}
+
 // EntityKey is where an entity is.
 func EntityKey(account uint64, kind byte, name string) string {
 	k := AccountKey(make([]byte, 0, 10+len(name)), TableEntity, account)

@@ -1,13 +1,13 @@
-package resolver
+package automation
 
 import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// FlowTrial is what the state decides of a profile's next enrolment in a flow, without
+// Trial is what the state decides of a profile's next enrolment in a flow, without
 // anything being done.
-type FlowTrial struct {
+type Trial struct {
 	// Email and SMS are what a message would come to, [flows.Queued] when it would be
 	// sent. Credits are not looked at.
 	Email, SMS flows.Result
@@ -15,15 +15,11 @@ type FlowTrial struct {
 	Split map[int]uint64
 }
 
-// FlowTrial answers for a profile; f is of the same view.
-func (v *View) FlowTrial(f *FlowState, ordinal uint32) (out FlowTrial, err error) {
-	var d profile.Document
-	if err := v.decode(ordinal, &d); err != nil {
-		return out, err
-	}
-	out.Email, out.SMS = v.a.flowReach(&d, "email", IdentityEmail), v.a.flowReach(&d, "sms", IdentityPhone)
+// Trial answers for a profile with its document; f is of the same state.
+func (s *State) Trial(f *FlowState, ordinal uint32, d *profile.Document) (out Trial, err error) {
+	out.Email, out.SMS = s.port.Reach(d, channelEmail), s.port.Reach(d, channelSMS)
 	number := uint32(1)
-	before, err := v.EnrolmentsOf(f.ID, ordinal)
+	before, err := s.EnrolmentsOf(f.ID, ordinal)
 	if err != nil {
 		return out, err
 	}
@@ -33,7 +29,7 @@ func (v *View) FlowTrial(f *FlowState, ordinal uint32) (out FlowTrial, err error
 	out.Split = map[int]uint64{}
 	for i := range f.Def.Steps {
 		if f.Def.Steps[i].Split != nil {
-			out.Split[i], _ = v.a.splitBits(nil, f.Number, ordinal, number, i)
+			out.Split[i], _ = s.splitBits(nil, f.Number, ordinal, number, i)
 		}
 	}
 	return out, nil

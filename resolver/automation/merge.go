@@ -1,33 +1,34 @@
-package resolver
+package automation
 
 import (
 	"slices"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// mergeFlows makes the enrolments of a profile in flows those of the profile that
+// Merge makes the enrolments of a profile in flows those of the profile that
 // it became part of. Of two in progress in one flow the further one goes on. A
 // merge begins none; who is pending stays so, unless either was in the flow and it
 // takes nobody again.
-func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
-	for _, f := range a.flows.all {
+func (s *State) Merge(winner, loser uint32) {
+	for _, f := range s.all {
 		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
 		if f.pending.Remove(loser) && again {
 			f.pending.Add(winner)
 		}
 		if f.known.Contains(loser) {
-			m.mergeEnrolments(a, f, winner, loser)
+			s.mergeEnrolments(f, winner, loser)
 		}
 	}
 }
 
-func (m *Machine) mergeEnrolments(a *account, f *flowState, winner, loser uint32) {
+func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 	var lost flows.Record
-	m.loadRecord(a, f, loser, &lost)
-	m.loadEnrolments(a, f, winner)
-	won := &m.enrolments
+	s.loadRecord(f, loser, &lost)
+	s.loadEnrolments(f, winner)
+	won := &s.run.enrolments
 	// Timers go, and come back for what is left. The winner's date is worked out
 	// when its fields are told.
 	for _, x := range []struct {
@@ -41,13 +42,13 @@ func (m *Machine) mergeEnrolments(a *account, f *flowState, winner, loser uint32
 	if lost.DateMs != 0 {
 		f.dates.Remove(dueset.Item{Due: lost.DateMs, Ordinal: loser})
 	}
-	m.dropEnrolments(a, f, loser)
+	s.dropEnrolments(f, loser)
 	f.entered.Remove(loser)
 	f.active.Remove(loser)
-	m.host = flowHost{m: m, c: &m.rec, f: f, o: winner}
+	s.run.running = host{s: s, f: f, o: winner}
 	stop := func(e *flows.Enrolment) {
-		e.Stop(flows.ByMerge, m.logTime, &m.host)
-		a.flows.count(f).Exited++
+		e.Stop(flows.ByMerge, s.run.nowMs, &s.run.running)
+		s.count(f).Exited++
 	}
 	switch l, w := lost.Current(), won.Current(); {
 	case l != nil && w != nil && l.Further(w):
@@ -81,33 +82,33 @@ func (m *Machine) mergeEnrolments(a *account, f *flowState, winner, loser uint32
 	f.active.Remove(winner)
 	if e := won.Current(); e != nil {
 		f.active.Add(winner)
-		m.enterTimer(a, f, winner, e)
+		s.enterTimer(f, winner, e)
 	}
-	m.saveEnrolments(a, f, winner)
-	m.host = flowHost{}
+	s.saveEnrolments(f, winner)
+	s.run.running = host{}
 }
 
-// eraseFlows forgets a profile's enrolments in flows. It returns the keys under
+// Erase forgets a profile's enrolments in flows. It returns the keys under
 // which they were stored.
-func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
-	for _, f := range a.flows.all {
+func (s *State) Erase(o uint32) (keys []string) {
+	for _, f := range s.all {
 		if !f.known.Contains(o) {
 			continue
 		}
-		m.loadEnrolments(a, f, o)
-		if e := m.enrolments.Current(); e != nil {
+		s.loadEnrolments(f, o)
+		if e := s.run.enrolments.Current(); e != nil {
 			if e.Timed() {
 				f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: o})
 			}
 			// It ends here, so that the numbers add up.
-			a.flows.count(f).left(e.Step, flows.Stopped)
-			a.flows.count(f).Exited++
+			s.count(f).left(e.Step, flows.Stopped)
+			s.count(f).Exited++
 		}
-		if m.enrolments.DateMs != 0 {
-			f.dates.Remove(dueset.Item{Due: m.enrolments.DateMs, Ordinal: o})
+		if s.run.enrolments.DateMs != 0 {
+			f.dates.Remove(dueset.Item{Due: s.run.enrolments.DateMs, Ordinal: o})
 		}
-		m.dropEnrolments(a, f, o)
-		keys = append(keys, enrolmentKey(a.number, f.Number, o))
+		s.dropEnrolments(f, o)
+		keys = append(keys, state.EnrolmentKey(s.account, f.Number, o))
 		f.entered.Remove(o)
 		f.active.Remove(o)
 	}

@@ -1,8 +1,6 @@
-package resolver
+package automation
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -13,17 +11,9 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// The bounds of what a record enrols. They are part of the rules, like those in
-// machine.go.
-const (
-	// flowEnrolments is how many enrolments a record begins, but for what the last of them
-	// brings about. Whoever else is to be enrolled by then waits in the queue of the
-	// account, for continue records.
-	flowEnrolments = 4096
-	// flowLooks is how many of those who wait a continue record looks at, for each
-	// enrolment that it may begin: most may be in their flows already.
-	flowLooks = 16
-)
+// flowLooks is how many of those who wait a continue record looks at, for each enrolment
+// that it may begin: most may be in their flows already. It is part of the rules.
+const flowLooks = 16
 
 // enrolQueue holds, in order, what has triggered flows and found no room in its
 // record: who, when, which flows, and the event, once for all of them. Its entries
@@ -42,11 +32,11 @@ type enrolQueue struct {
 
 func (q *enrolQueue) waiting() bool { return q.first < q.next }
 
-// queuePosition is a place in the queue, for those who wait until it is worked
-// off; the zero value waits for nothing.
-type queuePosition struct{ emptied, next uint64 }
+// Position is a place in the queue of deferred enrolments of an account, for those who wait
+// until it is worked off; the zero value waits for nothing.
+type Position struct{ emptied, next uint64 }
 
-func (q *enrolQueue) passed(p queuePosition) bool { return q.emptied != p.emptied || q.first >= p.next }
+func (q *enrolQueue) passed(p Position) bool { return q.emptied != p.emptied || q.first >= p.next }
 
 // waitingEnrolment is an entry of the queue.
 type waitingEnrolment struct {
@@ -83,61 +73,56 @@ func (e *waitingEnrolment) decode(b []byte) error {
 	return nil
 }
 
-func deferredKey(account, seq uint64) string {
-	return state.EntityKey(account, state.EntityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
-}
-
 // mustDefer reports whether a later record has to make the enrolment.
-func (m *Machine) mustDefer(a *account, t *flowTrigger) bool {
-	return !t.own && !t.call && !m.draining && (m.enrolBudget <= 0 || a.flows.queue.waiting())
+func (s *State) mustDefer(t *toEnrol) bool {
+	return !t.own && !t.call && !s.run.draining && (s.run.enrolsLeft <= 0 || s.queue.waiting())
 }
 
 // deferEnrolment puts a trigger into the queue. Those of one event make one entry.
-func (m *Machine) deferEnrolment(a *account, t *flowTrigger) {
-	o := a.root(t.o)
+func (s *State) deferEnrolment(t *toEnrol) {
+	o := s.port.Root(t.o)
 	switch {
-	case a.gone(o):
+	case s.port.Erased(o):
 		return
-	case t.f.Status != FlowLive:
+	case t.f.Status != Live:
 		t.f.missed(o)
 		return
 	case t.f.entered.Contains(o) && t.f.def.Reentry != flows.AfterExit:
 		return // nor will it be enrolled later
 	}
-	e := &m.deferred
+	e := &s.run.deferred
 	if len(e.flows) > 0 && (e.o != o || e.atMs != t.atMs || !slices.Equal(e.event, t.event)) {
-		m.queueDeferred(a)
+		s.queueDeferred()
 	}
 	e.o, e.atMs, e.event = o, t.atMs, t.event
 	e.flows = append(e.flows, t.f.Number)
 }
 
 // queueDeferred stores the entry that is being put together, if there is one.
-func (m *Machine) queueDeferred(a *account) {
-	if len(m.deferred.flows) == 0 {
+func (s *State) queueDeferred() {
+	if len(s.run.deferred.flows) == 0 {
 		return
 	}
-	q := &a.flows.queue
-	m.store.PutPayload(deferredKey(a.number, q.next), m.deferred.append(nil))
+	q := &s.queue
+	s.run.store.PutPayload(state.WaitingKey(s.account, q.next), s.run.deferred.append(nil))
 	q.next++
-	m.deferred.flows, m.deferred.event = m.deferred.flows[:0], nil
-	m.rec.out.enrolments = queuePosition{q.emptied, q.next}
+	s.run.deferred.flows, s.run.deferred.event = s.run.deferred.flows[:0], nil
+	s.run.position = Position{q.emptied, q.next}
 }
 
-// drain enrols those who wait: so many, roughly. Each is judged as it is now, with
+// Drain enrols those who wait: so many, roughly. Each is judged as it is now, with
 // the event that triggered it: who is in the flow already, was erased, or whose
 // flow is paused or gone is not enrolled; who was merged is, as the profile it
 // became part of. Who waits for its entry into a segment (or exit) when the flow
 // is paused counts as having entered while it is.
-func (m *Machine) drain(c *command, most int) {
-	a := c.account
-	q := &a.flows.queue
+func (s *State) Drain(most int) {
+	q := &s.queue
 	var e waitingEnrolment
-	m.draining = true
-	end := m.counters.Enrolments + uint64(most)
+	s.run.draining = true
+	end := s.run.Enrolments + uint64(most)
 	for looks := most * flowLooks; q.waiting(); {
-		key := deferredKey(a.number, q.first)
-		b, err := m.store.Entity(key)
+		key := state.WaitingKey(s.account, q.first)
+		b, err := s.run.store.Entity(key)
 		if err == nil {
 			err = e.decode(b)
 		}
@@ -145,57 +130,51 @@ func (m *Machine) drain(c *command, most int) {
 			panic(err) // the store is at fault; the record is named
 		}
 		done := 0
-		for ; done < len(e.flows) && looks > 0 && m.counters.Enrolments < end; done++ {
+		for ; done < len(e.flows) && looks > 0 && s.run.Enrolments < end; done++ {
 			looks--
-			m.enrolWaiting(c, &e, e.flows[done])
+			s.enrolWaiting(&e, e.flows[done])
 		}
 		if done < len(e.flows) {
 			e.flows = e.flows[done:]
-			m.store.PutPayload(key, e.append(nil))
+			s.run.store.PutPayload(key, e.append(nil))
 			break
 		}
-		m.store.PutEntity(key, nil)
-		if a.gone(a.root(e.o)) {
-			m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Keys: []string{key}})
+		s.run.store.PutEntity(key, nil)
+		if s.port.Erased(s.port.Root(e.o)) {
+			s.port.Scrub(key)
 		}
 		if q.first++; !q.waiting() {
 			q.first, q.next, q.emptied = 0, 0, q.emptied+1
 		}
 	}
-	m.draining = false
+	s.run.draining = false
 }
 
-func (m *Machine) enrolWaiting(c *command, e *waitingEnrolment, number uint32) {
-	a := c.account
-	f, o := a.flows.byNumber[number], a.root(e.o)
+func (s *State) enrolWaiting(e *waitingEnrolment, number uint32) {
+	f, o := s.byNumber[number], s.port.Root(e.o)
 	switch {
-	case f.Deleted || a.gone(o):
-	case f.Status != FlowLive:
+	case f.Deleted || s.port.Erased(o):
+	case f.Status != Live:
 		f.missed(o)
 	default:
-		m.trigger(f, o, max(e.atMs, f.sinceMs()), e.event)
-		m.react(c)
+		s.trigger(f, o, max(e.atMs, f.sinceMs()), e.event)
+		s.React()
 	}
 }
 
-// drainShare is how many enrolments each account may begin of those that wait, so that
-// none waits for another.
-func (m *Machine) drainShare() int {
-	n := 0
-	for _, a := range m.byIndex {
-		if a.flows.queue.waiting() {
-			n++
-		}
-	}
-	return max(m.flowEnrolments/max(n, 1), 1)
-}
+// Deferred is how many triggers wait for their enrolments.
+func (s *State) Deferred() int { return int(s.queue.next - s.queue.first) }
+
+// Passed reports whether those are enrolled whom a record of the account has put into the
+// queue, by the [Runner.Position] behind it.
+func (s *State) Passed(p Position) bool { return s.queue.passed(p) }
 
 // loadWaiting takes in an entry's place. They come in order.
-func (a *account) loadWaiting(name string) error {
+func (s *State) loadWaiting(name string) error {
 	if len(name) != 8 {
 		return fmt.Errorf("an enrolment that waits has a name of %d bytes", len(name))
 	}
-	q, seq := &a.flows.queue, binary.BigEndian.Uint64([]byte(name))
+	q, seq := &s.queue, binary.BigEndian.Uint64([]byte(name))
 	if !q.waiting() {
 		q.first, q.next = seq, seq
 	}
@@ -207,9 +186,9 @@ func (a *account) loadWaiting(name string) error {
 }
 
 // hashWaiting is the queue's part of the state's hash.
-func (m *Machine) hashWaiting(put func([]byte), a *account) error {
-	for seq := a.flows.queue.first; seq < a.flows.queue.next; seq++ {
-		b, err := m.store.Entity(deferredKey(a.number, seq))
+func (s *State) hashWaiting(put func([]byte)) error {
+	for seq := s.queue.first; seq < s.queue.next; seq++ {
+		b, err := s.run.store.Entity(state.WaitingKey(s.account, seq))
 		if err != nil {
 			return err
 		}

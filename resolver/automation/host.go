@@ -1,0 +1,94 @@
+package automation
+
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// The channels that steps send on.
+const (
+	channelEmail = "email"
+	channelSMS   = "sms"
+)
+
+// host is the world of one enrolment in a flow.
+type host struct {
+	s *State
+	d *profile.Document // of the profile, see [Profiles.Load]
+	f *flow
+	o uint32
+	e *flows.Enrolment
+}
+
+func (h *host) Live() bool { return h.f.Status == Live }
+
+func (h *host) Arrived(step int) {
+	c := &h.s.count(h.f).Steps[step]
+	c.Arrived++
+	c.At++
+}
+
+func (h *host) Left(step int, r flows.Result) { h.s.count(h.f).left(step, r) }
+
+func (h *host) Matches(step int) bool {
+	e := h.s.port.Engine()
+	return e.Contains(conditionID(h.f.Flow, step), h.o, e.NowMs())
+}
+
+func (h *host) Random(step int) uint64 {
+	out, buf := h.s.splitBits(h.s.run.scratch, h.f.Number, h.o, h.e.Number, step)
+	h.s.run.scratch = buf
+	return out
+}
+
+// splitBits is what decides a split for a profile, the same for the same enrolment and
+// step. buf is scratch.
+func (s *State) splitBits(buf []byte, flow, o, enrolment uint32, step int) (bits uint64, scratch []byte) {
+	id := s.port.ProfileID(o)
+	buf = append(append(buf[:0], "split\x00"...), id[:]...)
+	for _, n := range [...]uint32{flow, uint32(step), enrolment} {
+		buf = binary.LittleEndian.AppendUint32(buf, n)
+	}
+	sum := s.port.Sum(buf)
+	return binary.LittleEndian.Uint64(sum[:]), buf
+}
+
+// source is where an item of the outbox for a step comes from.
+func (h *host) source(step int) Source {
+	return Source{Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID, Event: h.e.Event}
+}
+
+func (h *host) Email(step int, x *flows.Email) flows.Result {
+	port := h.s.port
+	if r := port.Reach(h.d, channelEmail); r != flows.Queued {
+		return r
+	}
+	if port.Credits() < 1 {
+		h.s.PauseForCredits()
+		return flows.OutOfCredits
+	}
+	if !port.QueueEmail(h.source(step), h.d, x) {
+		return flows.Later
+	}
+	return flows.Queued
+}
+
+func (h *host) SMS(step int, x *flows.SMS) flows.Result {
+	if r := h.s.port.Reach(h.d, channelSMS); r != flows.Queued {
+		return r
+	}
+	if !h.s.port.QueueSMS(h.source(step), x) {
+		return flows.Later
+	}
+	return flows.Queued
+}
+
+func (h *host) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
+	seq, ok := h.s.port.QueueCall(h.source(step), x)
+	if !ok {
+		return flows.Later, 0
+	}
+	return flows.Queued, seq
+}

@@ -1,0 +1,166 @@
+package resolver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// flowPort is what the flows of an account see of the rest, an automation.Port. What needs
+// a record is of the one that is being applied.
+type flowPort struct {
+	m *Machine
+	a *account
+}
+
+func (p flowPort) ProfileCount() uint32 { return p.a.headers.Count }
+
+func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.headers.Get(o).ID }
+
+func (p flowPort) Root(o uint32) uint32 { return p.a.root(o) }
+
+func (p flowPort) Erased(o uint32) bool { return p.a.gone(o) }
+
+// Named notes identifiers of erased persons that a call names.
+func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
+	m, a := p.m, p.a
+	given := false
+	for k, value := range [...]string{email, externalID, phone} {
+		if strings.TrimSpace(value) == "" {
+			continue
+		}
+		given = true
+		if h, ok := a.hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
+			if o := a.ids.Owner(h); o != profile.NoOrdinal {
+				return o, nil
+			}
+			m.noteErased(a, h)
+		}
+	}
+	if !given {
+		return 0, invalid("email", "email, external_id or phone Field required: the contact to be enrolled")
+	}
+	return 0, notFound("", "no contact has these identifiers; create it first")
+}
+
+func (p flowPort) Load(o uint32) *profile.Document {
+	if err := p.m.load(p.a, o, &p.m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return &p.m.doc
+}
+
+func (p flowPort) Save(o uint32, d *profile.Document) { p.m.save(p.a, o, d) }
+
+func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
+	p.m.updateProfile(&p.m.rec, o, d, changed)
+}
+
+func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
+	p.a.engine.Touch(o)
+	p.m.appendEncoded(&p.m.rec, o, ownEvent{typ, about}, encoded)
+	p.a.engine.Settle(o)
+}
+
+func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.set(name) }
+
+func (p flowPort) DropSet(name string) { p.m.dropSet(p.a, name) }
+
+func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.hasher.Sum(b) }
+
+func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
+	v, ok, err := p.m.keys.Get(flowKeyHash(p.a, flow, key, &p.m.normal))
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return v.Ordinal, ok && v.AtMs > p.a.keysFromMs(p.m.logTime)
+}
+
+func (p flowPort) UseKey(flow, key string, o uint32) {
+	p.m.keys.Put(flowKeyHash(p.a, flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
+}
+
+// flowKeyHash names the idempotency key of a call that enrols in a flow.
+func flowKeyHash(a *account, flow, key string, buf *[]byte) identifier.Hash {
+	if h, ok := identifier.Unmask(identifier.MaskIdempotencyKey, []byte(key), 1); ok {
+		return h[0]
+	}
+	return a.hasher.HashIdempotencyKey([]byte("flow\x00"+flow+"\x00"+key), buf)
+}
+
+func (p flowPort) Engine() *engine.Engine { return p.a.engine }
+
+func (p flowPort) Define(id string, root *segment.Node, offset int64) {
+	p.m.defineRoot(p.a, id, root, offset)
+}
+
+func (p flowPort) MaxLeaves() int { return maxLeaves }
+
+func (p flowPort) EmitTransitions() { p.m.emitTransitions(&p.m.rec) }
+
+// Reach judges as campaigns do.
+func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
+	kind := IdentityPhone
+	if channel == "email" {
+		kind = IdentityEmail
+	}
+	switch reason := p.a.whyUnreachable(d, channel); {
+	case !d.Has(kind):
+		return flows.NoAddress
+	case reason == "":
+		return flows.Queued
+	case d.Blocked(byte(slices.Index(profile.Channels, channel))) != 0:
+		return flows.Blocked
+	}
+	return flows.NotSubscribed
+}
+
+func (p flowPort) Credits() int64 { return p.a.EmailCredits }
+
+func (p flowPort) Scrub(key string) {
+	p.m.scrub = append(p.m.scrub, checkpoint.Scrubbed{Account: p.a.number, Keys: []string{key}})
+}
+
+func (p flowPort) World() flows.World { return flowWorld{p.a} }
+
+// flowWorld is what a flow may refer to.
+type flowWorld struct{ a *account }
+
+func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
+
+func (w flowWorld) List(id string) bool { return w.a.list(id) != nil }
+
+func (w flowWorld) Template(id string) (subject string, ok bool) {
+	t := w.a.templates[id]
+	if t == nil {
+		return "", false
+	}
+	return t.Subject, true
+}
+
+// Sender says what keeps an address from being a sender, empty for nothing.
+func (w flowWorld) Sender(address string) string {
+	r := w.a.domains.MayBeSender(address)
+	if r == nil {
+		return ""
+	}
+	// The fault names the field.
+	if why, ok := strings.CutPrefix(r.Message, "sender: "); ok {
+		return "cannot be used: " + why
+	}
+	return strings.TrimPrefix(r.Message, "sender ")
+}
+
+func (w flowWorld) CheckCondition(root *segment.Node) error {
+	if err := segment.CheckRefs("", root, w.a.definition); err != nil {
+		return err
+	}
+	return segment.CheckLists(root, func(id string) bool { return w.a.list(id) != nil })
+}
