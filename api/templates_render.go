@@ -34,7 +34,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		Text      string `json:"text"`
 	}
 	err := a.read(c, func(v *resolver.View) error {
-		t, ok, err := v.WholeTemplate(c.id())
+		t, ok, err := v.Sending().WholeTemplate(c.id())
 		switch {
 		case err != nil:
 			return err

@@ -45,7 +45,7 @@ func OwnContent(v *resolver.View, x *resolver.Campaign) (resolver.CampaignConten
 	if x.Body != "" || x.TemplateID == "" {
 		return out, nil
 	}
-	t, ok, err := v.WholeTemplate(x.TemplateID)
+	t, ok, err := v.Sending().WholeTemplate(x.TemplateID)
 	if err != nil || !ok {
 		return out, err // it is in use, so it is there
 	}

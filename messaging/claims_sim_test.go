@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -149,7 +150,7 @@ type fleet struct {
 	account  uint64
 	at       time.Time
 	hooks    *target
-	template resolver.Template
+	template campaigns.Template
 	places   int // of each kind of effects, and of each run
 
 	mu        sync.Mutex
@@ -181,7 +182,7 @@ func newFleet(t *testing.T, places int) *fleet {
 	ok(t, creds.Bootstrap(t.Context(), p.node, cryptorand.Reader))
 	f.account, _ = api.ParseAPIKey(creds.APIKey)
 	f.must(p, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 100_000}, nil)
-	f.must(p, resolver.CommandTemplateSave, resolver.Template{Name: "t", Source: resolver.TemplateList, Subject: "single", HTML: "<p>x"}, &f.template)
+	f.must(p, campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "single", HTML: "<p>x"}, &f.template)
 	return f
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // The merge tags that stand for a recipient's own links.
@@ -77,7 +78,7 @@ func CheckCampaign(x *resolver.Campaign) error {
 
 // CheckTemplate says what is wrong with the texts of a template: a
 // [*ContentError] by the template's own fields.
-func CheckTemplate(t *resolver.Template) error {
+func CheckTemplate(t *campaigns.Template) error {
 	x, err := compile(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
 	if err == nil {
 		err = x.check(templateTags())

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // missing is why a message is not sent to somebody: a merge tag of it would leave a hole in
@@ -90,7 +91,7 @@ func (h *Holes) Reason(p *resolver.Profile) string {
 // MailHole refuses a single e-mail with a merge tag that has no value: neither data nor the
 // profile has one, and the template no default. p may be a zero [resolver.Profile]. A fault
 // is a [*ContentError].
-func MailHole(t resolver.Template, subject, senderName string, data []byte, p *resolver.Profile) error {
+func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *resolver.Profile) error {
 	c, err := compileMail(t, subject, senderName)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 		case s.Email != nil:
 			content = resolver.CampaignContent{HTML: s.Email.Body, Text: s.Email.Text}
 			if s.Email.TemplateID != "" {
-				t, ok, err := v.WholeTemplate(s.Email.TemplateID)
+				t, ok, err := v.Sending().WholeTemplate(s.Email.TemplateID)
 				if err != nil {
 					return nil, err
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -183,7 +184,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		company = v.Company()
 		if in.TemplateID != "" {
-			t, ok, err := v.WholeTemplate(in.TemplateID)
+			t, ok, err := v.Sending().WholeTemplate(in.TemplateID)
 			switch {
 			case err != nil:
 				return fmt.Errorf("%w: %w", errState, err)
@@ -260,7 +261,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 	values := eventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
-			case resolver.TagConfirm:
+			case campaigns.TagConfirm:
 				if in.Confirm {
 					return links.ConfirmURL(w.Root), true
 				}
@@ -335,7 +336,7 @@ func withPixel(html string) string {
 	return html + pixel
 }
 
-func compileMail(t resolver.Template, subject, senderName string) (*compiled, error) {
+func compileMail(t campaigns.Template, subject, senderName string) (*compiled, error) {
 	if subject == "" {
 		subject = t.Subject
 	}
@@ -344,7 +345,7 @@ func compileMail(t resolver.Template, subject, senderName string) (*compiled, er
 
 // CheckMail says what is wrong with the texts of a template for a single e-mail with the
 // data, an object or nothing: a [*ContentError].
-func CheckMail(t resolver.Template, subject, senderName string, data []byte) error {
+func CheckMail(t campaigns.Template, subject, senderName string, data []byte) error {
 	x, err := compileMail(t, subject, senderName)
 	if err == nil {
 		err = x.check(mailTags(data))

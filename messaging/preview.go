@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Rendered are the texts of a message to one person, its links as their author wrote
@@ -37,7 +38,7 @@ func Render(content resolver.CampaignContent, p *resolver.Profile, company strin
 			switch path[0] {
 			case TagUnsubscribe:
 				return sampleUnsubscribe, true
-			case resolver.TagConfirm:
+			case campaigns.TagConfirm:
 				return sampleConfirm, true
 			case tagCompany:
 				return company, company != ""

@@ -55,7 +55,7 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 			if s.Email.TemplateID == "" {
 				break
 			}
-			if t, ok, err := v.WholeTemplate(s.Email.TemplateID); ok && err == nil {
+			if t, ok, err := v.Sending().WholeTemplate(s.Email.TemplateID); ok && err == nil {
 				subject := t.Subject
 				if s.Email.Subject != "" {
 					subject = "" // the step's own

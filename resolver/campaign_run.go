@@ -223,7 +223,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	if old != nil {
 		longer -= old.ContentBytes + old.LinkBytes
 	}
-	if r := m.roomForText(a, "body", longer); r != nil {
+	if r := a.sending.RoomForText("body", longer); r != nil {
 		return r
 	}
 	members := audience.GetCardinality()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -116,10 +117,10 @@ func (m *Machine) saveCampaign(cmd *command, c CampaignSave) *Refusal {
 		}
 		c.Number, c.CreatedMs, c.OneOff, was = old.Number, old.CreatedMs, old.OneOff, old.BodyBytes
 	}
-	if r := m.roomForText(a, "body", len(c.Body)-was); r != nil {
+	if r := a.sending.RoomForText("body", len(c.Body)-was); r != nil {
 		return r
 	}
-	c.BodyBytes = m.putText(a, textCampaign, c.ID, was, []byte(c.Body))
+	c.BodyBytes = a.sending.PutText(campaigns.TextCampaign, c.ID, was, []byte(c.Body))
 	c.Body = ""
 	if cmd.name != commandCampaignSave1 {
 		c.CampaignSchedule = m.schedule(&c, old)
@@ -147,12 +148,12 @@ func (a *account) checkCampaign(c *Campaign) *Refusal {
 		return invalid("type", "type Input should be 1, 2, 3 or 4")
 	case c.Date == "" && c.Channel == ChannelSingle:
 		return invalid("date", "date Field required")
-	case len(c.Subject) > maxSubjectBytes:
-		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
+	case len(c.Subject) > campaigns.MaxSubjectBytes:
+		return invalid("subject", "subject must have at most %d bytes", campaigns.MaxSubjectBytes)
 	case len(must.JSON(c)) > maxCampaignBytes:
 		return atLimit("body", "the campaign must have at most %d bytes", maxCampaignBytes)
-	case c.TemplateID != "" && a.templates[c.TemplateID] == nil:
-		return noTemplate()
+	case c.TemplateID != "" && !a.hasTemplate(c.TemplateID):
+		return campaigns.NoTemplate()
 	}
 	return a.checkAudience(c.ListIDs, c.SegmentIDs)
 }
@@ -233,7 +234,7 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 		a.oneOffs = slices.Delete(a.oneOffs, i, i+1)
 	}
 	a.leaveSchedule(x)
-	m.putText(a, textCampaign, x.ID, x.BodyBytes, nil)
+	a.sending.PutText(campaigns.TextCampaign, x.ID, x.BodyBytes, nil)
 	if r := a.runs[x.ID]; r != nil {
 		m.dropRunSets(a, x, r)
 		m.keepContents(a, r, r, nil, nil)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -263,11 +264,11 @@ func TestCampaignInputs(t *testing.T) {
 	} {
 		r.refuses(want, CommandCampaignSave, c)
 	}
-	tpl := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: "LIST"}))
+	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: "LIST"}))
 	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, TemplateID: tpl.ID}))
-	r.refuses(`used by campaign "n"`, CommandTemplateDelete, TemplateDelete{ID: tpl.ID})
+	r.refuses(`used by campaign "n"`, campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 	r.must(CommandCampaignDelete, CampaignID{ID: c.ID})
-	r.must(CommandTemplateDelete, TemplateDelete{ID: tpl.ID})
+	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 	if next := r.campaign(); next.Number != c.Number+1 {
 		t.Errorf("number %d after %d", next.Number, c.Number)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -88,7 +89,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandSegmentCreate: {"segment", "segment.create"}, CommandSegmentUpdate: {"segment", "segment.update"}, CommandSegmentDelete: {"segment", "segment.delete"},
 	CommandFlowCreate: {"flow", "flow.create"}, CommandFlowUpdate: {"flow", "flow.update"}, CommandFlowDelete: {"flow", "flow.delete"}, CommandFlowDuplicate: {"flow", "flow.duplicate"},
 	CommandFlowPublish: {"flow", "flow.publish"}, CommandFlowPause: {"flow", "flow.pause"}, CommandFlowResume: {"flow", "flow.resume"}, CommandFlowToggle: {"flow", "flow.toggle"},
-	CommandTemplateSave: {"template", ""}, CommandTemplateDelete: {"template", "template.delete"},
+	campaigns.CommandTemplateSave: {"template", ""}, campaigns.CommandTemplateDelete: {"template", "template.delete"},
 	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
 	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
 	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
@@ -191,9 +192,8 @@ func (a *account) nameOf(kind, id string) string {
 			return f.def.Name
 		}
 	case "template":
-		if t := a.templates[id]; t != nil {
-			return t.Name
-		}
+		t, _ := a.sending.Template(id)
+		return t.Name
 	case "campaign":
 		if c := a.campaigns[id]; c != nil {
 			return c.Name

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -140,8 +141,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandConsentSet:     handle((*Machine).setConsent),
 	CommandBlockSet:       handle((*Machine).setBlock),
 
-	CommandTemplateSave:   handle((*Machine).saveTemplate),
-	CommandTemplateDelete: handle((*Machine).deleteTemplate),
 	CommandCampaignSave:   handle((*Machine).saveCampaign),
 	commandCampaignSave1:  handle((*Machine).saveCampaign),
 	CommandCampaignDelete: handle((*Machine).deleteCampaign),
@@ -194,6 +193,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.sending })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })

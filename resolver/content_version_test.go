@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"testing"
+
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestNobodySavesOverAnotherVersion: whoever says which version they changed does not
@@ -12,7 +14,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 	bought := `{"kind":"activity","event":"bought"}`
 	segment := answer[struct{ ID string }](t, r.must(CommandSegmentCreate, SegmentSave{Name: "a", Definition: []byte(all)})).ID
 	flow := answer[Flow](t, r.must(CommandFlowCreate, FlowSave{Definition: []byte(`{"name":"a"}`)})).ID
-	template := answer[Template](t, r.must(CommandTemplateSave, TemplateSave{Template: Template{Name: "a", Source: TemplateList, HTML: "<p>one</p>"}})).ID
+	template := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.TemplateSave{Template: campaigns.Template{Name: "a", Source: campaigns.TemplateList, HTML: "<p>one</p>"}})).ID
 	version := func(kind string) string {
 		v := r.view()
 		switch kind {
@@ -23,7 +25,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 			f, _ := v.Flow(flow)
 			return f.Version()
 		}
-		x, _, err := v.WholeTemplate(template)
+		x, _, err := v.Sending().WholeTemplate(template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +38,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 		case "flow":
 			return r.command(CommandFlowUpdate, FlowSave{ID: flow, Definition: []byte(`{"name":"` + content + `"}`), IfVersion: seen}).Refusal
 		}
-		return r.command(CommandTemplateSave, TemplateSave{Template: Template{ID: template, Name: "a", Source: TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
+		return r.command(campaigns.CommandTemplateSave, campaigns.TemplateSave{Template: campaigns.Template{ID: template, Name: "a", Source: campaigns.TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
 	}
 	for _, kind := range []string{"segment", "flow", "template"} {
 		if x := save(kind, "one", ""); x != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
@@ -115,7 +116,7 @@ type account struct {
 	reach       reachSets  // some of the sets
 	status      statusSets // likewise
 
-	templates   map[string]*Template
+	sending     *campaigns.State
 	domains     *domains.State
 	campaigns   map[string]*Campaign
 	campaignIDs map[uint32]string // by number
@@ -126,7 +127,6 @@ type account struct {
 	dueCampaigns map[uint32]struct{}
 	runs         map[string]*CampaignRun
 	dirtyRuns    []*CampaignRun
-	textBytes    int64                                 // of the texts in the store, see putText
 	caseFolds    map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
 	erasures     map[identifier.Hash]Erasure
 	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
@@ -156,7 +156,6 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		listIDs:  map[uint32]string{},
 		sets:     profile.NewOrdinalSets(),
 
-		templates:   map[string]*Template{},
 		domains:     domains.New(),
 		campaigns:   map[string]*Campaign{},
 		campaignIDs: map[uint32]string{},
@@ -176,7 +175,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.outbox}
+	return []feature.State{a.access, a.domains, a.credentials, a.outbox, a.sending}
 }
 
 // install takes over the account's entity.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/resolver/outbox"
-	"github.com/musterhq/muster/segment"
 	"maps"
 	"slices"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/segment"
 )
 
 // act lets something happen.
@@ -366,7 +368,7 @@ func (s *flowSim) deleteUsed() {
 		}
 	}
 	if strings.Contains(def, s.w.template) {
-		s.command(CommandTemplateDelete, TemplateDelete{ID: s.w.template}, refused)
+		s.command(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: s.w.template}, refused)
 	}
 }
 

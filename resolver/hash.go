@@ -70,13 +70,15 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	}
 	hashMap(put, imports)
 	hashMap(put, a.lists)
-	hashMap(put, a.templates)
+	if err := a.sending.Hash(put); err != nil {
+		return err
+	}
 	if err := a.domains.Hash(put); err != nil {
 		return err
 	}
 	hashMap(put, a.campaigns)
 	hashMap(put, a.runs)
-	if err := m.hashTexts(put, a); err != nil {
+	if err := a.sending.HashTexts(put, slices.Sorted(maps.Keys(a.campaigns))); err != nil {
 		return err
 	}
 	if err := a.credentials.Hash(put); err != nil {

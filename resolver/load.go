@@ -186,17 +186,10 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
 	case state.EntityErased:
 		return a.loadErased(name, value)
-	case state.EntityTemplate:
-		t := new(Template)
-		if err = json.Unmarshal(value, t); err == nil {
-			a.textBytes += int64(t.TextBytes)
-			a.templates[t.ID] = t
-			m.moveTemplate(a, t)
-		}
 	case state.EntityCampaign:
 		c := new(Campaign)
 		if err = json.Unmarshal(value, c); err == nil {
-			a.textBytes += int64(c.BodyBytes)
+			a.sending.CountTexts(c.BodyBytes)
 			a.installCampaign(c)
 			m.moveBody(a, c)
 			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
@@ -204,7 +197,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case state.EntityRun:
 		r := new(CampaignRun)
 		err = json.Unmarshal(value, r)
-		a.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
+		a.sending.CountTexts(r.ContentBytes + r.LinkBytes)
 		a.runs[name] = r
 	case state.EntityContent:
 		err = m.moveContents(a, name, value)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -73,10 +74,11 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// outboxes is what the accounts' outboxes share, started means that a campaign was
-	// started.
-	outboxes *outbox.Shared
-	started  bool
+	// outboxes and campaigns are what these parts of the accounts share, started means that
+	// a campaign was started.
+	outboxes  *outbox.Shared
+	campaigns *campaigns.Shared
+	started   bool
 
 	// refusedErased means that the record being applied was refused, or a part of it,
 	// because of an identifier of an erased person.
@@ -88,9 +90,8 @@ type Machine struct {
 	// The bounds of these names. Tests of what is left to further records
 	// have lower ones.
 	flowSteps, flowScan, flowEnrolments int
-	// campaignLimit and textLimit are maxCampaigns and maxTextBytes, but in tests.
+	// campaignLimit is maxCampaigns, but in tests.
 	campaignLimit int
-	textLimit     int64
 
 	// The record being applied: as features see it, and as far as flows need to know.
 	work        feature.Tx
@@ -158,17 +159,18 @@ func newMachine(s *state.Store) *Machine {
 		emails:       newEmailDirectory(),
 		records:      newRecordRing(recordWindow),
 		outboxes:     outbox.NewShared(s),
+		campaigns:    campaigns.NewShared(s),
 
 		flowSteps:      flowSteps,
 		flowScan:       flowScan,
 		flowEnrolments: flowEnrolments,
 		campaignLimit:  maxCampaigns,
-		textLimit:      maxTextBytes,
 	}
 }
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
+	a.sending = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -14,19 +15,9 @@ func (m *Machine) moveBody(a *account, c *Campaign) {
 	if c.Body == "" {
 		return
 	}
-	c.BodyBytes = m.putText(a, textCampaign, c.ID, c.BodyBytes, []byte(c.Body))
+	c.BodyBytes = a.sending.PutText(campaigns.TextCampaign, c.ID, c.BodyBytes, []byte(c.Body))
 	c.Body = ""
 	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), must.JSON(c))
-}
-
-func (m *Machine) moveTemplate(a *account, t *Template) {
-	if t.HTML == "" && t.Text == "" {
-		return
-	}
-	t.confirming()
-	t.TextBytes = m.putText(a, textTemplate, t.ID, t.TextBytes, t.texts())
-	t.HTML, t.Text = "", ""
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), must.JSON(t))
 }
 
 // moveContents keeps what a campaign was last sent with. Runs are read before.

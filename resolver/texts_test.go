@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -18,28 +19,28 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	a := func() *account { return r.m.accounts[testAccount] }
 	a().EmailCredits = 100
 	r.contact(ContactCreate{Email: "ada@x.io"})
-	var campaigns, templates []string
+	var sent, templates []string
 	for i := range 20 {
-		campaigns = append(campaigns, answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
-		templates = append(templates, answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
+		sent = append(sent, answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
+		templates = append(templates, answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
 	}
 	x := content
 	x.HTML, x.Links = long(7), []string{"https://x.io/a", "https://x.io/b"}
-	r.must(CommandCampaignStart, CampaignStart{ID: campaigns[0], BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
-	r.must(CommandCampaignSave, Campaign{ID: campaigns[1], Name: "n", Channel: 1, Body: "short"})
+	r.must(CommandCampaignStart, CampaignStart{ID: sent[0], BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
+	r.must(CommandCampaignSave, Campaign{ID: sent[1], Name: "n", Channel: 1, Body: "short"})
 	for range 2 {
 		for _, c := range a().campaigns {
 			if c.Body != "" {
 				t.Fatalf("%d bytes of a body are in memory", len(c.Body))
 			}
 		}
-		for _, x := range a().templates {
+		for _, x := range a().sending.Templates() {
 			if x.HTML+x.Text != "" {
 				t.Fatalf("%d bytes of a template are in memory", len(x.HTML+x.Text))
 			}
 		}
 		v := r.view()
-		for i, id := range campaigns {
+		for i, id := range sent {
 			want := long(i)
 			if i == 1 {
 				want = "short"
@@ -47,40 +48,40 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 			if c, ok, err := v.WholeCampaign(id); err != nil || !ok || c.Body != want {
 				t.Fatalf("campaign %d is read back with %d bytes, %v, %v", i, len(c.Body), ok, err)
 			}
-			if x, ok, err := v.WholeTemplate(templates[i]); err != nil || !ok || x.HTML != long(i) || x.Text != "text "+long(i+1) {
+			if x, ok, err := v.Sending().WholeTemplate(templates[i]); err != nil || !ok || x.HTML != long(i) || x.Text != "text "+long(i+1) {
 				t.Fatalf("template %d: %d and %d bytes, %v, %v", i, len(x.HTML), len(x.Text), ok, err)
 			}
 		}
-		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 1 || c[0].HTML != x.HTML {
+		if c, err := v.CampaignContents(sent[0]); err != nil || len(c) != 1 || c[0].HTML != x.HTML {
 			t.Fatalf("what is being sent: %d, %v", len(c), err)
 		}
 		d.reload()
 	}
 	// What was sent is forgotten when the run is over, its links are not.
-	r.must(CommandCampaignFinish, CampaignFinish{ID: campaigns[0], Run: 1, Stopped: "enough"})
+	r.must(CommandCampaignFinish, CampaignFinish{ID: sent[0], Run: 1, Stopped: "enough"})
 	for range 2 {
 		v := r.view()
-		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 0 {
+		if c, err := v.CampaignContents(sent[0]); err != nil || len(c) != 0 {
 			t.Errorf("what was sent is kept: %d, %v", len(c), err)
 		}
-		if links, err := v.CampaignLinks(campaigns[0]); err != nil || len(links) != 1 || len(links[0]) != 2 || links[0][1] != "https://x.io/b" {
+		if links, err := v.CampaignLinks(sent[0]); err != nil || len(links) != 1 || len(links[0]) != 2 || links[0][1] != "https://x.io/b" {
 			t.Errorf("links: %v, %v", links, err)
 		}
 		d.reload()
 	}
-	send := CampaignSend(a().campaigns[campaigns[0]].Number, 0, 0)
+	send := CampaignSend(a().campaigns[sent[0]].Number, 0, 0)
 	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1})
-	if got := a().runs[campaigns[0]].ByLink; len(got) != 2 || got[1] != 1 {
+	if got := a().runs[sent[0]].ByLink; len(got) != 2 || got[1] != 1 {
 		t.Errorf("clicks by link: %v", got)
 	}
 	// What is deleted leaves nothing.
 	r.now += keptSentMs
-	for i := range campaigns {
-		r.must(CommandCampaignDelete, CampaignID{campaigns[i]})
-		r.must(CommandTemplateDelete, TemplateDelete{templates[i]})
+	for i := range sent {
+		r.must(CommandCampaignDelete, CampaignID{sent[i]})
+		r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: templates[i]})
 	}
-	if a().textBytes != 0 {
-		t.Errorf("%d bytes of texts are counted, there are none", a().textBytes)
+	if n := a().sending.TextBytes(); n != 0 {
+		t.Errorf("%d bytes of texts are counted, there are none", n)
 	}
 	d.reload()
 	n := 0
@@ -94,17 +95,17 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 func TestB2TextsAreBounded(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	limit := func() { r.m.textLimit = 10_000 }
+	limit := func() { r.m.campaigns.MaxTextBytes = 10_000 }
 	limit()
 	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 6000)}))
-	tpl := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 3000)}))
+	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 3000)}))
 	for range 2 {
 		before := hashOf(t, r.m)
 		next := r.m.next
 		r.refuses("body: the texts of this account's campaigns and templates would have", CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 2000)})
 		r.refuses("body: the texts", CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 8000)})
-		r.refuses("html: the texts", CommandTemplateSave, Template{ID: tpl.ID, Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 5000)})
-		r.refuses("html: the texts", CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 2000)})
+		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{ID: tpl.ID, Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 5000)})
+		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 2000)})
 		x := content
 		x.HTML = strings.Repeat("z", 2000)
 		r.refuses("body: the texts", CommandCampaignStart, CampaignStart{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
@@ -114,9 +115,9 @@ func TestB2TextsAreBounded(t *testing.T) {
 		d.reload()
 		limit()
 	}
-	r.m.textLimit = 10 // as after a change of the bound
+	r.m.campaigns.MaxTextBytes = 10 // as after a change of the bound
 	r.must(CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 5000)})
-	r.must(CommandTemplateDelete, TemplateDelete{tpl.ID})
+	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 }
 
 // TestB2TextsOfOldCheckpointsAreMoved: what stood in entities is found where it
@@ -132,7 +133,7 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 	put(state.EntityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
 	put(state.EntityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
 	put(state.EntityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
-	put(state.EntityTemplate, "tpl_1", Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
+	put(state.EntityTemplate, "tpl_1", campaigns.Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
 	put(state.EntityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
 	for id, status := range map[string]string{"cmp_1": RunSending, "cmp_2": RunDone} {
 		put(state.EntityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
@@ -161,8 +162,11 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		if c, _, err := v.WholeCampaign("cmp_1"); err != nil || c.Body != "<p>old" || a.campaigns["cmp_1"].Body != "" {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if x, _, err := v.WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms || a.templates["tpl_1"].HTML != "" {
+		if x, _, err := v.Sending().WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms {
 			t.Errorf("%+v, %v", x, err)
+		}
+		if x, ok := v.Sending().Template("tpl_1"); !ok || x.HTML != "" {
+			t.Errorf("in memory: %+v", x)
 		}
 		sending, err := v.CampaignContents("cmp_1")
 		if err != nil || len(sending) != 1 || sending[0].HTML != contents[0].HTML {

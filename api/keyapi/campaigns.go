@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Campaigns sends campaigns: a [*messaging.Dispatcher].
@@ -267,7 +268,7 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}
-	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, resolver.TemplateList, resolver.TemplateDraft); err != nil {
+	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, campaigns.TemplateList, campaigns.TemplateDraft); err != nil {
 		return s, err
 	}
 	if s.TemplateSource != "" && s.TemplateID == "" {
@@ -320,7 +321,7 @@ func (c *call) content(x *resolver.Campaign, source, templateID string) (resolve
 		if out, err = messaging.OwnContent(v, x); err != nil || source == "" && templateID == "" {
 			return err
 		}
-		t, ok, err := v.WholeTemplate(templateID)
+		t, ok, err := v.Sending().WholeTemplate(templateID)
 		switch {
 		case err != nil:
 			return err
