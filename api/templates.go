@@ -81,13 +81,13 @@ func wholeTemplate(t *campaigns.Template) template {
 }
 
 func (a *API) listTemplates(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []campaigns.Template { return v.Sending().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
+	return aged(a, c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
 }
 
 func (a *API) getTemplate(c *call) (any, error) {
 	var out template
 	err := a.read(c, func(v *resolver.View) error {
-		t, ok, err := v.Sending().WholeTemplate(c.id())
+		t, ok, err := v.Campaigns().WholeTemplate(c.id())
 		if err != nil {
 			return err
 		}

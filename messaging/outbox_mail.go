@@ -32,7 +32,7 @@ const (
 
 // The message that asks for a confirmation where the account has no template of
 // its own.
-var confirmation = resolver.CampaignContent{
+var confirmation = campaigns.Content{
 	Subject: "Please confirm your subscription",
 	HTML: `<!doctype html><html><body><p>Hello {{first_name | default: "there"}},</p>` +
 		`<p>please confirm that you want to hear from {{company_name}}:</p>` +
@@ -184,7 +184,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		company = v.Company()
 		if in.TemplateID != "" {
-			t, ok, err := v.Sending().WholeTemplate(in.TemplateID)
+			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
 			switch {
 			case err != nil:
 				return fmt.Errorf("%w: %w", errState, err)
@@ -194,9 +194,9 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
 				return errBarred(resolver.UnsubscribedReason)
 			}
-			content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {
-			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}
+			content = campaigns.Content{HTML: in.HTML, Text: in.Text}
 		}
 		// It was verified when the message was queued, or when the flow went live.
 		if err := v.Domains().MayBeSender(in.Sender); err != nil {
@@ -340,7 +340,7 @@ func compileMail(t campaigns.Template, subject, senderName string) (*compiled, e
 	if subject == "" {
 		subject = t.Subject
 	}
-	return compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	return compile(campaigns.Content{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
 }
 
 // CheckMail says what is wrong with the texts of a template for a single e-mail with the

@@ -7,7 +7,6 @@ import (
 
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -63,7 +62,7 @@ func (c *compiled) check(known *merge.Known) error {
 }
 
 // checkText says what is wrong with a content whose merge tags are those of campaigns.
-func checkText(c resolver.CampaignContent) error {
+func checkText(c campaigns.Content) error {
 	x, err := compile(c)
 	if err != nil {
 		return err

@@ -28,14 +28,14 @@ var notAudited = map[string]string{
 	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandFlowTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
-	CommandErasureDone: "service", commandRefused: "service", CommandCampaignBatch: "service", CommandCampaignResult: "service",
-	CommandCampaignFinish: "service", CommandCampaignResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
+	CommandErasureDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
+	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
 	// What is sent again, or for a trial.
 	outbox.CommandWebhookTest: "deliveries", outbox.CommandWebhookReplay: "deliveries",
 
 	// As logs of before the audit log have them.
-	commandCampaignSave1: "old", commandCampaignStart1: "old", commandCampaignResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
+	campaigns.CommandSave1: "old", campaigns.CommandStart1: "old", campaigns.CommandResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
 }
 
 // TestEveryCommandIsAuditedOrNot: a command is in the audit log, or here with the

@@ -90,9 +90,9 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandFlowCreate: {"flow", "flow.create"}, CommandFlowUpdate: {"flow", "flow.update"}, CommandFlowDelete: {"flow", "flow.delete"}, CommandFlowDuplicate: {"flow", "flow.duplicate"},
 	CommandFlowPublish: {"flow", "flow.publish"}, CommandFlowPause: {"flow", "flow.pause"}, CommandFlowResume: {"flow", "flow.resume"}, CommandFlowToggle: {"flow", "flow.toggle"},
 	campaigns.CommandTemplateSave: {"template", ""}, campaigns.CommandTemplateDelete: {"template", "template.delete"},
-	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
-	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
-	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
+	campaigns.CommandSave: {"campaign", ""}, campaigns.CommandDelete: {"campaign", "campaign.delete"}, campaigns.CommandStart: {"campaign", "campaign.start"},
+	campaigns.CommandUnschedule: {"campaign", "campaign.unschedule"},
+	CommandListCreate:           {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
 	domains.CommandAdd: {"sender_domain", "sender_domain.create"}, domains.CommandVerify: {"sender_domain", "sender_domain.verify"}, domains.CommandDelete: {"sender_domain", "sender_domain.delete"},
 	outbox.CommandWebhookCreate: {"webhook", "webhook.create"}, outbox.CommandWebhookUpdate: {"webhook", "webhook.update"}, outbox.CommandWebhookDelete: {"webhook", "webhook.delete"}, outbox.CommandWebhookRotate: {"webhook", "webhook.rotate"},
@@ -192,12 +192,11 @@ func (a *account) nameOf(kind, id string) string {
 			return f.def.Name
 		}
 	case "template":
-		t, _ := a.sending.Template(id)
+		t, _ := a.campaigns.Template(id)
 		return t.Name
 	case "campaign":
-		if c := a.campaigns[id]; c != nil {
-			return c.Name
-		}
+		c, _ := a.campaigns.Campaign(id)
+		return c.Name
 	case "list":
 		if l := a.list(id); l != nil {
 			return l.Name

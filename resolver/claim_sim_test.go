@@ -210,7 +210,7 @@ func TestSimClaims(t *testing.T) {
 			}
 			w.command(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "x"})
 			w.takeOver(w.nodes[0])
-			tpl := (&View{m: w.nodes[0].m, a: w.nodes[0].m.accounts[testAccount]}).Sending().Templates()[0].ID
+			tpl := (&View{m: w.nodes[0].m, a: w.nodes[0].m.accounts[testAccount]}).Campaigns().Templates()[0].ID
 			for i := range 1500 {
 				switch w.rng.IntN(30) {
 				case 0:

@@ -25,7 +25,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 			f, _ := v.Flow(flow)
 			return f.Version()
 		}
-		x, _, err := v.Sending().WholeTemplate(template)
+		x, _, err := v.Campaigns().WholeTemplate(template)
 		if err != nil {
 			t.Fatal(err)
 		}

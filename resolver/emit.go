@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -218,14 +216,4 @@ func (a *account) count(typ []byte, atMs int64) *EventType {
 	t.Count++
 	a.touch(t)
 	return t
-}
-
-// page lists members of a set in order, from an ordinal on, limit at most.
-func page(b *roaring.Bitmap, from uint32, limit int) []uint32 {
-	var out []uint32
-	it := b.Iterator()
-	for it.AdvanceIfNeeded(from); it.HasNext() && len(out) < limit; {
-		out = append(out, it.Next())
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -117,9 +118,10 @@ var engagementTypes = map[string]string{
 	EngagementSoftBounce: "soft_bounced", EngagementComplaint: "complained", EngagementUnsubscribed: "unsubscribed",
 }
 
-var engagementSets = map[string]string{
-	EngagementOpen: setOpened, EngagementClick: setClicked, EngagementDelivery: setDelivered, EngagementBounce: setBounced,
-	EngagementComplaint: setComplained, EngagementUnsubscribed: setUnsubscribed,
+// engagementFigures are what campaigns count of kinds of engagement.
+var engagementFigures = map[string]string{
+	EngagementOpen: campaigns.Opened, EngagementClick: campaigns.Clicked, EngagementDelivery: campaigns.Delivered, EngagementBounce: campaigns.Bounced,
+	EngagementComplaint: campaigns.Complained, EngagementUnsubscribed: campaigns.Unsubscribed,
 }
 
 // recordEngagement counts, blocks and unsubscribes as the kind demands, and
@@ -148,12 +150,11 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			}
 		}()
 	}
-	var x *Campaign
-	var r *CampaignRun
+	var x campaigns.Campaign // none when it was deleted, or of another message
 	o, variant := profile.NoOrdinal, 0
 	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.Count {
-		id := a.campaignIDs[number] // "" when it was deleted
-		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
+		x, _ = a.campaigns.ByNumber(number)
+		o, variant = a.root(ordinal), v
 	}
 	messageID := ""
 	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.Count {
@@ -180,10 +181,10 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		}
 	}
 	cmd.noteDomain(event.properties, c.Channel, d)
-	if x != nil && r != nil {
+	if a.campaigns.Started(x.ID) {
 		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
-			m.countEngagement(a, x, r, o, variant, &c)
+			a.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
 	fields := engine.Fields(0)
@@ -228,78 +229,4 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	}
 	m.updateProfile(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil
-}
-
-// countEngagement counts for a campaign: recipients once, opens and clicks as
-// often as they come.
-func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uint32, variant int, c *EngagementRecord) {
-	a.touchRun(r)
-	fresh := false
-	if which, ok := engagementSets[c.Kind]; ok {
-		fresh = a.set(campaignSet(x.Number, which)).Add(o)
-	}
-	switch c.Kind {
-	case EngagementOpen:
-		r.Opens++
-		if fresh {
-			r.variantCounts(variant).Opened++
-		}
-	case EngagementClick:
-		r.Clicks++
-		if fresh {
-			r.variantCounts(variant).Clicked++
-		}
-		if links := r.linksOf(variant); c.Link >= 0 && c.Link < links {
-			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
-			r.ByLink[c.Link]++
-		}
-		// Images may be off: who clicks has opened.
-		if a.set(campaignSet(x.Number, setOpened)).Add(o) {
-			r.variantCounts(variant).Opened++
-		}
-	}
-}
-
-// linksOf is how many click targets a variant has.
-func (r *CampaignRun) linksOf(variant int) int {
-	if variant < len(r.Links) {
-		return r.Links[variant]
-	}
-	return 0
-}
-
-// CampaignNumbers are what is known of a campaign's recipients.
-type CampaignNumbers struct {
-	Audience, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
-}
-
-// CampaignNumbers counts a campaign's recipients.
-func (v *View) CampaignNumbers(c Campaign) CampaignNumbers {
-	n := func(which string) uint64 { return v.a.members(campaignSet(c.Number, which)).GetCardinality() }
-	return CampaignNumbers{n(setAudience), n(setPending), n(setSent), n(setFailed), n(setDelivered), n(setOpened), n(setClicked), n(setBounced), n(setComplained), n(setUnsubscribed)}
-}
-
-// CampaignRecipient is what became of one recipient.
-type CampaignRecipient struct {
-	Ordinal                                                                     uint32
-	Listed                                                                      uint32 // the ordinal it stands under in the list: another after a merge
-	Sent, Delivered, Opened, Clicked, Bounced, Failed, Complained, Unsubscribed bool
-}
-
-// CampaignRecipients lists those a campaign was sent to, or failed to be, in
-// order of ordinals, from an ordinal on, limit at most.
-func (v *View) CampaignRecipients(c Campaign, from uint32, limit int) []CampaignRecipient {
-	set := func(which string) func(uint32) bool { return v.a.members(campaignSet(c.Number, which)).Contains }
-	sent, failed := v.a.members(campaignSet(c.Number, setSent)), v.a.members(campaignSet(c.Number, setFailed))
-	list := append(page(sent, from, limit), page(failed, from, limit)...)
-	slices.Sort(list)
-	list = slices.Compact(list)
-	delivered, opened, clicked, bounced := set(setDelivered), set(setOpened), set(setClicked), set(setBounced)
-	complained, unsubscribed := set(setComplained), set(setUnsubscribed)
-	var out []CampaignRecipient
-	for _, o := range list[:min(limit, len(list))] {
-		root := v.a.root(o)
-		out = append(out, CampaignRecipient{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
-	}
-	return out
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
@@ -116,24 +115,15 @@ type account struct {
 	reach       reachSets  // some of the sets
 	status      statusSets // likewise
 
-	sending     *campaigns.State
+	campaigns   *campaigns.State
 	domains     *domains.State
-	campaigns   map[string]*Campaign
-	campaignIDs map[uint32]string // by number
-	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
-	// schedules are when campaigns become due, by their numbers; dueCampaigns those whose
-	// time has come and whose run is not started.
-	schedules    dueset.Set
-	dueCampaigns map[uint32]struct{}
-	runs         map[string]*CampaignRun
-	dirtyRuns    []*CampaignRun
-	caseFolds    map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
-	erasures     map[identifier.Hash]Erasure
-	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
-	erasing      []*erasing                  // the oldest first
-	refused      refusedRange                // what was refused because of erased persons
-	credentials  *credentials.State
-	sources      map[string]*Source
+	caseFolds   map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
+	erasures    map[identifier.Hash]Erasure
+	lifted      map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
+	erasing     []*erasing                  // the oldest first
+	refused     refusedRange                // what was refused because of erased persons
+	credentials *credentials.State
+	sources     map[string]*Source
 
 	outbox *outbox.State
 	flows  flowSet
@@ -156,13 +146,10 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		listIDs:  map[uint32]string{},
 		sets:     profile.NewOrdinalSets(),
 
-		domains:     domains.New(),
-		campaigns:   map[string]*Campaign{},
-		campaignIDs: map[uint32]string{},
-		runs:        map[string]*CampaignRun{},
-		caseFolds:   map[identifier.Hash][]identifier.Hash{},
-		erasures:    map[identifier.Hash]Erasure{},
-		lifted:      map[identifier.Hash]Erasure{},
+		domains:   domains.New(),
+		caseFolds: map[identifier.Hash][]identifier.Hash{},
+		erasures:  map[identifier.Hash]Erasure{},
+		lifted:    map[identifier.Hash]Erasure{},
 
 		credentials: credentials.New(),
 		sources:     map[string]*Source{},
@@ -175,7 +162,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.outbox, a.sending}
+	return []feature.State{a.access, a.domains, a.credentials, a.outbox, a.campaigns}
 }
 
 // install takes over the account's entity.

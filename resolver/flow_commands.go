@@ -285,7 +285,7 @@ func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
 func (w flowWorld) List(id string) bool { return w.a.list(id) != nil }
 
 func (w flowWorld) Template(id string) (subject string, ok bool) {
-	t, ok := w.a.sending.Template(id)
+	t, ok := w.a.campaigns.Template(id)
 	return t.Subject, ok
 }
 

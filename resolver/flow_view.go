@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -93,9 +94,9 @@ func (v *View) EnrolmentPage(flow string, ended bool, from uint32, limit int) []
 	case f == nil:
 		return nil
 	case ended:
-		return page(f.entered, from, limit)
+		return profile.Page(f.entered, from, limit)
 	}
-	return page(f.active, from, limit)
+	return profile.Page(f.active, from, limit)
 }
 
 // FlowsOf lists the ids of the flows that a profile is or was in, the oldest flow

@@ -70,16 +70,12 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	}
 	hashMap(put, imports)
 	hashMap(put, a.lists)
-	if err := a.sending.Hash(put); err != nil {
-		return err
-	}
+	a.campaigns.HashTemplates(put)
 	if err := a.domains.Hash(put); err != nil {
 		return err
 	}
-	hashMap(put, a.campaigns)
-	hashMap(put, a.runs)
-	if err := a.sending.HashTexts(put, slices.Sorted(maps.Keys(a.campaigns))); err != nil {
-		return err
+	if err := a.campaigns.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
 	if err := a.credentials.Hash(put); err != nil {
 		return err

@@ -235,5 +235,5 @@ func (v *View) CountListMembers(l List) uint64 {
 // ListMembersPage lists members of a list in order of ordinals, from an ordinal
 // on, limit at most.
 func (v *View) ListMembersPage(l List, from uint32, limit int) []uint32 {
-	return page(v.a.members(listSet(l.Number)), from, limit)
+	return profile.Page(v.a.members(listSet(l.Number)), from, limit)
 }

@@ -105,7 +105,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		return nil, err
 	}
 	for _, a := range m.byIndex {
-		slices.Sort(a.oneOffs)
+		a.campaigns.Open()
 		if err := a.hangLooked(); err != nil {
 			return nil, err
 		}
@@ -173,7 +173,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		l := new(List)
 		if err = json.Unmarshal(value, l); err == nil {
 			a.installList(l)
-			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.lists, l.ID); delete(a.listIDs, l.Number) })
+			err = m.buryDeleted(a, l, value)
 		}
 	case state.EntitySet:
 		return a.loadSet(name, value)
@@ -186,21 +186,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
 	case state.EntityErased:
 		return a.loadErased(name, value)
-	case state.EntityCampaign:
-		c := new(Campaign)
-		if err = json.Unmarshal(value, c); err == nil {
-			a.sending.CountTexts(c.BodyBytes)
-			a.installCampaign(c)
-			m.moveBody(a, c)
-			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
-		}
-	case state.EntityRun:
-		r := new(CampaignRun)
-		err = json.Unmarshal(value, r)
-		a.sending.CountTexts(r.ContentBytes + r.LinkBytes)
-		a.runs[name] = r
-	case state.EntityContent:
-		err = m.moveContents(a, name, value)
 	case state.EntitySource:
 		s := new(Source)
 		err = json.Unmarshal(value, s)
@@ -236,17 +221,18 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	return err
 }
 
-// buryDeleted forgets a list or campaign that was deleted under rules before
-// version 5, which kept an entity of it for its number.
-func (m *Machine) buryDeleted(a *account, key string, value []byte, forget func()) error {
+// buryDeleted forgets a list that was deleted under rules before version 5, which kept an
+// entity of it for its number.
+func (m *Machine) buryDeleted(a *account, l *List, value []byte) error {
 	var x struct {
 		Deleted bool `json:"deleted"`
 	}
 	if err := json.Unmarshal(value, &x); err != nil || !x.Deleted {
 		return err
 	}
-	forget()
-	m.store.PutEntity(key, nil)
+	delete(a.lists, l.ID)
+	delete(a.listIDs, l.Number)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), nil)
 	m.saveNumbers(a)
 	return nil
 }

@@ -74,11 +74,9 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// outboxes and campaigns are what these parts of the accounts share, started means that
-	// a campaign was started.
+	// outboxes and campaigns are what these parts of the accounts share.
 	outboxes  *outbox.Shared
 	campaigns *campaigns.Shared
-	started   bool
 
 	// refusedErased means that the record being applied was refused, or a part of it,
 	// because of an identifier of an erased person.
@@ -90,8 +88,6 @@ type Machine struct {
 	// The bounds of these names. Tests of what is left to further records
 	// have lower ones.
 	flowSteps, flowScan, flowEnrolments int
-	// campaignLimit is maxCampaigns, but in tests.
-	campaignLimit int
 
 	// The record being applied: as features see it, and as far as flows need to know.
 	work        feature.Tx
@@ -164,13 +160,12 @@ func newMachine(s *state.Store) *Machine {
 		flowSteps:      flowSteps,
 		flowScan:       flowScan,
 		flowEnrolments: flowEnrolments,
-		campaignLimit:  maxCampaigns,
 	}
 }
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
-	a.sending = campaigns.New(number, m.campaigns, campaignHost{m, a})
+	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a
@@ -201,7 +196,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		// What falls due comes before what happens now.
 		m.advance(&m.rec, dueBudget)
 		a.outbox.EndDay(m.tx(a))
-		m.advanceSchedules(a)
+		a.campaigns.Advance(m.tx(a))
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err

@@ -109,7 +109,7 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return refusal
 	}
-	t, _ := a.sending.Template(c.TemplateID)
+	t, _ := a.campaigns.Template(c.TemplateID)
 	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || t.Transactional)
 	if refusal != nil {
 		return refusal
@@ -298,7 +298,7 @@ func (a *account) checkConfirmTemplate(id string) *Refusal {
 	if id == "" {
 		return nil
 	}
-	t, ok := a.sending.Template(id)
+	t, ok := a.campaigns.Template(id)
 	switch {
 	case !ok:
 		return notFound("confirm_template_id", "confirm_template_id: there is no such template")

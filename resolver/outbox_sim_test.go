@@ -21,7 +21,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	var dead []outbox.DeadLetter
 	var logged []outbox.Delivery
 	_ = node.Read(ctx, testAccount, func(v *View) (err error) {
-		templates, endpoints = v.Sending().Templates(), v.Outbox().Endpoints()
+		templates, endpoints = v.Campaigns().Templates(), v.Outbox().Endpoints()
 		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 			list, err := v.OutboxDue(kind, 1<<60, 3, func(uint64) bool { return rng.IntN(3) == 0 })
 			if err != nil {

@@ -18,7 +18,7 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	w.do(CommandBootstrap, b)
 	w.do(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})
 	a := w.m.accounts[testAccount]
-	id := a.sending.Templates()[0].ID
+	id := a.campaigns.Templates()[0].ID
 	send := EmailSend{OutboxMail: OutboxMail{To: "u1@x.io", TemplateID: id}, Key: "k1"}
 	out := w.do(CommandEmailSend, send)
 	if out.Refusal != nil {

@@ -71,7 +71,7 @@ func (m *Machine) applyTick() {
 		m.rec.account = a
 		m.advance(&m.rec, dueBudget)
 		a.outbox.EndDay(m.tx(a))
-		m.advanceSchedules(a)
+		a.campaigns.Advance(m.tx(a))
 		m.finishPublishing(a)
 		m.updateBacklog(a)
 	}
@@ -164,8 +164,8 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 		if due := a.flows.due; len(a.flows.live) > 0 && due != math.MaxInt64 && (!ok || due < ms) {
 			ms, ok = due, true
 		}
-		if it, has := a.schedules.Min(); has && (!ok || it.Due < ms) {
-			ms, ok = it.Due, true
+		if due, has := a.campaigns.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
 		}
 		if ends, has := a.outbox.DayEndsMs(); has && (!ok || ends < ms) {
 			ms, ok = ends, true

@@ -36,7 +36,7 @@ type Sent struct {
 	Campaign string // "" for other messages, and for a campaign that was deleted
 	// OfCampaign says that the message was of a campaign, deleted or not.
 	OfCampaign bool
-	// Variant is the one of the campaign's that was sent, see [View.CampaignLinks].
+	// Variant is the one of the campaign's that was sent, see [campaigns.State.Links].
 	Variant int
 }
 
@@ -58,11 +58,11 @@ func (v *View) Sent(id SendID) (s Sent, ok bool) {
 		return s, false
 	}
 	s = Sent{Profile: v.a.root(ordinal), Channel: id.Medium(), OfCampaign: true}
-	x := v.a.campaigns[v.a.campaignIDs[number]]
-	if x == nil {
+	x, ok := v.a.campaigns.ByNumber(number)
+	if !ok {
 		// The campaign was deleted. Whoever was sent it may still say no.
 		return s, s.Channel != ""
 	}
 	s.Channel, s.Campaign, s.Variant = x.Medium(), x.ID, variant
-	return s, v.a.runs[x.ID] != nil
+	return s, v.a.campaigns.Started(x.ID)
 }

@@ -93,5 +93,5 @@ func (p *Profile) Blocked(channel string) string {
 // ProfilesPage lists profiles in the order in which they were made, from an
 // ordinal on, limit at most. Anonymous ones are left out.
 func (v *View) ProfilesPage(from uint32, limit int) []uint32 {
-	return page(v.identified(), from, limit)
+	return profile.Page(v.identified(), from, limit)
 }

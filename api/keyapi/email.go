@@ -87,7 +87,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 		}
 		var ok bool
 		var err error
-		if t, ok, err = v.Sending().WholeTemplate(in.TemplateID); err != nil || !ok {
+		if t, ok, err = v.Campaigns().WholeTemplate(in.TemplateID); err != nil || !ok {
 			return cmp.Or(err, failWith(codeNotFound, "template_id: there is no such template"))
 		}
 		return nil

@@ -106,12 +106,12 @@ func (s *State) saveTemplate(tx *feature.Tx, c TemplateSave) *refuse.Refusal {
 		t.CreatedMs, was = old.CreatedMs, old.TextBytes
 	}
 	texts := t.texts()
-	if r := s.RoomForText("html", len(texts)-was); r != nil {
+	if r := s.roomForText("html", len(texts)-was); r != nil {
 		return r
 	}
 	reply := t
 	t.confirming()
-	t.TextBytes = s.PutText(TextTemplate, t.ID, was, texts)
+	t.TextBytes = s.putText(textTemplate, t.ID, was, texts)
 	t.HTML, t.Text = "", ""
 	s.templates[t.ID] = &t
 	s.put(state.EntityTemplate, t.ID, must.JSON(t))
@@ -138,7 +138,7 @@ func (s *State) deleteTemplate(tx *feature.Tx, c TemplateDelete) *refuse.Refusal
 	if s.host.ConfirmTemplate() == c.ID {
 		return refuse.Conflicts("template_id", "the template is used by the setting confirm_template_id; change that first")
 	}
-	s.PutText(TextTemplate, c.ID, old.TextBytes, nil)
+	s.putText(textTemplate, c.ID, old.TextBytes, nil)
 	delete(s.templates, c.ID)
 	s.put(state.EntityTemplate, c.ID, nil)
 	return nil
@@ -202,7 +202,7 @@ func (t *Template) texts() []byte {
 // readTexts gives a template its texts, none if they cannot be read.
 func (s *State) readTexts(t *Template) error {
 	var x templateTexts
-	err := s.ReadText(TextTemplate, t.ID, &x)
+	err := s.readText(textTemplate, t.ID, &x)
 	t.HTML, t.Text = x.HTML, x.Text
 	return err
 }
@@ -220,7 +220,7 @@ func (s *State) loadTemplate(value []byte) error {
 		return nil
 	}
 	t.confirming()
-	t.TextBytes = s.PutText(TextTemplate, t.ID, t.TextBytes, t.texts())
+	t.TextBytes = s.putText(textTemplate, t.ID, t.TextBytes, t.texts())
 	t.HTML, t.Text = "", ""
 	s.put(state.EntityTemplate, t.ID, must.JSON(t))
 	return nil

@@ -12,18 +12,18 @@ import (
 
 // Kinds of texts, the byte behind the account in a text's key.
 const (
-	TextCampaign = 'c' // body of a campaign
-	TextTemplate = 'm' // texts of a template, see templateTexts
-	TextContent  = 'y' // what a campaign is being sent with: a list of contents
-	TextLinks    = 'k' // click targets of what it was sent with last: a list for each variant
+	textCampaign = 'c' // body of a campaign
+	textTemplate = 'm' // texts of a template, see templateTexts
+	textContent  = 'y' // what a campaign is being sent with: a list of contents
+	textLinks    = 'k' // click targets of what it was sent with last: a list for each variant
 )
 
 // maxTextBytes bounds the texts of an account, in bytes.
 const maxTextBytes = 1 << 30
 
-// RoomForText says whether the account's texts may become so much longer, in
+// roomForText says whether the account's texts may become so much longer, in
 // bytes; less is always possible.
-func (s *State) RoomForText(field string, longer int) *refuse.Refusal {
+func (s *State) roomForText(field string, longer int) *refuse.Refusal {
 	if longer <= 0 || s.textBytes+int64(longer) <= s.shared.MaxTextBytes {
 		return nil
 	}
@@ -31,9 +31,9 @@ func (s *State) RoomForText(field string, longer int) *refuse.Refusal {
 		field, s.textBytes+int64(longer), s.shared.MaxTextBytes)
 }
 
-// PutText stores a text in place of one with so many bytes, and returns how many
+// putText stores a text in place of one with so many bytes, and returns how many
 // it has. An empty one removes it.
-func (s *State) PutText(kind byte, id string, old int, text []byte) int {
+func (s *State) putText(kind byte, id string, old int, text []byte) int {
 	s.textBytes += int64(len(text) - old)
 	switch key := state.TextKey(s.account, kind, id); {
 	case len(text) > 0:
@@ -44,14 +44,14 @@ func (s *State) PutText(kind byte, id string, old int, text []byte) int {
 	return len(text)
 }
 
-// Text reads a text, empty if there is none.
-func (s *State) Text(kind byte, id string) ([]byte, error) {
+// text reads a text, empty if there is none.
+func (s *State) text(kind byte, id string) ([]byte, error) {
 	return s.shared.Store.Entity(state.TextKey(s.account, kind, id))
 }
 
-// ReadText decodes a text that is JSON. One that is not there leaves v as it is.
-func (s *State) ReadText(kind byte, id string, v any) error {
-	b, err := s.Text(kind, id)
+// readText decodes a text that is JSON. One that is not there leaves v as it is.
+func (s *State) readText(kind byte, id string, v any) error {
+	b, err := s.text(kind, id)
 	if err != nil || len(b) == 0 {
 		return err
 	}
@@ -64,36 +64,28 @@ func (s *State) ReadText(kind byte, id string, v any) error {
 // TextBytes is the length of all texts, in bytes.
 func (s *State) TextBytes() int64 { return s.textBytes }
 
-// CountTexts notes the bytes of texts that a checkpoint has.
-func (s *State) CountTexts(bytes int) { s.textBytes += int64(bytes) }
-
-// HashTexts is the texts' part of the state's hash, of campaigns by these ids in order.
-func (s *State) HashTexts(put func([]byte), campaigns []string) error {
+// hashTexts is the texts' part of the state's hash.
+func (s *State) hashTexts(put func([]byte)) error {
 	read := func(kind byte, id string) error {
-		b, err := s.Text(kind, id)
+		b, err := s.text(kind, id)
 		if len(b) > 0 {
 			put(append([]byte{kind}, id...))
 			put(b)
 		}
 		return err
 	}
-	for _, id := range campaigns {
-		for _, kind := range [...]byte{TextCampaign, TextContent, TextLinks} {
+	for _, id := range slices.Sorted(maps.Keys(s.campaigns)) {
+		for _, kind := range [...]byte{textCampaign, textContent, textLinks} {
 			if err := read(kind, id); err != nil {
 				return err
 			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.templates)) {
-		if err := read(TextTemplate, id); err != nil {
+		if err := read(textTemplate, id); err != nil {
 			return err
 		}
 	}
 	put(fmt.Appendf(nil, "%d bytes of texts", s.textBytes))
 	return nil
-}
-
-// put stores an entity, nil to remove it.
-func (s *State) put(kind byte, id string, value []byte) {
-	s.shared.Store.PutEntity(state.EntityKey(s.account, kind, id), value)
 }

@@ -189,3 +189,13 @@ func (l *OrdinalSets) Hash(skip func(name string) bool, put func([]byte)) {
 		}
 	}
 }
+
+// Page lists members of a set in order, from an ordinal on, limit at most.
+func Page(b *roaring.Bitmap, from uint32, limit int) []uint32 {
+	var out []uint32
+	it := b.Iterator()
+	for it.AdvanceIfNeeded(from); it.HasNext() && len(out) < limit; {
+		out = append(out, it.Next())
+	}
+	return out
+}
