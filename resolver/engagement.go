@@ -1,9 +1,6 @@
 package resolver
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -13,65 +10,6 @@ import (
 // CommandEngagement records what somebody did with a message, or what became of
 // it later.
 const CommandEngagement = "engagement.record.2"
-
-// SendID names one message to one recipient.
-type SendID [16]byte
-
-// What a message belongs to, the first byte of its id.
-const (
-	sendOfCampaign = 1
-	sendOfOutbox   = 2
-	sendOfTest     = 3
-)
-
-// TestSend is the id of a message that tests a campaign. It is of nobody and counts for
-// nothing.
-func TestSend(random [15]byte) (id SendID) {
-	id[0] = sendOfTest
-	copy(id[1:], random[:])
-	return id
-}
-
-// IsTest reports whether the message tests a campaign.
-func (id SendID) IsTest() bool { return id[0] == sendOfTest }
-
-// CampaignSend is the id of a campaign's message.
-func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
-	id[0] = sendOfCampaign
-	binary.BigEndian.PutUint32(id[1:], campaign)
-	binary.BigEndian.PutUint32(id[5:], ordinal)
-	id[9] = byte(variant)
-	return id
-}
-
-// Campaign tells what [CampaignSend] was told; ok is false for other messages.
-func (id SendID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
-	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
-}
-
-// The upper half of a campaign's tenth byte is the medium, by its place in
-// sendMedia, for the time when the campaign is not on record any more.
-const (
-	variantMask = 0x0f
-	mediumShift = 4
-)
-
-// sendMedia by their number in ids. None is 0.
-var sendMedia = [...]string{"", "email", "sms", "im", "push"}
-
-// On is the id of a campaign's message with the medium it goes out on.
-func (id SendID) On(medium string) SendID {
-	id[9] = id[9]&variantMask | byte(max(0, slices.Index(sendMedia[:], medium)))<<mediumShift
-	return id
-}
-
-// Medium is what [SendID.On] was told, "" if it was not.
-func (id SendID) Medium() string {
-	if n := int(id[9] >> mediumShift); id[0] == sendOfCampaign && n < len(sendMedia) {
-		return sendMedia[n]
-	}
-	return ""
-}
 
 // The kinds of engagement.
 const (

@@ -1,9 +1,6 @@
 package resolver
 
 import (
-	"encoding/hex"
-	"fmt"
-
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -112,9 +109,4 @@ func (m *Machine) giveBack(a *account, medium string, n uint64) {
 		a.EmailCredits += int64(n)
 		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 	}
-}
-
-// Text is the id as headers, providers and clients carry it.
-func (id SendID) Text(account uint64) string {
-	return fmt.Sprintf("%016x-%s", account, hex.EncodeToString(id[:]))
 }

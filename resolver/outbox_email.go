@@ -341,16 +341,3 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 	m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: o})
 	return nil
 }
-
-// OutboxSend is the id of a message of the outbox.
-func OutboxSend(origin uint64, ordinal uint32) (id SendID) {
-	id[0] = sendOfOutbox
-	binary.BigEndian.PutUint64(id[1:], origin)
-	binary.BigEndian.PutUint32(id[9:], ordinal)
-	return id
-}
-
-// Outbox tells what [OutboxSend] was told; ok is false for other messages.
-func (id SendID) Outbox() (origin uint64, ordinal uint32, ok bool) {
-	return binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
-}
