@@ -327,7 +327,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		return notFound("id", "there is no segment with this id")
 	}
 	if old != nil {
-		if r := otherVersion(c.IfVersion, old.Version); r != nil {
+		if r := feature.OtherVersion(c.IfVersion, old.Version); r != nil {
 			return r
 		}
 	}

@@ -1,9 +1,9 @@
 package resolver
 
-import "github.com/musterhq/muster/resolver/internal/contentversion"
+import "github.com/musterhq/muster/resolver/internal/feature"
 
 // Version names the segment's content, see [SegmentSave].
-func (s *Segment) Version() string { return contentversion.Of(s.Name, string(s.Definition)) }
+func (s *Segment) Version() string { return feature.Version(s.Name, string(s.Definition)) }
 
 // Version names the flow's content, see [FlowSave].
-func (f *Flow) Version() string { return contentversion.Of(string(f.Definition)) }
+func (f *Flow) Version() string { return feature.Version(string(f.Definition)) }

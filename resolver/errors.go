@@ -28,7 +28,6 @@ const CodePublicTypes = "too_many_event_types"
 var (
 	invalid, notFound  = refuse.Invalid, refuse.NotFound
 	atLimit, conflicts = refuse.AtLimit, refuse.Conflicts
-	otherVersion       = refuse.OtherVersion
 )
 
 // ErrNotOwner means the partition of an account is not served here: another

@@ -124,7 +124,7 @@ func (m *Machine) updateFlow(cmd *command, c FlowSave) *Refusal {
 	case f.Publishing:
 		return conflicts("id", "the flow is being published; change it when that has ended")
 	}
-	if r := otherVersion(c.IfVersion, f.Flow.Version); r != nil {
+	if r := feature.OtherVersion(c.IfVersion, f.Flow.Version); r != nil {
 		return r
 	}
 	def, refusal := parseFlow(c.Definition)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/contentversion"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -94,7 +93,7 @@ func (s *State) saveTemplate(tx *feature.Tx, c TemplateSave) *refuse.Refusal {
 		if old == nil {
 			return NoTemplate()
 		}
-		if r := refuse.OtherVersion(c.IfVersion, func() string { return s.templateVersion(*old) }); r != nil {
+		if r := feature.OtherVersion(c.IfVersion, func() string { return s.templateVersion(*old) }); r != nil {
 			return r
 		}
 		if strings.TrimSpace(t.Subject) == "" && strings.TrimSpace(old.Subject) != "" {
@@ -167,7 +166,7 @@ func (s *State) Template(id string) (Template, bool) {
 // Version names the template's content, see [TemplateSave]. The texts must be there, as
 // [State.WholeTemplate] has them.
 func (t *Template) Version() string {
-	return contentversion.Of(t.Name, t.Source, t.Subject, t.HTML, t.Text, strconv.FormatBool(t.Transactional))
+	return feature.Version(t.Name, t.Source, t.Subject, t.HTML, t.Text, strconv.FormatBool(t.Transactional))
 }
 
 // templateVersion is the version of a template whose texts are in the store.

@@ -49,15 +49,6 @@ func Conflicts(field, format string, args ...any) *Refusal {
 	return &Refusal{Code: "conflict", Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// OtherVersion refuses to save over another version than the caller has seen, which is
-// "" for callers that do not say.
-func OtherVersion(seen string, present func() string) *Refusal {
-	if seen == "" || seen == present() {
-		return nil
-	}
-	return Conflicts("if_version", "somebody saved another version meanwhile; read it again and repeat your change, or leave if_version out to save over it")
-}
-
 // Name refuses a name that is empty or longer than [MaxNameBytes].
 func Name(name string) *Refusal {
 	if strings.TrimSpace(name) == "" {
