@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 func (a *API) campaignOperations() group {
@@ -31,13 +32,13 @@ func (a *API) listCampaigns(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sorted(a, c, newest, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
+	return sorted(a, c, newest, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
 	var out record.Campaign
 	err := a.read(c, func(v *resolver.View) error {
-		x, ok, err := v.WholeCampaign(c.id())
+		x, ok, err := v.Campaigns().WholeCampaign(c.id())
 		if err != nil {
 			return err
 		}
@@ -81,11 +82,11 @@ type campaignNumbers struct {
 func (a *API) campaignStats(c *call) (any, error) {
 	var out campaignNumbers
 	err := a.read(c, func(v *resolver.View) error {
-		x, ok := v.Campaign(c.id())
+		x, ok := v.Campaigns().Campaign(c.id())
 		if !ok {
 			return errNoCampaign
 		}
-		n := v.CampaignNumbers(x)
+		n := v.Campaigns().Numbers(x)
 		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
 			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x), AsOf: record.Time(max(a.opts.Now().UnixMilli(), v.LogTimeMs()))}
@@ -93,7 +94,7 @@ func (a *API) campaignStats(c *call) (any, error) {
 		if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
 			return err
 		}
-		if r, ok := v.CampaignRun(x.ID); ok {
+		if r, ok := v.Campaigns().Run(x.ID); ok {
 			out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 			out.Errors = append(out.Errors, r.Errors...)

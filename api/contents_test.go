@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 type contentID struct {
@@ -65,9 +66,9 @@ func TestContentsOfAnAccount(t *testing.T) {
 	}
 	s.want("DELETE", "/templates/"+tpl.ID, "", nil)
 
-	b, err = s.node.Command(t.Context(), s.account(), resolver.CommandCampaignSave, resolver.Campaign{Name: "c", Channel: 1})
+	b, err = s.node.Command(t.Context(), s.account(), campaigns.CommandSave, campaigns.Campaign{Name: "c", Channel: 1})
 	ok(t, err)
-	var c resolver.Campaign
+	var c campaigns.Campaign
 	ok(t, json.Unmarshal(b, &c))
 	var stats struct{ Status string }
 	s.want("GET", "/campaigns/"+c.ID+"/stats", "", &stats)

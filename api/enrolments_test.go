@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestEnrolmentsOfAStep: with a step those alone are listed that are at it now, however
@@ -74,7 +74,7 @@ func TestEnrolmentsOfAStep(t *testing.T) {
 func TestCampaignsNewestFirst(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	for i := range 5 {
-		_, err := s.node.Command(t.Context(), s.account(), resolver.CommandCampaignSave, resolver.Campaign{Name: fmt.Sprint(i), Channel: 1})
+		_, err := s.node.Command(t.Context(), s.account(), campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1})
 		ok(t, err)
 	}
 	list := func(sort string, limit int) (names []string) {

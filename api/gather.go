@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Peers asks all nodes of a cluster.
@@ -105,7 +106,7 @@ func gather[T any](ctx context.Context, a *API, name string, q any) (out []T, er
 // CampaignRun is the newest run of a campaign, told by the owner of its account:
 // there must be peers. Of a campaign that was not sent, or is none, it is the zero
 // value.
-func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
+func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (r campaigns.Run, err error) {
 	reply, err := a.opts.Peers.AskOwner(ctx, a.opts.Node.PartitionOf(account), a.Answer, askRun, runQuery{account, campaign})
 	if err != nil {
 		return r, err
@@ -113,9 +114,9 @@ func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) 
 	return r, json.Unmarshal(reply, &r)
 }
 
-func (a *API) runOf(ctx context.Context, q runQuery) (r resolver.CampaignRun, err error) {
+func (a *API) runOf(ctx context.Context, q runQuery) (r campaigns.Run, err error) {
 	err = a.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
-		r, _ = v.CampaignRun(q.Campaign)
+		r, _ = v.Campaigns().Run(q.Campaign)
 		return nil
 	})
 	return r, err

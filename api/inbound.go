@@ -309,7 +309,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 	case found:
 		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
 		if e.Type == inbound.Click && sent.Campaign != "" {
-			links, err := v.CampaignLinks(sent.Campaign)
+			links, err := v.Campaigns().Links(sent.Campaign)
 			if err != nil {
 				return r, false, err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestQ1PagesAreBoundedInBytes: however large the records, a page of the console is
@@ -27,8 +28,8 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 	}
 	body := strings.Repeat("x", 1_000_000)
 	for i := range 6 {
-		command(resolver.CommandCampaignSave, resolver.Campaign{Name: fmt.Sprint(i), Channel: 1, Body: body})
-		command(resolver.CommandTemplateSave, resolver.Template{Name: fmt.Sprint(i), Source: resolver.TemplateList, HTML: body})
+		command(campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1, Body: body})
+		command(campaigns.CommandTemplateSave, campaigns.Template{Name: fmt.Sprint(i), Source: campaigns.TemplateList, HTML: body})
 	}
 	for i := range 30 {
 		_, err := store.Add(capture.Message{ID: fmt.Sprint(i), Channel: "sms", To: "1", Body: body[:250_000], SendID: messaging.SendText(s.account(), resolver.SendID{byte(i)})})

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 func (a *API) templateOperations() group {
@@ -68,25 +69,25 @@ type template struct {
 	Version string `json:"version,omitempty"`
 }
 
-func newTemplate(_ *resolver.View, t *resolver.Template) template {
+func newTemplate(_ *resolver.View, t *campaigns.Template) template {
 	return template{ID: t.ID, Name: t.Name, Source: t.Source, Subject: t.Subject, Transactional: t.Transactional, CreatedAt: record.Time(t.CreatedMs), UpdatedAt: record.Time(t.UpdatedMs)}
 }
 
 // wholeTemplate is a template with the texts that it comes with.
-func wholeTemplate(t *resolver.Template) template {
+func wholeTemplate(t *campaigns.Template) template {
 	x := newTemplate(nil, t)
 	x.HTML, x.Text, x.Version = &t.HTML, &t.Text, t.Version()
 	return x
 }
 
 func (a *API) listTemplates(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Templates, func(t *resolver.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
+	return aged(a, c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
 }
 
 func (a *API) getTemplate(c *call) (any, error) {
 	var out template
 	err := a.read(c, func(v *resolver.View) error {
-		t, ok, err := v.WholeTemplate(c.id())
+		t, ok, err := v.Campaigns().WholeTemplate(c.id())
 		if err != nil {
 			return err
 		}
@@ -109,18 +110,18 @@ func (a *API) saveTemplate(c *call) (any, error) {
 		Text    string `json:"text"`
 
 		Transactional bool `json:"transactional"`
-	}{Source: resolver.TemplateList}
+	}{Source: campaigns.TemplateList}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	t := resolver.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
+	t := campaigns.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
 	var fault *messaging.ContentError
 	if err := messaging.CheckTemplate(&t); errors.As(err, &fault) {
 		return nil, badField(fault.Field, "%s", fault)
 	} else if err != nil {
 		return nil, err
 	}
-	err := a.command(c, resolver.CommandTemplateSave, resolver.TemplateSave{IfVersion: c.ifVersion(), Template: resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
+	err := a.command(c, campaigns.CommandTemplateSave, campaigns.TemplateSave{IfVersion: c.ifVersion(), Template: campaigns.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 }
 
 func (a *API) deleteTemplate(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandTemplateDelete, resolver.TemplateDelete{ID: c.id()}, nil)
+	return nil, a.command(c, campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: c.id()}, nil)
 }
 
 var errNoTemplate = missing("there is no template with this id")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // renderTemplate answers POST /templates/{id}/render.
@@ -34,7 +35,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		Text      string `json:"text"`
 	}
 	err := a.read(c, func(v *resolver.View) error {
-		t, ok, err := v.WholeTemplate(c.id())
+		t, ok, err := v.Campaigns().WholeTemplate(c.id())
 		switch {
 		case err != nil:
 			return err
@@ -54,7 +55,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		r, err := messaging.Render(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
+		r, err := messaging.Render(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
 		var fault *messaging.ContentError
 		if errors.As(err, &fault) {
 			if fault.Field == "body" {

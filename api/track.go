@@ -135,7 +135,7 @@ func (a *API) follow(token string) (*followed, error) {
 			return errNoLink
 		}
 		if claims.Kind == tracking.Click && claims.URL == "" && f.sent.Campaign != "" {
-			links, err := v.CampaignLinks(f.sent.Campaign)
+			links, err := v.Campaigns().Links(f.sent.Campaign)
 			if err != nil {
 				return err
 			}

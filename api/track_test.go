@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 )
 
@@ -25,7 +26,7 @@ type mailing struct {
 	dispatcher *messaging.Dispatcher
 	account    uint64
 	set        *metrics.Set
-	campaign   resolver.Campaign
+	campaign   campaigns.Campaign
 	profiles   map[string]string // by e-mail
 }
 
@@ -78,13 +79,13 @@ func (m *mailing) profile(email string) (p *resolver.Profile) {
 }
 
 // send sends a new campaign to everybody.
-func (m *mailing) send() resolver.CampaignRun {
+func (m *mailing) send() campaigns.Run {
 	m.t.Helper()
-	m.command(resolver.CommandCampaignSave, resolver.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
-	content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: "s", Sender: "news@" + domains.Development,
+	m.command(campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
+	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development,
 		HTML: `<p>Hi</p><a href="https://shop.example/a?name={{first_name}}&x=1">A</a><a href="https://shop.example/b">B</a><a href="{{unsubscribe_url}}">no more</a>`})
 	ok(m.t, err)
-	r, err := m.dispatcher.Send(m.t.Context(), m.account, resolver.CampaignStart{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []resolver.CampaignContent{content}})
+	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, resolver.ChangedBy{})
 	ok(m.t, err)
 	return r
 }
@@ -120,11 +121,11 @@ func (m *mailing) visit(method, path, agent, body string) (*http.Response, strin
 	return res, string(b)
 }
 
-func (m *mailing) run() (r resolver.CampaignRun, n resolver.CampaignNumbers) {
+func (m *mailing) run() (r campaigns.Run, n campaigns.Numbers) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
-		r, _ = v.CampaignRun(m.campaign.ID)
-		n = v.CampaignNumbers(m.campaign)
+		r, _ = v.Campaigns().Run(m.campaign.ID)
+		n = v.Campaigns().Numbers(m.campaign)
 		return nil
 	}))
 	return r, n
@@ -276,9 +277,9 @@ func TestForgedLinksAllLookAlike(t *testing.T) {
 	flip[20] ^= 1
 	other, err := tracking.DeriveKey([]byte("another secret of some length"), m.account)
 	ok(t, err)
-	deleted := resolver.Campaign{}
-	m.command(resolver.CommandCampaignSave, resolver.Campaign{Name: "gone", Channel: 1}, &deleted)
-	m.command(resolver.CommandCampaignDelete, resolver.CampaignID{ID: deleted.ID}, nil)
+	deleted := campaigns.Campaign{}
+	m.command(campaigns.CommandSave, campaigns.Campaign{Name: "gone", Channel: 1}, &deleted)
+	m.command(campaigns.CommandDelete, campaigns.Ref{ID: deleted.ID}, nil)
 	_, want := m.visit("GET", tracking.Path+"x", browser, "")
 	for name, path := range map[string]string{
 		"changed":         string(flip),

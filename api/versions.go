@@ -86,7 +86,7 @@ func (a *API) templateVersionsRoute() route {
 		shape.Named("TemplateContent", shape.Object(shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")), shape.Req("subject", shape.Text("Your order {{order}}", "")),
 			shape.Req("html", shape.Text("<p>Hello {{first_name}}</p>", "")), shape.Req("text", shape.Text("Hello {{first_name}}", "")), shape.Req("transactional", shape.Boolean(true, "")))), nil,
 		func(v *resolver.View, id string) error {
-			if _, ok := v.Template(id); !ok {
+			if _, ok := v.Campaigns().Template(id); !ok {
 				return errNoTemplate
 			}
 			return nil

@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // PrepareCampaign checks what a campaign is to send, takes the links out of an e-mail,
 // and returns what the state machine is told. A fault is a [*ContentError].
-func PrepareCampaign(x *resolver.Campaign, c resolver.CampaignContent) (resolver.CampaignContent, error) {
+func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
 	if c.HTML == "" && c.Text == "" {
 		return c, &ContentError{"", fault("body Field required: the campaign has nothing to send")}
 	}
@@ -30,7 +31,7 @@ func PrepareCampaign(x *resolver.Campaign, c resolver.CampaignContent) (resolver
 }
 
 // asText is a content that has no markup: what the body says, as it is.
-func asText(c resolver.CampaignContent) resolver.CampaignContent {
+func asText(c campaigns.Content) campaigns.Content {
 	if c.Text == "" {
 		c.Text = c.HTML
 	}
@@ -40,12 +41,12 @@ func asText(c resolver.CampaignContent) resolver.CampaignContent {
 
 // OwnContent is what a campaign sends by itself: its own texts, those of its template
 // where it has no body.
-func OwnContent(v *resolver.View, x *resolver.Campaign) (resolver.CampaignContent, error) {
-	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
+func OwnContent(v *resolver.View, x *campaigns.Campaign) (campaigns.Content, error) {
+	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
 	if x.Body != "" || x.TemplateID == "" {
 		return out, nil
 	}
-	t, ok, err := v.WholeTemplate(x.TemplateID)
+	t, ok, err := v.Campaigns().WholeTemplate(x.TemplateID)
 	if err != nil || !ok {
 		return out, err // it is in use, so it is there
 	}

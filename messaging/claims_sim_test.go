@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -149,7 +150,7 @@ type fleet struct {
 	account  uint64
 	at       time.Time
 	hooks    *target
-	template resolver.Template
+	template campaigns.Template
 	places   int // of each kind of effects, and of each run
 
 	mu        sync.Mutex
@@ -181,7 +182,7 @@ func newFleet(t *testing.T, places int) *fleet {
 	ok(t, creds.Bootstrap(t.Context(), p.node, cryptorand.Reader))
 	f.account, _ = api.ParseAPIKey(creds.APIKey)
 	f.must(p, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 100_000}, nil)
-	f.must(p, resolver.CommandTemplateSave, resolver.Template{Name: "t", Source: resolver.TemplateList, Subject: "single", HTML: "<p>x"}, &f.template)
+	f.must(p, campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "single", HTML: "<p>x"}, &f.template)
 	return f
 }
 
@@ -249,12 +250,12 @@ func (r remote) Command(ctx context.Context, partition int, rec []byte) ([]byte,
 }
 
 // campaignRun reads a run at whoever serves the partition.
-func (f *fleet) campaignRun(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
+func (f *fleet) campaignRun(ctx context.Context, account uint64, campaign string) (r campaigns.Run, err error) {
 	err = resolver.ErrNotOwner
 	for _, p := range f.processes {
 		if err != nil && p.node.Owns(0) {
 			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond) // it may be frozen
-			err = p.node.Read(ctx, account, func(v *resolver.View) error { r, _ = v.CampaignRun(campaign); return nil })
+			err = p.node.Read(ctx, account, func(v *resolver.View) error { r, _ = v.Campaigns().Run(campaign); return nil })
 			cancel()
 		}
 	}
@@ -283,7 +284,7 @@ type testified struct {
 }
 
 // testimony reads the log.
-func (f *fleet) testimony(campaigns map[string]string) (w testimony) {
+func (f *fleet) testimony(sent map[string]string) (w testimony) {
 	f.t.Helper()
 	w.claims = map[string][]testified{}
 	_, end, err := f.log.Bounds(context.Background(), 0)
@@ -313,10 +314,10 @@ func (f *fleet) testimony(campaigns map[string]string) (w testimony) {
 				id := strconv.FormatUint(it.Seq, 10)
 				w.claims[id] = append(w.claims[id], testified{c.Epoch, offset})
 			}
-		case resolver.CommandCampaignBatch, resolver.CommandCampaignResume:
-			var c resolver.CampaignBatch
+		case campaigns.CommandBatch, campaigns.CommandResume:
+			var c campaigns.Batch
 			ok(f.t, json.Unmarshal(args, &c))
-			id := campaigns[c.ID]
+			id := sent[c.ID]
 			w.claims[id] = append(w.claims[id], testified{c.Epoch, offset})
 		}
 	}
@@ -413,34 +414,34 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	events := []string{"contact.created"}
 	f.must(owner, outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &f.hooks.URL, Events: &events, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, nil)
 
-	campaigns := map[string]string{}
+	sent := map[string]string{}
 	mails, hooks := 0, 0
 	var waiting sync.WaitGroup
 	for range rounds {
-		var c resolver.Campaign
-		f.must(owner, resolver.CommandCampaignSave, resolver.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &c)
-		campaigns[c.ID] = fmt.Sprintf("campaign %d", c.Number)
-		content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
+		var c campaigns.Campaign
+		f.must(owner, campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &c)
+		sent[c.ID] = fmt.Sprintf("campaign %d", c.Number)
+		content, err := messaging.PrepareEmail(campaigns.Content{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
 		ok(t, err)
-		start := resolver.CampaignStart{ID: c.ID, Everybody: true, BatchSize: 20, Variants: []resolver.CampaignContent{content}}
+		start := campaigns.Start{ID: c.ID, Everybody: true, BatchSize: 20, Variants: []campaigns.Content{content}}
 		switch rng.IntN(4) {
 		case 0: // the one who began it dies before it sends
-			f.must(owner, resolver.CommandCampaignStart, start, nil)
+			f.must(owner, campaigns.CommandStart, start, nil)
 		case 1: // somebody waits for the end
 			dispatcher := owner.dispatcher
 			waiting.Go(func() {
-				r, err := dispatcher.Send(ctx, f.account, start)
+				r, err := dispatcher.Send(ctx, f.account, start, resolver.ChangedBy{})
 				done := r.Sent + r.Failed
 				for _, n := range r.Skipped {
 					done += uint64(n)
 				}
-				if err != nil || r.ID != c.ID || r.Status != resolver.RunDone || r.Total < contacts || done != r.Total {
+				if err != nil || r.ID != c.ID || r.Status != campaigns.RunDone || r.Total < contacts || done != r.Total {
 					t.Errorf("campaign %s: %+v %v", c.ID, r, err)
 				}
 			})
-			f.until("a campaign was begun", owner, func(v *resolver.View) bool { r, _ := v.CampaignRun(c.ID); return r.Run == 1 })
+			f.until("a campaign was begun", owner, func(v *resolver.View) bool { r, _ := v.Campaigns().Run(c.ID); return r.Run == 1 })
 		default:
-			ok(t, owner.dispatcher.Start(ctx, f.account, start))
+			ok(t, owner.dispatcher.Start(ctx, f.account, start, resolver.ChangedBy{}))
 		}
 		for range 15 {
 			f.must(owner, resolver.CommandEmailSend, resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", mails), TemplateID: f.template.ID}}, nil)
@@ -468,10 +469,10 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		ok(t, zombie.node.Release(ctx, 0))
 	}
 	f.until("all is sent", owner, func(v *resolver.View) bool {
-		for id := range campaigns {
-			switch r, _ := v.CampaignRun(id); r.Status {
-			case resolver.RunDone:
-			case resolver.RunStopped:
+		for id := range sent {
+			switch r, _ := v.Campaigns().Run(id); r.Status {
+			case campaigns.RunDone:
+			case campaigns.RunStopped:
 				t.Fatalf("campaign %s was stopped: %v", id, r.Errors)
 			default:
 				return false
@@ -483,7 +484,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := f.testimony(campaigns)
+	w := f.testimony(sent)
 	repeated := 0
 	late := map[lateKind]int{}
 	for id, list := range f.effects {
@@ -500,7 +501,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		repeated += len(list) - 1
 	}
 	// The contacts of the hooks are contacts: the later campaigns go to them, too.
-	for id := range campaigns {
+	for id := range sent {
 		for i := range contacts {
 			if what := fmt.Sprintf("%s to c%d@x.io", id, i); f.ids[what] == "" {
 				t.Errorf("%s was never sent", what)
@@ -543,7 +544,7 @@ func (f *fleet) until(what string, p *process, is func(*resolver.View) bool) {
 			if done = is(v); done {
 				return nil
 			}
-			for _, r := range v.BusyCampaigns() {
+			for _, r := range v.Campaigns().Busy() {
 				fmt.Fprintf(&state, "campaign %s: %s, %d of %d; ", r.ID, r.Status, r.Sent, r.Total)
 			}
 			fmt.Fprintf(&state, "%d items", v.Outbox().Len())

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // The merge tags that stand for a recipient's own links.
@@ -46,7 +46,7 @@ func (f fault) Error() string { return string(f) }
 
 // PrepareEmail checks the texts and addresses of an e-mail and takes its links
 // out, so that opens and clicks can be told. A fault is a [*ContentError].
-func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 	for _, f := range [...]struct{ field, address string }{{"sender", c.Sender}, {"reply_to", c.ReplyTo}} {
 		if f.address == "" {
 			continue
@@ -64,8 +64,8 @@ func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) 
 
 // CheckCampaign says what keeps a campaign's own texts and addresses from being
 // sent to anybody, as far as it has them yet. A fault is a [*ContentError].
-func CheckCampaign(x *resolver.Campaign) error {
-	c := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
+func CheckCampaign(x *campaigns.Campaign) error {
+	c := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
@@ -77,8 +77,8 @@ func CheckCampaign(x *resolver.Campaign) error {
 
 // CheckTemplate says what is wrong with the texts of a template: a
 // [*ContentError] by the template's own fields.
-func CheckTemplate(t *resolver.Template) error {
-	x, err := compile(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
+func CheckTemplate(t *campaigns.Template) error {
+	x, err := compile(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
 	if err == nil {
 		err = x.check(templateTags())
 	}
@@ -91,7 +91,7 @@ func CheckTemplate(t *resolver.Template) error {
 
 // takeLinks puts merge tags in place of the links of an HTML body, and adds the
 // one of the picture that tells of opens.
-func takeLinks(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+func takeLinks(c campaigns.Content) (campaigns.Content, error) {
 	if c.HTML == "" {
 		return c, nil
 	}
@@ -110,19 +110,19 @@ func takeLinks(c resolver.CampaignContent) (resolver.CampaignContent, error) {
 }
 
 // PrepareText checks the text of a message without markup.
-func PrepareText(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+func PrepareText(c campaigns.Content) (campaigns.Content, error) {
 	return c, checkText(c)
 }
 
 // compiled is a content whose texts are parsed.
 type compiled struct {
-	resolver.CampaignContent
+	campaigns.Content
 	subject, name, html, text, link *merge.Template
 	links                           []*merge.Template
 }
 
-func compile(c resolver.CampaignContent) (*compiled, error) {
-	out := &compiled{CampaignContent: c}
+func compile(c campaigns.Content) (*compiled, error) {
+	out := &compiled{Content: c}
 	for _, f := range []struct {
 		field string
 		text  string

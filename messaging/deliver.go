@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -43,7 +44,7 @@ type outgoing struct {
 
 // delivery is what became of a message.
 type delivery struct {
-	result string // as of a resolver.CampaignResult
+	result string // as of a campaigns.Result
 	reason string
 	// devices and accepted are numbers of devices, retired their dead addresses;
 	// for push.
@@ -108,7 +109,7 @@ func (c *channelCounters) count(result string) {
 }
 
 // medium opens the medium of a campaign.
-func (d *Dispatcher) medium(v *resolver.View, name string, contents []resolver.CampaignContent) (medium, error) {
+func (d *Dispatcher) medium(v *resolver.View, name string, contents []campaigns.Content) (medium, error) {
 	switch name {
 	case mediumEmail:
 		return newEmailMedium(d.opts.Mailer, v, contents)

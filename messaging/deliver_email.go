@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -16,7 +17,7 @@ type emailMedium struct {
 	keys   map[string][]*email.Key // by sender
 }
 
-func newEmailMedium(mailer Mailer, v *resolver.View, contents []resolver.CampaignContent) (medium, error) {
+func newEmailMedium(mailer Mailer, v *resolver.View, contents []campaigns.Content) (medium, error) {
 	m := &emailMedium{mailer, map[string][]*email.Key{}}
 	for _, c := range contents {
 		if d, ok := v.Domains().Get(domainOf(c.Sender)); ok && d.PrivateKey != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -142,7 +143,7 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 
 // PreparePush checks a push message: its title is the subject. A fault is a
 // [*ContentError].
-func PreparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 	if strings.TrimSpace(c.Subject) == "" {
 		return c, &ContentError{"title", fault("Field required")}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -29,7 +30,7 @@ type Options struct {
 	Text text.Options
 	// CampaignRun reads the newest run of a campaign of an account that may be
 	// another node's by now; nil where there are no other nodes.
-	CampaignRun func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error)
+	CampaignRun func(ctx context.Context, account uint64, campaign string) (campaigns.Run, error)
 	// PublicURL is where recipients reach the service, without a slash at the
 	// end: links of messages begin with it.
 	PublicURL string
@@ -149,11 +150,11 @@ var (
 // Send starts a campaign and waits until it has been sent, at whichever node. When
 // ctx ends before, sending goes on, and so it does after a stop of the service; the
 // error is [ErrGoesOn] then. A refusal of the state machine is a
-// *[resolver.Refusal].
-func (d *Dispatcher) Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error) {
-	state, r, err := d.start(ctx, account, start)
+// *[resolver.Refusal]. by is who starts it, for the audit log.
+func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (campaigns.Run, error) {
+	state, r, err := d.start(ctx, account, start, by)
 	if err != nil {
-		return resolver.CampaignRun{}, err
+		return campaigns.Run{}, err
 	}
 	if r != nil {
 		select {
@@ -162,26 +163,27 @@ func (d *Dispatcher) Send(ctx context.Context, account uint64, start resolver.Ca
 			case r.err == nil:
 				return r.state, nil
 			case errors.Is(r.err, errStopping):
-				return resolver.CampaignRun{}, ErrGoesOn
+				return campaigns.Run{}, ErrGoesOn
 			case !errors.Is(r.err, errMoved):
-				return resolver.CampaignRun{}, r.err
+				return campaigns.Run{}, r.err
 			}
 		case <-ctx.Done():
-			return resolver.CampaignRun{}, ErrGoesOn
+			return campaigns.Run{}, ErrGoesOn
 		}
 	}
 	return d.follow(ctx, account, state)
 }
 
-// Start starts a campaign and returns at once.
-func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.CampaignStart) error {
-	_, _, err := d.start(ctx, account, start)
+// Start starts a campaign and returns at once. by is who starts it, for the audit log;
+// empty where its schedule does.
+func (d *Dispatcher) Start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) error {
+	_, _, err := d.start(ctx, account, start, by)
 	return err
 }
 
 // start puts the start of a campaign on record and runs it. The run is nil when it
 // is another node's to run.
-func (d *Dispatcher) start(ctx context.Context, account uint64, start resolver.CampaignStart) (state resolver.CampaignRun, r *run, err error) {
+func (d *Dispatcher) start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (state campaigns.Run, r *run, err error) {
 	d.mu.Lock()
 	old := d.mu.runs[runKey{account, start.ID}]
 	d.mu.Unlock()
@@ -191,7 +193,7 @@ func (d *Dispatcher) start(ctx context.Context, account uint64, start resolver.C
 		<-old.ended
 	}
 	defer d.startsNow(runKey{account, start.ID})()
-	reply, err := d.opts.Node.CommandBy(ctx, account, resolver.CommandCampaignStart, start, start.By)
+	reply, err := d.opts.Node.CommandBy(ctx, account, campaigns.CommandStart, start, by)
 	if err != nil {
 		return state, nil, err
 	}
@@ -206,7 +208,7 @@ const followPause = 500 * time.Millisecond
 
 // follow waits until the run that was begun here is over at the node that goes on
 // with it.
-func (d *Dispatcher) follow(ctx context.Context, account uint64, begun resolver.CampaignRun) (resolver.CampaignRun, error) {
+func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns.Run) (campaigns.Run, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.ctx, cancel)()
@@ -215,18 +217,18 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun resolver.
 		switch {
 		case err != nil: // nobody answers for the account at present
 		case state.Run != begun.Run: // it was deleted, or begun anew
-			return resolver.CampaignRun{}, ErrGoesOn
+			return campaigns.Run{}, ErrGoesOn
 		case !state.Busy():
 			return state, nil
 		}
 		_ = d.opts.Sleep(ctx, followPause)
 	}
-	return resolver.CampaignRun{}, ErrGoesOn
+	return campaigns.Run{}, ErrGoesOn
 }
 
 // begin runs a campaign whose start is on record. It returns nil when somebody else
 // is to: the node that acts for the account, or this one at its next start.
-func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) *run {
+func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
 	epoch, acts := d.opts.Node.Acting(account)
 	if !acts {
 		return nil // whoever acts takes it up

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // The pace of looking for campaigns that nobody sends. Most are found at once:
@@ -41,8 +42,8 @@ func (d *Dispatcher) watch() {
 // here.
 func (d *Dispatcher) takeUp() error {
 	for _, account := range d.opts.Node.AccountsSending() {
-		var busy []resolver.CampaignRun
-		err := d.opts.Node.Look(account, func(v *resolver.View) error { busy = v.BusyCampaigns(); return nil })
+		var busy []campaigns.Run
+		err := d.opts.Node.Look(account, func(v *resolver.View) error { busy = v.Campaigns().Busy(); return nil })
 		if err != nil {
 			return fmt.Errorf("campaigns that were cut off: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // missing is why a message is not sent to somebody: a merge tag of it would leave a hole in
@@ -53,7 +54,7 @@ type Holes struct {
 
 // CampaignHoles is for what a campaign sends. It is nil for a content without merge tags,
 // and for one that cannot be sent to anybody.
-func CampaignHoles(x *resolver.Campaign, content resolver.CampaignContent) *Holes {
+func CampaignHoles(x *campaigns.Campaign, content campaigns.Content) *Holes {
 	if x.Medium() != mediumEmail {
 		content = asText(content)
 	}
@@ -90,7 +91,7 @@ func (h *Holes) Reason(p *resolver.Profile) string {
 // MailHole refuses a single e-mail with a merge tag that has no value: neither data nor the
 // profile has one, and the template no default. p may be a zero [resolver.Profile]. A fault
 // is a [*ContentError].
-func MailHole(t resolver.Template, subject, senderName string, data []byte, p *resolver.Profile) error {
+func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *resolver.Profile) error {
 	c, err := compileMail(t, subject, senderName)
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 	}
 	out := map[int]string{}
 	for i := range def.Steps {
-		var content resolver.CampaignContent
+		var content campaigns.Content
 		switch s := &def.Steps[i]; {
 		case s.SMS != nil:
 			refused, err := v.NumberRefused(p.Ordinal, mediumSMS)
@@ -143,18 +144,18 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 				out[i] = resolver.NumberRefused
 				continue
 			}
-			content = resolver.CampaignContent{Text: s.SMS.Text}
+			content = campaigns.Content{Text: s.SMS.Text}
 		case s.Email != nil:
-			content = resolver.CampaignContent{HTML: s.Email.Body, Text: s.Email.Text}
+			content = campaigns.Content{HTML: s.Email.Body, Text: s.Email.Text}
 			if s.Email.TemplateID != "" {
-				t, ok, err := v.WholeTemplate(s.Email.TemplateID)
+				t, ok, err := v.Campaigns().WholeTemplate(s.Email.TemplateID)
 				if err != nil {
 					return nil, err
 				}
 				if !ok {
 					continue // it is a fault of the flow
 				}
-				content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+				content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 			}
 			content.Subject, content.SenderName = cmp.Or(s.Email.Subject, content.Subject), s.Email.SenderName
 		default:

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -31,7 +32,7 @@ const (
 
 // The message that asks for a confirmation where the account has no template of
 // its own.
-var confirmation = resolver.CampaignContent{
+var confirmation = campaigns.Content{
 	Subject: "Please confirm your subscription",
 	HTML: `<!doctype html><html><body><p>Hello {{first_name | default: "there"}},</p>` +
 		`<p>please confirm that you want to hear from {{company_name}}:</p>` +
@@ -183,7 +184,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		company = v.Company()
 		if in.TemplateID != "" {
-			t, ok, err := v.WholeTemplate(in.TemplateID)
+			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
 			switch {
 			case err != nil:
 				return fmt.Errorf("%w: %w", errState, err)
@@ -193,9 +194,9 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
 				return errBarred(resolver.UnsubscribedReason)
 			}
-			content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {
-			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}
+			content = campaigns.Content{HTML: in.HTML, Text: in.Text}
 		}
 		// It was verified when the message was queued, or when the flow went live.
 		if err := v.Domains().MayBeSender(in.Sender); err != nil {
@@ -260,7 +261,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 	values := eventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
-			case resolver.TagConfirm:
+			case campaigns.TagConfirm:
 				if in.Confirm {
 					return links.ConfirmURL(w.Root), true
 				}
@@ -335,16 +336,16 @@ func withPixel(html string) string {
 	return html + pixel
 }
 
-func compileMail(t resolver.Template, subject, senderName string) (*compiled, error) {
+func compileMail(t campaigns.Template, subject, senderName string) (*compiled, error) {
 	if subject == "" {
 		subject = t.Subject
 	}
-	return compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	return compile(campaigns.Content{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
 }
 
 // CheckMail says what is wrong with the texts of a template for a single e-mail with the
 // data, an object or nothing: a [*ContentError].
-func CheckMail(t resolver.Template, subject, senderName string, data []byte) error {
+func CheckMail(t campaigns.Template, subject, senderName string, data []byte) error {
 	x, err := compileMail(t, subject, senderName)
 	if err == nil {
 		err = x.check(mailTags(data))

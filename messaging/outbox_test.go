@@ -33,6 +33,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -146,8 +147,8 @@ func (w *world) must(name string, args any) []byte {
 
 func (w *world) template(html string) string {
 	w.t.Helper()
-	var t resolver.Template
-	ok(w.t, json.Unmarshal(w.must(resolver.CommandTemplateSave, resolver.Template{Name: "t", Source: resolver.TemplateList, Subject: "Hello", HTML: html}), &t))
+	var t campaigns.Template
+	ok(w.t, json.Unmarshal(w.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "Hello", HTML: html}), &t))
 	return t.ID
 }
 
@@ -308,8 +309,8 @@ func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
 	var mu sync.Mutex
 	var to []string
 	marketing := w.template("<p>Hello")
-	var receipt resolver.Template
-	ok(t, json.Unmarshal(w.must(resolver.CommandTemplateSave, resolver.Template{Name: "r", Source: resolver.TemplateList, Subject: "Receipt", HTML: "<p>Paid", Transactional: true}), &receipt))
+	var receipt campaigns.Template
+	ok(t, json.Unmarshal(w.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "r", Source: campaigns.TemplateList, Subject: "Receipt", HTML: "<p>Paid", Transactional: true}), &receipt))
 	var ada struct{ ID string }
 	ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io"}), &ada))
 	w.send("ada@x.io", marketing)

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Rendered are the texts of a message to one person, its links as their author wrote
@@ -26,7 +27,7 @@ const (
 // Render fills in the merge tags of a content for a profile. data, a JSON object, has
 // values of the caller, which come before the profile's as in a single e-mail. A fault is a
 // [*ContentError].
-func Render(content resolver.CampaignContent, p *resolver.Profile, company string, data []byte) (out Rendered, err error) {
+func Render(content campaigns.Content, p *resolver.Profile, company string, data []byte) (out Rendered, err error) {
 	c, err := compile(content)
 	if err != nil {
 		return out, err
@@ -37,7 +38,7 @@ func Render(content resolver.CampaignContent, p *resolver.Profile, company strin
 			switch path[0] {
 			case TagUnsubscribe:
 				return sampleUnsubscribe, true
-			case resolver.TagConfirm:
+			case campaigns.TagConfirm:
 				return sampleConfirm, true
 			case tagCompany:
 				return company, company != ""
@@ -60,7 +61,7 @@ func Render(content resolver.CampaignContent, p *resolver.Profile, company strin
 }
 
 // RenderCampaign is [Render] of what a campaign sends on its channel.
-func RenderCampaign(x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile, company string) (Rendered, error) {
+func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile, company string) (Rendered, error) {
 	if x.Medium() != mediumEmail {
 		content = asText(content)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // maxPushSamples is for how many devices a dry run asks a push service: what is wrong with
@@ -22,7 +23,7 @@ type pushSample struct {
 // ValidatePush has push services check a message for devices of a plan, without
 // delivering it, where they can: FCM. A device that the service calls dead is no fault of
 // the message, and stays. A refusal is a *[resolver.Refusal].
-func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan PushPlan, content resolver.CampaignContent) error {
+func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan PushPlan, content campaigns.Content) error {
 	if len(plan.samples) == 0 {
 		return nil
 	}

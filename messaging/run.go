@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -21,9 +22,9 @@ type run struct {
 	account  uint64
 	epoch    uint64 // under which it is sent, 0 when embedded
 	number   int    // of the run
-	state    resolver.CampaignRun
+	state    campaigns.Run
 	resumed  bool
-	campaign resolver.Campaign
+	campaign campaigns.Campaign
 	variants []*compiled
 	links    Links
 	medium   medium
@@ -94,11 +95,11 @@ func (r *run) send(ctx context.Context) {
 	var refusal *resolver.Refusal
 	if err != nil && !errors.As(err, &refusal) {
 		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
-		_ = r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error()}, nil)
+		_ = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error()}, nil)
 	}
 	r.stopped.Store(true)
 	r.err = r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
-		r.state, _ = v.CampaignRun(r.state.ID)
+		r.state, _ = v.Campaigns().Run(r.state.ID)
 		return nil
 	})
 	if r.moved(r.err) {
@@ -123,14 +124,14 @@ func (r *run) command(ctx context.Context, name string, args, reply any) error {
 
 // prepare reads what is sent.
 func (r *run) prepare() error {
-	var contents []resolver.CampaignContent
+	var contents []campaigns.Content
 	var secret []byte
 	r.at = time.UnixMilli(r.state.StartedMs)
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
-		r.campaign, _ = v.Campaign(r.state.ID)
+		r.campaign, _ = v.Campaigns().Campaign(r.state.ID)
 		r.counters = newChannelCounters(r.d.opts.Metrics, r.campaign.Medium())
 		var err error
-		if contents, err = v.CampaignContents(r.state.ID); err != nil {
+		if contents, err = v.Campaigns().Contents(r.state.ID); err != nil {
 			return err
 		}
 		secret = v.Secret()
@@ -159,14 +160,14 @@ func (r *run) prepare() error {
 }
 
 // claim is what claims recipients.
-func (r *run) claim() resolver.CampaignBatch {
-	return resolver.CampaignBatch{ID: r.state.ID, Run: r.number, Epoch: r.epoch}
+func (r *run) claim() campaigns.Batch {
+	return campaigns.Batch{ID: r.state.ID, Run: r.number, Epoch: r.epoch}
 }
 
 // resume sends to those who were being sent to when the service stopped.
 func (r *run) resume(ctx context.Context) error {
-	var reply resolver.CampaignBatchReply
-	if err := r.command(ctx, resolver.CommandCampaignResume, r.claim(), &reply); err != nil {
+	var reply campaigns.BatchReply
+	if err := r.command(ctx, campaigns.CommandResume, r.claim(), &reply); err != nil {
 		return err
 	}
 	return r.deliver(ctx, reply.Recipients)
@@ -174,8 +175,8 @@ func (r *run) resume(ctx context.Context) error {
 
 // batch sends to the next recipients; more is false when the run is over.
 func (r *run) batch(ctx context.Context) (more bool, err error) {
-	var reply resolver.CampaignBatchReply
-	if err := r.command(ctx, resolver.CommandCampaignBatch, r.claim(), &reply); err != nil {
+	var reply campaigns.BatchReply
+	if err := r.command(ctx, campaigns.CommandBatch, r.claim(), &reply); err != nil {
 		return false, err
 	}
 	if reply.WaitMs > 0 {
@@ -199,7 +200,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	if err := r.nothingHanded(); err != nil {
 		return false, err
 	}
-	return false, r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
+	return false, r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
 }
 
 // nothingHanded is the fault that kept every message of the run from being handed
@@ -214,15 +215,15 @@ func (r *run) nothingHanded() error {
 
 // message is one recipient with what is known of it as the message goes out.
 type message struct {
-	resolver.Recipient
+	campaigns.Recipient
 	profile *resolver.Profile // nil where refused is not ""
 	refused string            // why it is not sent after all, "" where it is
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
 // on record before its worker takes the next one.
-func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
-	work := make(chan resolver.Recipient)
+func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
+	work := make(chan campaigns.Recipient)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
 	for range min(r.d.opts.Workers, len(list)) {
@@ -254,7 +255,7 @@ func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
 // load reads the recipient of a message right before it goes out: since the batch was
 // claimed, which may be minutes ago, the person may have unsubscribed, or been merged or
 // erased.
-func (r *run) load(x resolver.Recipient) (message, error) {
+func (r *run) load(x campaigns.Recipient) (message, error) {
 	m := message{Recipient: x}
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
 		o := v.Root(x.Ordinal)
@@ -262,8 +263,8 @@ func (r *run) load(x resolver.Recipient) (message, error) {
 		case !v.Has(o):
 			m.refused = erased
 			return nil
-		case v.WasSent(&r.campaign, o): // somebody else of the batch who was merged since
-			m.refused = resolver.AlreadySent
+		case v.Campaigns().WasSent(&r.campaign, o): // somebody else of the batch who was merged since
+			m.refused = campaigns.AlreadySent
 			return nil
 		}
 		if m.refused, err = v.PassedOver(&r.campaign, o); err != nil || m.refused != "" {
@@ -288,7 +289,7 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // one sends one message and reports what became of it.
-func (r *run) one(ctx context.Context, x resolver.Recipient) error {
+func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
 		return errMoved
@@ -310,7 +311,7 @@ func (r *run) one(ctx context.Context, x resolver.Recipient) error {
 			m.refused = missing(tag)
 		}
 	}
-	got := delivery{result: outbox.ResultSkipped, reason: m.refused}
+	got := delivery{result: campaigns.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
 		if got, err = r.medium.deliver(ctx, out); err != nil {
 			return err
@@ -321,7 +322,7 @@ func (r *run) one(ctx context.Context, x resolver.Recipient) error {
 		r.failing.Store(0)
 		r.handed.Store(true)
 		r.counters.sent.Inc()
-	case outbox.ResultSkipped:
+	case campaigns.ResultSkipped:
 	default:
 		r.counters.failed.Inc()
 	}
@@ -330,7 +331,7 @@ func (r *run) one(ctx context.Context, x resolver.Recipient) error {
 			return err
 		}
 	}
-	err = r.report(ctx, resolver.CampaignResult{
+	err = r.report(ctx, campaigns.Result{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
 	})
@@ -371,8 +372,8 @@ func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 
 // report puts an outcome on record. The state may be too busy for a moment;
 // the message has gone out, so the report is not given up.
-func (r *run) report(ctx context.Context, result resolver.CampaignResult) error {
-	return record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, resolver.CommandCampaignResult, result)
+func (r *run) report(ctx context.Context, result campaigns.Result) error {
+	return record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, campaigns.CommandResult, result)
 }
 
 func domainOf(address string) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // The pace of a campaign that nobody sent by hand: the defaults of a send request.
@@ -39,8 +40,8 @@ func (d *Dispatcher) watchSchedules() {
 // startDue starts all campaigns that are due at present.
 func (d *Dispatcher) startDue() {
 	for _, account := range d.opts.Node.AccountsWithDueCampaigns() {
-		var due []resolver.Campaign
-		err := d.opts.Node.Look(account, func(v *resolver.View) (err error) { due, err = v.DueCampaigns(); return err })
+		var due []campaigns.Campaign
+		err := d.opts.Node.Look(account, func(v *resolver.View) (err error) { due, err = v.Campaigns().Due(); return err })
 		if err != nil {
 			d.opts.Logger.Debug("scheduled campaigns are not looked at", "error", err)
 			continue
@@ -56,9 +57,9 @@ func (d *Dispatcher) startDue() {
 
 // startScheduled starts a campaign that is due, once: the state takes the schedule away
 // with the start. What keeps it from being sent is put on record.
-func (d *Dispatcher) startScheduled(account uint64, x *resolver.Campaign) {
-	start := resolver.CampaignStart{ID: x.ID, ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: scheduledBatch, DelayMs: scheduledDelayMs, ScheduledMs: x.ScheduledMs, CountsSent: true}
-	var content resolver.CampaignContent
+func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
+	start := campaigns.Start{ID: x.ID, ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: scheduledBatch, DelayMs: scheduledDelayMs, ScheduledMs: x.ScheduledMs, CountsSent: true}
+	var content campaigns.Content
 	err := d.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if x.Body == "" {
 			start.TemplateID = x.TemplateID
@@ -70,8 +71,8 @@ func (d *Dispatcher) startScheduled(account uint64, x *resolver.Campaign) {
 		content, err = PrepareCampaign(x, content)
 	}
 	if err == nil {
-		start.Variants = []resolver.CampaignContent{content}
-		err = d.Start(d.ctx, account, start)
+		start.Variants = []campaigns.Content{content}
+		err = d.Start(d.ctx, account, start, resolver.ChangedBy{})
 	}
 	var refusal *resolver.Refusal
 	var fault *ContentError
@@ -90,5 +91,5 @@ func (d *Dispatcher) startScheduled(account uint64, x *resolver.Campaign) {
 		return
 	}
 	d.opts.Logger.Warn("a scheduled campaign cannot be sent", "account", resolver.AccountID(account), "campaign", x.ID, "error", err)
-	_, _ = d.opts.Node.Command(d.ctx, account, resolver.CommandCampaignUnschedule, resolver.CampaignUnschedule{ID: x.ID, ScheduledMs: x.ScheduledMs, Error: err.Error()})
+	_, _ = d.opts.Node.Command(d.ctx, account, campaigns.CommandUnschedule, campaigns.Unschedule{ID: x.ID, ScheduledMs: x.ScheduledMs, Error: err.Error()})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // campaignTags are the merge tags of campaigns: the profile and its link to unsubscribe.
@@ -25,7 +25,7 @@ func ownTag(path []string) bool { return path[0] == tagOpen || path[0] == tagCli
 // it is saved: tags event.… are filled in by flows, and names that are like no known one
 // by the data of a single e-mail. Where it is used, its tags are checked again.
 func templateTags() *merge.Known {
-	k := merge.Profile(TagUnsubscribe, resolver.TagConfirm, tagCompany)
+	k := merge.Profile(TagUnsubscribe, campaigns.TagConfirm, tagCompany)
 	k.Groups = append(k.Groups, "event")
 	k.Other = func(path []string) bool { return ownTag(path) || k.Near(path) == "" }
 	return k
@@ -62,7 +62,7 @@ func (c *compiled) check(known *merge.Known) error {
 }
 
 // checkText says what is wrong with a content whose merge tags are those of campaigns.
-func checkText(c resolver.CampaignContent) error {
+func checkText(c campaigns.Content) error {
 	x, err := compile(c)
 	if err != nil {
 		return err

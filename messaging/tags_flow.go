@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // flowTags are the merge tags of messages that a flow sends. What starts one by a date or
@@ -32,7 +33,7 @@ func errMissing(tag string) error { return errBarred(missing(tag)) }
 func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 	for i := range def.Steps {
 		s := &def.Steps[i]
-		find := func(c resolver.CampaignContent, fields map[string]string) {
+		find := func(c campaigns.Content, fields map[string]string) {
 			x, err := compile(c)
 			if err == nil {
 				err = x.check(flowTags(def.Trigger.Type))
@@ -49,19 +50,19 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 		}
 		switch {
 		case s.SMS != nil:
-			find(resolver.CampaignContent{Text: s.SMS.Text}, nil)
+			find(campaigns.Content{Text: s.SMS.Text}, nil)
 		case s.Email != nil:
-			find(resolver.CampaignContent{Subject: s.Email.Subject, SenderName: s.Email.SenderName, HTML: s.Email.Body, Text: s.Email.Text}, nil)
+			find(campaigns.Content{Subject: s.Email.Subject, SenderName: s.Email.SenderName, HTML: s.Email.Body, Text: s.Email.Text}, nil)
 			if s.Email.TemplateID == "" {
 				break
 			}
-			if t, ok, err := v.WholeTemplate(s.Email.TemplateID); ok && err == nil {
+			if t, ok, err := v.Campaigns().WholeTemplate(s.Email.TemplateID); ok && err == nil {
 				subject := t.Subject
 				if s.Email.Subject != "" {
 					subject = "" // the step's own
 				}
 				const of = "template_id"
-				find(resolver.CampaignContent{Subject: subject, HTML: t.HTML, Text: t.Text}, map[string]string{"subject": of, "body": of, "text": of})
+				find(campaigns.Content{Subject: subject, HTML: t.HTML, Text: t.Text}, map[string]string{"subject": of, "body": of, "text": of})
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // testMark is what the subject of a test begins with, or its text where there is none.
@@ -21,7 +22,7 @@ const testHeader = "X-Muster-Test"
 
 // Tester hands over what a campaign would send, as a test.
 type Tester struct {
-	content resolver.CampaignContent
+	content campaigns.Content
 	texts   Rendered
 	account uint64
 	medium  medium
@@ -30,7 +31,7 @@ type Tester struct {
 // NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
 // who may be a zero [resolver.Profile]. It must be closed. A fault of the content is a
 // [*ContentError], a channel that nothing can be sent on a *[resolver.Refusal].
-func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile) (*Tester, error) {
+func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile) (*Tester, error) {
 	if x.Medium() == mediumPush {
 		return nil, &resolver.Refusal{Code: "conflict", Message: "a push message goes to devices and not to addresses: check it with POST /push/send and dryRun"}
 	}
@@ -48,7 +49,7 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *resolver.Campa
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.medium(v, x.Medium(), []resolver.CampaignContent{content})
+	m, err := d.medium(v, x.Medium(), []campaigns.Content{content})
 	if err != nil {
 		return nil, &resolver.Refusal{Code: "conflict", Message: err.Error()}
 	}

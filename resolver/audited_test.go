@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
@@ -29,14 +30,14 @@ var notAudited = map[string]string{
 	CommandDeviceAdd: "people", CommandDeviceRemove: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
-	CommandErasureDone: "service", commandRefused: "service", CommandCampaignBatch: "service", CommandCampaignResult: "service",
-	CommandCampaignFinish: "service", CommandCampaignResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
+	CommandErasureDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
+	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
 	// What is sent again, or for a trial.
 	outbox.CommandWebhookTest: "deliveries", outbox.CommandWebhookReplay: "deliveries",
 
 	// As logs of before the audit log have them.
-	commandCampaignSave1: "old", commandCampaignStart1: "old", commandCampaignResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
+	campaigns.CommandSave1: "old", campaigns.CommandStart1: "old", campaigns.CommandResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
 }
 
 // TestEveryCommandIsAuditedOrNot: a command is in the audit log, or here with the
@@ -81,8 +82,8 @@ func (r *recorder) versions(kind, id string) []Version {
 func TestAuditLogSurvives(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	tpl := answer[Template](t, r.must(CommandTemplateSave, signed(Template{Name: "T", Source: TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
-	r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: "<p>two"}, "usr_2"))
+	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
+	r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>two"}, "usr_2"))
 	r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))
 	before, err := r.view().Changes("", "", 0, 10)
 	if err != nil || len(before) != 3 {
@@ -140,14 +141,14 @@ func TestVersionsAreBounded(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	text := strings.Repeat("x", maxChangeContent-500)
-	tpl := answer[Template](t, r.must(CommandTemplateSave, signed(Template{Name: "T", Source: TemplateList, Subject: "s", HTML: text}, "usr_1"))).ID
+	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text}, "usr_1"))).ID
 	for range maxChangeContents/maxChangeContent + 5 {
-		r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: text}, "usr_1"))
+		r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text}, "usr_1"))
 	}
 	if a().contents > maxChangeContents || a().contents < maxChangeContents-maxChangeContent {
 		t.Fatalf("contents of %d bytes", a().contents)
 	}
-	r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: text + text}, "usr_1"))
+	r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text + text}, "usr_1"))
 	kept := func() (n int) {
 		for _, x := range r.versions("template", tpl) {
 			if x.Content != nil {

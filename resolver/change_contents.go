@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Contents are what flows, templates and settings were as of a change: their versions.
@@ -41,7 +43,7 @@ func (a *account) contentOf(c *Change, reply []byte) []byte {
 			return f.Definition
 		}
 	case "template.create", "template.update":
-		var t Template // the account has it without its texts
+		var t campaigns.Template // the account has it without its texts
 		if json.Unmarshal(reply, &t) == nil {
 			return must.JSON(templateContent{t.Name, t.Source, t.Subject, t.HTML, t.Text, t.Transactional})
 		}
@@ -52,7 +54,7 @@ func (a *account) contentOf(c *Change, reply []byte) []byte {
 }
 
 func changeContentKey(account, seq uint64) string {
-	return textKey(account, textChange, string(binary.BigEndian.AppendUint64(nil, seq)))
+	return state.TextKey(account, textChange, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
 // keepContent stores the content of a change, which must be added next.

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -90,10 +91,10 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandSegmentCreate: {"segment", "segment.create"}, CommandSegmentUpdate: {"segment", "segment.update"}, CommandSegmentDelete: {"segment", "segment.delete"},
 	automation.CommandCreate: {"flow", "flow.create"}, automation.CommandUpdate: {"flow", "flow.update"}, automation.CommandDelete: {"flow", "flow.delete"}, automation.CommandDuplicate: {"flow", "flow.duplicate"},
 	automation.CommandPublish: {"flow", "flow.publish"}, automation.CommandPause: {"flow", "flow.pause"}, automation.CommandResume: {"flow", "flow.resume"}, automation.CommandToggle: {"flow", "flow.toggle"},
-	CommandTemplateSave: {"template", ""}, CommandTemplateDelete: {"template", "template.delete"},
-	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
-	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
-	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
+	campaigns.CommandTemplateSave: {"template", ""}, campaigns.CommandTemplateDelete: {"template", "template.delete"},
+	campaigns.CommandSave: {"campaign", ""}, campaigns.CommandDelete: {"campaign", "campaign.delete"}, campaigns.CommandStart: {"campaign", "campaign.start"},
+	campaigns.CommandUnschedule: {"campaign", "campaign.unschedule"},
+	CommandListCreate:           {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
 	domains.CommandAdd: {"sender_domain", "sender_domain.create"}, domains.CommandVerify: {"sender_domain", "sender_domain.verify"}, domains.CommandDelete: {"sender_domain", "sender_domain.delete"},
 	outbox.CommandWebhookCreate: {"webhook", "webhook.create"}, outbox.CommandWebhookUpdate: {"webhook", "webhook.update"}, outbox.CommandWebhookDelete: {"webhook", "webhook.delete"}, outbox.CommandWebhookRotate: {"webhook", "webhook.rotate"},
@@ -193,13 +194,11 @@ func (a *account) nameOf(kind, id string) string {
 			return def.Name
 		}
 	case "template":
-		if t := a.templates[id]; t != nil {
-			return t.Name
-		}
+		t, _ := a.campaigns.Template(id)
+		return t.Name
 	case "campaign":
-		if c := a.campaigns[id]; c != nil {
-			return c.Name
-		}
+		c, _ := a.campaigns.Campaign(id)
+		return c.Name
 	case "list":
 		if l := a.list(id); l != nil {
 			return l.Name

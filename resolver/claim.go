@@ -18,7 +18,7 @@ import (
 // before the next epoch record.
 //
 // The claim of a campaign's messages is the record that makes them pending
-// ([CommandCampaignBatch], [CommandCampaignResume]), which carries the epoch, too.
+// ([campaigns.CommandBatch], [campaigns.CommandResume]), which carries the epoch, too.
 // Of a batch only so many are under way at once, and the outcome of each is
 // applied before its place is given to another: by then a node knows that it was
 // superseded.

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -207,9 +208,9 @@ func TestSimClaims(t *testing.T) {
 				url, events := "https://hooks.example.com/", []string{"contact.created"}
 				w.command(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
 			}
-			w.command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "x"})
+			w.command(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "x"})
 			w.takeOver(w.nodes[0])
-			tpl := (&View{m: w.nodes[0].m, a: w.nodes[0].m.accounts[testAccount]}).Templates()[0].ID
+			tpl := (&View{m: w.nodes[0].m, a: w.nodes[0].m.accounts[testAccount]}).Campaigns().Templates()[0].ID
 			for i := range 1500 {
 				switch w.rng.IntN(30) {
 				case 0:

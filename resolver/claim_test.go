@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -206,31 +207,31 @@ func TestCampaignUnderEpochs(t *testing.T) {
 	}
 	c := r.campaign()
 	older := r.epoch("one")
-	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 2})
-	batch := func(name string, epoch uint64) CampaignBatchReply {
+	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 2})
+	batch := func(name string, epoch uint64) campaigns.BatchReply {
 		t.Helper()
-		return answer[CampaignBatchReply](t, r.must(name, CampaignBatch{ID: c.ID, Run: 1, Epoch: epoch}))
+		return answer[campaigns.BatchReply](t, r.must(name, campaigns.Batch{ID: c.ID, Run: 1, Epoch: epoch}))
 	}
-	first := batch(CommandCampaignBatch, older).Recipients
+	first := batch(campaigns.CommandBatch, older).Recipients
 	if len(first) != 2 {
 		t.Fatalf("%+v", first)
 	}
 	newest := r.epoch("two")
-	result := func(o uint32, result string, epoch uint64) CampaignResult {
-		return CampaignResult{ID: c.ID, Run: 1, Ordinal: o, Result: result, Epoch: epoch}
+	result := func(o uint32, result string, epoch uint64) campaigns.Result {
+		return campaigns.Result{ID: c.ID, Run: 1, Ordinal: o, Result: result, Epoch: epoch}
 	}
 	for _, x := range []struct {
 		name string
 		args any
 	}{
-		{CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: 1, Epoch: older}},
-		{CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: 1}},
-		{CommandCampaignResume, CampaignBatch{ID: c.ID, Run: 1, Epoch: older}},
-		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older, Stopped: "the zombie's relay is away"}},
-		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older}},
-		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultFailed, older)},
-		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultBounced, older)},
-		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultRefused, older)},
+		{campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: 1, Epoch: older}},
+		{campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: 1}},
+		{campaigns.CommandResume, campaigns.Batch{ID: c.ID, Run: 1, Epoch: older}},
+		{campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: 1, Epoch: older, Stopped: "the zombie's relay is away"}},
+		{campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: 1, Epoch: older}},
+		{campaigns.CommandResult, result(first[0].Ordinal, outbox.ResultFailed, older)},
+		{campaigns.CommandResult, result(first[0].Ordinal, outbox.ResultBounced, older)},
+		{campaigns.CommandResult, result(first[0].Ordinal, outbox.ResultRefused, older)},
 	} {
 		before := r.sum()
 		if got := r.command(x.name, x.args).Refusal; !IsSuperseded(got) || r.sum() != before {
@@ -238,21 +239,21 @@ func TestCampaignUnderEpochs(t *testing.T) {
 		}
 	}
 	// Both in flight go on at the new owner; one of them had been sent.
-	if again := batch(CommandCampaignResume, newest).Recipients; !slices.Equal(again, first) {
+	if again := batch(campaigns.CommandResume, newest).Recipients; !slices.Equal(again, first) {
 		t.Fatalf("%+v, were %+v", again, first)
 	}
-	r.must(CommandCampaignResult, result(first[0].Ordinal, outbox.ResultSent, older))
+	r.must(campaigns.CommandResult, result(first[0].Ordinal, outbox.ResultSent, older))
 	before := r.sum()
-	r.must(CommandCampaignResult, result(first[0].Ordinal, outbox.ResultSent, newest))
+	r.must(campaigns.CommandResult, result(first[0].Ordinal, outbox.ResultSent, newest))
 	if r.sum() != before {
 		t.Error("it counts twice")
 	}
-	r.must(CommandCampaignResult, result(first[1].Ordinal, outbox.ResultSent, newest))
-	for _, x := range batch(CommandCampaignBatch, newest).Recipients {
-		r.must(CommandCampaignResult, result(x.Ordinal, outbox.ResultSent, newest))
+	r.must(campaigns.CommandResult, result(first[1].Ordinal, outbox.ResultSent, newest))
+	for _, x := range batch(campaigns.CommandBatch, newest).Recipients {
+		r.must(campaigns.CommandResult, result(x.Ordinal, outbox.ResultSent, newest))
 	}
-	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: newest})
-	if run := r.run(c.ID); run.Sent != 4 || run.Status != RunDone {
+	r.must(campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: 1, Epoch: newest})
+	if run := r.run(c.ID); run.Sent != 4 || run.Status != campaigns.RunDone {
 		t.Errorf("%+v", run)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -143,23 +144,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandConsentSet:     handle((*Machine).setConsent),
 	CommandBlockSet:       handle((*Machine).setBlock),
 
-	CommandTemplateSave:   handle((*Machine).saveTemplate),
-	CommandTemplateDelete: handle((*Machine).deleteTemplate),
-	CommandCampaignSave:   handle((*Machine).saveCampaign),
-	commandCampaignSave1:  handle((*Machine).saveCampaign),
-	CommandCampaignDelete: handle((*Machine).deleteCampaign),
-
-	CommandCampaignUnschedule: handle((*Machine).unscheduleCampaign),
-
-	CommandCampaignStart:   handle((*Machine).startCampaign),
-	commandCampaignStart1:  handle((*Machine).startCampaign),
-	CommandCampaignBatch:   handle((*Machine).batchCampaign),
-	CommandCampaignResult:  handle((*Machine).resultCampaign),
-	commandCampaignResult1: handle((*Machine).resultCampaign),
-	CommandCampaignFinish:  handle((*Machine).finishCampaign),
-	CommandCampaignResume:  handle((*Machine).resumeCampaign),
-	CommandEngagement:      handle((*Machine).recordEngagement),
-	commandEngagement1:     handle((*Machine).recordEngagement),
+	CommandEngagement:  handle((*Machine).recordEngagement),
+	commandEngagement1: handle((*Machine).recordEngagement),
 
 	CommandEmailSend:   handle((*Machine).sendEmail),
 	commandEmailSend1:  handle((*Machine).sendEmail),
@@ -181,6 +167,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.campaigns })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })

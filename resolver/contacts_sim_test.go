@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -97,47 +98,47 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 // dispatcher's work, also out of turn.
 func randomCampaignCommand(rng *rand.Rand, node Served, list string, people []string) {
 	ctx := context.Background()
-	var all []Campaign
+	var all []campaigns.Campaign
 	run := 0
-	_ = node.Read(ctx, testAccount, func(v *View) error { all = v.Campaigns(); return nil })
+	_ = node.Read(ctx, testAccount, func(v *View) error { all = v.Campaigns().All(); return nil })
 	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
 	if len(all) < 3 {
-		send(CommandCampaignSave, Campaign{Name: "c", Channel: 1})
+		send(campaigns.CommandSave, campaigns.Campaign{Name: "c", Channel: 1})
 		return
 	}
 	c := pick(rng, all...)
 	_ = node.Read(ctx, testAccount, func(v *View) error {
-		if r, ok := v.CampaignRun(c.ID); ok {
+		if r, ok := v.Campaigns().Run(c.ID); ok {
 			run = r.Run
 		}
 		return nil
 	})
-	start := CampaignStart{ID: c.ID, BatchSize: 1 + rng.IntN(4), Variants: []CampaignContent{content, content}[:1+rng.IntN(2)], Everybody: list == ""}
+	start := campaigns.Start{ID: c.ID, BatchSize: 1 + rng.IntN(4), Variants: []campaigns.Content{content, content}[:1+rng.IntN(2)], Everybody: list == ""}
 	if list != "" {
 		start.ListIDs = []string{list}
 	}
 	if len(start.Variants) > 1 {
-		start.AB = &ABTest{Percent: 50, Metric: "opens", WaitMs: 50}
+		start.AB = &campaigns.ABTest{Percent: 50, Metric: "opens", WaitMs: 50}
 	}
 	switch rng.IntN(8) {
 	case 0:
 		send(CommandCreditsAdd, CreditsAdd{Amount: 2})
-		send(CommandCampaignStart, start)
+		send(campaigns.CommandStart, start)
 	case 1:
-		send(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: run})
+		send(campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: run})
 	case 2:
-		send(CommandCampaignResume, CampaignBatch{ID: c.ID, Run: run})
+		send(campaigns.CommandResume, campaigns.Batch{ID: c.ID, Run: run})
 	case 3:
-		send(CommandCampaignDelete, CampaignID{c.ID})
+		send(campaigns.CommandDelete, campaigns.Ref{ID: c.ID})
 	case 4:
 		o := uint32(rng.IntN(20))
 		send(CommandEngagement, EngagementRecord{Send: CampaignSend(c.Number, o, 0), Profile: pick(rng, people...), Channel: "email",
 			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementUnsubscribed), Agent: pick(rng, "", AgentPerson, AgentMachine)})
 	default:
-		var b CampaignBatchReply
-		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: run}), &b)
+		var b campaigns.BatchReply
+		_ = json.Unmarshal(send(campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: run}), &b)
 		for _, x := range b.Recipients {
-			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused)})
+			send(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused)})
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestNobodySavesOverAnotherVersion: whoever says which version they changed does not
@@ -14,7 +15,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 	bought := `{"kind":"activity","event":"bought"}`
 	segment := answer[struct{ ID string }](t, r.must(CommandSegmentCreate, SegmentSave{Name: "a", Definition: []byte(all)})).ID
 	flow := answer[automation.Flow](t, r.must(automation.CommandCreate, automation.Save{Definition: []byte(`{"name":"a"}`)})).ID
-	template := answer[Template](t, r.must(CommandTemplateSave, TemplateSave{Template: Template{Name: "a", Source: TemplateList, HTML: "<p>one</p>"}})).ID
+	template := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.TemplateSave{Template: campaigns.Template{Name: "a", Source: campaigns.TemplateList, HTML: "<p>one</p>"}})).ID
 	version := func(kind string) string {
 		v := r.view()
 		switch kind {
@@ -25,7 +26,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 			f, _ := v.Flows().Find(flow)
 			return f.Version()
 		}
-		x, _, err := v.WholeTemplate(template)
+		x, _, err := v.Campaigns().WholeTemplate(template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 		case "flow":
 			return r.command(automation.CommandUpdate, automation.Save{ID: flow, Definition: []byte(`{"name":"` + content + `"}`), IfVersion: seen}).Refusal
 		}
-		return r.command(CommandTemplateSave, TemplateSave{Template: Template{ID: template, Name: "a", Source: TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
+		return r.command(campaigns.CommandTemplateSave, campaigns.TemplateSave{Template: campaigns.Template{ID: template, Name: "a", Source: campaigns.TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
 	}
 	for _, kind := range []string{"segment", "flow", "template"} {
 		if x := save(kind, "one", ""); x != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -156,13 +157,13 @@ func TestPushResultRetiresDeadDevices(t *testing.T) {
 	r.contact(ContactCreate{Email: "none@x.io"})
 	r.device(one, "a", "t1")
 	r.device(one, "b", "t2")
-	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi"}))
-	run := r.start(CampaignStart{ID: c.ID, Devices: true, BatchSize: 10})
+	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi"}))
+	run := r.start(campaigns.Start{ID: c.ID, Devices: true, BatchSize: 10})
 	if run.Total != 1 || run.Members != 1 {
 		t.Fatalf("%+v", run)
 	}
 	b := r.batch(c.ID, 1)
-	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent, Devices: 2, Accepted: 1, Retired: []string{"t1"}})
+	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent, Devices: 2, Accepted: 1, Retired: []string{"t1"}})
 	if got, x := r.devices(one), r.run(c.ID); !slices.Equal(got, []string{"b=t2"}) || x.Devices != 2 || x.Accepted != 1 || x.Retired != 1 {
 		t.Fatalf("%v %+v", got, x)
 	}

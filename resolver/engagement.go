@@ -1,9 +1,7 @@
 package resolver
 
 import (
-	"encoding/binary"
-	"slices"
-
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -12,65 +10,6 @@ import (
 // CommandEngagement records what somebody did with a message, or what became of
 // it later.
 const CommandEngagement = "engagement.record.2"
-
-// SendID names one message to one recipient.
-type SendID [16]byte
-
-// What a message belongs to, the first byte of its id.
-const (
-	sendOfCampaign = 1
-	sendOfOutbox   = 2
-	sendOfTest     = 3
-)
-
-// TestSend is the id of a message that tests a campaign. It is of nobody and counts for
-// nothing.
-func TestSend(random [15]byte) (id SendID) {
-	id[0] = sendOfTest
-	copy(id[1:], random[:])
-	return id
-}
-
-// IsTest reports whether the message tests a campaign.
-func (id SendID) IsTest() bool { return id[0] == sendOfTest }
-
-// CampaignSend is the id of a campaign's message.
-func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
-	id[0] = sendOfCampaign
-	binary.BigEndian.PutUint32(id[1:], campaign)
-	binary.BigEndian.PutUint32(id[5:], ordinal)
-	id[9] = byte(variant)
-	return id
-}
-
-// Campaign tells what [CampaignSend] was told; ok is false for other messages.
-func (id SendID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
-	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
-}
-
-// The upper half of a campaign's tenth byte is the medium, by its place in
-// sendMedia, for the time when the campaign is not on record any more.
-const (
-	variantMask = 0x0f
-	mediumShift = 4
-)
-
-// sendMedia by their number in ids. None is 0.
-var sendMedia = [...]string{"", "email", "sms", "im", "push"}
-
-// On is the id of a campaign's message with the medium it goes out on.
-func (id SendID) On(medium string) SendID {
-	id[9] = id[9]&variantMask | byte(max(0, slices.Index(sendMedia[:], medium)))<<mediumShift
-	return id
-}
-
-// Medium is what [SendID.On] was told, "" if it was not.
-func (id SendID) Medium() string {
-	if n := int(id[9] >> mediumShift); id[0] == sendOfCampaign && n < len(sendMedia) {
-		return sendMedia[n]
-	}
-	return ""
-}
 
 // The kinds of engagement.
 const (
@@ -117,9 +56,10 @@ var engagementTypes = map[string]string{
 	EngagementSoftBounce: "soft_bounced", EngagementComplaint: "complained", EngagementUnsubscribed: "unsubscribed",
 }
 
-var engagementSets = map[string]string{
-	EngagementOpen: setOpened, EngagementClick: setClicked, EngagementDelivery: setDelivered, EngagementBounce: setBounced,
-	EngagementComplaint: setComplained, EngagementUnsubscribed: setUnsubscribed,
+// engagementFigures are what campaigns count of kinds of engagement.
+var engagementFigures = map[string]string{
+	EngagementOpen: campaigns.Opened, EngagementClick: campaigns.Clicked, EngagementDelivery: campaigns.Delivered, EngagementBounce: campaigns.Bounced,
+	EngagementComplaint: campaigns.Complained, EngagementUnsubscribed: campaigns.Unsubscribed,
 }
 
 // recordEngagement counts, blocks and unsubscribes as the kind demands, and
@@ -148,12 +88,11 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			}
 		}()
 	}
-	var x *Campaign
-	var r *CampaignRun
+	var x campaigns.Campaign // none when it was deleted, or of another message
 	o, variant := profile.NoOrdinal, 0
 	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.Count {
-		id := a.campaignIDs[number] // "" when it was deleted
-		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
+		x, _ = a.campaigns.ByNumber(number)
+		o, variant = a.root(ordinal), v
 	}
 	messageID := ""
 	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.Count {
@@ -180,10 +119,10 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		}
 	}
 	cmd.noteDomain(event.properties, c.Channel, d)
-	if x != nil && r != nil {
+	if a.campaigns.Started(x.ID) {
 		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
-			m.countEngagement(a, x, r, o, variant, &c)
+			a.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
 	fields := engine.Fields(0)
@@ -228,78 +167,4 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	}
 	m.updateProfile(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil
-}
-
-// countEngagement counts for a campaign: recipients once, opens and clicks as
-// often as they come.
-func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uint32, variant int, c *EngagementRecord) {
-	a.touchRun(r)
-	fresh := false
-	if which, ok := engagementSets[c.Kind]; ok {
-		fresh = a.set(campaignSet(x.Number, which)).Add(o)
-	}
-	switch c.Kind {
-	case EngagementOpen:
-		r.Opens++
-		if fresh {
-			r.variantCounts(variant).Opened++
-		}
-	case EngagementClick:
-		r.Clicks++
-		if fresh {
-			r.variantCounts(variant).Clicked++
-		}
-		if links := r.linksOf(variant); c.Link >= 0 && c.Link < links {
-			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
-			r.ByLink[c.Link]++
-		}
-		// Images may be off: who clicks has opened.
-		if a.set(campaignSet(x.Number, setOpened)).Add(o) {
-			r.variantCounts(variant).Opened++
-		}
-	}
-}
-
-// linksOf is how many click targets a variant has.
-func (r *CampaignRun) linksOf(variant int) int {
-	if variant < len(r.Links) {
-		return r.Links[variant]
-	}
-	return 0
-}
-
-// CampaignNumbers are what is known of a campaign's recipients.
-type CampaignNumbers struct {
-	Audience, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
-}
-
-// CampaignNumbers counts a campaign's recipients.
-func (v *View) CampaignNumbers(c Campaign) CampaignNumbers {
-	n := func(which string) uint64 { return v.a.members(campaignSet(c.Number, which)).GetCardinality() }
-	return CampaignNumbers{n(setAudience), n(setPending), n(setSent), n(setFailed), n(setDelivered), n(setOpened), n(setClicked), n(setBounced), n(setComplained), n(setUnsubscribed)}
-}
-
-// CampaignRecipient is what became of one recipient.
-type CampaignRecipient struct {
-	Ordinal                                                                     uint32
-	Listed                                                                      uint32 // the ordinal it stands under in the list: another after a merge
-	Sent, Delivered, Opened, Clicked, Bounced, Failed, Complained, Unsubscribed bool
-}
-
-// CampaignRecipients lists those a campaign was sent to, or failed to be, in
-// order of ordinals, from an ordinal on, limit at most.
-func (v *View) CampaignRecipients(c Campaign, from uint32, limit int) []CampaignRecipient {
-	set := func(which string) func(uint32) bool { return v.a.members(campaignSet(c.Number, which)).Contains }
-	sent, failed := v.a.members(campaignSet(c.Number, setSent)), v.a.members(campaignSet(c.Number, setFailed))
-	list := append(profile.Page(sent, from, limit), profile.Page(failed, from, limit)...)
-	slices.Sort(list)
-	list = slices.Compact(list)
-	delivered, opened, clicked, bounced := set(setDelivered), set(setOpened), set(setClicked), set(setBounced)
-	complained, unsubscribed := set(setComplained), set(setUnsubscribed)
-	var out []CampaignRecipient
-	for _, o := range list[:min(limit, len(list))] {
-		root := v.a.root(o)
-		out = append(out, CampaignRecipient{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
-	}
-	return out
 }

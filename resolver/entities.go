@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
@@ -117,25 +117,15 @@ type account struct {
 	reach       reachSets  // some of the sets
 	status      statusSets // likewise
 
-	templates   map[string]*Template
+	campaigns   *campaigns.State
 	domains     *domains.State
-	campaigns   map[string]*Campaign
-	campaignIDs map[uint32]string // by number
-	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
-	// schedules are when campaigns become due, by their numbers; dueCampaigns those whose
-	// time has come and whose run is not started.
-	schedules    dueset.Set
-	dueCampaigns map[uint32]struct{}
-	runs         map[string]*CampaignRun
-	dirtyRuns    []*CampaignRun
-	textBytes    int64                                 // of the texts in the store, see putText
-	caseFolds    map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
-	erasures     map[identifier.Hash]Erasure
-	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
-	erasing      []*erasing                  // the oldest first
-	refused      refusedRange                // what was refused because of erased persons
-	credentials  *credentials.State
-	sources      *sources.State
+	caseFolds   map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
+	erasures    map[identifier.Hash]Erasure
+	lifted      map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
+	erasing     []*erasing                  // the oldest first
+	refused     refusedRange                // what was refused because of erased persons
+	credentials *credentials.State
+	sources     *sources.State
 
 	outbox *outbox.State
 	flows  *automation.State
@@ -158,14 +148,10 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		listIDs:  map[uint32]string{},
 		sets:     profile.NewOrdinalSets(),
 
-		templates:   map[string]*Template{},
-		domains:     domains.New(),
-		campaigns:   map[string]*Campaign{},
-		campaignIDs: map[uint32]string{},
-		runs:        map[string]*CampaignRun{},
-		caseFolds:   map[identifier.Hash][]identifier.Hash{},
-		erasures:    map[identifier.Hash]Erasure{},
-		lifted:      map[identifier.Hash]Erasure{},
+		domains:   domains.New(),
+		caseFolds: map[identifier.Hash][]identifier.Hash{},
+		erasures:  map[identifier.Hash]Erasure{},
+		lifted:    map[identifier.Hash]Erasure{},
 
 		credentials: credentials.New(),
 		sources:     sources.New(),
@@ -177,7 +163,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox, a.flows}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox, a.campaigns, a.flows}
 }
 
 // install takes over the account's entity.

@@ -309,17 +309,7 @@ func (m *Machine) forgetTexts(a *account, d *profile.Document) {
 			return len(id.Value) > 2 && strings.Contains(strings.ToLower(text), strings.ToLower(string(id.Value)))
 		})
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.runs)) {
-		r := a.runs[id]
-		if kept := slices.DeleteFunc(slices.Clone(r.Errors), names); len(kept) != len(r.Errors) {
-			r.Errors = kept
-			a.touchRun(r)
-		}
-		if past, changed := forgetPast(r.Past, names); changed {
-			r.Past = past
-			a.touchRun(r)
-		}
-	}
+	a.campaigns.ForgetErrors(names)
 	a.outbox.ForgetErrors(names)
 }
 

@@ -138,11 +138,8 @@ func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
 func (w flowWorld) List(id string) bool { return w.a.list(id) != nil }
 
 func (w flowWorld) Template(id string) (subject string, ok bool) {
-	t := w.a.templates[id]
-	if t == nil {
-		return "", false
-	}
-	return t.Subject, true
+	t, ok := w.a.campaigns.Template(id)
+	return t.Subject, ok
 }
 
 // Sender says what keeps an address from being a sender, empty for nothing.

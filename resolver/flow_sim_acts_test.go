@@ -3,15 +3,16 @@ package resolver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
-	"maps"
-	"slices"
 )
 
 // act lets something happen.
@@ -367,7 +368,7 @@ func (s *flowSim) deleteUsed() {
 		}
 	}
 	if strings.Contains(def, s.w.template) {
-		s.command(CommandTemplateDelete, TemplateDelete{ID: s.w.template}, refused)
+		s.command(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: s.w.template}, refused)
 	}
 }
 

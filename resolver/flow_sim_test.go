@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
@@ -172,8 +173,8 @@ func (s *flowSim) prepare() {
 		s.command(CommandListCreate, ListSave{Name: "l"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &l)) })
 		s.w.lists = append(s.w.lists, l.ID)
 	}
-	var x Template
-	s.command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &x)) })
+	var x campaigns.Template
+	s.command(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", Text: "x"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &x)) })
 	s.w.template = x.ID
 	if s.rng.IntN(2) == 0 {
 		s.events()

@@ -33,7 +33,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 		a.dirty = a.dirty[:0]
 		m.storeLooked(a)
 		m.storeSets(a)
-		m.storeRuns(a)
+		a.campaigns.Freeze()
 		a.outbox.Freeze()
 		a.flows.Freeze()
 		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.ids.Changed, Pages: a.headers.Freeze()})

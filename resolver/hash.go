@@ -65,14 +65,12 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	}
 	hashMap(put, imports)
 	hashMap(put, a.lists)
-	hashMap(put, a.templates)
+	a.campaigns.HashTemplates(put)
 	if err := a.domains.Hash(put); err != nil {
 		return err
 	}
-	hashMap(put, a.campaigns)
-	hashMap(put, a.runs)
-	if err := m.hashTexts(put, a); err != nil {
-		return err
+	if err := a.campaigns.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
 	if err := a.credentials.Hash(put); err != nil {
 		return err

@@ -106,7 +106,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		return nil, err
 	}
 	for _, a := range m.byIndex {
-		slices.Sort(a.oneOffs)
+		a.campaigns.Open()
 		if err := a.hangLooked(); err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		l := new(List)
 		if err = json.Unmarshal(value, l); err == nil {
 			a.installList(l)
-			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.lists, l.ID); delete(a.listIDs, l.Number) })
+			err = m.buryDeleted(a, l, value)
 		}
 	case state.EntitySet:
 		return a.loadSet(name, value)
@@ -187,28 +187,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
 	case state.EntityErased:
 		return a.loadErased(name, value)
-	case state.EntityTemplate:
-		t := new(Template)
-		if err = json.Unmarshal(value, t); err == nil {
-			a.textBytes += int64(t.TextBytes)
-			a.templates[t.ID] = t
-			m.moveTemplate(a, t)
-		}
-	case state.EntityCampaign:
-		c := new(Campaign)
-		if err = json.Unmarshal(value, c); err == nil {
-			a.textBytes += int64(c.BodyBytes)
-			a.installCampaign(c)
-			m.moveBody(a, c)
-			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
-		}
-	case state.EntityRun:
-		r := new(CampaignRun)
-		err = json.Unmarshal(value, r)
-		a.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
-		a.runs[name] = r
-	case state.EntityContent:
-		err = m.moveContents(a, name, value)
 	case state.EntityChange:
 		return a.loadChange(value)
 	case state.EntityReservation:
@@ -223,17 +201,18 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	return err
 }
 
-// buryDeleted forgets a list or campaign that was deleted under rules before
-// version 5, which kept an entity of it for its number.
-func (m *Machine) buryDeleted(a *account, key string, value []byte, forget func()) error {
+// buryDeleted forgets a list that was deleted under rules before version 5, which kept an
+// entity of it for its number.
+func (m *Machine) buryDeleted(a *account, l *List, value []byte) error {
 	var x struct {
 		Deleted bool `json:"deleted"`
 	}
 	if err := json.Unmarshal(value, &x); err != nil || !x.Deleted {
 		return err
 	}
-	forget()
-	m.store.PutEntity(key, nil)
+	delete(a.lists, l.ID)
+	delete(a.listIDs, l.Number)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), nil)
 	m.saveNumbers(a)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -73,10 +74,9 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// outboxes is what the accounts' outboxes share, started means that a campaign was
-	// started.
-	outboxes *outbox.Shared
-	started  bool
+	// outboxes and campaigns are what these parts of the accounts share.
+	outboxes  *outbox.Shared
+	campaigns *campaigns.Shared
 
 	// refusedErased means that the record being applied was refused, or a part of it,
 	// because of an identifier of an erased person.
@@ -84,10 +84,6 @@ type Machine struct {
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
-
-	// campaignLimit and textLimit are maxCampaigns and maxTextBytes, but in tests.
-	campaignLimit int
-	textLimit     int64
 
 	// The record being applied, as the machine sees it, as features do, and its work on
 	// flows.
@@ -146,16 +142,15 @@ func newMachine(s *state.Store) *Machine {
 		records:  newRecordRing(recordWindow),
 		outboxes: outbox.NewShared(s),
 
-		flows: automation.NewRunner(s),
-
-		campaignLimit: maxCampaigns,
-		textLimit:     maxTextBytes,
+		flows:     automation.NewRunner(s),
+		campaigns: campaigns.NewShared(s),
 	}
 }
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
+	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a
@@ -186,7 +181,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		// What falls due comes before what happens now.
 		m.advance(dueBudget)
 		a.outbox.EndDay(m.tx(a))
-		m.advanceSchedules(a)
+		a.campaigns.Advance(m.tx(a))
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -85,24 +86,24 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	const limit = 6
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	r.m.campaignLimit = limit
-	reload := func() { d.reload(); r.m.campaignLimit = limit }
+	r.m.campaigns.MaxCampaigns = limit
+	reload := func() { d.reload(); r.m.campaigns.MaxCampaigns = limit }
 	id := r.contact(ContactCreate{Email: "ada@x.io"})
 	r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "t"})
 	own := r.campaign()
 	run := func(c string, devices bool) {
-		r.must(CommandCampaignStart, CampaignStart{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []CampaignContent{content}})
+		r.must(campaigns.CommandStart, campaigns.Start{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []campaigns.Content{content}})
 		b := r.batch(c, 1)
 		for _, x := range b.Recipients {
-			r.must(CommandCampaignResult, CampaignResult{ID: c, Run: 1, Ordinal: x.Ordinal, Result: outbox.ResultSent})
+			r.must(campaigns.CommandResult, campaigns.Result{ID: c, Run: 1, Ordinal: x.Ordinal, Result: outbox.ResultSent})
 		}
-		r.must(CommandCampaignFinish, CampaignFinish{ID: c, Run: 1})
+		r.must(campaigns.CommandFinish, campaigns.Finish{ID: c, Run: 1})
 	}
 	r.m.accounts[testAccount].EmailCredits = 100
 	run(own.ID, false)
-	var first Campaign
+	var first campaigns.Campaign
 	push := func() string {
-		c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi", OneOff: true}))
+		c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi", OneOff: true}))
 		if first.ID == "" {
 			first = c
 		}
@@ -115,14 +116,25 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 		}
 	}
 	a := func() *account { return r.m.accounts[testAccount] }
-	if n := len(a().campaigns); n != limit || len(a().campaignIDs) != n || len(a().runs) != n || len(a().oneOffs) != n-1 {
-		t.Fatalf("%d campaigns, %d numbers, %d runs, %d one-off", n, len(a().campaignIDs), len(a().runs), len(a().oneOffs))
+	runs, oneOffs := 0, 0
+	for _, x := range a().campaigns.All() {
+		if a().campaigns.Started(x.ID) {
+			runs++
+		}
+		if x.OneOff {
+			oneOffs++
+		}
 	}
-	if a().campaigns[own.ID] == nil || a().campaigns[first.ID] != nil {
+	if n := len(a().campaigns.All()); n != limit || runs != n || oneOffs != n-1 {
+		t.Fatalf("%d campaigns, %d runs, %d one-off", n, runs, oneOffs)
+	}
+	hashOf(t, r.m) // compares what leads to the campaigns with them
+	_, kept := a().campaigns.Campaign(own.ID)
+	if _, stays := a().campaigns.Campaign(first.ID); !kept || stays {
 		t.Fatal("not the oldest push message gave way")
 	}
 	for name, s := range a().sets.All() {
-		if !s.Bits.IsEmpty() && name == campaignSet(first.Number, setSent) {
+		if !s.Bits.IsEmpty() && name == fmt.Sprintf("campaign/%d/sent", first.Number) {
 			t.Error("a set of what is gone is left")
 		}
 	}
@@ -130,22 +142,22 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 		if n := d.entitiesOf(kind); n > limit {
 			t.Errorf("%d entities of kind %c", n, kind)
 		}
-		r.m.campaignLimit = limit
+		r.m.campaigns.MaxCampaigns = limit
 	}
 	// What is under way does not give way.
 	var busy []string
 	for range limit - 1 {
 		c := push()
-		r.must(CommandCampaignStart, CampaignStart{ID: c, BatchSize: 10, Devices: true, Variants: []CampaignContent{content}})
+		r.must(campaigns.CommandStart, campaigns.Start{ID: c, BatchSize: 10, Devices: true, Variants: []campaigns.Content{content}})
 		busy = append(busy, c)
 	}
-	r.refuses("this account has 6 campaigns, the most it can have; delete one first", CommandCampaignSave, Campaign{Name: "n", Channel: 1})
-	r.refuses("is being sent", CommandCampaignDelete, CampaignID{busy[0]})
-	r.refuses("stays on record", CommandCampaignDelete, CampaignID{own.ID})
-	r.now += keptSentMs
+	r.refuses("this account has 6 campaigns, the most it can have; delete one first", campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1})
+	r.refuses("is being sent", campaigns.CommandDelete, campaigns.Ref{ID: busy[0]})
+	r.refuses("stays on record", campaigns.CommandDelete, campaigns.Ref{ID: own.ID})
+	r.now += 90 * dayMs
 	send := CampaignSend(own.Number, 0, 0).On("email")
-	r.must(CommandCampaignDelete, CampaignID{own.ID})
-	made := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1}))
+	r.must(campaigns.CommandDelete, campaigns.Ref{ID: own.ID})
+	made := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1}))
 	if made.Number <= own.Number {
 		t.Errorf("the number %d is used again", made.Number)
 	}

@@ -1,16 +1,18 @@
 package resolver
 
 import (
-	"encoding/hex"
-	"fmt"
-
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
 
 // CommandOutboxDone reports what became of an item of the outbox.
 const CommandOutboxDone = "outbox.done.2"
+
+// maxErrorText bounds what is kept of why a message was not sent, in bytes.
+const maxErrorText = 500
 
 // doneOutbox removes an item, lets it wait, or makes it a dead letter. What is
 // reported twice counts once.
@@ -57,7 +59,7 @@ func (m *Machine) recordSend(cmd *command, it *outbox.Item, c *outbox.Done) {
 		panic(err) // the store is at fault; the record is named
 	}
 	d := &m.doc
-	event := ownEvent{failedType(it.Kind), properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
+	event := ownEvent{properties: properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
 	if it.Ref == RefConfirmation {
 		event.properties["purpose"] = it.Ref
 	} else if it.Ref != "" {
@@ -67,29 +69,44 @@ func (m *Machine) recordSend(cmd *command, it *outbox.Item, c *outbox.Done) {
 		event.properties["flow_id"], event.properties["step_id"] = it.Flow, it.Step
 	}
 	cmd.noteDomain(event.properties, it.Kind, d)
-	fields := engine.Fields(0)
-	switch c.Result {
-	case outbox.ResultSent:
-		d.Engaged.Sent++
-		d.Engaged.LastSentMs = m.logTime
-		fields |= engine.FieldEngagement
-		event.typ = sentType(it.Kind)
-		if c.ProviderID != "" {
-			event.properties["provider_id"] = c.ProviderID
-		}
-	case outbox.ResultBounced:
-		event.typ = bouncedType(it.Kind)
-		event.properties["reason"] = c.Reason
-		if channel, r := channelOf(it.Kind); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
-			fields |= engine.FieldConsents
-		}
-	default:
-		event.properties["reason"] = c.Reason
+	if c.Result == outbox.ResultSent && c.ProviderID != "" {
+		event.properties["provider_id"] = c.ProviderID
 	}
+	fields := m.noteResult(d, &event, it.Kind, c.Result, c.Reason)
 	m.updateProfile(cmd, o, d, fields, event)
 }
 
-// Text is the id as headers, providers and clients carry it.
-func (id SendID) Text(account uint64) string {
-	return fmt.Sprintf("%016x-%s", account, hex.EncodeToString(id[:]))
+// The events that sending records, by medium.
+func sentType(medium string) string    { return medium + "_sent" }
+func failedType(medium string) string  { return medium + "_failed" }
+func bouncedType(medium string) string { return medium + "_bounced" }
+
+// noteResult notes in a profile's document what became of a message to it, and completes
+// the event that records it. Results are those of the outbox, and of campaigns, which are
+// the same. It returns what changed of the profile.
+func (m *Machine) noteResult(d *profile.Document, event *ownEvent, medium, result, reason string) (fields engine.Fields) {
+	if result == outbox.ResultSent {
+		d.Engaged.Sent++
+		d.Engaged.LastSentMs = m.logTime
+		event.typ = sentType(medium)
+		return engine.FieldEngagement
+	}
+	event.typ = failedType(medium)
+	event.properties["reason"] = reason
+	if result == outbox.ResultBounced {
+		event.typ = bouncedType(medium)
+		if channel, r := channelOf(medium); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
+			fields = engine.FieldConsents
+		}
+	}
+	return fields
+}
+
+// giveBack returns the credit of a message that no relay has taken: a credit is
+// for a message that went out, or may have.
+func (m *Machine) giveBack(a *account, medium string, n uint64) {
+	if medium == "email" && n > 0 {
+		a.EmailCredits += int64(n)
+		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
+	}
 }

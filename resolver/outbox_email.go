@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -37,8 +38,6 @@ const (
 	maxSendKeyBytes    = 256
 	confirmEveryMs     = 3_600_000
 	senderWithoutNames = "no-reply@"
-	// TagConfirm is the merge tag of the link that confirms a subscription.
-	TagConfirm = "confirm_url"
 )
 
 // OutboxMail is the payload of an e-mail. The template is read when the message
@@ -110,7 +109,8 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return refusal
 	}
-	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || a.templates[c.TemplateID].Transactional)
+	t, _ := a.campaigns.Template(c.TemplateID)
+	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || t.Transactional)
 	if refusal != nil {
 		return refusal
 	}
@@ -133,8 +133,8 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 	switch {
 	case strings.TrimSpace(c.To) == "":
 		return invalid("to", "to Field required")
-	case a.templates[c.TemplateID] == nil:
-		return noTemplate()
+	case !a.hasTemplate(c.TemplateID):
+		return campaigns.NoTemplate()
 	}
 	if r := c.checkLengths(); r != nil {
 		return r
@@ -150,8 +150,8 @@ func (c *EmailSend) checkLengths() *Refusal {
 	switch {
 	case len(c.To) > maxIdentifierBytes:
 		return invalid("to", "to must have at most %d bytes", maxIdentifierBytes)
-	case len(c.Subject) > maxSubjectBytes || len(c.SenderName) > maxSubjectBytes:
-		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
+	case len(c.Subject) > campaigns.MaxSubjectBytes || len(c.SenderName) > campaigns.MaxSubjectBytes:
+		return invalid("subject", "subject must have at most %d bytes", campaigns.MaxSubjectBytes)
 	case len(c.Data) > maxEmailData:
 		return invalid("data", "data must have at most %d bytes", maxEmailData)
 	case len(c.Data) > 0 && !bytes.HasPrefix(bytes.TrimSpace(c.Data), []byte("{")):
@@ -298,12 +298,12 @@ func (a *account) checkConfirmTemplate(id string) *Refusal {
 	if id == "" {
 		return nil
 	}
-	t := a.templates[id]
+	t, ok := a.campaigns.Template(id)
 	switch {
-	case t == nil:
+	case !ok:
 		return notFound("confirm_template_id", "confirm_template_id: there is no such template")
 	case !t.Confirms:
-		return invalid("confirm_template_id", "confirm_template_id: the template lacks the link to confirm; put {{%s}} into it", TagConfirm)
+		return invalid("confirm_template_id", "confirm_template_id: the template lacks the link to confirm; put {{%s}} into it", campaigns.TagConfirm)
 	}
 	return nil
 }
@@ -340,17 +340,4 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 	}
 	m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: o})
 	return nil
-}
-
-// OutboxSend is the id of a message of the outbox.
-func OutboxSend(origin uint64, ordinal uint32) (id SendID) {
-	id[0] = sendOfOutbox
-	binary.BigEndian.PutUint64(id[1:], origin)
-	binary.BigEndian.PutUint32(id[9:], ordinal)
-	return id
-}
-
-// Outbox tells what [OutboxSend] was told; ok is false for other messages.
-func (id SendID) Outbox() (origin uint64, ordinal uint32, ok bool) {
-	return binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
 }

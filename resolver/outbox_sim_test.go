@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -14,13 +15,13 @@ import (
 func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	ctx := context.Background()
 	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
-	var templates []Template
+	var templates []campaigns.Template
 	var endpoints []outbox.Endpoint
 	var due []OutboxWork
 	var dead []outbox.DeadLetter
 	var logged []outbox.Delivery
 	_ = node.Read(ctx, testAccount, func(v *View) (err error) {
-		templates, endpoints = v.Templates(), v.Outbox().Endpoints()
+		templates, endpoints = v.Campaigns().Templates(), v.Outbox().Endpoints()
 		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 			list, err := v.OutboxDue(kind, 1<<60, 3, func(uint64) bool { return rng.IntN(3) == 0 })
 			if err != nil {
@@ -43,7 +44,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 		return nil
 	})
 	if len(templates) == 0 {
-		send(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x {{confirm_url}}"})
+		send(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", Text: "x {{confirm_url}}"})
 		return
 	}
 	if len(endpoints) == 0 || len(endpoints) < 3 && rng.IntN(4) == 0 {

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"encoding/binary"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -21,7 +23,7 @@ import (
 
 func (r *recorder) template() string {
 	r.t.Helper()
-	return answer[Template](r.t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})).ID
+	return answer[campaigns.Template](r.t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})).ID
 }
 
 func (r *recorder) endpoint(events ...string) string {
@@ -97,7 +99,7 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	if a.EmailCredits != 3 || a.outbox.Len() != 0 {
 		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, a.outbox.Len())
 	}
-	r.must(CommandTemplateSave, Template{ID: tpl, Name: "Receipt", Source: TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
+	r.must(campaigns.CommandTemplateSave, campaigns.Template{ID: tpl, Name: "Receipt", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
 	r.must(CommandEmailSend, mailTo("Left@X.io", tpl))
 	fresh := answer[EmailSendReply](t, r.must(CommandEmailSend, mailTo("new@x.io", tpl)))
 	p := r.profile(fresh.Profile)
@@ -223,12 +225,12 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		t.Fatal("still pending")
 	}
 	// The template of one's own must have the link, and stays while it is used.
-	plain := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "p", Source: TemplateList, Subject: "s", HTML: "<p>"})).ID
+	plain := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "p", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>"})).ID
 	s.ConfirmTemplateID = plain
 	r.refuses("put {{confirm_url}} into it", CommandSettingsSet, s)
 	s.ConfirmTemplateID = r.template()
 	r.must(CommandSettingsSet, s)
-	r.refuses("confirm_template_id", CommandTemplateDelete, TemplateDelete{s.ConfirmTemplateID})
+	r.refuses("confirm_template_id", campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: s.ConfirmTemplateID})
 }
 
 func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
@@ -483,8 +485,8 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 		return b
 	}
 	command(CommandCreditsAdd, CreditsAdd{Amount: 5})
-	var tpl Template
-	if err := json.Unmarshal(command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}), &tpl); err != nil {
+	var tpl campaigns.Template
+	if err := json.Unmarshal(command(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", Text: "x"}), &tpl); err != nil {
 		t.Fatal(err)
 	}
 	url, events := "https://hooks.example.com/", []string{"contact.*", "analytics.daily"}

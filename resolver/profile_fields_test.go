@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -59,7 +60,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 		s.DoubleOptIn = seed%2 == 0
 		r := newRecorder(t, s)
 		r.must(CommandCreditsAdd, CreditsAdd{Amount: 1000})
-		template := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"})).ID
+		template := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", Text: "x"})).ID
 		definitions, ids, roots := profileFieldDefinitions(), []string{}, map[string]*segment.Node{}
 		for _, d := range definitions {
 			id := r.segment(d)

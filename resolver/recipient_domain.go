@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -15,15 +16,14 @@ const PropertyDomain = "domain"
 // The names of the commands that report what became of messages, in logs of before their
 // events had the recipient's domain. Those events go on having none.
 const (
-	commandCampaignResult1 = "campaign.result"
-	commandEngagement1     = "engagement.record"
-	commandOutboxDone1     = "outbox.done"
+	commandEngagement1 = "engagement.record"
+	commandOutboxDone1 = "outbox.done"
 )
 
 // isReport reports whether a command says what became of a message that was sent.
 func isReport(name string) bool {
 	switch name {
-	case CommandOutboxDone, CommandCampaignResult, commandOutboxDone1, commandCampaignResult1:
+	case CommandOutboxDone, campaigns.CommandResult, commandOutboxDone1, campaigns.CommandResult1:
 		return true
 	}
 	return false
@@ -35,7 +35,7 @@ const maxDomain = 255
 // noteDomain adds the domain of a recipient's newest address to the event of an e-mail.
 func (c *command) noteDomain(p properties, channel string, d *profile.Document) {
 	switch c.name {
-	case commandCampaignResult1, commandEngagement1, commandOutboxDone1:
+	case campaigns.CommandResult1, commandEngagement1, commandOutboxDone1:
 		return
 	}
 	if channel != "email" {

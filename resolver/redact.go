@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -393,10 +394,10 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
 	case CommandOutboxDone, commandOutboxDone1:
 		return rewrite(args, func(c *outbox.Done) bool { return r.outboxDone(offset, c) })
-	case CommandCampaignResult, commandCampaignResult1:
-		return rewrite(args, func(c *CampaignResult) bool { return r.result(offset, c) })
-	case CommandCampaignFinish:
-		return rewrite(args, func(c *CampaignFinish) bool { return r.text(offset, &c.Stopped) })
+	case campaigns.CommandResult, campaigns.CommandResult1:
+		return rewrite(args, func(c *campaigns.Result) bool { return r.result(offset, c) })
+	case campaigns.CommandFinish:
+		return rewrite(args, func(c *campaigns.Finish) bool { return r.text(offset, &c.Stopped) })
 	case CommandErasureLift:
 		return rewrite(args, func(c *ErasureLift) bool { return r.lift(offset, c) })
 	}
@@ -586,7 +587,7 @@ func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 	return changed
 }
 
-func (r *Redactor) result(offset int64, c *CampaignResult) bool {
+func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	if !r.isErased(c.Ordinal) {
 		return r.text(offset, &c.Reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestReplayOfRedactedMail: once the recipient of an e-mail with an idempotency key is
@@ -15,11 +16,9 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	b := testBootstrap(DefaultSettings())
 	b.HashKey = hex.EncodeToString(make([]byte, 16))
 	w.do(CommandBootstrap, b)
-	w.do(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})
+	w.do(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})
 	a := w.m.accounts[testAccount]
-	id := ""
-	for id = range a.templates {
-	}
+	id := a.campaigns.Templates()[0].ID
 	send := EmailSend{OutboxMail: OutboxMail{To: "u1@x.io", TemplateID: id}, Key: "k1"}
 	out := w.do(CommandEmailSend, send)
 	if out.Refusal != nil {

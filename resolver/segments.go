@@ -83,7 +83,7 @@ func (m *Machine) applyTick() {
 		m.rec.account = a
 		m.advance(dueBudget)
 		a.outbox.EndDay(m.tx(a))
-		m.advanceSchedules(a)
+		a.campaigns.Advance(m.tx(a))
 		a.flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
@@ -182,8 +182,8 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 		if due, has := a.flows.NextDueMs(); has && (!ok || due < ms) {
 			ms, ok = due, true
 		}
-		if it, has := a.schedules.Min(); has && (!ok || it.Due < ms) {
-			ms, ok = it.Due, true
+		if due, has := a.campaigns.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
 		}
 		if ends, has := a.outbox.DayEndsMs(); has && (!ok || ends < ms) {
 			ms, ok = ends, true

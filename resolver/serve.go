@@ -52,8 +52,8 @@ type Signals struct {
 
 // TakeSignals returns what came since the last call.
 func (m *Machine) TakeSignals() Signals {
-	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.started, Pending: m.Pending() > 0}
-	m.accountsChanged, m.outboxes.Due, m.started = false, false, false
+	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.campaigns.Started, Pending: m.Pending() > 0}
+	m.accountsChanged, m.outboxes.Due, m.campaigns.Started = false, false, false
 	return s
 }
 
@@ -118,11 +118,8 @@ func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 // all runs.
 func (m *Machine) AccountsSending() (list []uint64) {
 	for _, a := range m.byIndex {
-		for _, r := range a.runs {
-			if r.Busy() {
-				list = append(list, a.number)
-				break
-			}
+		if a.campaigns.Sends() {
+			list = append(list, a.number)
 		}
 	}
 	return list
@@ -131,7 +128,7 @@ func (m *Machine) AccountsSending() (list []uint64) {
 // AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come.
 func (m *Machine) AccountsWithDueCampaigns() (list []uint64) {
 	for _, a := range m.byIndex {
-		if len(a.dueCampaigns) > 0 {
+		if a.campaigns.HasDue() {
 			list = append(list, a.number)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -18,69 +19,71 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	a := func() *account { return r.m.accounts[testAccount] }
 	a().EmailCredits = 100
 	r.contact(ContactCreate{Email: "ada@x.io"})
-	var campaigns, templates []string
+	var sent, templates []string
 	for i := range 20 {
-		campaigns = append(campaigns, answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
-		templates = append(templates, answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
+		sent = append(sent, answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
+		templates = append(templates, answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
 	}
 	x := content
 	x.HTML, x.Links = long(7), []string{"https://x.io/a", "https://x.io/b"}
-	r.must(CommandCampaignStart, CampaignStart{ID: campaigns[0], BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
-	r.must(CommandCampaignSave, Campaign{ID: campaigns[1], Name: "n", Channel: 1, Body: "short"})
+	r.must(campaigns.CommandStart, campaigns.Start{ID: sent[0], BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
+	r.must(campaigns.CommandSave, campaigns.Campaign{ID: sent[1], Name: "n", Channel: 1, Body: "short"})
 	for range 2 {
-		for _, c := range a().campaigns {
+		for _, c := range a().campaigns.All() {
 			if c.Body != "" {
 				t.Fatalf("%d bytes of a body are in memory", len(c.Body))
 			}
 		}
-		for _, x := range a().templates {
+		for _, x := range a().campaigns.Templates() {
 			if x.HTML+x.Text != "" {
 				t.Fatalf("%d bytes of a template are in memory", len(x.HTML+x.Text))
 			}
 		}
 		v := r.view()
-		for i, id := range campaigns {
+		for i, id := range sent {
 			want := long(i)
 			if i == 1 {
 				want = "short"
 			}
-			if c, ok, err := v.WholeCampaign(id); err != nil || !ok || c.Body != want {
+			if c, ok, err := v.Campaigns().WholeCampaign(id); err != nil || !ok || c.Body != want {
 				t.Fatalf("campaign %d is read back with %d bytes, %v, %v", i, len(c.Body), ok, err)
 			}
-			if x, ok, err := v.WholeTemplate(templates[i]); err != nil || !ok || x.HTML != long(i) || x.Text != "text "+long(i+1) {
+			if x, ok, err := v.Campaigns().WholeTemplate(templates[i]); err != nil || !ok || x.HTML != long(i) || x.Text != "text "+long(i+1) {
 				t.Fatalf("template %d: %d and %d bytes, %v, %v", i, len(x.HTML), len(x.Text), ok, err)
 			}
 		}
-		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 1 || c[0].HTML != x.HTML {
+		if c, err := v.Campaigns().Contents(sent[0]); err != nil || len(c) != 1 || c[0].HTML != x.HTML {
 			t.Fatalf("what is being sent: %d, %v", len(c), err)
 		}
 		d.reload()
 	}
 	// What was sent is forgotten when the run is over, its links are not.
-	r.must(CommandCampaignFinish, CampaignFinish{ID: campaigns[0], Run: 1, Stopped: "enough"})
+	r.must(campaigns.CommandFinish, campaigns.Finish{ID: sent[0], Run: 1, Stopped: "enough"})
 	for range 2 {
 		v := r.view()
-		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 0 {
+		if c, err := v.Campaigns().Contents(sent[0]); err != nil || len(c) != 0 {
 			t.Errorf("what was sent is kept: %d, %v", len(c), err)
 		}
-		if links, err := v.CampaignLinks(campaigns[0]); err != nil || len(links) != 1 || len(links[0]) != 2 || links[0][1] != "https://x.io/b" {
+		if links, err := v.Campaigns().Links(sent[0]); err != nil || len(links) != 1 || len(links[0]) != 2 || links[0][1] != "https://x.io/b" {
 			t.Errorf("links: %v, %v", links, err)
 		}
 		d.reload()
 	}
-	send := CampaignSend(a().campaigns[campaigns[0]].Number, 0, 0)
+	first, _ := a().campaigns.Campaign(sent[0])
+	send := CampaignSend(first.Number, 0, 0)
 	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1})
-	if got := a().runs[campaigns[0]].ByLink; len(got) != 2 || got[1] != 1 {
+	run, _ := a().campaigns.Run(sent[0])
+	if got := run.ByLink; len(got) != 2 || got[1] != 1 {
 		t.Errorf("clicks by link: %v", got)
 	}
 	// What is deleted leaves nothing.
-	r.now += keptSentMs
-	for i := range campaigns {
-		r.must(CommandCampaignDelete, CampaignID{campaigns[i]})
-		r.must(CommandTemplateDelete, TemplateDelete{templates[i]})
+	r.now += 90 * dayMs
+	for i := range sent {
+		r.must(campaigns.CommandDelete, campaigns.Ref{ID: sent[i]})
+		r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: templates[i]})
 	}
-	if a().textBytes != 0 {
-		t.Errorf("%d bytes of texts are counted, there are none", a().textBytes)
+	if n := a().campaigns.TextBytes(); n != 0 {
+		t.Errorf("%d bytes of texts are counted, there are none", n)
 	}
 	d.reload()
 	n := 0
@@ -94,29 +97,29 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 func TestB2TextsAreBounded(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	limit := func() { r.m.textLimit = 10_000 }
+	limit := func() { r.m.campaigns.MaxTextBytes = 10_000 }
 	limit()
-	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 6000)}))
-	tpl := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 3000)}))
+	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 6000)}))
+	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 3000)}))
 	for range 2 {
 		before := hashOf(t, r.m)
 		next := r.m.next
-		r.refuses("body: the texts of this account's campaigns and templates would have", CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 2000)})
-		r.refuses("body: the texts", CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 8000)})
-		r.refuses("html: the texts", CommandTemplateSave, Template{ID: tpl.ID, Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 5000)})
-		r.refuses("html: the texts", CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 2000)})
+		r.refuses("body: the texts of this account's campaigns and templates would have", campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 2000)})
+		r.refuses("body: the texts", campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 8000)})
+		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{ID: tpl.ID, Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 5000)})
+		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 2000)})
 		x := content
 		x.HTML = strings.Repeat("z", 2000)
-		r.refuses("body: the texts", CommandCampaignStart, CampaignStart{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
-		if len(r.m.accounts[testAccount].campaigns) != 1 || r.m.next == next || before == "" {
+		r.refuses("body: the texts", campaigns.CommandStart, campaigns.Start{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
+		if len(r.m.accounts[testAccount].campaigns.All()) != 1 || r.m.next == next || before == "" {
 			t.Fatal("what was refused was made")
 		}
 		d.reload()
 		limit()
 	}
-	r.m.textLimit = 10 // as after a change of the bound
-	r.must(CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 5000)})
-	r.must(CommandTemplateDelete, TemplateDelete{tpl.ID})
+	r.m.campaigns.MaxTextBytes = 10 // as after a change of the bound
+	r.must(campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 5000)})
+	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 }
 
 // TestB2TextsOfOldCheckpointsAreMoved: what stood in entities is found where it
@@ -128,14 +131,14 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 	put := func(kind byte, id string, v any) {
 		r.m.store.PutEntity(state.EntityKey(number, kind, id), must.JSON(v))
 	}
-	contents := []CampaignContent{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
-	put(state.EntityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
-	put(state.EntityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
+	contents := []campaigns.Content{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
+	put(state.EntityCampaign, "cmp_1", campaigns.Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
+	put(state.EntityCampaign, "cmp_2", campaigns.Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
 	put(state.EntityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
-	put(state.EntityTemplate, "tpl_1", Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
+	put(state.EntityTemplate, "tpl_1", campaigns.Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
 	put(state.EntityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
-	for id, status := range map[string]string{"cmp_1": RunSending, "cmp_2": RunDone} {
-		put(state.EntityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
+	for id, status := range map[string]string{"cmp_1": campaigns.RunSending, "cmp_2": campaigns.RunDone} {
+		put(state.EntityRun, id, campaigns.Run{ID: id, Run: 1, Status: status})
 		put(state.EntityContent, id, contents)
 	}
 	w, err := d.ckpt.Write(r.m.Freeze(), r.m.store.DB, nil, nil)
@@ -158,24 +161,33 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 	d.open(f)
 	for range 2 {
 		a, v := r.m.accounts[testAccount], r.view()
-		if c, _, err := v.WholeCampaign("cmp_1"); err != nil || c.Body != "<p>old" || a.campaigns["cmp_1"].Body != "" {
+		if c, _, err := v.Campaigns().WholeCampaign("cmp_1"); err != nil || c.Body != "<p>old" {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if x, _, err := v.WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms || a.templates["tpl_1"].HTML != "" {
+		if x, _, err := v.Campaigns().WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms {
 			t.Errorf("%+v, %v", x, err)
 		}
-		sending, err := v.CampaignContents("cmp_1")
+		if x, ok := v.Campaigns().Template("tpl_1"); !ok || x.HTML != "" {
+			t.Errorf("in memory: %+v", x)
+		}
+		if c, ok := v.Campaigns().Campaign("cmp_1"); !ok || c.Body != "" {
+			t.Errorf("in memory: %+v", c)
+		}
+		sending, err := v.Campaigns().Contents("cmp_1")
 		if err != nil || len(sending) != 1 || sending[0].HTML != contents[0].HTML {
 			t.Errorf("%+v, %v", sending, err)
 		}
-		if over, err := v.CampaignContents("cmp_2"); err != nil || len(over) != 0 {
+		if over, err := v.Campaigns().Contents("cmp_2"); err != nil || len(over) != 0 {
 			t.Errorf("%+v, %v", over, err)
 		}
-		if links, err := v.CampaignLinks("cmp_2"); err != nil || len(links) != 1 || a.runs["cmp_2"].linksOf(0) != 1 {
+		if links, err := v.Campaigns().Links("cmp_2"); err != nil || len(links) != 1 {
 			t.Errorf("%v, %v", links, err)
 		}
-		if len(a.campaigns) != 2 || len(a.lists) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
-			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns), len(a.lists), a.NextCampaign, a.NextList)
+		if run, _ := v.Campaigns().Run("cmp_2"); len(run.Links) != 1 || run.Links[0] != 1 {
+			t.Errorf("%+v", run)
+		}
+		if len(a.campaigns.All()) != 2 || len(a.lists) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
+			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns.All()), len(a.lists), a.NextCampaign, a.NextList)
 		}
 		d.reload()
 	}

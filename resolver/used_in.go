@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Use is something that refers to something else, which cannot be deleted meanwhile.
@@ -57,12 +58,13 @@ func (a *account) flowsUsing(refers func(*flows.Flow) bool) []Use {
 	return sortUses(out)
 }
 
-// campaignsUsing lists the campaigns, not over yet, that have something in common.
-func (a *account) campaignsUsing(has func(*Campaign) bool) []Use {
+// campaignsUsing lists the campaigns, not over yet, that have something in common. The
+// present or last run of one is nil for none.
+func (a *account) campaignsUsing(has func(*campaigns.Campaign, *campaigns.Run) bool) []Use {
 	var out []Use
-	for id, c := range a.campaigns {
-		if has(c) && (a.runs[id] == nil || a.runs[id].Busy() || c.ScheduledMs != 0) {
-			out = append(out, Use{UseCampaign, id, c.Name})
+	for x, r := range a.campaigns.Ongoing() {
+		if has(x, r) {
+			out = append(out, Use{UseCampaign, x.ID, x.Name})
 		}
 	}
 	return sortUses(out)
@@ -70,8 +72,7 @@ func (a *account) campaignsUsing(has func(*Campaign) bool) []Use {
 
 // audiencesOf lists the campaigns, not over yet, that go to a list or segment.
 func (a *account) audiencesOf(id string) []Use {
-	return a.campaignsUsing(func(c *Campaign) bool {
-		r := a.runs[c.ID]
+	return a.campaignsUsing(func(c *campaigns.Campaign, r *campaigns.Run) bool {
 		return slices.Contains(c.ListIDs, id) || slices.Contains(c.SegmentIDs, id) ||
 			r != nil && (slices.Contains(r.ListIDs, id) || slices.Contains(r.SegmentIDs, id))
 	})
@@ -111,7 +112,7 @@ func (a *account) usesOfList(id string) []Use {
 
 // usesOfTemplate lists the campaigns and flows that refer to a template.
 func (a *account) usesOfTemplate(id string) []Use {
-	list := a.campaignsUsing(func(x *Campaign) bool { return x.TemplateID == id })
+	list := a.campaignsUsing(func(x *campaigns.Campaign, _ *campaigns.Run) bool { return x.TemplateID == id })
 	return append(list, a.flowsUsing(func(f *flows.Flow) bool { return slices.Contains(f.References().Templates, id) })...)
 }
 
@@ -122,7 +123,7 @@ func (a *account) usesOfDomain(name string) []Use {
 		i := strings.LastIndexByte(sender, '@')
 		return i >= 0 && strings.EqualFold(sender[i+1:], name)
 	}
-	list := a.campaignsUsing(func(x *Campaign) bool { return on(x.Sender) })
+	list := a.campaignsUsing(func(x *campaigns.Campaign, _ *campaigns.Run) bool { return on(x.Sender) })
 	return append(list, a.flowsUsing(func(f *flows.Flow) bool {
 		return slices.ContainsFunc(f.Steps, func(s flows.Step) bool { return s.Email != nil && on(s.Email.Sender) })
 	})...)
@@ -145,7 +146,7 @@ func (v *View) TemplateUsedIn(id string) (list []Use, ok bool) {
 	if v.a.Settings.ConfirmTemplateID == id {
 		list = append(list, Use{Kind: UseSetting, ID: "confirm_template_id", Name: "confirm_template_id"})
 	}
-	return list, v.a.templates[id] != nil
+	return list, v.a.hasTemplate(id)
 }
 
 // DomainUsedIn lists the campaigns and flows that send from a domain; ok is false when

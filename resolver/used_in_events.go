@@ -47,5 +47,6 @@ func (v *View) FlowUsedIn(id string) (list []Use, ok bool) {
 // CampaignUsedIn lists the segments and flows whose conditions or triggers name a
 // campaign; ok is false when there is none. They do not keep it from being deleted.
 func (v *View) CampaignUsedIn(id string) (list []Use, ok bool) {
-	return v.a.usesByProperty(propertyCampaign, id), v.a.campaigns[id] != nil
+	_, ok = v.a.campaigns.Campaign(id)
+	return v.a.usesByProperty(propertyCampaign, id), ok
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // cursorFault is what is wrong with the cursor of a query.
@@ -54,8 +55,8 @@ func (c *call) hold(n int) error {
 
 // The lists that more than one call answers a page of.
 
-func agedCampaigns[R any](c *call, read func(func(*resolver.View) error) error, show func(*resolver.View, *resolver.Campaign) R) ([]R, string, error) {
-	return aged(c, read, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, show)
+func agedCampaigns[R any](c *call, read func(func(*resolver.View) error) error, show func(*resolver.View, *campaigns.Campaign) R) ([]R, string, error) {
+	return aged(c, read, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, show)
 }
 
 func agedSegments[R any](c *call, read func(func(*resolver.View) error) error, show func(*resolver.View, *resolver.Segment) R) ([]R, string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -190,7 +191,7 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	var webhooks webhookCounts
 	cut, err := c.cut(func(v *resolver.View) error {
 		contacts.Total, contacts.Subscribed = v.CountProfiles(), v.SubscribedToEmail()
-		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns()), len(v.Flows().Saved())
+		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns().All()), len(v.Flows().Saved())
 		webhooks.count(v)
 		before, err := v.MadeBefore(s.fromMs)
 		if err != nil {
@@ -246,7 +247,7 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
 	}
 	q.Cut, err = c.cut(func(v *resolver.View) error {
-		x, ok := v.Campaign(id)
+		x, ok := v.Campaigns().Campaign(id)
 		switch {
 		case !ok && id != "":
 			return failWith(codeNotFound, "campaign_id: there is no such campaign")
@@ -320,7 +321,7 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 	among := segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpIn}
 	var cut query.Cut
 	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
-	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *resolver.Campaign) line {
+	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *campaigns.Campaign) line {
 		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
 		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x), Channel: x.Medium()}
 	})

@@ -43,7 +43,7 @@ func (a *API) analyticsDomains(c *call) (any, error) {
 	}
 	var frequent []string
 	q.Cut, err = c.cut(func(v *resolver.View) error {
-		if _, ok := v.Campaign(id); !ok && id != "" {
+		if _, ok := v.Campaigns().Campaign(id); !ok && id != "" {
 			return failWith(codeNotFound, "campaign_id: there is no such campaign")
 		}
 		frequent = frequentDomains(v)

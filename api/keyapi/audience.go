@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // audienceOperations are what can be asked of a campaign before it is sent.
@@ -96,7 +97,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		}
 		holes = messaging.CampaignHoles(&x, content)
 		out.AsOf = record.Time(max(c.now.UnixMilli(), v.LogTimeMs()))
-		people, sent, err = v.CampaignAudience(&start)
+		people, sent, err = v.Campaigns().Audience(&start)
 		return err
 	})
 	if err != nil {
@@ -104,7 +105,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 	}
 	out.Count = people.GetCardinality()
 	if n := sent.GetCardinality(); n > 0 {
-		out.Skipped[resolver.AlreadySent] = n
+		out.Skipped[campaigns.AlreadySent] = n
 	}
 	people.AndNot(sent)
 	rest := people.ManyIterator()
@@ -123,7 +124,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 
 // judge counts some of the people as reachable or by why they are passed over. Those who
 // were erased since the audience was read do not belong to it any more.
-func (out *campaignAudience) judge(v *resolver.View, x *resolver.Campaign, people []uint32, holes *messaging.Holes) error {
+func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, people []uint32, holes *messaging.Holes) error {
 	for _, o := range people {
 		if !v.Has(v.Root(o)) {
 			out.Count--
@@ -143,7 +144,7 @@ func (out *campaignAudience) judge(v *resolver.View, x *resolver.Campaign, peopl
 }
 
 // passedOver is why a campaign would pass over somebody, "" where it would not.
-func passedOver(v *resolver.View, x *resolver.Campaign, o uint32, holes *messaging.Holes) (string, error) {
+func passedOver(v *resolver.View, x *campaigns.Campaign, o uint32, holes *messaging.Holes) (string, error) {
 	reason, err := v.PassedOver(x, o)
 	if err != nil || reason != "" || holes == nil {
 		return reason, err
@@ -185,7 +186,7 @@ func (a *API) renderCampaign(c *call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	var content resolver.CampaignContent
+	var content campaigns.Content
 	if in.TemplateID != "" {
 		if content, err = c.content(&x, "", in.TemplateID); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestAudienceTellsWhoWouldGetIt: the numbers are those of the send that follows, and
@@ -118,7 +119,7 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 	p.must("DELETE", "/profiles/"+ids[1], "", nil)
 	out := campaignAudience{Count: 2, Skipped: map[string]uint64{}}
 	read(func(v *resolver.View) error {
-		return out.judge(v, &resolver.Campaign{Channel: resolver.ChannelOmni}, ordinals, nil)
+		return out.judge(v, &campaigns.Campaign{Channel: campaigns.ChannelOmni}, ordinals, nil)
 	})
 	if out.Count != 1 || out.Reachable != 1 || len(out.Skipped) != 0 {
 		t.Errorf("the audience is %+v", out)

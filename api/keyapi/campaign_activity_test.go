@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -29,15 +30,15 @@ func TestRecipientActivity(t *testing.T) {
 			ok(t, json.Unmarshal(b, v))
 		}
 	}
-	command(resolver.CommandCampaignStart, resolver.CampaignStart{ID: c.ID, BatchSize: 10, Everybody: true,
-		Variants: []resolver.CampaignContent{{Sender: "a@" + domains.Development, HTML: "x", Links: []string{"http://l/1"}}}}, nil)
-	var batch resolver.CampaignBatchReply
-	command(resolver.CommandCampaignBatch, resolver.CampaignBatch{ID: c.ID, Run: 1}, &batch)
+	command(campaigns.CommandStart, campaigns.Start{ID: c.ID, BatchSize: 10, Everybody: true,
+		Variants: []campaigns.Content{{Sender: "a@" + domains.Development, HTML: "x", Links: []string{"http://l/1"}}}}, nil)
+	var batch campaigns.BatchReply
+	command(campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: 1}, &batch)
 	if len(batch.Recipients) != 2 {
 		t.Fatalf("batch %+v", batch)
 	}
 	for _, r := range batch.Recipients {
-		command(resolver.CommandCampaignResult, resolver.CampaignResult{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Result: outbox.ResultSent}, nil)
+		command(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Result: outbox.ResultSent}, nil)
 	}
 	act := func(ordinal uint32, kind, url, agent string) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -48,8 +49,8 @@ func share(n, of uint64) float64 {
 	return float64(n) / float64(of)
 }
 
-func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
-	n := v.CampaignNumbers(x)
+func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
+	n := v.Campaigns().Numbers(x)
 	out := campaignStats{
 		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
@@ -61,7 +62,7 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 	if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
 		return out, err
 	}
-	r, ok := v.CampaignRun(x.ID)
+	r, ok := v.Campaigns().Run(x.ID)
 	if !ok {
 		return out, nil
 	}
@@ -78,7 +79,7 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 func (a *API) campaignStats(c *call) (any, error) {
 	var out campaignStats
 	err := c.read(func(v *resolver.View) (err error) {
-		x, ok := v.Campaign(c.param("id"))
+		x, ok := v.Campaigns().Campaign(c.param("id"))
 		if !ok {
 			return errNoCampaign
 		}
@@ -161,12 +162,12 @@ func (a *API) campaignActivity(c *call) (any, error) {
 	deeds := query.DeedsQuery{Account: c.key.Account, By: []string{"url"}, Where: people(segment.Predicate{
 		Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: c.param("id")}}})}
 	deeds.Cut, err = c.cut(func(v *resolver.View) error {
-		x, ok := v.Campaign(c.param("id"))
+		x, ok := v.Campaigns().Campaign(c.param("id"))
 		if !ok {
 			return errNoCampaign
 		}
 		deeds.Types = []string{x.Medium() + "_opened", x.Medium() + "_clicked"}
-		list := v.CampaignRecipients(x, from, limit)
+		list := v.Campaigns().Recipients(x, from, limit)
 		for _, r := range list {
 			ordinals = append(ordinals, r.Listed)
 			p, err := v.Profile(r.Ordinal)

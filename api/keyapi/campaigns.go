@@ -15,15 +15,16 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Campaigns sends campaigns: a [*messaging.Dispatcher].
 type Campaigns interface {
-	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
-	Start(ctx context.Context, account uint64, start resolver.CampaignStart) error
+	Send(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (campaigns.Run, error)
+	Start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
-	NewTest(v *resolver.View, account uint64, x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile) (*messaging.Tester, error)
-	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content resolver.CampaignContent) error
+	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile) (*messaging.Tester, error)
+	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error
 }
 
 // sendTimeout bounds how long a request waits for a campaign to be sent. Sending
@@ -71,11 +72,11 @@ func (a *API) campaignOperations() group {
 
 var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
 
-func (c *call) campaignOf(id string) (x resolver.Campaign, out record.Campaign, err error) {
+func (c *call) campaignOf(id string) (x campaigns.Campaign, out record.Campaign, err error) {
 	err = c.read(func(v *resolver.View) error {
 		var ok bool
 		var err error
-		if x, ok, err = v.WholeCampaign(id); err != nil || !ok {
+		if x, ok, err = v.Campaigns().WholeCampaign(id); err != nil || !ok {
 			return cmp.Or(err, errNoCampaign)
 		}
 		out = record.WholeCampaign(v, &x)
@@ -102,14 +103,14 @@ type campaignFields struct {
 }
 
 // apply changes what is given.
-func (f *campaignFields) apply(x *resolver.Campaign) error {
-	n, given, err := number("channel", f.Channel, resolver.ChannelOmni, resolver.ChannelSingle)
+func (f *campaignFields) apply(x *campaigns.Campaign) error {
+	n, given, err := number("channel", f.Channel, campaigns.ChannelOmni, campaigns.ChannelSingle)
 	if err != nil {
 		return err
 	} else if given {
 		x.Channel = n
 	}
-	n, given, err = number("type", f.Type, resolver.TypeEmail, resolver.TypeSMS, resolver.TypeIM, resolver.TypePush)
+	n, given, err = number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush)
 	if err != nil {
 		return err
 	} else if given {
@@ -137,9 +138,9 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 		return Fail("name Field required")
 	case x.Channel == 0:
 		return Fail("channel Field required")
-	case x.Channel == resolver.ChannelSingle && x.Type == 0:
+	case x.Channel == campaigns.ChannelSingle && x.Type == 0:
 		return Fail("type Field required")
-	case x.Channel == resolver.ChannelSingle && x.Date == "":
+	case x.Channel == campaigns.ChannelSingle && x.Date == "":
 		return Fail("date Field required")
 	case x.Date != "" && !isDate(x.Date):
 		return Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
@@ -148,7 +149,7 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 }
 
 func isDate(s string) bool {
-	_, ok := resolver.CampaignDateMs(s)
+	_, ok := campaigns.DateMs(s)
 	return ok
 }
 
@@ -158,19 +159,19 @@ func (a *API) createCampaign(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	var x resolver.Campaign
+	var x campaigns.Campaign
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
 	return c.saveCampaign(x, &in)
 }
 
-func (c *call) saveCampaign(x resolver.Campaign, in *campaignFields) (any, error) {
+func (c *call) saveCampaign(x campaigns.Campaign, in *campaignFields) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
-	var saved resolver.Campaign
-	if err := c.command(resolver.CommandCampaignSave, resolver.CampaignSave{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
+	var saved campaigns.Campaign
+	if err := c.command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
 		return nil, err
 	}
 	_, out, err := c.campaignOf(saved.ID)
@@ -204,7 +205,7 @@ func (a *API) updateCampaign(c *call) (any, error) {
 func (c *call) neverSent(id, medium, now string) error {
 	sent := false
 	err := c.read(func(v *resolver.View) error {
-		_, sent = v.CampaignRun(id)
+		_, sent = v.Campaigns().Run(id)
 		return nil
 	})
 	if err == nil && sent {
@@ -214,7 +215,7 @@ func (c *call) neverSent(id, medium, now string) error {
 }
 
 func (a *API) deleteCampaign(c *call) (any, error) {
-	return nil, c.command(resolver.CommandCampaignDelete, resolver.CampaignID{ID: c.param("id")}, nil)
+	return nil, c.command(campaigns.CommandDelete, campaigns.Ref{ID: c.param("id")}, nil)
 }
 
 // unscheduleCampaign answers DELETE /campaign/{id}/schedule.
@@ -222,7 +223,7 @@ func (a *API) unscheduleCampaign(c *call) (any, error) {
 	if _, _, err := c.campaignOf(c.param("id")); err != nil {
 		return nil, err
 	}
-	if err := c.command(resolver.CommandCampaignUnschedule, resolver.CampaignUnschedule{ID: c.param("id")}, nil); err != nil {
+	if err := c.command(campaigns.CommandUnschedule, campaigns.Unschedule{ID: c.param("id")}, nil); err != nil {
 		return nil, err
 	}
 	return a.getCampaign(c)
@@ -262,12 +263,12 @@ const (
 func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // start is the command to the state machine: audience and pace.
-func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
-	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true}
+func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error) {
+	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}
-	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, resolver.TemplateList, resolver.TemplateDraft); err != nil {
+	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, campaigns.TemplateList, campaigns.TemplateDraft); err != nil {
 		return s, err
 	}
 	if s.TemplateSource != "" && s.TemplateID == "" {
@@ -298,7 +299,7 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 
 // audience is whom a send goes to: whom it names, or else the campaign's own audience,
 // which may be empty.
-func (f *sendFields) audience(x *resolver.Campaign, s *resolver.CampaignStart) error {
+func (f *sendFields) audience(x *campaigns.Campaign, s *campaigns.Start) error {
 	named := len(f.ListID)+len(f.SegmentIDs) > 0
 	switch {
 	case f.AllContacts && named:
@@ -314,13 +315,13 @@ func (f *sendFields) audience(x *resolver.Campaign, s *resolver.CampaignStart) e
 }
 
 // content is what a campaign sends: its own texts, or those of the template.
-func (c *call) content(x *resolver.Campaign, source, templateID string) (resolver.CampaignContent, error) {
-	var out resolver.CampaignContent
+func (c *call) content(x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
+	var out campaigns.Content
 	err := c.read(func(v *resolver.View) (err error) {
 		if out, err = messaging.OwnContent(v, x); err != nil || source == "" && templateID == "" {
 			return err
 		}
-		t, ok, err := v.WholeTemplate(templateID)
+		t, ok, err := v.Campaigns().WholeTemplate(templateID)
 		switch {
 		case err != nil:
 			return err
@@ -338,7 +339,7 @@ func (c *call) content(x *resolver.Campaign, source, templateID string) (resolve
 	return out, err
 }
 
-func prepare(x *resolver.Campaign, content resolver.CampaignContent) (resolver.CampaignContent, error) {
+func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Content, error) {
 	out, err := messaging.PrepareCampaign(x, content)
 	return out, contentFault(err)
 }
@@ -365,7 +366,7 @@ type sendResult struct {
 
 // sending is what a request says of sending the campaign that the path names:
 // the campaign, what the state machine is told, and the content, to be prepared.
-func (c *call) sending(in *sendFields) (x resolver.Campaign, start resolver.CampaignStart, content resolver.CampaignContent, err error) {
+func (c *call) sending(in *sendFields) (x campaigns.Campaign, start campaigns.Start, content campaigns.Content, err error) {
 	if x, _, err = c.campaignOf(c.param("id")); err != nil {
 		return x, start, content, err
 	}
@@ -389,9 +390,8 @@ func (a *API) sendCampaign(c *call) (any, error) {
 	if content, err = prepare(&x, content); err != nil {
 		return nil, err
 	}
-	start.Variants = []resolver.CampaignContent{content}
-	start.By = c.by()
-	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start)
+	start.Variants = []campaigns.Content{content}
+	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start, c.by())
 	if err != nil {
 		return nil, err
 	}
@@ -409,20 +409,20 @@ func (a *API) sendCampaign(c *call) (any, error) {
 
 // unsent says why a run did not do what it was to: it was stopped, or nothing was
 // sent at all. It is "" for a run that sent, though not to everybody.
-func unsent(r *resolver.CampaignRun, nothing bool) string {
+func unsent(r *campaigns.Run, nothing bool) string {
 	switch {
-	case r.Status == resolver.RunDone && !nothing:
+	case r.Status == campaigns.RunDone && !nothing:
 		return ""
 	case len(r.Errors) > 0:
 		return r.Errors[len(r.Errors)-1]
-	case r.Status == resolver.RunDone:
+	case r.Status == campaigns.RunDone:
 		return "nothing could be sent"
 	}
 	return "stopped before the end"
 }
 
 // hasCredits refuses a campaign of e-mails for which the account has no credit.
-func (c *call) hasCredits(x *resolver.Campaign) error {
+func (c *call) hasCredits(x *campaigns.Campaign) error {
 	if x.Medium() != "email" {
 		return nil
 	}
@@ -455,7 +455,7 @@ func (a *API) startABTest(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ab := &resolver.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
+	ab := &campaigns.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
 	if metric, given, err := word("metric", in.Metric, "opens", "clicks"); err != nil {
 		return nil, err
 	} else if given {
@@ -493,8 +493,7 @@ func (a *API) startABTest(c *call) (any, error) {
 		return nil, err
 	}
 	start.AB = ab
-	start.By = c.by()
-	if err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {
+	if err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start, c.by()); err != nil {
 		return nil, err
 	}
 	return a.campaignStats(c)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 func (a *API) emailOperations() group {
@@ -75,7 +76,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 			return nil, Fail("sender %s", err)
 		}
 	}
-	var t resolver.Template
+	var t campaigns.Template
 	p := &resolver.Profile{}
 	err = c.read(func(v *resolver.View) error {
 		if o, _, ok := v.Person("", in.To); ok {
@@ -86,7 +87,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 		}
 		var ok bool
 		var err error
-		if t, ok, err = v.WholeTemplate(in.TemplateID); err != nil || !ok {
+		if t, ok, err = v.Campaigns().WholeTemplate(in.TemplateID); err != nil || !ok {
 			return cmp.Or(err, failWith(codeNotFound, "template_id: there is no such template"))
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // mailbox takes e-mails.
@@ -28,9 +29,9 @@ func (b mailer) send(m *email.Message) outcome.Result {
 
 func (s *service) template(html string) string {
 	s.t.Helper()
-	b, err := s.node.Command(s.t.Context(), s.account, resolver.CommandTemplateSave, resolver.Template{Name: "t", Source: resolver.TemplateList, Subject: "Hi {{first_name}}", HTML: html})
+	b, err := s.node.Command(s.t.Context(), s.account, campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "Hi {{first_name}}", HTML: html})
 	ok(s.t, err)
-	var t resolver.Template
+	var t campaigns.Template
 	ok(s.t, json.Unmarshal(b, &t))
 	return t.ID
 }

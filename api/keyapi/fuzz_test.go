@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // FuzzBodies: a body is read into the fields of every kind of request, or refused
@@ -45,7 +45,7 @@ func FuzzBodies(f *testing.F) {
 		if err := decodeObject(body, &fields); err != nil {
 			refused(err)
 		} else {
-			var x resolver.Campaign
+			var x campaigns.Campaign
 			err := fields.apply(&x)
 			refused(err)
 			if err == nil && (x.Name == "" || x.Channel < 1 || x.Channel > 2 || x.Type < 0 || x.Type > 4 || x.Channel == 2 && (x.Type == 0 || x.Date == "")) {
@@ -57,7 +57,7 @@ func FuzzBodies(f *testing.F) {
 			refused(err)
 			return
 		}
-		s, err := send.start(&resolver.Campaign{ID: "c"})
+		s, err := send.start(&campaigns.Campaign{ID: "c"})
 		refused(err)
 		if err == nil && (s.BatchSize < 1 || s.BatchSize > maxBatch || s.DelayMs < 100 || s.DelayMs > 60_000 || !s.Everybody && len(s.ListIDs)+len(s.SegmentIDs) == 0) {
 			t.Errorf("%q is taken for %+v", body, s)

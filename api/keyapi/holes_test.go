@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // TestNothingIsSentWithAHole: a campaign passes over people for whom a merge tag has neither
@@ -66,7 +67,7 @@ func TestNothingIsSentWithAHole(t *testing.T) {
 			stats = campaignStats{}
 			x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
 			// Ada belongs to the audience, and was sent it before.
-			if out.TotalMembers != 2 || out.EmailsSent != 1 || stats.TotalMembers != 2 || !maps.Equal(stats.Skipped, map[string]int{resolver.AlreadySent: 1}) {
+			if out.TotalMembers != 2 || out.EmailsSent != 1 || stats.TotalMembers != 2 || !maps.Equal(stats.Skipped, map[string]int{campaigns.AlreadySent: 1}) {
 				t.Errorf("a later send: %+v, %+v", out, stats)
 			}
 			if list := x.captured(channel); len(list) != 2 {

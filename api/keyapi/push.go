@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 func (a *API) pushOperations() group {
@@ -83,7 +84,7 @@ func (a *API) sendPush(c *call) (any, error) {
 	if in.Title == nil {
 		return nil, Fail("title Field required")
 	}
-	content, err := messaging.PreparePush(resolver.CampaignContent{Subject: *in.Title, Text: in.Body, Link: in.Link})
+	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link})
 	var fault *messaging.ContentError
 	switch {
 	case errors.As(err, &fault):
@@ -131,10 +132,10 @@ func (a *API) sendPush(c *call) (any, error) {
 }
 
 // runPush makes the row of push history and sends it.
-func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent, segments []string) (any, error) {
-	var x resolver.Campaign
-	err := c.command(resolver.CommandCampaignSave, resolver.Campaign{
-		Name: pushName(content.Subject), Channel: resolver.ChannelSingle, Type: resolver.TypePush, Date: record.Time(c.now.UnixMilli()),
+func (a *API) runPush(c *call, out pushResult, content campaigns.Content, segments []string) (any, error) {
+	var x campaigns.Campaign
+	err := c.command(campaigns.CommandSave, campaigns.Campaign{
+		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.now.UnixMilli()),
 		Subject: content.Subject, Body: content.Text, Link: content.Link, SegmentIDs: segments,
 		OneOff: true,
 	}, &x)
@@ -142,9 +143,9 @@ func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent,
 		return nil, err
 	}
 	out.CampaignID = x.ID
-	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, resolver.CampaignStart{
-		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []resolver.CampaignContent{content}, By: c.by(),
-	})
+	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, campaigns.Start{
+		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []campaigns.Content{content},
+	}, c.by())
 	if errors.Is(err, messaging.ErrGoesOn) {
 		f := *errGoesOn
 		f.data = out

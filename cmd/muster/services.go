@@ -35,7 +35,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // messagingConfig is what the flags of serve say about messages.
@@ -180,9 +180,9 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 		}
 		mailer = s.relay
 	}
-	var campaignRun func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error)
+	var campaignRun func(ctx context.Context, account uint64, campaign string) (campaigns.Run, error)
 	if eng.Peers() != nil {
-		campaignRun = func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error) {
+		campaignRun = func(ctx context.Context, account uint64, campaign string) (campaigns.Run, error) {
 			return s.console.CampaignRun(ctx, account, campaign)
 		}
 	}

@@ -11,7 +11,6 @@ const (
 	ResultSent    = "sent"    // a provider took responsibility
 	ResultFailed  = "failed"  // this message will not reach this recipient
 	ResultBounced = "bounced" // the same, because the address does not exist
-	ResultSkipped = "skipped" // nothing is sent to this recipient, as to those who may not be sent to
 	ResultRefused = "refused" // the provider refuses the account: all others would fail alike
 	// ResultRetry: it did not work this time; the item is due again after DelayMs.
 	ResultRetry = "retry"

@@ -1,6 +1,9 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
+)
 
 // Campaign is a campaign.
 type Campaign struct {
@@ -30,7 +33,7 @@ type Campaign struct {
 }
 
 // WholeCampaign is a campaign with the body that it comes with.
-func WholeCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
+func WholeCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 	out := NewCampaign(v, x)
 	out.Body = &x.Body
 	return out
@@ -38,7 +41,7 @@ func WholeCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
 
 // NewCampaign is a campaign of the view's state as lists have it: without its body,
 // which may be long.
-func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
+func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 	out := Campaign{
 		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject,
 		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
@@ -54,11 +57,11 @@ func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
 
 // CampaignStatus is scheduled for a campaign that will be sent by itself, and draft for
 // one that was never sent.
-func CampaignStatus(v *resolver.View, x *resolver.Campaign) string {
+func CampaignStatus(v *resolver.View, x *campaigns.Campaign) string {
 	if x.ScheduledMs != 0 {
 		return "scheduled"
 	}
-	if r, ok := v.CampaignRun(x.ID); ok {
+	if r, ok := v.Campaigns().Run(x.ID); ok {
 		return r.Status
 	}
 	return "draft"

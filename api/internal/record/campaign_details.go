@@ -35,11 +35,11 @@ type VariantCount struct {
 // sent has none.
 func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
 	out := CampaignDetails{Links: []LinkClicks{}}
-	r, ok := v.CampaignRun(id)
+	r, ok := v.Campaigns().Run(id)
 	if !ok {
 		return out, nil
 	}
-	links, err := v.CampaignLinks(id)
+	links, err := v.Campaigns().Links(id)
 	if err != nil {
 		return out, err
 	}

@@ -1,6 +1,9 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
+)
 
 // CampaignRun is one send of a campaign. People count once.
 type CampaignRun struct {
@@ -25,9 +28,9 @@ type CampaignRun struct {
 }
 
 // CampaignRuns are the sends of a campaign, the oldest first.
-func CampaignRuns(v *resolver.View, x resolver.Campaign) []CampaignRun {
+func CampaignRuns(v *resolver.View, x campaigns.Campaign) []CampaignRun {
 	out := []CampaignRun{}
-	for _, r := range v.CampaignRuns(x) {
+	for _, r := range v.Campaigns().Runs(x) {
 		if r.Skipped == nil {
 			r.Skipped = map[string]int{}
 		}

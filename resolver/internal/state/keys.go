@@ -93,5 +93,11 @@ func EntityKey(account uint64, kind byte, name string) string {
 	return string(append(append(k, kind), name...))
 }
 
+// TextKey is where a text is.
+func TextKey(account uint64, kind byte, id string) string {
+	k := AccountKey(make([]byte, 0, 10+len(id)), TableText, account)
+	return string(append(append(k, kind), id...))
+}
+
 // KeyHead is how long AccountKey is.
 const KeyHead = 1 + 8 // table and account

@@ -1,4 +1,4 @@
-package resolver
+package campaigns
 
 import (
 	"maps"
@@ -41,19 +41,17 @@ type RunNumbers struct {
 
 // runSet names the set of those whom a run was sent to; run 0 stands for those of runs
 // that are not on record any more.
-func runSet(number uint32, run int) string {
-	return campaignSet(number, "run/"+strconv.Itoa(run))
-}
+func runSet(run int) string { return "run/" + strconv.Itoa(run) }
 
 // record is what is kept of a run.
-func (a *account) record(x *Campaign, r *CampaignRun) PastRun {
+func (s *State) record(x *Campaign, r *Run) PastRun {
 	p := PastRun{
 		Run: r.Run, Status: r.Status, ListIDs: r.ListIDs, SegmentIDs: r.SegmentIDs, TemplateSource: r.TemplateSource, TemplateID: r.TemplateID,
 		StartedMs: r.StartedMs, FinishedMs: r.FinishedMs, Total: r.Total, Sent: r.Sent, Failed: r.Failed, Skipped: maps.Clone(r.Skipped),
 		Errors: slices.Clone(r.Errors[:min(len(r.Errors), maxPastErrors)]),
 	}
-	failed := roaring.And(a.members(campaignSet(x.Number, setFailed)), a.members(campaignSet(x.Number, setBounced)))
-	failed.AndNot(a.members(campaignSet(x.Number, setSent)))
+	failed := roaring.And(s.members(x, setFailed), s.members(x, Bounced))
+	failed.AndNot(s.members(x, setSent))
 	p.Bounced = failed.GetCardinality()
 	for _, before := range r.Past {
 		p.Bounced -= min(p.Bounced, before.Bounced)
@@ -63,27 +61,42 @@ func (a *account) record(x *Campaign, r *CampaignRun) PastRun {
 
 // sentBy are those whom the present run was sent to: who was sent to and is in no set of
 // another run. Of runs before each had a set of its own, these are of the first that has.
-func (a *account) sentBy(x *Campaign, r *CampaignRun) *roaring.Bitmap {
-	out := a.members(campaignSet(x.Number, setSent)).Clone()
-	out.AndNot(a.members(runSet(x.Number, 0)))
+func (s *State) sentBy(x *Campaign, r *Run) *roaring.Bitmap {
+	out := s.members(x, setSent).Clone()
+	out.AndNot(s.members(x, runSet(0)))
 	for _, p := range r.Past {
-		out.AndNot(a.members(runSet(x.Number, p.Run)))
+		out.AndNot(s.members(x, runSet(p.Run)))
 	}
 	return out
 }
 
 // keepRun puts the run that is over on record, behind those before it. The first stays,
 // and of the others the newest.
-func (m *Machine) keepRun(a *account, x *Campaign, old *CampaignRun) []PastRun {
-	a.set(runSet(x.Number, old.Run)).Assign(a.sentBy(x, old))
-	past := append(slices.Clone(old.Past), a.record(x, old))
+func (s *State) keepRun(x *Campaign, old *Run) []PastRun {
+	s.set(x, runSet(old.Run)).Assign(s.sentBy(x, old))
+	past := append(slices.Clone(old.Past), s.record(x, old))
 	for len(past) > maxPastRuns {
-		gone := runSet(x.Number, past[1].Run)
-		a.set(runSet(x.Number, 0)).Assign(roaring.Or(a.members(runSet(x.Number, 0)), a.members(gone)))
-		m.dropSet(a, gone)
+		gone := runSet(past[1].Run)
+		s.set(x, runSet(0)).Assign(roaring.Or(s.members(x, runSet(0)), s.members(x, gone)))
+		s.dropSet(x, gone)
 		past = slices.Delete(past, 1, 2)
 	}
 	return past
+}
+
+// ForgetErrors removes the errors that names holds of from what is known of runs.
+func (s *State) ForgetErrors(names func(text string) bool) {
+	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
+		r := s.runs[id]
+		if kept := slices.DeleteFunc(slices.Clone(r.Errors), names); len(kept) != len(r.Errors) {
+			r.Errors = kept
+			s.touch(r)
+		}
+		if past, changed := forgetPast(r.Past, names); changed {
+			r.Past = past
+			s.touch(r)
+		}
+	}
 }
 
 // forgetPast returns the runs without the errors that names holds of, and whether there
@@ -102,29 +115,29 @@ func forgetPast(past []PastRun, names func(string) bool) ([]PastRun, bool) {
 }
 
 // dropRunSets removes the sets of a campaign's runs.
-func (m *Machine) dropRunSets(a *account, x *Campaign, r *CampaignRun) {
-	m.dropSet(a, runSet(x.Number, 0))
+func (s *State) dropRunSets(x *Campaign, r *Run) {
+	s.dropSet(x, runSet(0))
 	for _, p := range r.Past {
-		m.dropSet(a, runSet(x.Number, p.Run))
+		s.dropSet(x, runSet(p.Run))
 	}
 }
 
-// CampaignRuns lists the runs of a campaign that are on record, the oldest first, the
+// Runs lists the runs of a campaign that are on record, the oldest first, the
 // present or last one at the end.
-func (v *View) CampaignRuns(x Campaign) (out []RunNumbers) {
-	r := v.a.runs[x.ID]
+func (s *State) Runs(x Campaign) (out []RunNumbers) {
+	r := s.runs[x.ID]
 	if r == nil {
 		return nil
 	}
 	add := func(p PastRun, sent *roaring.Bitmap) {
-		of := func(which string) uint64 { return sent.AndCardinality(v.a.members(campaignSet(x.Number, which))) }
-		p.Bounced += of(setBounced)
-		out = append(out, RunNumbers{p, of(setDelivered), of(setOpened), of(setClicked), of(setComplained), of(setUnsubscribed)})
+		of := func(which string) uint64 { return sent.AndCardinality(s.members(&x, which)) }
+		p.Bounced += of(Bounced)
+		out = append(out, RunNumbers{p, of(Delivered), of(Opened), of(Clicked), of(Complained), of(Unsubscribed)})
 	}
 	for _, p := range r.Past {
 		p.Skipped = maps.Clone(p.Skipped)
-		add(p, v.a.members(runSet(x.Number, p.Run)))
+		add(p, s.members(&x, runSet(p.Run)))
 	}
-	add(v.a.record(&x, r), v.a.sentBy(&x, r))
+	add(s.record(&x, r), s.sentBy(&x, r))
 	return out
 }

@@ -1,0 +1,124 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// campaignHost is what campaigns see of their account and of the record that is being
+// applied, see [campaigns.Host].
+type campaignHost struct {
+	m *Machine
+	a *account
+}
+
+func (h campaignHost) NextNumber() uint32 { return h.a.NextCampaign }
+
+func (h campaignHost) TakeNumber(number uint32) {
+	h.a.NextCampaign = max(h.a.NextCampaign, number+1)
+}
+
+func (h campaignHost) SaveNumbers() { h.m.saveNumbers(h.a) }
+
+func (h campaignHost) HasList(id string) bool { return h.a.list(id) != nil }
+
+func (h campaignHost) HasSegment(id string) bool { return h.a.segments[id] != nil }
+
+func (h campaignHost) ListMembers(id string) *roaring.Bitmap {
+	return h.a.members(listSet(h.a.list(id).Number))
+}
+
+func (h campaignHost) SegmentMembers(id string) (members *roaring.Bitmap, building string) {
+	e := h.a.engine
+	if !e.Live(id) {
+		return nil, segmentName(h.a.segments[id])
+	}
+	return e.Members(id, e.NowMs()), ""
+}
+
+func (h campaignHost) Contacts() *roaring.Bitmap { return h.a.members(setContacts) }
+
+func (h campaignHost) DeviceOwners() *roaring.Bitmap { return h.a.members(setDevices) }
+
+func (h campaignHost) Set(name string) *profile.OrdinalSet { return h.a.set(name) }
+
+func (h campaignHost) Members(name string) *roaring.Bitmap { return h.a.members(name) }
+
+func (h campaignHost) DropSet(name string) { h.m.dropSet(h.a, name) }
+
+func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.root(ordinal) }
+
+func (h campaignHost) Reach(ordinal uint32, medium string) (reason string, merged []profile.MergedProfile) {
+	d := &h.m.doc
+	if err := h.m.load(h.a, ordinal, d); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return h.a.whyUnreachable(d, medium), d.Merged
+}
+
+func (h campaignHost) Record(r campaigns.Report) {
+	m, d := h.m, &h.m.doc
+	if err := m.load(h.a, r.Ordinal, d); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	event := ownEvent{properties: r.Properties}
+	m.rec.noteDomain(event.properties, r.Medium, d)
+	fields := m.noteResult(d, &event, r.Medium, r.Result, r.Reason)
+	retired := m.dropDevices(h.a, r.Ordinal, d, retiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
+	if len(retired) > 0 {
+		fields |= engine.FieldDevices
+	}
+	m.updateProfile(&m.rec, r.Ordinal, d, fields, append([]ownEvent{event}, retired...)...)
+}
+
+func (h campaignHost) EmailCredits() int64 { return h.a.EmailCredits }
+
+func (h campaignHost) SpendCredits(n int64) { h.m.spendCredits(h.a, n) }
+
+func (h campaignHost) GiveBack(medium string, n uint64) { h.m.giveBack(h.a, medium, n) }
+
+func (h campaignHost) TemplateUsers(id string) string { return users(h.a.usesOfTemplate(id)) }
+
+func (h campaignHost) ConfirmTemplate() string { return h.a.Settings.ConfirmTemplateID }
+
+func (h campaignHost) MayBeSender(address string) *Refusal { return h.a.domains.MayBeSender(address) }
+
+func (h campaignHost) CheckEpoch(epoch uint64) *Refusal { return h.m.checkEpoch(epoch) }
+
+func (h campaignHost) Notify(event string, data map[string]any) {
+	h.m.notify(h.a, outbox.NoProfile, event, data)
+}
+
+func (a *account) hasTemplate(id string) bool {
+	_, ok := a.campaigns.Template(id)
+	return ok
+}
+
+// Campaigns are the account's campaigns, with their runs, and its templates.
+func (v *View) Campaigns() *campaigns.State { return v.a.campaigns }
+
+// PassedOver says why a campaign would pass over a profile of its audience that was not
+// sent it under its present ordinal, "" where it would not.
+func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32) (string, error) {
+	var d profile.Document
+	o := v.a.root(ordinal)
+	if err := v.decode(o, &d); err != nil {
+		return "", err
+	}
+	reason := v.a.whyUnreachable(&d, x.Medium())
+	if reason == "" && v.a.campaigns.WasSentToMerged(x, d.Merged) {
+		reason = campaigns.AlreadySent
+	}
+	if reason == "" {
+		if refused, err := v.numberRefused(&d, o, x.Medium()); err != nil || refused {
+			return NumberRefused, err
+		}
+	}
+	return reason, nil
+}

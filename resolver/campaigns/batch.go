@@ -1,0 +1,120 @@
+package campaigns
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+)
+
+// Batch asks for the next recipients, and claims them.
+type Batch struct {
+	ID  string `json:"id"`
+	Run int    `json:"run"`
+	// Epoch is the one under which they are sent to, 0 when embedded.
+	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// Recipient is one message to be sent.
+type Recipient struct {
+	Ordinal uint32 `json:"ordinal"`
+	Variant int    `json:"variant"`
+}
+
+// BatchReply has the recipients of the next messages.
+type BatchReply struct {
+	Recipients []Recipient `json:"recipients"`
+	// Left is how many have not been looked at.
+	Left uint64 `json:"left"`
+	// WaitMs is how long an A/B test still waits, when nobody else is left.
+	WaitMs int64 `json:"wait_ms,omitempty"`
+	// Stopped says why the run has ended before its end.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// batch takes the next recipients out of the audience: those who may be
+// sent to become pending, the others are counted.
+func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
+	if r := s.host.CheckEpoch(c.Epoch); r != nil {
+		return r
+	}
+	x, r := s.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	s.touch(r)
+	audience, pending := s.set(x, setAudience), s.set(x, setPending)
+	var reply BatchReply
+	budget, wait := s.testBudget(tx, x, r)
+	if wait > 0 {
+		reply.WaitMs, reply.Left = wait, audience.Bits.GetCardinality()
+		tx.Reply = reply
+		return nil
+	}
+	sent, medium := s.members(x, setSent), x.Medium()
+	limit := min(uint64(r.BatchSize), budget)
+	for _, o := range profile.Page(audience.Bits, 0, maxLooked) {
+		if uint64(len(reply.Recipients)) >= limit {
+			break
+		}
+		audience.Remove(o)
+		o = s.host.Root(o)
+		reason, merged := s.host.Reach(o, medium)
+		if reason == "" && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)) {
+			reason = AlreadySent
+		}
+		if reason == "" && medium == "email" && int64(len(reply.Recipients)) >= s.host.EmailCredits() {
+			audience.Add(o)
+			s.stopRun(tx, r, "the account is out of e-mail credits; top up and send again")
+			reply.Stopped = r.Errors[len(r.Errors)-1]
+			break
+		}
+		if reason != "" {
+			if r.Skipped == nil {
+				r.Skipped = map[string]int{}
+			}
+			r.Skipped[reason]++
+			continue
+		}
+		pending.Add(o)
+		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+	}
+	if medium == "email" {
+		s.host.SpendCredits(int64(len(reply.Recipients))) // there are enough
+	}
+	reply.Left = audience.Bits.GetCardinality()
+	tx.Reply = reply
+	return nil
+}
+
+// sentToPast reports whether a profile that was merged into another one was sent to.
+func sentToPast(sent *roaring.Bitmap, merged []profile.MergedProfile) bool {
+	return slices.ContainsFunc(merged, func(p profile.MergedProfile) bool { return sent.Contains(p.Ordinal) })
+}
+
+// resume notes that a run goes on after a stop of the service, and
+// answers who was being sent to.
+func (s *State) resume(tx *feature.Tx, c Batch) *refuse.Refusal {
+	if r := s.host.CheckEpoch(c.Epoch); r != nil {
+		return r
+	}
+	x, r := s.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	r.Resumed++
+	s.touch(r)
+	var reply BatchReply
+	for _, o := range profile.Page(s.members(x, setPending), 0, maxPending) {
+		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+	}
+	tx.Reply = reply
+	return nil
+}
+
+// maxPending is how many recipients of a campaign are being sent to at once at
+// most: two batches.
+const maxPending = 2 * maxBatch

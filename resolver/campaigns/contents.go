@@ -1,0 +1,95 @@
+package campaigns
+
+import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/state"
+)
+
+// Content is what is sent: the campaign's own text or a template's, as
+// of the start, with its links taken out for tracking.
+type Content struct {
+	Subject    string   `json:"subject"`
+	HTML       string   `json:"html"`
+	Text       string   `json:"text"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	Link       string   `json:"link,omitempty"`
+	Links      []string `json:"links,omitempty"` // click targets by number
+}
+
+// linksOf are the click targets of contents, by variant.
+func linksOf(contents []Content) (links [][]string, counts []int) {
+	for _, c := range contents {
+		links, counts = append(links, c.Links), append(counts, len(c.Links))
+	}
+	return links, counts
+}
+
+// keepContents stores what a campaign is sent with, in place of what the run old,
+// if any, has left. Of what has no links none are stored.
+func (s *State) keepContents(r, old *Run, contents, links []byte) {
+	if old == nil {
+		old = &Run{}
+	}
+	r.ContentBytes = s.putText(textContent, r.ID, old.ContentBytes, contents)
+	r.LinkBytes = s.putText(textLinks, r.ID, old.LinkBytes, links)
+}
+
+// dropContents forgets what a run that is over was sent with, but for its links:
+// clicks on them come later.
+func (s *State) dropContents(r *Run) {
+	r.ContentBytes = s.putText(textContent, r.ID, r.ContentBytes, nil)
+}
+
+// moveContents keeps what a campaign was last sent with, which under rules before version
+// 5 was an entity. Runs are read before.
+func (s *State) moveContents(id string, value []byte) error {
+	var list []Content
+	if err := json.Unmarshal(value, &list); err != nil {
+		return err
+	}
+	s.put(state.EntityContent, id, nil)
+	r := s.runs[id]
+	if r == nil {
+		return nil
+	}
+	links, counts := linksOf(list)
+	r.Links = counts
+	var contents []byte
+	if r.Busy() {
+		contents = append(contents, value...)
+	}
+	s.keepContents(r, r, contents, must.JSON(links))
+	s.touch(r)
+	return nil
+}
+
+// Body is the body of a campaign.
+func (s *State) Body(id string) (string, error) {
+	b, err := s.text(textCampaign, id)
+	return string(b), err
+}
+
+// WholeCampaign is a campaign with its body.
+func (s *State) WholeCampaign(id string) (x Campaign, ok bool, err error) {
+	if x, ok = s.Campaign(id); ok {
+		x.Body, err = s.Body(id)
+	}
+	return x, ok, err
+}
+
+// Contents are the variants that a campaign is being sent with, none when its run is over.
+func (s *State) Contents(id string) (contents []Content, err error) {
+	err = s.readText(textContent, id, &contents)
+	return contents, err
+}
+
+// Links are the click targets of what a campaign was sent with last, by number, for each
+// variant.
+func (s *State) Links(id string) (links [][]string, err error) {
+	err = s.readText(textLinks, id, &links)
+	return links, err
+}

@@ -1,0 +1,133 @@
+package campaigns
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// The sets of a campaign's recipients: who is still to be sent to, who is being sent to, to
+// whom a provider took responsibility for the message, and who could not be sent to.
+const (
+	setAudience = "audience"
+	setPending  = "pending"
+	setSent     = "sent"
+	setFailed   = "failed"
+)
+
+// What recipients did, or what became of the message to them. The sets of those have the
+// same names.
+const (
+	Delivered    = "delivered" // a provider said so
+	Opened       = "opened"
+	Clicked      = "clicked"
+	Bounced      = "bounced" // the address does not exist
+	Complained   = "complained"
+	Unsubscribed = "unsubscribed" // by a link of the campaign
+)
+
+// sets are all of them.
+var sets = [...]string{setAudience, setPending, setSent, setFailed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed}
+
+// setName names a set of a campaign's recipients among those of the account.
+func setName(number uint32, which string) string {
+	var b strings.Builder
+	b.WriteString("campaign/")
+	b.WriteString(strconv.FormatUint(uint64(number), 10))
+	b.WriteByte('/')
+	b.WriteString(which)
+	return b.String()
+}
+
+// members reads a set of a campaign's recipients. It must not be changed.
+func (s *State) members(x *Campaign, which string) *roaring.Bitmap {
+	return s.host.Members(setName(x.Number, which))
+}
+
+// set finds a set of a campaign's recipients or makes it.
+func (s *State) set(x *Campaign, which string) *profile.OrdinalSet {
+	return s.host.Set(setName(x.Number, which))
+}
+
+// dropSet removes a set of a campaign's recipients.
+func (s *State) dropSet(x *Campaign, which string) { s.host.DropSet(setName(x.Number, which)) }
+
+// Started reports whether there is a campaign that was sent, or is being sent.
+func (s *State) Started(id string) bool { return s.runs[id] != nil }
+
+// CountEngagement counts what a recipient did with a message of a campaign that was sent:
+// recipients once, opens and clicks as often as they come. what is [Opened] or another of
+// these constants, "" for what has no figure; link is the number of the link, for a click.
+func (s *State) CountEngagement(campaign string, ordinal uint32, variant int, what string, link int) {
+	x, r := s.campaigns[campaign], s.runs[campaign]
+	s.touch(r)
+	fresh := what != "" && s.set(x, what).Add(ordinal)
+	switch what {
+	case Opened:
+		r.Opens++
+		if fresh {
+			r.variantCounts(variant).Opened++
+		}
+	case Clicked:
+		r.Clicks++
+		if fresh {
+			r.variantCounts(variant).Clicked++
+		}
+		if links := r.linksOf(variant); link >= 0 && link < links {
+			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
+			r.ByLink[link]++
+		}
+		// Images may be off: who clicks has opened.
+		if s.set(x, Opened).Add(ordinal) {
+			r.variantCounts(variant).Opened++
+		}
+	}
+}
+
+// linksOf is how many click targets a variant has.
+func (r *Run) linksOf(variant int) int {
+	if variant < len(r.Links) {
+		return r.Links[variant]
+	}
+	return 0
+}
+
+// Numbers are what is known of a campaign's recipients: how many there are in each state.
+type Numbers struct {
+	Audience, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
+}
+
+// Numbers counts a campaign's recipients.
+func (s *State) Numbers(x Campaign) Numbers {
+	n := func(which string) uint64 { return s.members(&x, which).GetCardinality() }
+	return Numbers{n(setAudience), n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed)}
+}
+
+// RecipientStatus is what became of one recipient.
+type RecipientStatus struct {
+	Ordinal                                                                     uint32
+	Listed                                                                      uint32 // the ordinal it stands under in the list: another after a merge
+	Sent, Delivered, Opened, Clicked, Bounced, Failed, Complained, Unsubscribed bool
+}
+
+// Recipients lists those a campaign was sent to, or failed to be, in order of ordinals,
+// from an ordinal on, limit at most.
+func (s *State) Recipients(x Campaign, from uint32, limit int) []RecipientStatus {
+	set := func(which string) func(uint32) bool { return s.members(&x, which).Contains }
+	sent, failed := s.members(&x, setSent), s.members(&x, setFailed)
+	list := append(profile.Page(sent, from, limit), profile.Page(failed, from, limit)...)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	delivered, opened, clicked, bounced := set(Delivered), set(Opened), set(Clicked), set(Bounced)
+	complained, unsubscribed := set(Complained), set(Unsubscribed)
+	var out []RecipientStatus
+	for _, o := range list[:min(limit, len(list))] {
+		root := s.host.Root(o)
+		out = append(out, RecipientStatus{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package campaigns
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+)
+
+// Result reports one message of a campaign.
+type Result struct {
+	ID      string `json:"id"`
+	Run     int    `json:"run"`
+	Ordinal uint32 `json:"ordinal"`
+	Variant int    `json:"variant"`
+	Result  string `json:"result"`
+	Reason  string `json:"reason,omitempty"`
+	// Handed says that a message that failed went out in full and may have been
+	// taken: the answer was lost.
+	Handed bool `json:"handed,omitempty"`
+	// Devices, Accepted and Retired are devices, for push: those addressed, those
+	// taken, and the addresses called dead.
+	Devices  uint64   `json:"devices,omitempty"`
+	Accepted uint64   `json:"accepted,omitempty"`
+	Retired  []string `json:"retired,omitempty"` // addresses
+	// Epoch is that of the batch. When it is over, only that something was sent is
+	// taken note of.
+	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// The results of messages. Every other one is a failure: the message will not reach this
+// recipient. Senders report messages of the outbox in the same words.
+const (
+	ResultSent    = "sent"    // a provider took responsibility
+	ResultBounced = "bounced" // the address does not exist
+	ResultSkipped = "skipped" // nothing is sent to this recipient, as to those who may not be sent to
+	ResultRefused = "refused" // the provider refuses the account: all others would fail alike
+)
+
+// result records what became of a message. A result that was recorded before changes
+// nothing. Under an epoch that is over only that something was sent is recorded.
+func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
+	x := s.campaigns[c.ID]
+	r := s.runs[c.ID]
+	if r == nil || r.Run != c.Run {
+		return runOver()
+	}
+	if c.Result != ResultSent {
+		if r := s.host.CheckEpoch(c.Epoch); r != nil {
+			return r
+		}
+	}
+	if !s.set(x, setPending).Remove(c.Ordinal) {
+		return nil
+	}
+	s.touch(r)
+	paid := r.takePaid()
+	if c.Result == ResultSkipped {
+		if r.Skipped == nil {
+			r.Skipped = map[string]int{}
+		}
+		r.Skipped[c.Reason]++
+		r.note(c.Reason)
+		if paid {
+			s.host.GiveBack(x.Medium(), 1)
+		}
+		return nil
+	}
+	o := s.host.Root(c.Ordinal)
+	medium := x.Medium()
+	switch c.Result {
+	case ResultSent:
+		if !paid {
+			s.host.SpendCredits(1)
+		}
+		s.set(x, setSent).Add(o)
+		r.Sent++
+		r.variantCounts(c.Variant).Sent++
+	case ResultBounced:
+		s.set(x, Bounced).Add(o)
+		fallthrough
+	default:
+		s.set(x, setFailed).Add(o)
+		r.Failed++
+		r.note(c.Reason)
+		if paid && !c.Handed {
+			s.host.GiveBack(medium, 1)
+		}
+		if c.Result == ResultRefused {
+			// The rest waits for a start after the account is put right.
+			if r.Busy() {
+				s.stopRun(tx, r, "stopped: "+c.Reason)
+			}
+		}
+	}
+	r.Devices += c.Devices
+	r.Accepted += c.Accepted
+	r.Retired += uint64(len(c.Retired))
+	s.host.Record(Report{
+		Ordinal: o, Medium: medium, Result: c.Result, Reason: c.Reason, Retired: c.Retired,
+		Properties: map[string]any{"campaign_id": c.ID, "campaign_name": x.Name},
+	})
+	return nil
+}
+
+// returnCredits gives back what the messages cost that a run which was stopped has
+// not sent. They stay pending: what became of one may be reported late.
+func (s *State) returnCredits(x *Campaign, r *Run) {
+	if x.Medium() != "email" {
+		return
+	}
+	n := s.members(x, setPending).GetCardinality()
+	s.host.GiveBack("email", n-min(n, r.Returned))
+	r.Returned = n
+}
+
+// takePaid reports whether the credit of one more pending message is still paid, and
+// has not been given back.
+func (r *Run) takePaid() bool {
+	if r.Returned == 0 {
+		return true
+	}
+	r.Returned--
+	return false
+}
+
+// Finish ends a run; Stopped says why, if it was before its end.
+type Finish struct {
+	ID      string `json:"id"`
+	Run     int    `json:"run"`
+	Stopped string `json:"stopped,omitempty"`
+	// Epoch is the one under which the run was sent, 0 when embedded.
+	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// finish ends a run when no recipient is left, or when it is asked to.
+func (s *State) finish(tx *feature.Tx, c Finish) *refuse.Refusal {
+	if r := s.host.CheckEpoch(c.Epoch); r != nil {
+		return r
+	}
+	x, r := s.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	if c.Stopped != "" {
+		s.stopRun(tx, r, c.Stopped)
+		s.returnCredits(x, r)
+	} else {
+		if !s.members(x, setPending).IsEmpty() || !s.members(x, setAudience).IsEmpty() {
+			return refuse.Conflicts("", "somebody is still to be sent to")
+		}
+		r.Status, r.FinishedMs = RunDone, tx.AtMs
+		s.dropContents(r)
+		s.host.Notify(webhookevent.CampaignSent, map[string]any{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
+	}
+	s.touch(r)
+	tx.Reply = r
+	return nil
+}
+
+// Sends reports whether some run goes on. It looks at all runs.
+func (s *State) Sends() bool {
+	for _, r := range s.runs {
+		if r.Busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// Busy lists the runs that go on, that of the oldest campaign first.
+func (s *State) Busy() []Run {
+	var out []Run
+	for id, r := range s.runs {
+		if r.Busy() {
+			c, _ := s.Run(id)
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(x, y Run) int {
+		return cmp.Compare(s.campaigns[x.ID].Number, s.campaigns[y.ID].Number)
+	})
+	return out
+}

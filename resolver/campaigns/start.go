@@ -1,0 +1,140 @@
+package campaigns
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+)
+
+// Start begins to send a campaign.
+type Start struct {
+	ID             string   `json:"id"`
+	ListIDs        []string `json:"list_ids"`
+	SegmentIDs     []string `json:"segment_ids"`
+	TemplateSource string   `json:"template_source,omitempty"`
+	TemplateID     string   `json:"template_id,omitempty"`
+	BatchSize      int      `json:"batch_size"`
+	DelayMs        int64    `json:"delay_ms"`
+	// Variants has one content, or several for an A/B test.
+	Variants []Content `json:"variants"`
+	AB       *ABTest   `json:"ab,omitempty"`
+	// Everybody sends to all contacts when neither lists nor segments are named.
+	Everybody bool `json:"everybody,omitempty"`
+	// Devices leaves out people without a device; without lists and segments it sends to
+	// all who have one.
+	Devices bool `json:"devices,omitempty"`
+	// ScheduledMs is the schedule that starts it, 0 where somebody does.
+	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
+	// CountsSent counts those who were sent the campaign before among the run's recipients,
+	// as skipped. Starts of before apply version 10 left them out of both.
+	CountsSent bool `json:"counts_sent,omitempty"`
+}
+
+// start fixes the recipients. Those who were sent the campaign before are left out.
+func (s *State) start(tx *feature.Tx, c Start) *refuse.Refusal { return s.startRun(tx, c, true) }
+
+// startUnrecorded is start of logs in which runs that are over are not put on record.
+func (s *State) startUnrecorded(tx *feature.Tx, c Start) *refuse.Refusal {
+	return s.startRun(tx, c, false)
+}
+
+func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
+	x := s.campaigns[c.ID]
+	if x == nil {
+		return noCampaign()
+	}
+	old := s.runs[c.ID]
+	if old.Busy() {
+		return refuse.Conflicts("", "the campaign is being sent; wait until that is done")
+	}
+	switch {
+	case c.ScheduledMs != 0 && (!x.Due || x.ScheduledMs != c.ScheduledMs):
+		return notScheduled()
+	case c.BatchSize < 1 || c.BatchSize > maxBatch:
+		return refuse.Invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
+	case c.DelayMs < 0 || c.DelayMs > 60_000:
+		return refuse.Invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
+	case len(c.Variants) < 1 || len(c.Variants) > maxVariants:
+		return refuse.Invalid("variants", "variants must have 2 to %d entries", maxVariants)
+	}
+	if r := s.checkAudience(c.ListIDs, c.SegmentIDs); r != nil {
+		return r
+	}
+	if x.Medium() == "email" {
+		for i := range c.Variants {
+			if r := s.host.MayBeSender(c.Variants[i].Sender); r != nil {
+				return r
+			}
+		}
+	}
+	audience, refusal := s.audience(&c)
+	if refusal != nil {
+		return refusal
+	}
+	links, counts := linksOf(c.Variants)
+	contentText, linkText := must.JSON(c.Variants), []byte(nil)
+	if slices.ContainsFunc(counts, func(n int) bool { return n > 0 }) {
+		linkText = must.JSON(links)
+	}
+	longer := len(contentText) + len(linkText)
+	if old != nil {
+		longer -= old.ContentBytes + old.LinkBytes
+	}
+	if r := s.roomForText("body", longer); r != nil {
+		return r
+	}
+	members := audience.GetCardinality()
+	if c.Devices {
+		if len(c.ListIDs)+len(c.SegmentIDs) == 0 {
+			audience = s.host.DeviceOwners().Clone()
+			members = audience.GetCardinality()
+		} else {
+			audience.And(s.host.DeviceOwners())
+		}
+	}
+	// A crash after the last run was stopped may have left some in flight.
+	if old != nil {
+		s.returnCredits(x, old)
+	}
+	audience.Or(s.members(x, setPending))
+	s.set(x, setPending).Assign(roaring.New())
+	total := audience.GetCardinality()
+	audience.AndNot(s.members(x, setSent))
+	left := audience.GetCardinality()
+	r := &Run{
+		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
+		TemplateSource: c.TemplateSource, TemplateID: c.TemplateID, BatchSize: c.BatchSize, DelayMs: c.DelayMs,
+		StartedMs: tx.AtMs, Total: left, AB: c.AB, Variants: len(c.Variants), Links: counts,
+	}
+	if old != nil {
+		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
+	}
+	switch {
+	case old != nil && record:
+		r.Past = s.keepRun(x, old)
+	case old != nil:
+		r.Past = old.Past
+	}
+	if c.CountsSent && left < total {
+		r.Total, r.Skipped = total, map[string]int{AlreadySent: int(total - left)}
+	}
+	if c.Devices {
+		r.Members = members
+	}
+	if r.AB != nil {
+		r.AB.Winner, r.AB.EndsMs = -1, 0
+		r.AB.Tested = max(min(uint64(len(c.Variants)), left), left*uint64(r.AB.Percent)/100)
+	}
+	s.set(x, setAudience).Assign(audience)
+	s.keepContents(r, old, contentText, linkText)
+	s.runs[c.ID] = r
+	s.touch(r)
+	s.setSchedule(x, Schedule{}) // whether it started this run or a person did, it must not start another
+	s.shared.Started = true
+	tx.Reply = r
+	return nil
+}
