@@ -20,6 +20,15 @@ const (
 	Open        Type = "open"        // opened, as the provider saw it
 	Click       Type = "click"       // a link was followed, as the provider saw it
 	Unsubscribe Type = "unsubscribe" // the recipient wants no more
+	Failure     Type = "failure"     // a text was not delivered; Hard says that the number gets none
+	Reply       Type = "reply"       // a person wrote a text, or said whether to get any
+)
+
+// The channels of texts.
+const (
+	ChannelSMS      = "sms"
+	ChannelWhatsApp = "whatsapp"
+	ChannelIM       = "im"
 )
 
 // Event is one fact about one message to one recipient.
@@ -33,6 +42,21 @@ type Event struct {
 	SendID    string // our own id of the message
 	MessageID string // its Message-ID, without angle brackets
 	Recipient string // the address it was sent to, as told
+
+	// Channel is that of a text; "" for e-mail. Phone is the number that a text went to, in
+	// international form.
+	Channel string
+	Phone   string
+
+	// From and To are the numbers of a reply, in international form, and Text what it says,
+	// at most 4 KiB. Keyword is what the provider takes it for, "" where that is left to us;
+	// Answered says that the provider has answered it. A Preference is none of the person's
+	// words but a setting, with its Keyword.
+	From, To   string
+	Text       string
+	Keyword    Keyword
+	Answered   bool
+	Preference bool
 
 	// Token is a token of an unsubscribe mail's subject, not verified here.
 	Token string
@@ -62,6 +86,7 @@ const (
 	// MaxEvents bounds the events of one mail or webhook.
 	MaxEvents = 5000
 
+	maxText    = 4 << 10
 	maxReason  = 500
 	maxAddress = 320
 	maxID      = 200

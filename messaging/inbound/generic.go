@@ -15,8 +15,9 @@ import (
 // Generic reads a webhook of our own definition, for providers without a preset and
 // for own mail systems: a JSON array of
 //
-//	{"type": "bounce|complaint|delivery|open|click|unsubscribe",   required
-//	 "send_id": "…", "message_id": "…", "recipient": "…",          at least one
+//	{"type": "bounce|complaint|delivery|open|click|unsubscribe|failure|reply",   required
+//	 "send_id": "…", "message_id": "…", "recipient": "…",          at least one, but for replies
+//	 "channel": "sms|whatsapp|im", "from": "+49…", "to": "+49…", "text": "…",     of replies
 //	 "hard": true, "status": "5.1.1", "reason": "…",               of bounces
 //	 "url": "…", "user_agent": "…", "ip": "…", "machine": false,   of opens and clicks
 //	 "timestamp": RFC 3339 or Unix milliseconds,
@@ -86,6 +87,10 @@ func genericEvent(raw json.RawMessage) (Event, error) {
 		UserAgent string          `json:"user_agent"`
 		IP        string          `json:"ip"`
 		Machine   bool            `json:"machine"`
+		Channel   string          `json:"channel"`
+		From      string          `json:"from"`
+		To        string          `json:"to"`
+		Text      string          `json:"text"`
 		Timestamp json.RawMessage `json:"timestamp"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
@@ -94,14 +99,25 @@ func genericEvent(raw json.RawMessage) (Event, error) {
 	e := Event{
 		Type: Type(in.Type), SendID: in.SendID, MessageID: in.MessageID, Recipient: in.Recipient, Hard: in.Hard, Status: in.Status,
 		Reason: in.Reason, URL: in.URL, UserAgent: in.UserAgent, IP: in.IP, Machine: in.Machine,
+		Channel: in.Channel, From: in.From, To: in.To, Text: in.Text,
 	}
 	switch e.Type {
-	case Bounce, Complaint, Delivery, Open, Click, Unsubscribe:
+	case Bounce, Complaint, Delivery, Open, Click, Unsubscribe, Failure:
+		if in.Channel+in.From+in.To+in.Text != "" {
+			return Event{}, errors.New("channel, from, to and text are for replies only")
+		}
+	case Reply:
+		if in.Channel != ChannelSMS && in.Channel != ChannelWhatsApp && in.Channel != ChannelIM {
+			return Event{}, errors.New("channel must be sms, whatsapp or im")
+		}
+		if phone(in.From) == "" {
+			return Event{}, errors.New("from must be a phone number in international form, for example +491701234567")
+		}
 	default:
-		return Event{}, errors.New("type must be bounce, complaint, delivery, open, click or unsubscribe")
+		return Event{}, errors.New("type must be bounce, complaint, delivery, open, click, unsubscribe, failure or reply")
 	}
-	if e.Hard && e.Type != Bounce {
-		return Event{}, errors.New("hard is for bounces only")
+	if e.Hard && e.Type != Bounce && e.Type != Failure {
+		return Event{}, errors.New("hard is for bounces and failures only")
 	}
 	if len(in.Timestamp) > 0 && string(in.Timestamp) != "null" {
 		var ms int64
@@ -116,7 +132,7 @@ func genericEvent(raw json.RawMessage) (Event, error) {
 		}
 	}
 	e = e.trim()
-	if e.SendID == "" && e.MessageID == "" && e.Recipient == "" {
+	if e.Type != Reply && e.SendID == "" && e.MessageID == "" && e.Recipient == "" {
 		return Event{}, errors.New("send_id, message_id or recipient must be given")
 	}
 	if len(in.ID) > maxID-10 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/jsonform"
 )
 
@@ -25,6 +26,8 @@ const ahead = 5 * time.Minute
 type Request struct {
 	// Header answers the value of the named header, empty when there is none.
 	Header func(name string) string
+	// URL is the address that was called, with its query, as the provider knows it.
+	URL string
 	// Body as sent: signatures are over its bytes.
 	Body []byte
 	// Secret is what the URL carries for providers that do not sign, such as
@@ -137,11 +140,22 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// phone passes a number in international form, and drops anything else.
+func phone(text string) string {
+	digits, ok := strings.CutPrefix(text, "+")
+	if !ok || len(digits) < 5 || len(digits) > 20 || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	return text
+}
+
 // trim bounds the texts of an event.
 func (e Event) trim() Event {
 	e.SendID = identifier(e.SendID)
 	e.MessageID = messageID(e.MessageID)
 	e.Recipient = address(e.Recipient)
+	e.Phone, e.From, e.To = phone(e.Phone), phone(e.From), phone(e.To)
+	e.Text = clip.Valid(strings.ToValidUTF8(e.Text, "\uFFFD"), maxText)
 	e.Status = enhancedStatus(e.Status)
 	e.Reason = line(e.Reason, maxReason)
 	e.UserAgent = line(e.UserAgent, maxReason)
