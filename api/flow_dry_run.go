@@ -61,10 +61,13 @@ type dryHost struct {
 	err   error
 }
 
-func (h *dryHost) Live() bool                                             { return h.err == nil }
-func (h *dryHost) Random(step int) uint64                                 { return h.trial.Split[step] }
-func (h *dryHost) Email(step int, _ *flows.Email) flows.Result            { return h.message(step, h.trial.Email) }
-func (h *dryHost) SMS(step int, _ *flows.SMS) flows.Result                { return h.message(step, h.trial.SMS) }
+func (h *dryHost) Live() bool                                  { return h.err == nil }
+func (h *dryHost) Random(step int) uint64                      { return h.trial.Split[step] }
+func (h *dryHost) Email(step int, _ *flows.Email) flows.Result { return h.message(step, h.trial.Email) }
+func (h *dryHost) SMS(step int, _ *flows.SMS) flows.Result     { return h.message(step, h.trial.SMS) }
+func (h *dryHost) WhatsApp(step int, _ *flows.WhatsApp) flows.Result {
+	return h.message(step, h.trial.WhatsApp)
+}
 func (h *dryHost) Webhook(int, *flows.Webhook) (r flows.Result, _ uint64) { return flows.Delivered, 0 }
 func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { return flows.Done }
 func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }

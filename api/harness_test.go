@@ -106,14 +106,14 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
 
 	set := metrics.NewSet()
-	opts := Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
+	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
+	h, err := ingest.New(s.node, s.node, in)
+	ok(t, err)
+	opts := Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Events: h, PublicURL: "https://muster.test"}
 	if change != nil {
 		change(&opts)
 	}
 	s.api, err = New(opts)
-	ok(t, err)
-	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
-	h, err := ingest.New(s.node, s.node, in)
 	ok(t, err)
 	r := NewRouter()
 	h.Register(r.ANY)

@@ -63,7 +63,8 @@ func (a *API) inboundOperations() group {
 	}
 	report := shape.OneOf(shape.List(inboundEventShape, "").Entries(0, 10000), inboundEventShape).Says("generic: events, signed as Standard Webhooks with one of the secrets. Other providers send their own forms. At most 1 MiB.")
 	return group{operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
-		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages. Each provider proves itself in its own way; the console sets the keys."}, []route{
+		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages, and texts that people write. Each provider proves itself in its own way; the console sets the keys."}, []route{
+		{a.inboundChallenge, inboundChallengeOperation(answers)},
 		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Receive delivery reports", Body: report, Data: result, Other: answers,
 			Query: []operation.Parameter{operation.Query("secret", shape.Text("a-long-enough-secret", "postmark, ses: the secret, where they do not sign."))},
 			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),
@@ -175,8 +176,13 @@ func (s *source) letsIn(c *call) bool {
 			token = basicPassword(string(c.Request.Header.Peek(fasthttp.HeaderAuthorization)))
 		}
 	}
-	want, have := sha256.Sum256([]byte(s.config.Token)), sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(want[:], have[:]) == 1 && len(s.config.Token) >= minInboundSecret
+	return equal(s.config.Token, token)
+}
+
+// equal compares a secret of ours in constant time. One that is too short lets nobody in.
+func equal(secret, given string) bool {
+	want, have := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(given))
+	return subtle.ConstantTimeCompare(want[:], have[:]) == 1 && len(secret) >= minInboundSecret
 }
 
 func basicPassword(header string) string {
@@ -200,7 +206,7 @@ func (a *API) readInbound(ctx context.Context, c *call, s *source, body []byte) 
 	}
 	batch, err := p.Parse(ctx, a.opts.Now(), inbound.Request{
 		Header: func(name string) string { return string(c.Request.Header.Peek(name)) },
-		Body:   body, Secret: string(c.QueryArgs().Peek("secret")),
+		Body:   body, Secret: string(c.QueryArgs().Peek("secret")), URL: a.opts.PublicURL + string(c.RequestURI()),
 	})
 	if err == nil && batch.ConfirmURL != "" {
 		err = a.opts.SNS.Confirm(ctx, batch.ConfirmURL)
@@ -212,6 +218,11 @@ func (a *API) readInbound(ctx context.Context, c *call, s *source, body []byte) 
 // may be repeated: an event that is on record changes nothing.
 func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Event) (any, error) {
 	out := inboundResult{Events: len(events)}
+	replies, events := withoutReplies(events)
+	written, err := a.recordReplies(ctx, s, replies)
+	if err != nil {
+		return nil, err
+	}
 	var records []resolver.EngagementRecord
 	for part := range slices.Chunk(events, inboundChunk) {
 		tokens := a.claimsOfTokens(ctx, s, part)
@@ -235,7 +246,8 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 	if err != nil {
 		return nil, err
 	}
-	out.Recorded, out.Ignored = recorded, out.Events-recorded
+	out.Recorded = written + recorded
+	out.Ignored = out.Events - out.Recorded
 	return out, nil
 }
 
@@ -308,6 +320,9 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 	switch {
 	case found:
 		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
+		if e.Channel != "" && !sent.OfCampaign {
+			r.Channel = e.Channel // ids of single messages do not say it
+		}
 		if e.Type == inbound.Click && sent.Campaign != "" {
 			links, err := v.Campaigns().Links(sent.Campaign)
 			if err != nil {
@@ -317,8 +332,8 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 				r.Link = slices.Index(links[n], e.URL)
 			}
 		}
-	case s.name == "mail":
-		return r, false, nil // anybody can write a mail
+	case s.name == "mail" || e.Channel != "":
+		return r, false, nil // anybody can write a mail, and a number may send for others as well
 	default:
 		o, known := v.Find(resolver.IdentityEmail, e.Recipient)
 		if !known {
@@ -332,6 +347,8 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 		if e.Hard {
 			r.Kind = resolver.EngagementBounce
 		}
+	case inbound.Failure:
+		r.Kind, r.Hard = resolver.EngagementFailed, e.Hard
 	case inbound.Complaint:
 		r.Kind = resolver.EngagementComplaint
 	case inbound.Delivery:

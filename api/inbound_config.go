@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
@@ -26,6 +27,13 @@ type inboundConfig struct {
 	SigningKey string   `json:"signing_key,omitempty"`
 	PublicKey  string   `json:"public_key,omitempty"`
 	Topics     []string `json:"topics,omitempty"`
+	// AuthToken is Twilio's; AppSecret, VerifyToken and PhoneNumberID are WhatsApp's.
+	AuthToken     string `json:"auth_token,omitempty"`
+	AppSecret     string `json:"app_secret,omitempty"`
+	VerifyToken   string `json:"verify_token,omitempty"`
+	PhoneNumberID string `json:"phone_number_id,omitempty"`
+	// What is answered to keywords in texts.
+	replies
 }
 
 // prepareInboundProvider takes what a provider shows, or makes a secret of ours,
@@ -48,29 +56,46 @@ func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.R
 			}
 			in.Secrets = []string{s.Text()}
 			once["secrets"] = in.Secrets
-		case "mail", "postmark":
+		case "mail", "postmark", "whatsapp":
 			s, err := randomText(a.opts.Rand, "", secretRandom)
 			if err != nil {
 				return nil, nil, err
 			}
-			if name == "mail" {
+			switch name {
+			case "mail":
 				in.Token, once["token"] = s, s
-			} else {
+			case "postmark":
 				in.Secret, once["secret"] = s, s
+			default:
+				in.VerifyToken, once["verify_token"] = s, s
 			}
 		default:
-			return nil, nil, badField("generate", "generate is for generic, mail and postmark; give the keys that %s shows", name)
+			return nil, nil, badField("generate", "generate is for generic, mail, postmark and whatsapp; give the keys that %s shows", name)
 		}
 	}
 	if _, err := a.inboundProvider(name, &in.inboundConfig); err != nil {
 		return nil, nil, err
+	}
+	for _, f := range []struct{ field, text string }{{"stop_reply", in.Stop}, {"start_reply", in.Start}, {"help_reply", in.Help}} {
+		if f.text == "" {
+			continue
+		}
+		if name != "twilio" && name != "whatsapp" && name != "generic" {
+			return nil, nil, badField(f.field, "%s is for twilio, whatsapp and generic; %s brings no texts", f.field, name)
+		}
+		if len(f.text) > maxReplyBytes {
+			return nil, nil, badField(f.field, "%s must have at most %d bytes", f.field, maxReplyBytes)
+		}
+		if err := messaging.CheckText(f.text); err != nil {
+			return nil, nil, badField(f.field, "%s: %s", f.field, err)
+		}
 	}
 	return in.inboundConfig, once, nil
 }
 
 // showInboundProvider shows where the provider is to send.
 func showInboundProvider(c *call, name string, config json.RawMessage) map[string]any {
-	out := pick(config, "topics", "user")
+	out := pick(config, "topics", "user", "phone_number_id", "stop_reply", "start_reply", "help_reply")
 	out["path"] = inboundPath + resolver.AccountID(c.account) + "/" + name
 	return out
 }
@@ -115,6 +140,19 @@ func (a *API) inboundProvider(name string, c *inboundConfig) (inbound.Provider, 
 			return nil, badField("public_key", "public_key: %s", err)
 		}
 		return p, nil
+	case "twilio":
+		if c.AuthToken == "" {
+			return nil, badField("auth_token", "auth_token is missing: the account's auth token, which signs webhooks")
+		}
+		return inbound.Twilio{AuthToken: c.AuthToken}, nil
+	case "whatsapp":
+		if c.AppSecret == "" {
+			return nil, badField("app_secret", "app_secret is missing: the secret of the app at Meta, which signs webhooks")
+		}
+		if len(c.VerifyToken) < minInboundSecret {
+			return nil, badField("verify_token", "verify_token must have at least %d characters; set generate to have one made", minInboundSecret)
+		}
+		return inbound.WhatsApp{AppSecret: c.AppSecret, PhoneNumberID: c.PhoneNumberID}, nil
 	case "ses":
 		if len(c.Topics) == 0 && !strong {
 			return nil, badField("topics", "topics must list the ARNs of the account's topics; raw delivery needs secret, or user and password, of at least %d characters", minInboundSecret)

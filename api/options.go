@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -46,6 +47,12 @@ type Options struct {
 	KeyLastUsed func(account uint64, keyID string) (ms int64)
 	// WriteKeyLastUsed is when a write key of a source was used last, likewise.
 	WriteKeyLastUsed func(account uint64, sourceID, keyID string) (ms int64)
+	// Events takes the texts that people write as events; see ingest.Handler.
+	Events interface {
+		Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error)
+	}
+	// PublicURL is how providers reach the service: what their signatures cover.
+	PublicURL string
 	// AllowPrivate permits push services and providers on private addresses.
 	AllowPrivate bool
 	// SNS authenticates what Amazon SES reports; nil makes one over the network.

@@ -195,15 +195,16 @@ func messageConfig(name string, body map[string]json.RawMessage) (c text.Config,
 		Version       string `json:"version"`
 		PhoneNumberID string `json:"phone_number_id"`
 		Token         string `json:"token"`
+		BaseURL       string `json:"base_url"`
 	}
 	if err := asStruct(body, &in); err != nil {
 		return c, err
 	}
 	switch in.Preset {
 	case "twilio":
-		c, err = text.Twilio(in.AccountSID, in.AuthToken, in.From, name == "whatsapp")
+		c, err = text.Twilio(in.AccountSID, in.AuthToken, in.From, in.BaseURL, name == "whatsapp")
 	case "whatsapp_cloud":
-		c, err = text.WhatsAppCloud(in.Version, in.PhoneNumberID, in.Token)
+		c, err = text.WhatsAppCloud(in.Version, in.PhoneNumberID, in.Token, in.BaseURL)
 	default:
 		return c, badField("preset", "preset must be twilio or whatsapp_cloud; leave it out to describe another provider")
 	}

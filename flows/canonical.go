@@ -156,6 +156,13 @@ func (w *writer) step(path string, s *Step, steps []Step) {
 		w.given("reply_to", x.ReplyTo)
 	case s.SMS != nil:
 		w.given("text", s.SMS.Text)
+	case s.WhatsApp != nil:
+		x := s.WhatsApp
+		w.given("text", x.Text)
+		w.given("template", x.Template)
+		w.given("language", x.Language)
+		w.texts("parameters", x.Parameters)
+		w.given("header", x.Header)
 	case s.Wait != nil:
 		w.wait(s.Wait)
 	case s.Condition != nil:

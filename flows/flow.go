@@ -72,6 +72,7 @@ type DateTrigger struct {
 const (
 	StepEmail     = "email"
 	StepSMS       = "sms"
+	StepWhatsApp  = "whatsapp"
 	StepWait      = "wait"
 	StepCondition = "condition"
 	StepSplit     = "split"
@@ -98,6 +99,7 @@ type Step struct {
 	Next      int
 	Email     *Email
 	SMS       *SMS
+	WhatsApp  *WhatsApp
 	Wait      *Wait
 	Condition *Condition
 	Split     *Split
@@ -120,6 +122,16 @@ type Email struct {
 
 // SMS sends a text message.
 type SMS struct{ Text string }
+
+// WhatsApp sends a template that WhatsApp has approved, or a text, which goes out only to
+// people who have written within a day. Texts may have merge tags.
+type WhatsApp struct {
+	Text       string
+	Template   string // its name
+	Language   string // of the template, such as en_US
+	Parameters []string
+	Header     string // value of the template's header, or the https URL of its picture
+}
 
 // Wait waits so many seconds, or until a local time: one of the two.
 type Wait struct {

@@ -22,8 +22,13 @@ const (
 	maxAddressBytes = 320
 	// maxMailBytes is for body and text together, written as JSON: the message must
 	// fit into the outbox with what started the flow.
-	maxMailBytes      = 200 << 10
-	maxSMSBytes       = 4096
+	maxMailBytes = 200 << 10
+	maxSMSBytes  = 4096
+
+	maxTemplateName   = 512
+	maxParameters     = 20
+	maxParameterBytes = 1024
+	maxLanguageBytes  = 20
 	maxSeconds        = 100 * 365 * 86_400
 	maxBranches       = 20
 	maxWeight         = 1_000_000

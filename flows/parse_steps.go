@@ -20,7 +20,7 @@ const (
 )
 
 var stepTypes = []string{
-	StepEmail, StepSMS, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
+	StepEmail, StepSMS, StepWhatsApp, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
 }
 
 // step reads a step, but for its id, which is known.
@@ -39,6 +39,12 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 	case StepSMS:
 		fields("text")
 		s.SMS = &SMS{Text: r.text(o, "text", maxSMSBytes)}
+	case StepWhatsApp:
+		fields("text", "template", "language", "parameters", "header")
+		s.WhatsApp = &WhatsApp{
+			Text: r.text(o, "text", maxSMSBytes), Template: r.text(o, "template", maxTemplateName), Language: r.text(o, "language", maxLanguageBytes),
+			Parameters: r.parameters(o), Header: r.text(o, "header", maxParameterBytes),
+		}
 	case StepWait:
 		fields("seconds", "until", "timezone")
 		s.Wait = r.wait(o)
@@ -65,6 +71,18 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 	}
 	s.Next = r.ref(o, "next")
 	return s
+}
+
+// parameters reads the values of a template's placeholders.
+func (r *reader) parameters(o *jsonform.Object) (out []string) {
+	for i, raw := range r.elements(o, "parameters", "texts", maxParameters) {
+		s, err := jsonform.Text(jsonform.Index(o.At("parameters"), i), raw, maxParameterBytes)
+		if err != nil && r.err == nil {
+			r.err = err
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func (r *reader) noNext(o *jsonform.Object, why string) {

@@ -15,6 +15,8 @@ type Host interface {
 	Email(step int, x *Email) Result
 	// SMS queues a text message, or says why there is none.
 	SMS(step int, x *SMS) Result
+	// WhatsApp queues a WhatsApp message, or says why there is none.
+	WhatsApp(step int, x *WhatsApp) Result
 	// Webhook queues a request. With Queued it returns the number under which the
 	// outcome will be told to [Flow.Answer].
 	Webhook(step int, x *Webhook) (Result, uint64)
@@ -89,6 +91,8 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 		r = h.Email(at, s.Email)
 	case StepSMS:
 		r = h.SMS(at, s.SMS)
+	case StepWhatsApp:
+		r = h.WhatsApp(at, s.WhatsApp)
 	case StepTag:
 		r = h.Tag(at, s.Tag)
 	case StepUpdate:

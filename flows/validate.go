@@ -136,6 +136,8 @@ func (v *validator) content(s *Step) {
 		if v.need("text", s.SMS.Text) {
 			v.tags(v.at("text"), s.SMS.Text, merge.Text)
 		}
+	case s.WhatsApp != nil:
+		v.whatsApp(s.WhatsApp)
 	case s.Wait != nil:
 		switch x := s.Wait; {
 		case x.Seconds == 0 && x.Until == nil:
@@ -162,6 +164,26 @@ func (v *validator) content(s *Step) {
 		v.update(s.Update)
 	case s.Webhook != nil:
 		v.webhook(s.Webhook)
+	}
+}
+
+func (v *validator) whatsApp(x *WhatsApp) {
+	switch {
+	case x.Template == "" && x.Text == "":
+		v.fault(v.at("template"), "is missing; give the name of a template, or text for people who have written within a day")
+	case x.Template != "" && x.Text != "":
+		v.fault(v.at("text"), "must not be given together with template")
+	case x.Template == "" && (x.Language != "" || x.Header != "" || len(x.Parameters) > 0):
+		v.fault(v.at("template"), "is missing; language, parameters and header are a template's")
+	}
+	v.tags(v.at("text"), x.Text, merge.Text)
+	v.tags(v.at("header"), x.Header, merge.Text)
+	for i, p := range x.Parameters {
+		path := jsonform.Index(v.at("parameters"), i)
+		if strings.TrimSpace(p) == "" {
+			v.fault(path, "must not be empty; WhatsApp takes no empty values")
+		}
+		v.tags(path, p, merge.Text)
 	}
 }
 

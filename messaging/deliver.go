@@ -124,4 +124,6 @@ const (
 	mediumEmail = "email"
 	mediumPush  = "push"
 	mediumSMS   = "sms"
+
+	mediumWhatsApp = "whatsapp"
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsontext"
@@ -117,6 +118,14 @@ func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *
 	return nil
 }
 
+// textOfStep is all that a step which sends a text says.
+func textOfStep(s *flows.Step) string {
+	if s.SMS != nil {
+		return s.SMS.Text
+	}
+	return strings.Join(append([]string{s.WhatsApp.Text, s.WhatsApp.Header}, s.WhatsApp.Parameters...), "\n")
+}
+
 // FlowHoles says, by the place of the step, why messages of a flow would not be sent to a
 // person who may be sent to. What an event of its trigger says is not known: tags event.…
 // are taken to have a value.
@@ -135,8 +144,8 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 	for i := range def.Steps {
 		var content campaigns.Content
 		switch s := &def.Steps[i]; {
-		case s.SMS != nil:
-			refused, err := v.NumberRefused(p.Ordinal, mediumSMS)
+		case s.SMS != nil, s.WhatsApp != nil:
+			refused, err := v.NumberRefused(p.Ordinal, s.Type)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +153,7 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 				out[i] = resolver.NumberRefused
 				continue
 			}
-			content = campaigns.Content{Text: s.SMS.Text}
+			content = campaigns.Content{Text: textOfStep(s)}
 		case s.Email != nil:
 			content = campaigns.Content{HTML: s.Email.Body, Text: s.Email.Text}
 			if s.Email.TemplateID != "" {

@@ -110,7 +110,8 @@ type Outbox struct {
 	}
 
 	kinds        []kind
-	mails, texts channelCounters
+	mails        channelCounters
+	texts        map[string]*channelCounters // by kind
 	hooks, calls map[string]*metrics.Counter // by result
 }
 
@@ -136,13 +137,18 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	}
 	o.opts.Text.Client = o.clients
 	o.kinds = []kind{
-		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text},
+		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text}, {outbox.KindWhatsApp, opts.Texts, o.text},
 		{outbox.KindWebhook, opts.Hooks, o.hook}, {outbox.KindCall, opts.Calls, o.call},
 	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy, o.mu.hooks = map[flight]struct{}{}, map[string]int{}, map[uint64]int{}
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
-	o.mails, o.texts = newChannelCounters(opts.Metrics, mediumEmail), newChannelCounters(opts.Metrics, mediumSMS)
+	o.mails = newChannelCounters(opts.Metrics, mediumEmail)
+	o.texts = map[string]*channelCounters{}
+	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp} {
+		counters := newChannelCounters(opts.Metrics, kind)
+		o.texts[kind] = &counters
+	}
 	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
 	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultGone, outbox.ResultMoot} {
 		o.hooks[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_webhook_deliveries_total{result=%q}`, result))

@@ -51,8 +51,14 @@ func (w *world) effects(m messaging.Mailer, change func(*messaging.OutboxOptions
 // flow takes a flow live that the API starts; steps are JSON.
 func (w *world) flow(steps string) (id string) {
 	w.t.Helper()
+	return w.flowOf("once", steps)
+}
+
+// flowOf is flow for one that takes people again as reentry says.
+func (w *world) flowOf(reentry, steps string) (id string) {
+	w.t.Helper()
 	var x automation.Reply
-	ok(w.t, json.Unmarshal(w.must(automation.CommandCreate, automation.Save{Definition: json.RawMessage(`{"name":"f","trigger":{"type":"api"},"steps":[` + steps + `]}`)}), &x))
+	ok(w.t, json.Unmarshal(w.must(automation.CommandCreate, automation.Save{Definition: json.RawMessage(`{"name":"f","trigger":{"type":"api"},"reentry":"` + reentry + `","steps":[` + steps + `]}`)}), &x))
 	w.must(automation.CommandPublish, automation.ID{ID: x.ID})
 	w.until("the flow is live", func(v *resolver.View) bool { f, _ := v.Flows().Find(x.ID); return f.Status == automation.Live })
 	return x.ID

@@ -2,11 +2,11 @@ package messaging
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
@@ -16,14 +16,14 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// text sends one text message and reports what became of it.
+// text sends one SMS or WhatsApp message and reports what became of it.
 func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, sender, err := o.composeText(account, w)
 	if err != nil {
 		if d, known := o.unmade(ctx, w, err); known {
-			o.texts.count(d.Result)
+			o.texts[w.Kind].count(d.Result)
 			o.report(ctx, account, w, d)
 		}
 		return
@@ -39,13 +39,13 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	}
 	d := o.judgeText(w, r)
 	if r.OptedOut {
-		e := resolver.EngagementRecord{Send: w.Send(), Channel: mediumSMS, Reason: d.Reason, Flow: w.Flow, Step: w.Step}
+		e := resolver.EngagementRecord{Send: w.Send(), Channel: w.Kind, Reason: d.Reason, Flow: w.Flow, Step: w.Step}
 		if err := optOut(ctx, o.opts.Node, o.opts.Sleep, account, e); err != nil {
 			o.unrecorded(account, w, err)
 			return
 		}
 	}
-	o.texts.count(d.Result)
+	o.texts[w.Kind].count(d.Result)
 	o.report(ctx, account, w, d)
 }
 
@@ -56,8 +56,25 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 		return sender.Send(ctx, m)
 	}
 	return keep(o.opts.Capture, capture.Message{
-		ID: m.ID, Channel: mediumSMS, To: m.To, From: m.From, Body: m.Body, SendID: m.ID, At: time.UnixMilli(w.CreatedMs),
+		ID: m.ID, Channel: w.Kind, To: m.To, From: m.From, Body: shownText(m), SendID: m.ID, At: time.UnixMilli(w.CreatedMs),
 	})
+}
+
+// shownText is what a message says, for people who look at what was captured.
+func shownText(m *text.Message) string {
+	if m.Template == nil {
+		return m.Body
+	}
+	out := "template " + m.Template.Name
+	if m.Template.Language != "" {
+		out += " (" + m.Template.Language + ")"
+	}
+	for _, p := range append([]string{m.Template.Header}, m.Template.Parameters...) {
+		if p != "" {
+			out += "\n" + p
+		}
+	}
+	return out
 }
 
 // judgeText is what follows from an attempt. Unlike mail servers, most providers
@@ -80,22 +97,24 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 	var p *resolver.Profile
 	var key tracking.Key
 	var provider credentials.Credential
-	var set bool
+	var set, reports bool
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
-		if err := maySend(v, p, mediumSMS); err != nil {
-			return err
+		if !in.Answer {
+			if err := maySend(v, p, w.Kind); err != nil {
+				return err
+			}
 		}
-		provider, set = v.Credentials().Get(credentials.Message, mediumSMS)
+		if w.Kind == outbox.KindWhatsApp && in.Template == nil && v.Conversations().OpenUntil(p.Ordinal) <= o.opts.Now().UnixMilli() {
+			return errBarred(notInConversation)
+		}
+		provider, set = v.Credentials().Get(credentials.Message, w.Kind)
+		_, reports = v.Credentials().Get(credentials.Inbound, providerTwilio)
 		key, err = AccountKey(v, account)
 		return err
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	t, err := merge.Parse(in.Text, merge.Text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,21 +123,25 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 	profile := ProfileValues(p)
 	values := eventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 && path[0] == TagUnsubscribe {
-			return links.url(tracking.Unsubscribe, send, unsubscribeSMS), true
+			return links.url(tracking.Unsubscribe, send, map[string]int{outbox.KindSMS: unsubscribeSMS, outbox.KindWhatsApp: unsubscribeWhatsApp}[w.Kind]), true
 		}
 		return profile(path)
 	})
-	if tag := t.Missing(values); tag != "" {
-		return nil, nil, errMissing(tag)
-	}
-	body, err := t.Render(values)
-	if err != nil {
+	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: SendText(account, send)}
+	if m.Body, err = fillText(in.Text, values); err != nil {
 		return nil, nil, err
 	}
-	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), Body: body, ID: SendText(account, send)}
+	if in.Template != nil {
+		if m.Template, err = fillTemplate(in.Template, values); err != nil {
+			return nil, nil, err
+		}
+	}
+	if reports {
+		m.Vars = map[string]string{varStatusURL: o.opts.PublicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + m.ID}
+	}
 	if !set {
 		if o.opts.Capture == nil {
-			return nil, nil, errors.New("no provider is set for sms; set one with PUT /message-providers/sms of the console")
+			return nil, nil, fmt.Errorf("no provider is set for %s; set one with PUT /message-providers/%s of the console", w.Kind, w.Kind)
 		}
 		return m, nil, nil
 	}
@@ -129,16 +152,49 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 	return m, sender, err
 }
 
+// What the dispatcher tells providers, and who they are.
+const (
+	varStatusURL   = "status_url" // where Twilio reports what became of the message
+	providerTwilio = "twilio"
+)
+
+// notInConversation is why a person does not get a text by WhatsApp.
+const notInConversation = "not sent by whatsapp: the person has not written in the last 24 hours; only templates may be sent then"
+
+// fillText fills in the merge tags of a text. A tag without a value or default is an error.
+func fillText(source string, values merge.Lookup) (string, error) {
+	t, err := merge.Parse(source, merge.Text)
+	if err != nil {
+		return "", err
+	}
+	if tag := t.Missing(values); tag != "" {
+		return "", errMissing(tag)
+	}
+	return t.Render(values)
+}
+
+// fillTemplate fills in the merge tags of a template's parameters.
+func fillTemplate(in *resolver.WhatsAppTemplate, values merge.Lookup) (_ *text.Template, err error) {
+	out := &text.Template{Name: in.Name, Language: in.Language, Parameters: make([]string, len(in.Parameters))}
+	for i, p := range in.Parameters {
+		if out.Parameters[i], err = fillText(p, values); err != nil {
+			return nil, err
+		}
+	}
+	out.Header, err = fillText(in.Header, values)
+	return out, err
+}
+
 // textSender is a sender to a provider. Connections are those of all senders, so
 // that making one for each message costs none.
 func (o *Outbox) textSender(c credentials.Credential) (*text.Sender, error) {
 	config, err := text.ParseConfig(c.Config)
 	if err != nil {
-		return nil, fmt.Errorf("the provider of sms: %w", err)
+		return nil, fmt.Errorf("the provider of %s: %w", c.Name, err)
 	}
 	s, err := text.New(config, o.opts.Text)
 	if err != nil {
-		return nil, fmt.Errorf("the provider of sms: %w", err)
+		return nil, fmt.Errorf("the provider of %s: %w", c.Name, err)
 	}
 	return s, nil
 }

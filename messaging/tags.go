@@ -82,3 +82,13 @@ func missingData(err error) error {
 	}
 	return fmt.Errorf("{{%s}} has no value; give data.%[1]s, or a default in the template", unknown.Tag)
 }
+
+// CheckText reports what is wrong with a text that is sent to a person as it is but for
+// merge tags of the profile.
+func CheckText(text string) error {
+	t, err := merge.Parse(text, merge.Text)
+	if err != nil {
+		return err
+	}
+	return t.Check(merge.Profile(TagUnsubscribe))
+}

@@ -51,6 +51,12 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 		switch {
 		case s.SMS != nil:
 			find(campaigns.Content{Text: s.SMS.Text}, nil)
+		case s.WhatsApp != nil:
+			find(campaigns.Content{Text: s.WhatsApp.Text}, nil)
+			find(campaigns.Content{Text: s.WhatsApp.Header}, map[string]string{"text": "header"})
+			for _, p := range s.WhatsApp.Parameters {
+				find(campaigns.Content{Text: p}, map[string]string{"text": "parameters"})
+			}
 		case s.Email != nil:
 			find(campaigns.Content{Subject: s.Email.Subject, SenderName: s.Email.SenderName, HTML: s.Email.Body, Text: s.Email.Text}, nil)
 			if s.Email.TemplateID == "" {

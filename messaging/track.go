@@ -70,9 +70,12 @@ func UnsubscribeAddress(send resolver.SendID, domain string) string {
 
 // unsubscribeChannels are what a link of a single message unsubscribes from, by
 // the number in the link: its id does not say on which channel it was sent.
-var unsubscribeChannels = []string{mediumEmail, unsubscribeSMS: mediumSMS}
+var unsubscribeChannels = []string{mediumEmail, unsubscribeSMS: mediumSMS, unsubscribeWhatsApp: mediumWhatsApp}
 
-const unsubscribeSMS = 1
+const (
+	unsubscribeSMS      = 1
+	unsubscribeWhatsApp = 2
+)
 
 // UnsubscribeChannel is the channel that a link to unsubscribe is about.
 func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -70,6 +71,9 @@ func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
 
 // Sources are the account's sources of events.
 func (v *View) Sources() *sources.State { return v.a.sources }
+
+// Conversations are those that people have begun by WhatsApp, see [View.Access].
+func (v *View) Conversations() *conversations.State { return v.a.conversations }
 
 // Emails is the directory of e-mails, as far as the partition has it.
 func (m *Machine) Emails() *emaildir.State { return m.emails }

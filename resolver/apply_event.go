@@ -85,6 +85,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		m.keys.Put(p.key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
 	typ := a.countSent(ev, at, rules)
+	if typ.listener != nil {
+		typ.listener.OnEvent(m.tx(a), winner, at)
+	}
 	if !ev.Redacted { // history and catalog are rid of those
 		m.look(a, typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey

@@ -156,6 +156,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
 
+	CommandTextAnswer: handle((*Machine).answerText),
+
 	CommandDeviceAdd:    handle((*Machine).addDevice),
 	CommandDeviceRemove: handle((*Machine).removeDevice),
 

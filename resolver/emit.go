@@ -204,8 +204,7 @@ func (a *account) count(typ []byte, atMs int64) *EventType {
 	if t == nil {
 		// Not bounded: what is new to the catalog was checked before, and the
 		// service's own types are few.
-		t = &EventType{Key: string(typ)}
-		a.types[t.Key] = t
+		t = a.addType(&EventType{Key: string(typ)})
 	}
 	if t.Count == 0 || atMs < t.FirstSeenMs {
 		t.FirstSeenMs = atMs

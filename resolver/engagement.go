@@ -20,6 +20,8 @@ const (
 	EngagementSoftBounce   = "soft_bounce"
 	EngagementComplaint    = "complaint"
 	EngagementUnsubscribed = "unsubscribe"
+	EngagementSubscribed   = "subscribe" // a text that asks for messages again
+	EngagementFailed       = "failure"   // a text that was handed over and not delivered
 )
 
 // Who opened or clicked, as far as can be told. What is no person's is an event,
@@ -43,6 +45,8 @@ type EngagementRecord struct {
 	Agent   string `json:"agent,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Source  string `json:"source,omitempty"`
+	// Hard says of a failure that the number gets no messages, ever.
+	Hard bool `json:"hard,omitempty"`
 	// Flow and Step say which step of which flow sent the message: its links carry
 	// them, since nothing remembers it once it has gone out.
 	Flow string `json:"flow,omitempty"`
@@ -54,12 +58,13 @@ type EngagementRecord struct {
 var engagementTypes = map[string]string{
 	EngagementOpen: "opened", EngagementClick: "clicked", EngagementDelivery: "delivered", EngagementBounce: "bounced",
 	EngagementSoftBounce: "soft_bounced", EngagementComplaint: "complained", EngagementUnsubscribed: "unsubscribed",
+	EngagementSubscribed: "subscribed", EngagementFailed: "failed",
 }
 
 // engagementFigures are what campaigns count of kinds of engagement.
 var engagementFigures = map[string]string{
 	EngagementOpen: campaigns.Opened, EngagementClick: campaigns.Clicked, EngagementDelivery: campaigns.Delivered, EngagementBounce: campaigns.Bounced,
-	EngagementComplaint: campaigns.Complained, EngagementUnsubscribed: campaigns.Unsubscribed,
+	EngagementComplaint: campaigns.Complained, EngagementUnsubscribed: campaigns.Unsubscribed, EngagementFailed: campaigns.Bounced,
 }
 
 // recordEngagement counts, blocks and unsubscribes as the kind demands, and
@@ -162,6 +167,19 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			fields |= engine.FieldConsents
 		}
 		if d.Unblock(channel, profile.BlockPending) {
+			fields |= engine.FieldConsents
+		}
+	case EngagementSubscribed:
+		event = ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
+		if !m.consent(d, channel, profile.ConsentSubscribed, c.Source) {
+			if m.said(d, channel, c.Source) {
+				m.save(a, o, d)
+			}
+			return nil
+		}
+		fields |= engine.FieldConsents
+	case EngagementFailed:
+		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -58,7 +59,8 @@ type EventType struct {
 	Public bool `json:"public,omitempty"`
 
 	dirty       bool
-	sketch      *catalog.Sketch // nil where there is none, see looked.go
+	listener    feature.Listener // nil for none
+	sketch      *catalog.Sketch  // nil where there is none, see looked.go
 	sketchDirty bool
 }
 
@@ -127,6 +129,8 @@ type account struct {
 	credentials *credentials.State
 	sources     *sources.State
 
+	conversations *conversations.State
+
 	outbox *outbox.State
 	flows  *automation.State
 
@@ -155,6 +159,8 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 		credentials: credentials.New(),
 		sources:     sources.New(),
+
+		conversations: conversations.New(),
 	}
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
 	a.reach, a.status = newReachSets(a), newStatusSets(a)
@@ -163,7 +169,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.outbox, a.campaigns, a.flows}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows}
 }
 
 // install takes over the account's entity.
@@ -208,7 +214,14 @@ func (a *account) eventType(key []byte) *EventType {
 	if len(a.types) >= maxEventTypes {
 		return nil
 	}
-	t := &EventType{Key: string(key)}
+	return a.addType(&EventType{Key: string(key)})
+}
+
+// addType puts a type into the catalog.
+func (a *account) addType(t *EventType) *EventType {
+	if t.Key == conversations.Received {
+		t.listener = a.conversations
+	}
 	a.types[t.Key] = t
 	return t
 }

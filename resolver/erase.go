@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -268,8 +269,12 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.removeDocument(a, o)
 	m.store.Columns.Forget(a.index)
 	indexed := m.indexed[0].list()
-	if err := a.outbox.Erase(task.Ordinals...); err != nil {
-		panic(err) // the store is at fault; the record is named
+	for _, f := range a.features() {
+		if e, ok := f.(feature.Eraser); ok {
+			if err := e.Erase(m.tx(a), task.Ordinals...); err != nil {
+				panic(err) // the store is at fault; the record is named
+			}
+		}
 	}
 	// Of nobody any more: it is not erased with the next one.
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})

@@ -78,6 +78,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.sources.Hash(put); err != nil {
 		return err
 	}
+	if err := a.conversations.Hash(put); err != nil {
+		return err
+	}
 	a.hashSets(put)
 	if err := a.outbox.Hash(put); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
@@ -157,7 +156,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case state.EntityType:
 		t := new(EventType)
 		err = json.Unmarshal(value, t)
-		a.types[strings.Clone(name)] = t
+		a.addType(t)
 		if t.Public {
 			a.publicTypes++
 		}

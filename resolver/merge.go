@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -183,7 +184,11 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 		}
 	}
 	m.redirectDevices(a, l, winner)
-	a.flows.Merge(winner, l.ordinal)
+	for _, f := range a.features() {
+		if g, ok := f.(feature.Merger); ok {
+			g.Merge(m.tx(a), winner, l.ordinal)
+		}
+	}
 	for _, p := range l.merged {
 		alias(p.Ordinal)
 	}

@@ -17,6 +17,22 @@ type OutboxText struct {
 	Text string `json:"text"` // with merge tags
 	// Event is what started the flow, the object behind the merge tags event.….
 	Event json.RawMessage `json:"event,omitempty"`
+	// Template is sent by WhatsApp in the place of a text.
+	Template *WhatsAppTemplate `json:"template,omitempty"`
+	// Answer marks what answers a text that the person has just written: it goes out as it
+	// is, whatever the person has subscribed to.
+	Answer bool `json:"answer,omitempty"`
+}
+
+// WhatsAppTemplate is a template that WhatsApp has approved.
+type WhatsAppTemplate struct {
+	Name     string `json:"name"`
+	Language string `json:"language"` // such as en_US
+	// Parameters are the values of the body's placeholders, in order, with merge tags.
+	Parameters []string `json:"parameters,omitempty"`
+	// Header is the value of the header's placeholder, or the https URL of its picture, with
+	// merge tags; "" for none.
+	Header string `json:"header,omitempty"`
 }
 
 // OutboxRequest is the payload of a call.
@@ -56,6 +72,15 @@ func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flo
 	if ok && !p.m.spendCredits(p.a, 1) {
 		panic("e-mail credits were there a moment ago")
 	}
+	return ok
+}
+
+func (p flowPort) QueueWhatsApp(from automation.Source, x *flows.WhatsApp) bool {
+	t := OutboxText{Text: x.Text, Event: json.RawMessage(from.Event)}
+	if x.Template != "" {
+		t.Template = &WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
+	}
+	_, ok := p.queue(outbox.KindWhatsApp, &from, "", t)
 	return ok
 }
 

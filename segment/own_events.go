@@ -17,7 +17,7 @@ var ownEvents = func() map[string]bool {
 	}
 	for _, channel := range channels {
 		for _, deed := range []string{
-			"sent", "failed", "delivered", "opened", "clicked", "bounced", "soft_bounced", "complained", "unsubscribed",
+			"sent", "failed", "delivered", "opened", "clicked", "bounced", "soft_bounced", "complained", "unsubscribed", "received",
 		} {
 			types[channel+"_"+deed] = true
 		}

@@ -42,7 +42,7 @@ func pathParameter(behind, part string) *shape.Schema {
 	case "message-providers":
 		return shape.Word("The channel.", "sms", "whatsapp", "im")
 	case "inbound-providers":
-		return shape.Word("The provider.", "generic", "mail", "mailgun", "postmark", "sendgrid", "ses")
+		return shape.Word("The provider.", "generic", "mail", "mailgun", "postmark", "sendgrid", "ses", "twilio", "whatsapp")
 	case "inbound":
 		return shape.AccountID("Id of the account.")
 	case "mail":
@@ -52,5 +52,5 @@ func pathParameter(behind, part string) *shape.Schema {
 	case "t":
 		return shape.Text("AQEAAAAAAAAAAQ", "A token that the service signed: what it stands for, and for whom.")
 	}
-	return shape.Text("ses", "Name of the provider: generic, mail, mailgun, postmark, sendgrid or ses.")
+	return shape.Text("ses", "Name of the provider: generic, mail, mailgun, postmark, sendgrid, ses, twilio or whatsapp.")
 }

@@ -217,7 +217,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.console, err = api.New(api.Options{
 		Peers: others, Imports: s.uploads,
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		Captured: s.capture, CapturesEmail: s.relay == nil, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
+		Events: events, PublicURL: c.messaging.publicURL, Captured: s.capture, CapturesEmail: s.relay == nil, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 		KeyLastUsed:      func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
 		WriteKeyLastUsed: s.tracking.LastUsed,
 	})

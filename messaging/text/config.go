@@ -45,6 +45,9 @@ type Config struct {
 	From string `json:"from,omitempty"`
 	// AnyAddress permits recipients that are no phone numbers.
 	AnyAddress bool `json:"any_address,omitempty"`
+	// Templates says how the provider takes WhatsApp templates: CloudTemplates or
+	// TwilioContent; "" takes none.
+	Templates string `json:"templates,omitempty"`
 	// MaxBody bounds a text in characters. Default 1600.
 	MaxBody int `json:"max_body,omitempty"`
 
@@ -157,6 +160,9 @@ func (c Config) compile(allowPrivate bool) (*compiled, error) {
 		case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Content-Type":
 			return nil, fmt.Errorf("text: header %s is set by the sender; leave it out", h.Name)
 		}
+	}
+	if c.Templates != "" && (c.Templates != CloudTemplates || c.Format != JSON) && (c.Templates != TwilioContent || c.Format != Form) {
+		return nil, fmt.Errorf("text: templates must be %s with format json, or %s with format form", CloudTemplates, TwilioContent)
 	}
 	if p.MaxBody == 0 {
 		p.MaxBody = 1600

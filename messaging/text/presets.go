@@ -8,8 +8,9 @@ import (
 
 // Twilio returns the Config of Twilio's Messages API and of services that copy
 // it. from is a number, a name or, beginning with MG, a messaging service.
-// whatsapp addresses WhatsApp instead of SMS.
-func Twilio(accountSID, authToken, from string, whatsapp bool) (Config, error) {
+// base is another server than Twilio's with the same API, "" for none; whatsapp addresses
+// WhatsApp instead of SMS. What becomes of messages is reported to {{vars.status_url}}.
+func Twilio(accountSID, authToken, from, base string, whatsapp bool) (Config, error) {
 	if accountSID == "" || strings.Trim(accountSID, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
 		return Config{}, errors.New("text: account sid is missing or malformed; it begins with AC")
 	}
@@ -25,10 +26,11 @@ func Twilio(accountSID, authToken, from string, whatsapp bool) (Config, error) {
 		sender = Field{"MessagingServiceSid", "{{from}}"}
 	}
 	return Config{
-		URL:      "https://api.twilio.com/2010-04-01/Accounts/" + url.PathEscape(accountSID) + "/Messages.json",
+		URL:      baseURL(base, "https://api.twilio.com") + "/2010-04-01/Accounts/" + url.PathEscape(accountSID) + "/Messages.json",
 		Username: accountSID, Password: authToken, Format: Form, From: from,
-		Form:   []Field{{"To", prefix + "{{to}}"}, sender, {"Body", "{{body}}"}, {"MediaUrl", "{{media_url}}"}},
-		IDPath: "sid", CodePath: "code", ErrorPath: "message",
+		Form:      []Field{{"To", prefix + "{{to}}"}, sender, {"Body", "{{body}}"}, {"MediaUrl", "{{media_url}}"}, {"StatusCallback", `{{vars.status_url | default: ""}}`}},
+		Templates: TwilioContent,
+		IDPath:    "sid", CodePath: "code", ErrorPath: "message",
 		Codes: map[string]string{
 			"20003": "refused",                     // authentication
 			"20429": "temporary",                   // too many requests
@@ -52,8 +54,9 @@ func Twilio(accountSID, authToken, from string, whatsapp bool) (Config, error) {
 }
 
 // WhatsAppCloud returns the Config of Meta's WhatsApp Cloud API for free texts
-// within the service window. version is the Graph API's, for example v21.0.
-func WhatsAppCloud(version, phoneNumberID, token string) (Config, error) {
+// within the service window, and for templates. version is the Graph API's, for example
+// v21.0; base is as in [Twilio].
+func WhatsAppCloud(version, phoneNumberID, token, base string) (Config, error) {
 	if phoneNumberID == "" || strings.Trim(phoneNumberID, "0123456789") != "" {
 		return Config{}, errors.New("text: phone number id must be digits")
 	}
@@ -61,10 +64,11 @@ func WhatsAppCloud(version, phoneNumberID, token string) (Config, error) {
 		return Config{}, errors.New("text: version must look like v21.0, and token is required")
 	}
 	return Config{
-		URL:    "https://graph.facebook.com/" + version + "/" + phoneNumberID + "/messages",
-		Token:  token,
-		Format: JSON,
-		Body:   `{"messaging_product":"whatsapp","recipient_type":"individual","to":"{{to}}","type":"text","text":{"preview_url":true,"body":"{{body}}"}}`,
+		URL:       baseURL(base, "https://graph.facebook.com") + "/" + version + "/" + phoneNumberID + "/messages",
+		Token:     token,
+		Format:    JSON,
+		Body:      `{"messaging_product":"whatsapp","recipient_type":"individual","to":"{{to}}","type":"text","text":{"preview_url":true,"body":"{{body}}"},"biz_opaque_callback_data":"{{id}}"}`,
+		Templates: CloudTemplates,
 		// A text may have 4096 characters there.
 		MaxBody: 4096, IDPath: "messages.0.id", CodePath: "error.code", ErrorPath: "error.message",
 		Codes: map[string]string{
@@ -72,8 +76,18 @@ func WhatsAppCloud(version, phoneNumberID, token string) (Config, error) {
 			"4": "temporary", "80007": "temporary", "130429": "temporary", "131048": "temporary", "131056": "temporary", // limits
 			"1": "temporary", "2": "temporary", "131000": "temporary", "131016": "temporary", "133004": "temporary", // their side
 			"131026": "permanent", "131047": "permanent", "131050": "opted_out", // unreachable, window closed, wants no advertising
+			// The template: unknown, other placeholders, too long, against the rules, other forms, paused, disabled.
+			"132001": "permanent", "132000": "permanent", "132005": "permanent", "132007": "permanent", "132012": "permanent", "132015": "permanent", "132016": "permanent",
 			"131021": "hard",                                                                                 // sender and recipient are one
 			"131031": "refused", "131042": "refused", "131045": "refused", "368": "refused", "33": "refused", // account locked, unpaid, unregistered
 		},
 	}, nil
+}
+
+// baseURL is the server to call, without a slash at its end.
+func baseURL(given, usual string) string {
+	if given == "" {
+		return usual
+	}
+	return strings.TrimRight(given, "/")
 }

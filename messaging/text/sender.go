@@ -29,6 +29,8 @@ type Message struct {
 	MediaURL string
 	// ID names this send, the same at every repeat.
 	ID string
+	// Template is sent in the place of Body, for WhatsApp.
+	Template *Template
 	// Vars are further values for the Config's tags.
 	Vars map[string]string
 }
@@ -81,7 +83,13 @@ func (e *RecipientError) Error() string { return e.reason }
 // Check reports what keeps m from being sent, naming the field. It is a
 // *RecipientError when only the recipient is at fault.
 func (s *Sender) Check(m *Message) error {
+	if m.Template != nil {
+		if err := s.checkTemplate(m.Template); err != nil {
+			return err
+		}
+	}
 	switch {
+	case m.Template != nil:
 	case strings.TrimSpace(m.Body) == "" && m.MediaURL == "":
 		return errors.New("body is empty")
 	case !utf8.ValidString(m.Body):
@@ -172,14 +180,17 @@ func (s *Sender) request(m *Message) (*http.Request, error) {
 	}
 	var body []byte
 	kind := "application/json"
-	if s.c.body != nil {
+	switch {
+	case m.Template != nil && s.c.Templates == CloudTemplates:
+		body = m.cloudBody()
+	case s.c.body != nil:
 		if body, err = s.c.body.AppendTo(nil, look); err != nil {
 			return nil, err
 		}
 		if !json.Valid(body) {
 			return nil, errors.New("text: the body is no JSON once its tags are filled; check the provider's body")
 		}
-	} else {
+	default:
 		form := url.Values{}
 		for _, f := range s.c.form {
 			v, err := f.value.Render(look)
@@ -189,6 +200,9 @@ func (s *Sender) request(m *Message) (*http.Request, error) {
 			if v != "" {
 				form.Add(f.name, v)
 			}
+		}
+		if m.Template != nil {
+			m.contentForm(form)
 		}
 		body, kind = []byte(form.Encode()), "application/x-www-form-urlencoded"
 	}

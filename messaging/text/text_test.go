@@ -58,7 +58,7 @@ func (p *provider) sender(t *testing.T, c Config) *Sender {
 
 func twilio(t *testing.T, from string, whatsapp bool) Config {
 	t.Helper()
-	c, err := Twilio("AC0123", "tok", from, whatsapp)
+	c, err := Twilio("AC0123", "tok", from, "", whatsapp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestAnswers(t *testing.T) {
 
 func TestWhatsAppCloudBodyIsJSONWhateverTheText(t *testing.T) {
 	p := newProvider(t)
-	c, err := WhatsAppCloud("v21.0", "1234", "tok")
+	c, err := WhatsAppCloud("v21.0", "1234", "tok", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,8 +275,8 @@ func TestConfigNamesTheField(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		second(Twilio("", "t", "f", false)), second(Twilio("../x", "t", "f", false)), second(Twilio("AC1", "", "f", false)),
-		second(WhatsAppCloud("v1", "x/y", "t")), second(WhatsAppCloud("../", "1", "t")), second(ParseConfig([]byte("["))),
+		second(Twilio("", "t", "f", "", false)), second(Twilio("../x", "t", "f", "", false)), second(Twilio("AC1", "", "f", "", false)),
+		second(WhatsAppCloud("v1", "x/y", "t", "")), second(WhatsAppCloud("../", "1", "t", "")), second(ParseConfig([]byte("["))),
 	} {
 		if err == nil {
 			t.Error("a wrong setting was taken")

@@ -182,7 +182,7 @@ func TestF1MergedAndErasedProfilesLeaveNothing(t *testing.T) {
 	w.event("viewed", 0)
 	w.now += 60_000
 	w.event("viewed", 1, 2)
-	w.record(func(*feature.Tx) { w.flows.Merge(1, 0) })
+	w.record(func(tx *feature.Tx) { w.flows.Merge(tx, 1, 0) })
 	if way, err := w.flows.EnrolmentsOf(id, 1); err != nil || len(way) != 2 || way[0].Reason != flows.ByMerge || way[1].Step != 1 {
 		t.Fatalf("%+v, %v", way, err)
 	}

@@ -11,6 +11,8 @@ import (
 const (
 	channelEmail = "email"
 	channelSMS   = "sms"
+
+	channelWhatsApp = "whatsapp"
 )
 
 // host is the world of one enrolment in a flow.
@@ -80,6 +82,16 @@ func (h *host) SMS(step int, x *flows.SMS) flows.Result {
 		return r
 	}
 	if !h.s.port.QueueSMS(h.source(step), x) {
+		return flows.Later
+	}
+	return flows.Queued
+}
+
+func (h *host) WhatsApp(step int, x *flows.WhatsApp) flows.Result {
+	if r := h.s.port.Reach(h.d, channelWhatsApp); r != flows.Queued {
+		return r
+	}
+	if !h.s.port.QueueWhatsApp(h.source(step), x) {
 		return flows.Later
 	}
 	return flows.Queued

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -12,7 +13,7 @@ import (
 // it became part of. Of two in progress in one flow the further one goes on. A
 // merge begins none; who is pending stays so, unless either was in the flow and it
 // takes nobody again.
-func (s *State) Merge(winner, loser uint32) {
+func (s *State) Merge(_ *feature.Tx, winner, loser uint32) {
 	for _, f := range s.all {
 		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
 		if f.pending.Remove(loser) && again {

@@ -80,6 +80,7 @@ type Outbox interface {
 	// pauses flows, see [State.PauseForCredits]. False means that there is no room.
 	QueueEmail(from Source, d *profile.Document, x *flows.Email) bool
 	QueueSMS(from Source, x *flows.SMS) bool
+	QueueWhatsApp(from Source, x *flows.WhatsApp) bool
 	// QueueCall returns the number of the queued request, under which [State.Answer] gets
 	// its outcome.
 	QueueCall(from Source, x *flows.Webhook) (seq uint64, ok bool)

@@ -283,7 +283,8 @@ func (w *world) QueueEmail(from Source, _ *profile.Document, x *flows.Email) boo
 	return true
 }
 
-func (w *world) QueueSMS(Source, *flows.SMS) bool { return !w.full }
+func (w *world) QueueSMS(Source, *flows.SMS) bool           { return !w.full }
+func (w *world) QueueWhatsApp(Source, *flows.WhatsApp) bool { return !w.full }
 
 func (w *world) QueueCall(from Source, x *flows.Webhook) (seq uint64, ok bool) {
 	if w.full {

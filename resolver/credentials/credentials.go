@@ -29,7 +29,7 @@ const (
 var names = map[string][]string{
 	Push:    profile.DeviceKinds,
 	Message: {"sms", "whatsapp", "im"},
-	Inbound: {"generic", "mail", "mailgun", "postmark", "sendgrid", "ses"},
+	Inbound: {"generic", "mail", "mailgun", "postmark", "sendgrid", "ses", "twilio", "whatsapp"},
 }
 
 const maxBytes = 64 << 10

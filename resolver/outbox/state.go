@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -29,6 +30,8 @@ const (
 	KindWebhook = "webhook"
 	KindSMS     = "sms"
 	KindPush    = "push"
+	// KindWhatsApp is a WhatsApp message: a template, or a text in an open conversation.
+	KindWhatsApp = "whatsapp"
 	// KindCall is a request to a URL that a flow's step names. It has no endpoint and no
 	// order.
 	KindCall = "call"
@@ -212,7 +215,7 @@ func (s *State) hashPayload(put func([]byte), origin uint64) error {
 
 // Erase removes the items, dead letters and deliveries of erased profiles. It
 // looks at all items, which are bounded.
-func (s *State) Erase(ordinals ...uint32) error {
+func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	var erased []*Item
 	for _, it := range s.items {
 		if slices.Contains(ordinals, it.Ordinal) {

@@ -96,7 +96,7 @@ func (c *FlowCounts) Add(x *FlowCounts) {
 }
 
 // Sends reports whether the step sends messages.
-func (c *StepCount) Sends() bool { return c.Type == flows.StepEmail || c.Type == flows.StepSMS }
+func (c *StepCount) Sends() bool { return c.Medium() != "" }
 
 // Medium is the channel of the messages that the step sends, "" if it sends none.
 func (c *StepCount) Medium() string {
@@ -105,6 +105,8 @@ func (c *StepCount) Medium() string {
 		return "email"
 	case flows.StepSMS:
 		return "sms"
+	case flows.StepWhatsApp:
+		return "whatsapp"
 	}
 	return ""
 }

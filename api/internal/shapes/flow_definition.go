@@ -45,6 +45,9 @@ var FlowStep = func() *shape.Schema {
 			shape.Opt("body", shape.Text("<p>Hello</p>", "HTML.")), shape.Opt("text", shape.Text("Hello", "Plain; made of the body when left out.")), shape.Opt("sender", shape.Text("shop@mail.example.com", "On a verified domain; the account's default when left out.")),
 			shape.Opt("sender_name", shape.Text("Shop", "")), shape.Opt("reply_to", shape.Text("help@example.com", ""))),
 		on("sms", "Sends a text message.", shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096))),
+		on("whatsapp", "Sends a WhatsApp message: a template, or a text, which goes out to people alone who have written within a day.", shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
+			shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", ""), "Values of the placeholders in the template's body.").Entries(0, 20)), shape.Opt("header", shape.Text("https://shop.example/a.png", "Value of the template's header, or the URL of its picture.").Bytes(0, 1024)),
+			shape.Opt("text", shape.Text("Hello {{first_name}}", "In the place of a template.").Bytes(0, 4096))),
 		on("wait", "Waits for a time, or until a local time.", shape.Opt("seconds", shape.Integer(86400, "").Between(1, 100*365*86400)), shape.Opt("until", shape.Text("09:00", "A time of the day, or a day and a time.")), shape.Opt("timezone", shape.Text("Europe/Berlin", "").Default("UTC"))),
 		of("condition", "Goes on by whether somebody belongs to a segment's definition.", shape.Opt("if", Definition), shape.Opt("yes", next("Where it holds.")), shape.Opt("no", next("Where it does not."))),
 		of("split", "Sends people different ways, in proportion to weights.", shape.Opt("branches", shape.List(shape.Named("FlowBranch", shape.Object(shape.Opt("weight", shape.Integer(1, "").Between(1, 1000000)), shape.Opt("next", next(""))).Strict()), "").Entries(0, 20))),
@@ -59,7 +62,7 @@ var FlowStep = func() *shape.Schema {
 
 // FlowStepType is the type of a step.
 func FlowStepType() *shape.Schema {
-	return shape.Word("", "email", "sms", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
+	return shape.Word("", "email", "sms", "whatsapp", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
 }
 
 // FlowStepResult is what became of an enrolment at a step.

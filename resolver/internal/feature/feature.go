@@ -59,6 +59,25 @@ func Do[S, A any](fn func(S, *Tx, A) *refuse.Refusal) Command[S] {
 	}
 }
 
+// Listener is a state that takes note of the events of a type.
+type Listener interface {
+	// OnEvent is called for each event of the type that was sent to the service, with the
+	// profile and the event's own time (Unix ms).
+	OnEvent(tx *Tx, ordinal uint32, atMs int64)
+}
+
+// Merger is a state that has something of profiles.
+type Merger interface {
+	// Merge makes what it has of a merged profile the winner's.
+	Merge(tx *Tx, winner, merged uint32)
+}
+
+// Eraser is a state that has something of profiles, or of people.
+type Eraser interface {
+	// Erase forgets erased profiles.
+	Erase(tx *Tx, ordinals ...uint32) error
+}
+
 // State is a feature's state in an account.
 type State interface {
 	// Load takes back what a checkpoint has; known is false for an entity that is not

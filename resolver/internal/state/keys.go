@@ -54,6 +54,8 @@ const (
 	EntitySketch      = '~' // of the properties of an event type, or of profiles' attributes
 	EntityChange      = '|' // entry of the audit log, by number
 	EntitySource      = '}' // of the tracking API, with its write keys
+
+	EntityConversation = '{' // when a profile last wrote by WhatsApp, by ordinal
 )
 
 // AccountKey begins each key of an account in a table.

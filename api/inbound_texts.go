@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging/inbound"
+	"github.com/musterhq/muster/resolver"
+)
+
+// replies are what an account answers to keywords. An empty one is not answered.
+type replies struct {
+	Stop  string `json:"stop_reply,omitempty"`
+	Start string `json:"start_reply,omitempty"`
+	Help  string `json:"help_reply,omitempty"`
+}
+
+// maxReplyBytes bounds what is answered to a keyword.
+const maxReplyBytes = 1600
+
+func (r *replies) of(k inbound.Keyword) string {
+	switch k {
+	case inbound.KeywordStop:
+		return r.Stop
+	case inbound.KeywordStart:
+		return r.Start
+	case inbound.KeywordHelp:
+		return r.Help
+	}
+	return ""
+}
+
+// recordReply records a text that somebody wrote as an event of who has the number, and
+// does what it asks for. It may be repeated: each part is done once for each text.
+func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (recorded bool, err error) {
+	key := s.name + "/" + e.ID
+	profile, found, err := a.whoWrote(ctx, s, e, key)
+	if err != nil || !found {
+		return false, err
+	}
+	keyword := e.Keyword
+	if keyword == "" {
+		keyword = inbound.KeywordOf(e.Text)
+	}
+	r := resolver.EngagementRecord{Profile: profile, Channel: e.Channel, Source: "reply", Key: "reply/" + key}
+	switch keyword {
+	case inbound.KeywordStop:
+		r.Kind = resolver.EngagementUnsubscribed
+	case inbound.KeywordStart:
+		r.Kind = resolver.EngagementSubscribed
+	}
+	if r.Kind != "" {
+		if _, err := a.opts.Node.Command(ctx, s.account, resolver.CommandEngagement, r); err != nil {
+			return false, err
+		}
+	}
+	if text := s.config.of(keyword); text != "" && !e.Answered && e.Channel != inbound.ChannelIM {
+		_, err = a.opts.Node.Command(ctx, s.account, resolver.CommandTextAnswer, resolver.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
+	}
+	return err == nil, err
+}
+
+// whoWrote records the text as an event and returns whose it is: of a new profile where the
+// number is new. A setting is no event; it concerns who has the number already.
+func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key string) (profile string, found bool, err error) {
+	if e.Preference {
+		err = a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
+			o, known := v.Find(resolver.IdentityPhone, e.From)
+			if found = known; known {
+				profile = v.ProfileID(o).String()
+			}
+			return nil
+		})
+		return profile, found, err
+	}
+	event := map[string]any{
+		"event_type": e.Channel + "_received", "user": map[string]string{"phone": e.From}, "idempotency_key": "inbound/" + key,
+		"properties": map[string]string{"text": e.Text, "to": e.To, "provider": s.name},
+	}
+	if !e.At.IsZero() && e.At.Before(a.opts.Now()) {
+		event["timestamp"] = e.At.UnixMilli()
+	}
+	body, err := json.Marshal(event)
+	if err != nil {
+		return "", false, err
+	}
+	id, _, err := a.opts.Events.Record(s.account, body)
+	var refused *ingest.EventError
+	if errors.As(err, &refused) {
+		if refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests {
+			return "", false, nil // such as an erased person's number: the same again would be refused again
+		}
+		return "", false, &problem{status: http.StatusServiceUnavailable, message: refused.Message}
+	}
+	if err != nil {
+		return "", false, err
+	}
+	return id.String(), true, nil
+}
+
+// recordReplies records texts one after the other: a person's "stop" must not overtake
+// what they wrote before.
+func (a *API) recordReplies(ctx context.Context, s *source, events []inbound.Event) (recorded int, err error) {
+	for i := range events {
+		ok, err := a.recordReply(ctx, s, &events[i])
+		var refusal *resolver.Refusal
+		switch {
+		case errors.As(err, &refusal): // it was erased meanwhile
+		case err != nil:
+			return recorded, err
+		case ok:
+			recorded++
+		}
+	}
+	return recorded, nil
+}
+
+// withoutReplies takes the texts that people wrote out of events.
+func withoutReplies(events []inbound.Event) (replies, others []inbound.Event) {
+	for _, e := range events {
+		if e.Type == inbound.Reply {
+			replies = append(replies, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return replies, others
+}
+
+// inboundChallenge answers GET /inbound/{account}/{provider}, by which Meta asks whether
+// the address is the account's: with what it was asked to repeat.
+func (a *API) inboundChallenge(c *call) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), inboundTimeout)
+	defer cancel()
+	s, err := a.source(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	q := c.QueryArgs()
+	if s.name != "whatsapp" || string(q.Peek("hub.mode")) != "subscribe" || !equal(s.config.VerifyToken, string(q.Peek("hub.verify_token"))) {
+		return nil, errNotProvider
+	}
+	challenge := slices.Clone(q.Peek("hub.challenge"))
+	if len(challenge) > 256 {
+		return nil, badField("hub.challenge", "hub.challenge must have at most 256 bytes")
+	}
+	c.SetContentType("text/plain; charset=utf-8")
+	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	c.SetBody(challenge)
+	return streaming, nil
+}
+
+// inboundChallengeOperation describes [API.inboundChallenge].
+func inboundChallengeOperation(other shape.Ordered) operation.Operation {
+	return operation.Operation{Method: "GET", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundChallenge", Summary: "Verify the address of a webhook",
+		About: "By which Meta verifies the address that WhatsApp's webhooks go to. The answer is `hub.challenge` if `hub.verify_token` is the account's.",
+		Query: []operation.Parameter{operation.Query("hub.mode", shape.Text("subscribe", "Always subscribe.")), operation.Query("hub.verify_token", shape.Text("a-long-enough-token", "The `verify_token` that was set.")), operation.Query("hub.challenge", shape.Text("1158201444", "What to answer."))},
+		Media: "text/plain", Other: other}
+}

@@ -1,0 +1,265 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // Twilio signs with it
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/conversations"
+	"github.com/musterhq/muster/resolver/outbox"
+)
+
+const (
+	twilioToken    = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+	whatsAppSecret = "5ebe2294ecd0e0f08eab7690d2a6ee69"
+)
+
+// twilio calls as Twilio does, at the path and with the query.
+func (m *mailing) twilio(query string, fields ...string) (int, inboundResult) {
+	m.t.Helper()
+	path := inboundPath + m.creds.AccountID + "/twilio" + query
+	form, text := url.Values{}, "https://muster.test"+path
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		text += name + form.Get(name)
+	}
+	h := hmac.New(sha1.New, []byte(twilioToken))
+	h.Write([]byte(text))
+	return m.inboundCall(path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", base64.StdEncoding.EncodeToString(h.Sum(nil)))
+}
+
+func (m *mailing) whatsApp(value string) (int, inboundResult) {
+	m.t.Helper()
+	body := `{"object":"whatsapp_business_account","entry":[{"changes":[{"field":"messages","value":` + value + `}]}]}`
+	h := hmac.New(sha256.New, []byte(whatsAppSecret))
+	h.Write([]byte(body))
+	return m.inboundCall(inboundPath+m.creds.AccountID+"/whatsapp", body, "Content-Type", "application/json", "X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)))
+}
+
+func (m *mailing) inboundCall(path, body string, headers ...string) (int, inboundResult) {
+	m.t.Helper()
+	res, b := m.service.send("POST", path, body, headers...)
+	var a struct{ Data inboundResult }
+	ok(m.t, json.Unmarshal(b, &a))
+	return res.StatusCode, a.Data
+}
+
+// holder is the profile of a phone.
+func (m *mailing) holder(phone string) (p *resolver.Profile) {
+	m.t.Helper()
+	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) (err error) {
+		if o, known := v.Find(resolver.IdentityPhone, phone); known {
+			p, err = v.Profile(o)
+		}
+		return err
+	}))
+	return p
+}
+
+// queued are the texts of one kind that wait to be sent.
+func (m *mailing) queued(kind string) (out []string) {
+	m.t.Helper()
+	ok(m.t, m.node.Look(m.account, func(v *resolver.View) error {
+		list, err := v.OutboxDue(kind, m.clock.Now().UnixMilli(), 100, func(uint64) bool { return false })
+		for _, w := range list {
+			var x resolver.OutboxText
+			ok(m.t, json.Unmarshal(w.Payload, &x))
+			if !x.Answer {
+				m.t.Errorf("an answer is marked as none: %s", w.Payload)
+			}
+			out = append(out, x.Text)
+		}
+		return err
+	}))
+	return out
+}
+
+// TestTextsThatPeopleWrite: a text is an event of who has the number, STOP and START change
+// the consent of its channel, each text once however often it is told, and HELP is answered.
+func TestTextsThatPeopleWrite(t *testing.T) {
+	m := newMailing(t)
+	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd","stop_reply":"Bye"}`, nil)
+	const phone = "+491701234567"
+	say := func(id, text string, more ...string) (int, inboundResult) {
+		m.clock.advance(2 * time.Minute)
+		return m.twilio("", append([]string{"MessageSid", id, "SmsStatus", "received", "From", phone, "To", "+4930123", "Body", text}, more...)...)
+	}
+	for range 2 {
+		if status, got := say("SM1", "Hello"); status != 200 || got != (inboundResult{1, 1, 0}) {
+			t.Fatalf("%d %+v", status, got)
+		}
+	}
+	p := m.holder(phone)
+	if p == nil {
+		t.Fatal("a new number is nobody's")
+	}
+	consent := func() string {
+		return m.holder(phone).Consent("sms").Status
+	}
+	if got := consent(); got != "never_subscribed" {
+		t.Errorf("who wrote is %q", got)
+	}
+	say("SM2", "Start")
+	if got := consent(); got != "subscribed" {
+		t.Errorf("after START: %q", got)
+	}
+	say("SM3", "stop!")
+	if got := consent(); got != "unsubscribed" {
+		t.Errorf("after STOP: %q", got)
+	}
+	if got := m.queued(outbox.KindSMS); !slices.Equal(got, []string{"Bye"}) {
+		t.Errorf("answers: %q", got)
+	}
+	say("SM2", "Start") // told again, late
+	if got := consent(); got != "unsubscribed" {
+		t.Errorf("an old START that was told again: %q", got)
+	}
+	say("SM4", "help")
+	say("SM4", "help")
+	say("SM5", "cease", "OptOutType", "STOP") // Twilio answers
+	if got := m.queued(outbox.KindSMS); !slices.Equal(got, []string{"Bye", "Shop Ltd"}) {
+		t.Errorf("answers: %q", got)
+	}
+	if n := m.count("sms_received"); n != 5 {
+		t.Errorf("%d texts are on record, 5 were written", n)
+	}
+	if n := m.count("sms_unsubscribed"); n != 2 {
+		t.Errorf("%d times unsubscribed", n)
+	}
+	// A signature for another address, and without any.
+	if res, _ := m.service.send("POST", inboundPath+m.creds.AccountID+"/twilio", "MessageSid=SM9&SmsStatus=received&From=%2B491701234567&Body=STOP", "X-Twilio-Signature", "x"); res.StatusCode != 401 {
+		t.Errorf("unsigned: %d", res.StatusCode)
+	}
+	// An erased person's number is refused, and the provider need not try again.
+	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: p.ID.String()}, nil)
+	if status, got := say("SM6", "me again"); status != 200 || got.Ignored != 1 {
+		t.Errorf("an erased person: %d %+v", status, got)
+	}
+}
+
+// count is how many events of a type the account has.
+func (m *mailing) count(typ string) (n uint64) {
+	m.t.Helper()
+	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
+		if x, known := v.EventType(typ); known {
+			n = x.Count
+		}
+		return nil
+	}))
+	return n
+}
+
+// TestWhatsAppWebhooks: Meta verifies the address, a text opens a conversation for a day,
+// and settings of WhatsApp withdraw consents.
+func TestWhatsAppWebhooks(t *testing.T) {
+	m := newMailing(t)
+	var set credential
+	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","generate":true}`, &set)
+	token := set.Once["verify_token"].(string)
+	address := inboundPath + m.creds.AccountID + "/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token="
+	if res, b := m.service.send("GET", address+url.QueryEscape(token), ""); res.StatusCode != 200 || string(b) != "1158201444" || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("%d %s %s", res.StatusCode, b, res.Header)
+	}
+	for _, wrong := range []string{address + "x", address, inboundPath + m.creds.AccountID + "/whatsapp"} {
+		if res, _ := m.service.send("GET", wrong, ""); res.StatusCode != 401 {
+			t.Errorf("%s: %d", wrong, res.StatusCode)
+		}
+	}
+	message := func(id, text string, at time.Time) string {
+		return fmt.Sprintf(`{"metadata":{"display_phone_number":"4930123","phone_number_id":"1062840"},"messages":[{"from":"491701234567","id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}]}`, id, at.Unix(), text)
+	}
+	began := m.clock.Now()
+	m.clock.advance(time.Minute)
+	if status, got := m.whatsApp(message("wamid.1", "Hi", began)); status != 200 || got != (inboundResult{1, 1, 0}) {
+		t.Fatalf("%d %+v", status, got)
+	}
+	open := func() (until int64) {
+		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+			o, _ := v.Find(resolver.IdentityPhone, "+491701234567")
+			until = v.Conversations().OpenUntil(o)
+			return nil
+		}))
+		return until
+	}
+	if want := began.UnixMilli() + conversations.WindowMs; open() != want {
+		t.Errorf("open until %d, expected %d", open(), want)
+	}
+	const preference = `{"metadata":{"phone_number_id":"1062840"},"user_preferences":[{"wa_id":"491701234567","category":"marketing_messages","value":%q,"timestamp":%d}]}`
+	m.whatsApp(fmt.Sprintf(preference, "resume", 1))
+	if c := m.holder("+491701234567").Consent("whatsapp"); c.Status != "subscribed" {
+		t.Errorf("%+v", c)
+	}
+	m.whatsApp(fmt.Sprintf(preference, "stop", 2))
+	if c := m.holder("+491701234567").Consent("whatsapp"); c.Status != "unsubscribed" {
+		t.Errorf("%+v", c)
+	}
+	if n := m.count("whatsapp_received"); n != 1 {
+		t.Errorf("%d texts are on record", n)
+	}
+	if status, got := m.whatsApp(`{"metadata":{"phone_number_id":"1062840"},"user_preferences":[{"wa_id":"499999999999","category":"marketing_messages","value":"stop","timestamp":3}]}`); status != 200 || got.Ignored != 1 {
+		t.Errorf("nobody's number: %d %+v", status, got)
+	}
+	// What became of a message of the account's.
+	o := m.holder("+491701234567").Ordinal
+	var send string
+	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+		key, err := messaging.AccountKey(v, m.account)
+		send = messaging.SendText(m.account, messaging.SealSend(key, resolver.OutboxSend(77, o)))
+		return err
+	}))
+	status := func(word string) string {
+		return fmt.Sprintf(`{"metadata":{"phone_number_id":"1062840"},"statuses":[{"id":"wamid.a","status":%q,"timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":%q,"errors":[{"code":131021,"title":"no such number"}]}]}`, word, send)
+	}
+	for _, word := range []string{"sent", "delivered", "delivered", "read", "failed"} {
+		m.whatsApp(status(word))
+	}
+	for typ, want := range map[string]uint64{"whatsapp_delivered": 1, "whatsapp_opened": 1, "whatsapp_failed": 1, "email_delivered": 0} {
+		if n := m.count(typ); n != want {
+			t.Errorf("%d events %s, expected %d", n, typ, want)
+		}
+	}
+	if got := m.holder("+491701234567").Blocked("whatsapp"); got != "bounced" {
+		t.Errorf("a dead number is %q", got)
+	}
+}
+
+// TestInboundTextProvidersBadInput: what is wrong is named.
+func TestInboundTextProvidersBadInput(t *testing.T) {
+	m := newMailing(t)
+	for body, want := range map[string]string{
+		`{}`:                                 "auth_token",
+		`{"auth_token":"x","generate":true}`: "generate",
+		`{"auth_token":"x","help_reply":"` + strings.Repeat("x", 1601) + `"}`: "help_reply",
+		`{"auth_token":"x","help_reply":"{{nonsense}}"}`:                      "help_reply",
+	} {
+		if status, a := m.do("PUT", "/inbound-providers/twilio", body); status != 400 || !strings.Contains(a.Message, want) {
+			t.Errorf("%.60s: %d %s", body, status, a.Message)
+		}
+	}
+	for body, want := range map[string]string{
+		`{}`:                                    "app_secret",
+		`{"app_secret":"x"}`:                    "verify_token",
+		`{"app_secret":"x","verify_token":"y"}`: "verify_token",
+	} {
+		if status, a := m.do("PUT", "/inbound-providers/whatsapp", body); status != 400 || !strings.Contains(a.Message, want) {
+			t.Errorf("%.60s: %d %s", body, status, a.Message)
+		}
+	}
+	if status, a := m.do("PUT", "/inbound-providers/mailgun", `{"signing_key":"x","stop_reply":"Bye"}`); status != 400 || !strings.Contains(a.Message, "stop_reply") {
+		t.Errorf("%d %s", status, a.Message)
+	}
+}

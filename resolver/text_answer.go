@@ -1,0 +1,63 @@
+package resolver
+
+import (
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/outbox"
+)
+
+// CommandTextAnswer queues an answer to a text that somebody wrote.
+const CommandTextAnswer = "text.answer"
+
+// answerEveryMs is the pause between two answers to one person by one channel: two programs
+// that answer each other must not go on for ever.
+const answerEveryMs = 60_000
+
+// maxAnswerBytes bounds an answer.
+const maxAnswerBytes = 4096
+
+// TextAnswer is an answer to a text that somebody wrote, such as what to do for help. It
+// goes to who wrote, whatever they have subscribed to.
+type TextAnswer struct {
+	Profile string `json:"profile_id"`
+	Channel string `json:"channel"` // sms or whatsapp
+	Text    string `json:"text"`
+	// Key makes a repeat harmless: what the provider calls the text that is answered.
+	Key string `json:"key"`
+}
+
+func (m *Machine) answerText(cmd *command, c TextAnswer) *Refusal {
+	a := cmd.account
+	switch {
+	case c.Channel != outbox.KindSMS && c.Channel != outbox.KindWhatsApp:
+		return invalid("channel", "channel Input should be sms or whatsapp")
+	case c.Text == "" || len(c.Text) > maxAnswerBytes:
+		return invalid("text", "text must have 1 to %d bytes", maxAnswerBytes)
+	case c.Key == "" || len(c.Key) > maxSendKeyBytes:
+		return invalid("key", "key must have 1 to %d bytes", maxSendKeyBytes)
+	}
+	o, ok := a.resolveText(c.Profile)
+	if !ok {
+		return noProfile()
+	}
+	// Once for each text, and not too often.
+	keys := [...][]byte{[]byte("answer\x00" + c.Channel + "\x00" + c.Key), []byte("answered\x00" + c.Channel + "\x00" + a.headers.Get(o).ID.String())}
+	for i, text := range keys {
+		h := a.hasher.HashIdempotencyKey(text, &m.normal)
+		v, known, err := m.keys.Get(h)
+		if err != nil {
+			panic(err) // the store is at fault; the record is named
+		}
+		if known && v.AtMs > a.keysFromMs(m.logTime) && (i == 0 || v.AtMs > m.logTime-answerEveryMs) {
+			return nil
+		}
+	}
+	payload := must.JSON(OutboxText{Text: c.Text, Answer: true})
+	if _, r := a.outbox.Queue(m.tx(a), outbox.Item{Kind: c.Channel, Ordinal: o}, payload); r != nil {
+		return r
+	}
+	for _, text := range keys {
+		m.keys.Put(a.hasher.HashIdempotencyKey(text, &m.normal), dedup.Answer{AtMs: m.logTime})
+	}
+	return nil
+}
