@@ -293,6 +293,10 @@ func (f *Feed) run(ctx context.Context) {
 		it.busy = false
 		f.mu.lastErr = err
 		switch {
+		case it.dropped:
+			// History was found to lack rows meanwhile: the item is in the list no more, and
+			// its rows are made anew from the log, whether history has taken them or not.
+			err = nil
 		case err == nil:
 			f.drop(it)
 			backoff = 0
@@ -411,7 +415,7 @@ func (f *Feed) spill(ctx context.Context) {
 			return
 		case <-t.C:
 		}
-		for {
+		for ctx.Err() == nil {
 			f.mu.Lock()
 			var it *Item
 			if f.mu.mem > f.opts.MemoryBytes {

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -100,4 +101,76 @@ func TestRowsWaitForOthers(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// slow is a history that takes a batch when it is let.
+type slow struct {
+	counting
+	began, let chan struct{}
+}
+
+func (h *slow) Append(ctx context.Context, b *query.Batch) error {
+	h.began <- struct{}{}
+	<-h.let
+	return h.counting.Append(ctx, b)
+}
+
+// TestL2LackingWhileStoring: history is found to lack rows while a batch is on its way to
+// it. What comes after the rebuilding is stored, whatever became of that batch, and the
+// feed ends when it is told to, also while too much waits in memory.
+func TestL2LackingWhileStoring(t *testing.T) {
+	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(0)
+	add := func(records int) {
+		if err := f.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range records {
+			b := f.Rows(next)
+			b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, next), append(b.Index, 0)
+			b.Ordinal, b.TimeMs = append(b.Ordinal, 0), append(b.TimeMs, 0)
+			b.EventType.Append(nil)
+			b.Properties.Append(nil)
+			b.IdempotencyKey.Append(nil)
+			next++
+		}
+		f.End(next - 1)
+	}
+	add(10)
+	<-h.began // it is on its way
+	f.LackAll()
+	join := f.JoinAt()
+	add(5)
+	f.Lock()
+	items := f.Freeze()
+	f.Unlock()
+	f.Thaw()
+	if len(items) != 1 || items[0].From != join {
+		t.Fatalf("%d items wait, want those behind %d", len(items), join)
+	}
+	close(h.let)
+	eventually.Succeeds(t, func() error {
+		if rows, _ := h.stored(); rows != 10 {
+			return errors.New("the batch that was on its way is not stored")
+		}
+		return nil
+	})
+	f.Rebuilt()
+	eventually.Succeeds(t, func() error {
+		if rows, _ := h.stored(); rows != 15 {
+			return fmt.Errorf("%d rows are stored, want 15", rows)
+		}
+		return nil
+	})
+	ended := make(chan struct{})
+	go func() { f.Close(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the feed does not end")
+	}
 }
