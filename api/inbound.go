@@ -64,7 +64,7 @@ func (a *API) inboundOperations() group {
 	report := shape.OneOf(shape.List(inboundEventShape, "").Entries(0, 10000), inboundEventShape).Says("generic: events, signed as Standard Webhooks with one of the secrets. Other providers send their own forms. At most 1 MiB.")
 	return group{operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
 		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages, and texts that people write. Each provider proves itself in its own way; the console sets the keys."}, []route{
-		{a.inboundChallenge, inboundChallengeOperation(answers)},
+		{a.inboundChallenge, inboundChallengeOperation(answers[1:])},
 		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Receive delivery reports", Body: report, Data: result, Other: answers,
 			Query: []operation.Parameter{operation.Query("secret", shape.Text("a-long-enough-secret", "postmark, ses: the secret, where they do not sign."))},
 			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),

@@ -157,9 +157,10 @@ func (a *API) inboundChallenge(c *call) (any, error) {
 }
 
 // inboundChallengeOperation describes [API.inboundChallenge].
-func inboundChallengeOperation(other shape.Ordered) operation.Operation {
+func inboundChallengeOperation(fails shape.Ordered) operation.Operation {
+	other := append(shape.Pairs("200", operation.Plain("What was to be repeated.", "text/plain", "", nil)), fails...)
 	return operation.Operation{Method: "GET", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundChallenge", Summary: "Verify the address of a webhook",
 		About: "By which Meta verifies the address that WhatsApp's webhooks go to. The answer is `hub.challenge` if `hub.verify_token` is the account's.",
 		Query: []operation.Parameter{operation.Query("hub.mode", shape.Text("subscribe", "Always subscribe.")), operation.Query("hub.verify_token", shape.Text("a-long-enough-token", "The `verify_token` that was set.")), operation.Query("hub.challenge", shape.Text("1158201444", "What to answer."))},
-		Media: "text/plain", Other: other}
+		Other: other}
 }

@@ -27,7 +27,7 @@ var notAudited = map[string]string{
 	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",
 	CommandContactCreate: "people", commandContactCreate1: "people", CommandContactUpdate: "people", CommandContactErase: "people",
 	CommandConsentSet: "people", CommandBlockSet: "people", CommandEngagement: "people",
-	CommandDeviceAdd: "people", CommandDeviceRemove: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
+	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandTextAnswer: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
 	CommandErasureDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",

@@ -306,8 +306,11 @@ func init() {
 
 		"inboundsecret": func(s *setting, _ string) string { return s.provider("generic", "secrets") },
 		"mailtoken":     func(s *setting, _ string) string { return s.provider("mail", "token") },
-		"sendid":        func(s *setting, _ string) string { return s.message().SendID },
-		"messageid":     func(s *setting, _ string) string { return s.message().ID },
+		"verifytoken": func(s *setting, _ string) string {
+			return s.providerWith("whatsapp", "verify_token", `{"app_secret":"5ebe2294ecd0e0f0","generate":true}`)
+		},
+		"sendid":    func(s *setting, _ string) string { return s.message().SendID },
+		"messageid": func(s *setting, _ string) string { return s.message().ID },
 		// A token of a message, signed with the rival's key.
 		"forged": func(s *setting, _ string) string {
 			_, send, _ := messaging.ParseSend(s.message().SendID)
@@ -341,8 +344,13 @@ func (s *setting) inner(path string) string {
 // provider has a secret made for whoever reports.
 func (s *setting) provider(name, field string) string {
 	s.t.Helper()
+	return s.providerWith(name, field, `{"generate":true}`)
+}
+
+func (s *setting) providerWith(name, field, body string) string {
+	s.t.Helper()
 	var x struct{ Once map[string]any }
-	s.console("PUT", "/inbound-providers/"+name, `{"generate":true}`, &x)
+	s.console("PUT", "/inbound-providers/"+name, body, &x)
 	if list, is := x.Once[field].([]any); is {
 		return list[0].(string)
 	}
