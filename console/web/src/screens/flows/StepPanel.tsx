@@ -172,6 +172,30 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
       )
     case 'sms':
       return <Textarea label="Text" autosize minRows={3} value={text(step.text)} onChange={(e) => put({ text: e.currentTarget.value })} readOnly={readOnly} />
+    case 'whatsapp':
+      return (
+        <>
+          <Field
+            label="Template"
+            of={step}
+            name="template"
+            // A step has a template or a text of its own.
+            set={(f) => put(text(f.template) ? { ...f, text: undefined as never } : { ...f, language: undefined as never, parameters: undefined as never, header: undefined as never })}
+            readOnly={readOnly}
+            placeholder="order_shipped"
+            description="The name of a template that WhatsApp has approved; with Twilio, its content SID. Left out, a text is sent, only to people who have written within a day."
+          />
+          {text(step.template) ? (
+            <>
+              {field('Language', 'language', 'en_US', 'The language of the template.')}
+              <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line." autosize minRows={2} value={list(step.parameters).map(String).join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value.split('\n') })} readOnly={readOnly} />
+              {field('Header', 'header', '', "The value of the template's header, or the URL of its picture.")}
+            </>
+          ) : (
+            <Textarea label="Text" autosize minRows={3} value={text(step.text)} onChange={(e) => put({ text: e.currentTarget.value })} readOnly={readOnly} />
+          )}
+        </>
+      )
     case 'wait': {
       const until = step.until !== undefined
       const seconds = Number(digits(step.seconds) || 0)
