@@ -36,8 +36,8 @@ func (r *replies) of(k inbound.Keyword) string {
 	return ""
 }
 
-// recordReply records a text that somebody wrote as an event of who has the number, and
-// does what it asks for. It may be repeated: each part is done once for each text.
+// recordReply records a text that a person wrote as an event of the profile with that
+// number, and carries out its keyword. It may be repeated: each part is done once for each text.
 func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (recorded bool, err error) {
 	key := s.name + "/" + e.ID
 	profile, found, err := a.whoWrote(ctx, s, e, key)
@@ -67,7 +67,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 }
 
 // whoWrote records the text as an event and returns whose it is: of a new profile where the
-// number is new. A setting is no event; it concerns who has the number already.
+// number is new. A setting is no event; it concerns the profile that has the number already.
 func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key string) (profile string, found bool, err error) {
 	if e.Preference {
 		err = a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {

@@ -88,7 +88,7 @@ func (m *mailing) queued(kind string) (out []string) {
 	return out
 }
 
-// TestTextsThatPeopleWrite: a text is an event of who has the number, STOP and START change
+// TestTextsThatPeopleWrite: a text is an event of the profile with that number, STOP and START change
 // the consent of its channel, each text once however often it is told, and HELP is answered.
 func TestTextsThatPeopleWrite(t *testing.T) {
 	m := newMailing(t)

@@ -112,7 +112,7 @@ func (w *world) wrote(phone string) {
 }
 
 // TestWhatsAppOfFlows: templates go out at any time, texts only to people who have written
-// within a day, and neither to who has not subscribed; a provider that cannot take templates
+// within a day, and neither to people who have not subscribed; a provider that cannot take templates
 // and a template that does not exist are told.
 func TestWhatsAppOfFlows(t *testing.T) {
 	w, c := newWorld(t), newCloud(t)

@@ -125,8 +125,8 @@ func (s *State) updateFlow(tx *feature.Tx, c Save) *refuse.Refusal {
 	return nil
 }
 
-// deleteFlow removes a draft or a paused flow. What is stored of who was in it
-// goes bit by bit.
+// deleteFlow removes a draft or a paused flow. What is stored of the
+// profiles that were in it goes bit by bit.
 func (s *State) deleteFlow(_ *feature.Tx, c ID) *refuse.Refusal {
 	f := s.flow(c.ID)
 	switch {

@@ -18,7 +18,7 @@
 //
 // The machine reports events ([State.Event]) and transitions ([State.Transition]), which
 // collects triggers. When it has reached a state that fits together it calls [State.React],
-// which enrols who was triggered and carries out steps until nothing new follows. What the
+// which enrols the triggered profiles and carries out steps until nothing new follows. What the
 // record has no room for is deferred to later records, in order: see [State.Drain] and
 // [State.CatchUp]. As time passes, [State.Advance] advances flows and segments together.
 //

@@ -96,7 +96,7 @@ func sentToPast(sent *roaring.Bitmap, merged []profile.MergedProfile) bool {
 }
 
 // resume notes that a run goes on after a stop of the service, and
-// answers who was being sent to.
+// answers the recipients that were being sent to.
 func (s *State) resume(tx *feature.Tx, c Batch) *refuse.Refusal {
 	if r := s.host.CheckEpoch(c.Epoch); r != nil {
 		return r

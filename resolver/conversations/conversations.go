@@ -30,7 +30,7 @@ type State struct {
 	order dueset.Set       // the same by time
 }
 
-// New is the state of an account that nobody has written to.
+// New is the state of an account without conversations.
 func New() *State { return &State{last: map[uint32]int64{}} }
 
 // OpenUntil is until when a profile may be written to freely (Unix ms); 0 for one that has

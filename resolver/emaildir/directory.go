@@ -81,7 +81,7 @@ func (h Holder) encode() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, h.Account), h.ID[:]...)
 }
 
-// Holder is who has a name in the directory, which only partition 0 keeps.
+// Holder returns the account that has a name in the directory, which only partition 0 keeps.
 func (s *State) Holder(n Name) (h Holder, ok bool) {
 	b, err := s.store.Entity(directoryKey(keyHolder, n[:]))
 	if err == nil && b != nil && len(b) != 24 {

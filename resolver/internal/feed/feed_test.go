@@ -40,6 +40,26 @@ func (h *counting) stored() (rows, batches int) {
 	return h.rows, len(h.batches)
 }
 
+// adder has records with one row each go through a feed, from the offset next on.
+func adder(t *testing.T, f *Feed, next *int64) func(records int) {
+	return func(records int) {
+		t.Helper()
+		if err := f.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range records {
+			b := f.Rows(*next)
+			b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, *next), append(b.Index, 0)
+			b.Ordinal, b.TimeMs = append(b.Ordinal, 0), append(b.TimeMs, 0)
+			b.EventType.Append(nil)
+			b.Properties.Append(nil)
+			b.IdempotencyKey.Append(nil)
+			*next++
+		}
+		f.End(*next - 1)
+	}
+}
+
 // TestRowsWaitForOthers: rows wait for others as long as they may, unless somebody waits
 // for them, they are many, or a checkpoint takes them.
 func TestRowsWaitForOthers(t *testing.T) {
@@ -49,22 +69,8 @@ func TestRowsWaitForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	next := int64(0)
-	add := func(records int) {
-		if err := f.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for range records {
-			b := f.Rows(next)
-			b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, next), append(b.Index, 0)
-			b.Ordinal, b.TimeMs = append(b.Ordinal, 0), append(b.TimeMs, 0)
-			b.EventType.Append(nil)
-			b.Properties.Append(nil)
-			b.IdempotencyKey.Append(nil)
-			next++
-		}
-		f.End(next - 1)
-	}
+	var next int64
+	add := adder(t, f, &next)
 	// As soon as there is a row, somebody would store it who did not wait.
 	add(10)
 	f.nudge()
@@ -124,22 +130,8 @@ func TestL2LackingWhileStoring(t *testing.T) {
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	next := int64(0)
-	add := func(records int) {
-		if err := f.Begin(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for range records {
-			b := f.Rows(next)
-			b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, next), append(b.Index, 0)
-			b.Ordinal, b.TimeMs = append(b.Ordinal, 0), append(b.TimeMs, 0)
-			b.EventType.Append(nil)
-			b.Properties.Append(nil)
-			b.IdempotencyKey.Append(nil)
-			next++
-		}
-		f.End(next - 1)
-	}
+	var next int64
+	add := adder(t, f, &next)
 	add(10)
 	<-h.began // it is on its way
 	f.LackAll()
