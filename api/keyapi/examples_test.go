@@ -457,8 +457,8 @@ var ownExamples = map[string][]example{
 		{target: "/inbound/‹accountid›/generic", secret: "‹inboundsecret›", body: `{"type":"unsubscribe","recipient":"«email»","id":"‹newkey›","timestamp":"2025-03-01T00:00:00Z"}`},
 	},
 	"GET /inbound/{account}/{provider}": {
-		{target: "/inbound/‹accountid›/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=‹verifytoken›"},
-		{target: "/inbound/«accountid»/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=«verifytoken»"},
+		{target: "/inbound/«accountid»/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=‹verifytoken›"},
+		{target: "/inbound/‹accountid›/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=«verifytoken»"},
 	},
 	"POST /inbound/{account}/mail/{token}": {
 		{target: "/inbound/«accountid»/mail/‹mailtoken›", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},

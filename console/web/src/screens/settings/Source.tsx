@@ -84,7 +84,7 @@ export function Source() {
             <FirstCall s={s} />
             <Sending s={s} />
             <Keys s={s} writes={writes} />
-            {writes && <SourceSettings key={s.updated_at} s={s} />}
+            {writes && <SourceSettings key={s._id} s={s} />}
           </Stack>
         )}
       </QueryView>
