@@ -70,14 +70,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 // number is new. A setting is no event; it concerns the profile that has the number already.
 func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key string) (profile string, found bool, err error) {
 	if e.Preference {
-		err = a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
-			o, known := v.Find(resolver.IdentityPhone, e.From)
-			if found = known; known {
-				profile = v.ProfileID(o).String()
-			}
-			return nil
-		})
-		return profile, found, err
+		return a.holderOf(ctx, s.account, e.From)
 	}
 	event := map[string]any{
 		"event_type": e.Channel + "_received", "user": map[string]string{"phone": e.From}, "idempotency_key": "inbound/" + key,
@@ -94,7 +87,9 @@ func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key str
 	var refused *ingest.EventError
 	if errors.As(err, &refused) {
 		if refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests {
-			return "", false, nil // such as an erased person's number: the same again would be refused again
+			// The same again would be refused again, such as an erased person's number. Of
+			// others STOP counts all the same.
+			return a.holderOf(ctx, s.account, e.From)
 		}
 		return "", false, &problem{status: http.StatusServiceUnavailable, message: refused.Message}
 	}
@@ -102,6 +97,18 @@ func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key str
 		return "", false, err
 	}
 	return id.String(), true, nil
+}
+
+// holderOf finds the profile that has a phone number.
+func (a *API) holderOf(ctx context.Context, account uint64, phone string) (profile string, found bool, err error) {
+	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		var o uint32
+		if o, found = v.Find(resolver.IdentityPhone, phone); found {
+			profile = v.ProfileID(o).String()
+		}
+		return nil
+	})
+	return profile, found, err
 }
 
 // recordReplies records texts one after the other: a person's "stop" must not overtake

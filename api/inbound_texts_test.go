@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
@@ -144,11 +145,27 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	if res, _ := m.service.send("POST", inboundPath+m.creds.AccountID+"/twilio", "MessageSid=SM9&SmsStatus=received&From=%2B491701234567&Body=STOP", "X-Twilio-Signature", "x"); res.StatusCode != 401 {
 		t.Errorf("unsigned: %d", res.StatusCode)
 	}
+	// STOP counts also where its event is refused, such as beyond the most event types.
+	say("SM7", "Start")
+	record := m.api.opts.Events
+	m.api.opts.Events = refusing{}
+	say("SM8", "STOP")
+	m.api.opts.Events = record
+	if got := consent(); got != "unsubscribed" {
+		t.Errorf("after STOP of an event that was refused: %q", got)
+	}
 	// An erased person's number is refused, and the provider need not try again.
 	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: p.ID.String()}, nil)
 	if status, got := say("SM6", "me again"); status != 200 || got.Ignored != 1 {
 		t.Errorf("an erased person: %d %+v", status, got)
 	}
+}
+
+// refusing takes no event.
+type refusing struct{}
+
+func (refusing) Record(uint64, []byte) (id resolver.ProfileID, warning string, err error) {
+	return id, "", &ingest.EventError{Status: 400, Message: "the account has 10000 event types"}
 }
 
 // count is how many events of a type the account has.
