@@ -11,7 +11,10 @@ import (
 // PrepareCampaign checks what a campaign is to send, takes the links out of an e-mail,
 // and returns what the state machine is told. A fault is a [*ContentError].
 func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
-	if c.HTML == "" && c.Text == "" {
+	switch empty := c.HTML == "" && c.Text == ""; {
+	case c.WhatsApp != nil && !empty:
+		return c, &ContentError{"", fault("whatsapp Input should be left out where a body or a template of Muster is sent: only one of them can be")}
+	case c.WhatsApp == nil && empty:
 		return c, &ContentError{"", fault("body Field required: the campaign has nothing to send")}
 	}
 	switch x.Medium() {
@@ -25,8 +28,12 @@ func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 		}
 		return out, err
 	}
-	// The sender is a number or a name; without one the provider's is taken.
+	// The sender is a number or a name; without one the provider's is taken, which by
+	// WhatsApp is the only one.
 	c.Sender = x.Sender
+	if x.Medium() == mediumWhatsApp {
+		c.Sender = ""
+	}
 	return PrepareText(asText(c))
 }
 
@@ -42,7 +49,7 @@ func asText(c campaigns.Content) campaigns.Content {
 // OwnContent is what a campaign sends by itself: its own texts, those of its template
 // where it has no body.
 func OwnContent(v *resolver.View, x *campaigns.Campaign) (campaigns.Content, error) {
-	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
+	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp}
 	if x.Body != "" || x.TemplateID == "" {
 		return out, nil
 	}

@@ -65,7 +65,7 @@ func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 // CheckCampaign says what keeps a campaign's own texts and addresses from being
 // sent to anybody, as far as it has them yet. A fault is a [*ContentError].
 func CheckCampaign(x *campaigns.Campaign) error {
-	c := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
+	c := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp}
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
@@ -119,6 +119,14 @@ type compiled struct {
 	campaigns.Content
 	subject, name, html, text, link *merge.Template
 	links                           []*merge.Template
+	// whatsApp are the values of the template that is sent by WhatsApp.
+	whatsApp []templateValue
+}
+
+// templateValue is a value of a WhatsApp template by its field.
+type templateValue struct {
+	field string
+	t     *merge.Template
 }
 
 func compile(c campaigns.Content) (*compiled, error) {
@@ -145,5 +153,21 @@ func compile(c campaigns.Content) (*compiled, error) {
 		}
 		out.links = append(out.links, t)
 	}
-	return out, nil
+	if c.WhatsApp == nil {
+		return out, nil
+	}
+	add := func(field, value string) error {
+		t, err := merge.Parse(value, merge.Text)
+		if err != nil {
+			return &ContentError{field, err}
+		}
+		out.whatsApp = append(out.whatsApp, templateValue{field, t})
+		return nil
+	}
+	for i, p := range c.WhatsApp.Parameters {
+		if err := add("whatsapp.parameters["+strconv.Itoa(i)+"]", p); err != nil {
+			return nil, err
+		}
+	}
+	return out, add("whatsapp.header", c.WhatsApp.Header)
 }

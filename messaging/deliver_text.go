@@ -19,12 +19,18 @@ type textMedium struct {
 	channel string
 	sender  *text.Sender // nil captures
 	capture Capture
+	// statusAt is where the service is reached, for reports of Twilio; "" where the account
+	// takes none.
+	statusAt string
 }
 
 // newTextMedium opens the account's provider for a channel; without one, texts
 // are captured.
 func newTextMedium(o Options, v *resolver.View, channel string) (medium, error) {
 	m := &textMedium{channel: channel, capture: o.Capture}
+	if hasReports(v) {
+		m.statusAt = o.PublicURL
+	}
 	c, ok := v.Credentials().Get(credentials.Message, channel)
 	switch {
 	case !ok && o.Capture == nil:
@@ -54,8 +60,16 @@ func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
 	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: m.content.Sender, Body: body, ID: SendText(m.links.Account, m.send)}
+	if t := m.content.WhatsApp; t != nil {
+		if msg.Template, err = fillTemplate(t, m.values()); err != nil {
+			return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
+		}
+	}
+	if x.statusAt != "" {
+		msg.Vars = statusVars(x.statusAt, m.links.Account, msg.ID)
+	}
 	if x.sender == nil {
-		kept := capture.Message{ID: msg.ID, Channel: x.channel, To: msg.To, From: msg.From, Body: body, SendID: msg.ID, At: m.at}
+		kept := capture.Message{ID: msg.ID, Channel: x.channel, To: msg.To, From: msg.From, Body: msg.Shown(), SendID: msg.ID, At: m.at}
 		o, err := m.try(ctx, func(context.Context) outcome.Result { return keep(x.capture, kept) })
 		return deliveryOf(o), err
 	}

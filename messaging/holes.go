@@ -44,7 +44,11 @@ func (c *compiled) holeOn(medium string, values merge.Lookup) string {
 	case mediumEmail, mediumPush:
 		return c.hole(values)
 	}
-	return c.text.Missing(values)
+	tag := c.text.Missing(values)
+	for i := 0; tag == "" && i < len(c.whatsApp); i++ {
+		tag = c.whatsApp[i].t.Missing(values)
+	}
+	return tag
 }
 
 // Holes finds those to whom a campaign is not sent since a merge tag has no value.

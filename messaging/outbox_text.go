@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -56,25 +57,8 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 		return sender.Send(ctx, m)
 	}
 	return keep(o.opts.Capture, capture.Message{
-		ID: m.ID, Channel: w.Kind, To: m.To, From: m.From, Body: shownText(m), SendID: m.ID, At: time.UnixMilli(w.CreatedMs),
+		ID: m.ID, Channel: w.Kind, To: m.To, From: m.From, Body: m.Shown(), SendID: m.ID, At: time.UnixMilli(w.CreatedMs),
 	})
-}
-
-// shownText is what a message says, for people who look at what was captured.
-func shownText(m *text.Message) string {
-	if m.Template == nil {
-		return m.Body
-	}
-	out := "template " + m.Template.Name
-	if m.Template.Language != "" {
-		out += " (" + m.Template.Language + ")"
-	}
-	for _, p := range append([]string{m.Template.Header}, m.Template.Parameters...) {
-		if p != "" {
-			out += "\n" + p
-		}
-	}
-	return out
 }
 
 // judgeText is what follows from an attempt. Unlike mail servers, most providers
@@ -108,10 +92,10 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 			}
 		}
 		if w.Kind == outbox.KindWhatsApp && in.Template == nil && v.Conversations().OpenUntil(p.Ordinal) <= o.opts.Now().UnixMilli() {
-			return errBarred(notInConversation)
+			return errBarred("not sent by whatsapp: " + resolver.NotInConversation)
 		}
 		provider, set = v.Credentials().Get(credentials.Message, w.Kind)
-		_, reports = v.Credentials().Get(credentials.Inbound, providerTwilio)
+		reports = hasReports(v)
 		key, err = AccountKey(v, account)
 		return err
 	})
@@ -137,7 +121,7 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 		}
 	}
 	if reports {
-		m.Vars = map[string]string{varStatusURL: o.opts.PublicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + m.ID}
+		m.Vars = statusVars(o.opts.PublicURL, account, m.ID)
 	}
 	if !set {
 		if o.opts.Capture == nil {
@@ -158,8 +142,17 @@ const (
 	providerTwilio = "twilio"
 )
 
-// notInConversation is why a person does not get a text by WhatsApp.
-const notInConversation = "not sent by whatsapp: the person has not written in the last 24 hours; only templates may be sent then"
+// hasReports reports whether an account takes Twilio's reports on messages.
+func hasReports(v *resolver.View) bool {
+	_, ok := v.Credentials().Get(credentials.Inbound, providerTwilio)
+	return ok
+}
+
+// statusVars tell Twilio where to report what became of a message; publicURL is where the
+// service is reached.
+func statusVars(publicURL string, account uint64, id string) map[string]string {
+	return map[string]string{varStatusURL: publicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + id}
+}
 
 // fillText fills in the merge tags of a text. A tag without a value or default is an error.
 func fillText(source string, values merge.Lookup) (string, error) {
@@ -174,7 +167,7 @@ func fillText(source string, values merge.Lookup) (string, error) {
 }
 
 // fillTemplate fills in the merge tags of a template's parameters.
-func fillTemplate(in *resolver.WhatsAppTemplate, values merge.Lookup) (_ *text.Template, err error) {
+func fillTemplate(in *campaigns.WhatsAppTemplate, values merge.Lookup) (_ *text.Template, err error) {
 	out := &text.Template{Name: in.Name, Language: in.Language, Parameters: make([]string, len(in.Parameters))}
 	for i, p := range in.Parameters {
 		if out.Parameters[i], err = fillText(p, values); err != nil {

@@ -32,8 +32,22 @@ func Render(content campaigns.Content, p *resolver.Profile, company string, data
 	if err != nil {
 		return out, err
 	}
+	values := sampleValues(p, company, data)
+	for _, f := range []struct {
+		t   *merge.Template
+		dst *string
+	}{{c.subject, &out.Subject}, {c.name, &out.SenderName}, {c.html, &out.HTML}, {c.text, &out.Text}, {c.link, &out.Link}} {
+		if *f.dst, err = f.t.Render(values); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// sampleValues answers the merge tags of what is rendered without sending it.
+func sampleValues(p *resolver.Profile, company string, data []byte) merge.Lookup {
 	profile := ProfileValues(p)
-	values := func(path []string) (string, bool) {
+	return func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
 			case TagUnsubscribe:
@@ -49,15 +63,6 @@ func Render(content campaigns.Content, p *resolver.Profile, company string, data
 		}
 		return profile(path)
 	}
-	for _, f := range []struct {
-		t   *merge.Template
-		dst *string
-	}{{c.subject, &out.Subject}, {c.name, &out.SenderName}, {c.html, &out.HTML}, {c.text, &out.Text}, {c.link, &out.Link}} {
-		if *f.dst, err = f.t.Render(values); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
 }
 
 // RenderCampaign is [Render] of what a campaign sends on its channel.
@@ -65,5 +70,14 @@ func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *resolve
 	if x.Medium() != mediumEmail {
 		content = asText(content)
 	}
-	return Render(content, p, company, nil)
+	out, err := Render(content, p, company, nil)
+	if err != nil || content.WhatsApp == nil {
+		return out, err
+	}
+	t, err := fillTemplate(content.WhatsApp, sampleValues(p, company, nil))
+	if err != nil {
+		return out, &ContentError{"whatsapp", err}
+	}
+	out.Text = t.String()
+	return out, nil
 }

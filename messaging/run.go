@@ -267,7 +267,7 @@ func (r *run) load(x campaigns.Recipient) (message, error) {
 			m.refused = campaigns.AlreadySent
 			return nil
 		}
-		if m.refused, err = v.PassedOver(&r.campaign, o); err != nil || m.refused != "" {
+		if m.refused, err = v.PassedOver(&r.campaign, o, r.d.opts.Now().UnixMilli()); err != nil || m.refused != "" {
 			return err
 		}
 		m.profile, err = v.Profile(o)

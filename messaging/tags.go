@@ -53,6 +53,11 @@ func (c *compiled) check(known *merge.Known) error {
 			return &ContentError{f.field, err}
 		}
 	}
+	for _, v := range c.whatsApp {
+		if err := v.t.Check(known); err != nil {
+			return &ContentError{v.field, err}
+		}
+	}
 	for i, t := range c.links {
 		if err := t.Check(known); err != nil {
 			return &ContentError{"body", fmt.Errorf("link %q: %w", c.Links[i], err)}

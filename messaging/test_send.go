@@ -26,6 +26,8 @@ type Tester struct {
 	texts   Rendered
 	account uint64
 	medium  medium
+	// template is what is sent by WhatsApp in place of a text.
+	template *text.Template
 }
 
 // NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
@@ -45,26 +47,35 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Camp
 	} else {
 		content.Sender = x.Sender // a number or a name
 	}
-	texts, err := RenderCampaign(x, content, p, v.CompanyState().Name)
+	company := v.CompanyState().Name
+	texts, err := RenderCampaign(x, content, p, company)
 	if err != nil {
 		return nil, err
+	}
+	var template *text.Template
+	if content.WhatsApp != nil {
+		if template, err = fillTemplate(content.WhatsApp, sampleValues(p, company, nil)); err != nil {
+			return nil, &ContentError{"whatsapp", err}
+		}
 	}
 	m, err := d.medium(v, x.Medium(), []campaigns.Content{content})
 	if err != nil {
 		return nil, &resolver.Refusal{Code: "conflict", Message: err.Error()}
 	}
-	return &Tester{content, texts, account, m}, nil
+	return &Tester{content, texts, account, m, template}, nil
 }
 
 // Close ends the use of the channel's provider.
 func (t *Tester) Close() { t.medium.close() }
 
-// Rendered are the texts as they are sent, with the mark of a test.
+// Rendered are the texts as they are sent, with the mark of a test. A template of WhatsApp
+// has none: it is sent as it was approved.
 func (t *Tester) Rendered() Rendered {
 	r := t.texts
-	if t.isEmail() {
+	switch {
+	case t.isEmail():
 		r.Subject = testMark + r.Subject
-	} else {
+	case t.template == nil:
 		r.Text = testMark + r.Text
 	}
 	return r
@@ -90,9 +101,9 @@ func (t *Tester) Send(ctx context.Context, id resolver.SendID, to string, at tim
 		}
 		return m.mailer.Send(ctx, msg), nil
 	case *textMedium:
-		msg := &text.Message{To: compactPhone(to), From: t.content.Sender, Body: r.Text, ID: name}
+		msg := &text.Message{To: compactPhone(to), From: t.content.Sender, Body: r.Text, ID: name, Template: t.template}
 		if m.sender == nil {
-			return keep(m.capture, capture.Message{ID: msg.ID, Channel: m.channel, To: msg.To, From: msg.From, Body: msg.Body, SendID: name, At: at}), nil
+			return keep(m.capture, capture.Message{ID: msg.ID, Channel: m.channel, To: msg.To, From: msg.From, Body: msg.Shown(), SendID: name, At: at}), nil
 		}
 		if err := m.sender.Check(msg); err != nil {
 			return outcome.Failed(outcome.Permanent, "invalid_message", err), nil

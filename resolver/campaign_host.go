@@ -103,9 +103,12 @@ func (a *account) hasTemplate(id string) bool {
 // Campaigns are the account's campaigns, with their runs, and its templates.
 func (v *View) Campaigns() *campaigns.State { return v.a.campaigns }
 
+// NotInConversation is why a person does not get a text by WhatsApp.
+const NotInConversation = "the person has not written in the last 24 hours; only templates may be sent then"
+
 // PassedOver says why a campaign would pass over a profile of its audience that was not
-// sent it under its present ordinal, "" where it would not.
-func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32) (string, error) {
+// sent it under its present ordinal, "" where it would not. nowMs is the time (Unix ms).
+func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (string, error) {
 	var d profile.Document
 	o := v.a.root(ordinal)
 	if err := v.decode(o, &d); err != nil {
@@ -114,6 +117,9 @@ func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32) (string, error)
 	reason := v.a.whyUnreachable(&d, x.Medium())
 	if reason == "" && v.a.campaigns.WasSentToMerged(x, d.Merged) {
 		reason = campaigns.AlreadySent
+	}
+	if reason == "" && x.TextOnly() && v.Conversations().OpenUntil(o) <= nowMs {
+		reason = NotInConversation
 	}
 	if reason == "" {
 		if refused, err := v.numberRefused(&d, o, x.Medium()); err != nil || refused {

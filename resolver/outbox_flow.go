@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -18,21 +19,10 @@ type OutboxText struct {
 	// Event is what started the flow, the object behind the merge tags event.….
 	Event json.RawMessage `json:"event,omitempty"`
 	// Template is sent by WhatsApp in the place of a text.
-	Template *WhatsAppTemplate `json:"template,omitempty"`
+	Template *campaigns.WhatsAppTemplate `json:"template,omitempty"`
 	// Answer marks what answers a text that the person has just written: it goes out as it
 	// is, whatever the person has subscribed to.
 	Answer bool `json:"answer,omitempty"`
-}
-
-// WhatsAppTemplate is a template that WhatsApp has approved.
-type WhatsAppTemplate struct {
-	Name     string `json:"name"`
-	Language string `json:"language"` // such as en_US
-	// Parameters are the values of the body's placeholders, in order, with merge tags.
-	Parameters []string `json:"parameters,omitempty"`
-	// Header is the value of the header's placeholder, or the https URL of its picture, with
-	// merge tags; "" for none.
-	Header string `json:"header,omitempty"`
 }
 
 // OutboxRequest is the payload of a call.
@@ -78,7 +68,7 @@ func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flo
 func (p flowPort) QueueWhatsApp(from automation.Source, x *flows.WhatsApp) bool {
 	t := OutboxText{Text: x.Text, Event: json.RawMessage(from.Event)}
 	if x.Template != "" {
-		t.Template = &WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
+		t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
 	}
 	_, ok := p.queue(outbox.KindWhatsApp, &from, "", t)
 	return ok

@@ -55,7 +55,7 @@ const (
 )
 
 // sendMedia by their number in ids. None is 0.
-var sendMedia = [...]string{"", "email", "sms", "im", "push"}
+var sendMedia = [...]string{"", "email", "sms", "im", "push", "whatsapp"}
 
 // On is the id of a campaign's message with the medium it goes out on.
 func (id SendID) On(medium string) SendID {

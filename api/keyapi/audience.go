@@ -114,7 +114,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := c.read(func(v *resolver.View) error { return out.judge(v, &x, piece[:n], holes) })
+		err := c.read(func(v *resolver.View) error { return out.judge(v, &x, piece[:n], c.now.UnixMilli(), holes) })
 		if err != nil {
 			return nil, err
 		}
@@ -124,13 +124,13 @@ func (a *API) campaignAudience(c *call) (any, error) {
 
 // judge counts some of the people as reachable or by why they are passed over. Those who
 // were erased since the audience was read do not belong to it any more.
-func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, people []uint32, holes *messaging.Holes) error {
+func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, people []uint32, nowMs int64, holes *messaging.Holes) error {
 	for _, o := range people {
 		if !v.Has(v.Root(o)) {
 			out.Count--
 			continue
 		}
-		reason, err := passedOver(v, x, o, holes)
+		reason, err := passedOver(v, x, o, nowMs, holes)
 		switch {
 		case err != nil:
 			return err
@@ -144,8 +144,8 @@ func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, peop
 }
 
 // passedOver is why a campaign would pass over somebody, "" where it would not.
-func passedOver(v *resolver.View, x *campaigns.Campaign, o uint32, holes *messaging.Holes) (string, error) {
-	reason, err := v.PassedOver(x, o)
+func passedOver(v *resolver.View, x *campaigns.Campaign, o uint32, nowMs int64, holes *messaging.Holes) (string, error) {
+	reason, err := v.PassedOver(x, o, nowMs)
 	if err != nil || reason != "" || holes == nil {
 		return reason, err
 	}
@@ -205,7 +205,7 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		reason, err := passedOver(v, &x, o, messaging.CampaignHoles(&x, content))
+		reason, err := passedOver(v, &x, o, c.now.UnixMilli(), messaging.CampaignHoles(&x, content))
 		if err != nil {
 			return err
 		}

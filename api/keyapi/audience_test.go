@@ -119,7 +119,7 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 	p.must("DELETE", "/profiles/"+ids[1], "", nil)
 	out := campaignAudience{Count: 2, Skipped: map[string]uint64{}}
 	read(func(v *resolver.View) error {
-		return out.judge(v, &campaigns.Campaign{Channel: campaigns.ChannelOmni}, ordinals, nil)
+		return out.judge(v, &campaigns.Campaign{Channel: campaigns.ChannelOmni}, ordinals, 0, nil)
 	})
 	if out.Count != 1 || out.Reachable != 1 || len(out.Skipped) != 0 {
 		t.Errorf("the audience is %+v", out)

@@ -13,6 +13,8 @@ func campaignFieldsShape(create bool) []shape.Field {
 		first = []shape.Field{shape.Req("name", name), shape.Req("channel", ch)}
 	}
 	return append(first,
+		shape.Opt("service", shape.Word("With type 3, the instant messenger: `whatsapp`, or empty for the account's own provider.", "whatsapp", "")),
+		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
 		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
@@ -25,6 +27,15 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists it goes to. With `segment_ids` at most 1,000.").Entries(0, 1000)),
 		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Without lists and segments the send must name its audience.").Entries(0, 1000)),
 	)
+}
+
+func whatsAppFieldsShape() []shape.Field {
+	return []shape.Field{
+		shape.Opt("template", shape.Text("january_sale", "Name of the template; with Twilio, its content SID.").Bytes(1, 512)),
+		shape.Opt("language", shape.Text("en_US", "Of the template; not with Twilio.").Bytes(0, 20)),
+		shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", "").Bytes(1, 1024), "Values of the placeholders of its body, in order. May hold merge tags.").Entries(0, 20)),
+		shape.Opt("header", shape.Text("https://example.com/sale.jpg", "Value of the placeholder of its header, or the https address of its picture.").Bytes(0, 1024)),
+	}
 }
 
 func sendFieldsShape() []shape.Field {

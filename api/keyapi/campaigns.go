@@ -100,6 +100,23 @@ type campaignFields struct {
 	TemplateID *string         `json:"template_id"`
 	ListID     []string        `json:"list_id"`
 	SegmentIDs []string        `json:"segment_ids"`
+	Service    *string         `json:"service"`
+	WhatsApp   *whatsAppFields `json:"whatsapp"`
+}
+
+// whatsAppFields are a template of WhatsApp in a request; none of them given is no template.
+type whatsAppFields struct {
+	Template   string   `json:"template"`
+	Language   string   `json:"language"`
+	Parameters []string `json:"parameters"`
+	Header     string   `json:"header"`
+}
+
+func (f *whatsAppFields) template() *campaigns.WhatsAppTemplate {
+	if f.Template == "" && f.Language == "" && f.Header == "" && len(f.Parameters) == 0 {
+		return nil
+	}
+	return &campaigns.WhatsAppTemplate{Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header}
 }
 
 // apply changes what is given.
@@ -121,7 +138,7 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 		dst *string
 	}{
 		{f.Name, &x.Name}, {f.Date, &x.Date}, {f.Subject, &x.Subject}, {f.Body, &x.Body}, {f.Sender, &x.Sender},
-		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.Link, &x.Link}, {f.TemplateID, &x.TemplateID},
+		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.Link, &x.Link}, {f.TemplateID, &x.TemplateID}, {f.Service, &x.Service},
 	} {
 		if t.src != nil {
 			*t.dst = *t.src
@@ -132,6 +149,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.SegmentIDs != nil {
 		x.SegmentIDs = f.SegmentIDs
+	}
+	if f.WhatsApp != nil {
+		x.WhatsApp = f.WhatsApp.template()
 	}
 	switch {
 	case x.Name == "":

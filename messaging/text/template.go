@@ -34,6 +34,29 @@ type Template struct {
 	Header     string   // of the header: a text, or the https URL of a picture; "" for none
 }
 
+// String is the template with its values, one in each line, for people who look at what is
+// sent.
+func (t *Template) String() string {
+	out := "template " + t.Name
+	if t.Language != "" {
+		out += " (" + t.Language + ")"
+	}
+	for _, p := range append([]string{t.Header}, t.Parameters...) {
+		if p != "" {
+			out += "\n" + p
+		}
+	}
+	return out
+}
+
+// Shown is what a message says, for people who look at what was captured.
+func (m *Message) Shown() string {
+	if m.Template == nil {
+		return m.Body
+	}
+	return m.Template.String()
+}
+
 // checkTemplate names what keeps a template from being sent.
 func (s *Sender) checkTemplate(t *Template) error {
 	switch {

@@ -58,8 +58,13 @@ type Campaign struct {
 	ListIDs    []string `json:"list_ids,omitempty"`
 	SegmentIDs []string `json:"segment_ids,omitempty"`
 	Link       string   `json:"link,omitempty"` // opened by a push message
-	CreatedMs  int64    `json:"created_ms"`
-	UpdatedMs  int64    `json:"updated_ms"`
+	// Service says by which instant messenger a campaign of type [TypeIM] goes out:
+	// [ServiceWhatsApp], or "" for the account's own provider.
+	Service string `json:"service,omitempty"`
+	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
+	WhatsApp  *WhatsAppTemplate `json:"whatsapp,omitempty"`
+	CreatedMs int64             `json:"created_ms"`
+	UpdatedMs int64             `json:"updated_ms"`
 	// OneOff campaigns are made by the service for one send. When the account has as
 	// many campaigns as it can have, the oldest that is over gives way to a new one.
 	OneOff bool `json:"one_off,omitempty"`
@@ -81,6 +86,9 @@ func (c *Campaign) Medium() string {
 		case TypeSMS:
 			return "sms"
 		case TypeIM:
+			if c.Service == ServiceWhatsApp {
+				return mediumWhatsApp
+			}
 			return "im"
 		case TypePush:
 			return "push"
@@ -157,6 +165,9 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 		return refuse.AtLimit("body", "the campaign must have at most %d bytes", maxCampaignBytes)
 	case c.TemplateID != "" && s.templates[c.TemplateID] == nil:
 		return NoTemplate()
+	}
+	if r := c.checkService(); r != nil {
+		return r
 	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)
 }

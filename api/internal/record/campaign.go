@@ -7,20 +7,22 @@ import (
 
 // Campaign is a campaign.
 type Campaign struct {
-	ID         string   `json:"_id"`
-	Name       string   `json:"name"`
-	Channel    int      `json:"channel"`
-	Type       *int     `json:"type"`
-	Date       *string  `json:"date"`
-	Subject    string   `json:"subject"`
-	Body       *string  `json:"body,omitempty"` // not in lists
-	Sender     string   `json:"sender"`
-	SenderName string   `json:"sender_name"`
-	ReplyTo    string   `json:"reply_to"`
-	Link       *string  `json:"link"` // opened by a push message
-	TemplateID *string  `json:"template_id"`
-	ListID     []string `json:"list_id"`
-	SegmentIDs []string `json:"segment_ids"`
+	ID         string            `json:"_id"`
+	Name       string            `json:"name"`
+	Channel    int               `json:"channel"`
+	Type       *int              `json:"type"`
+	Date       *string           `json:"date"`
+	Subject    string            `json:"subject"`
+	Body       *string           `json:"body,omitempty"` // not in lists
+	Sender     string            `json:"sender"`
+	SenderName string            `json:"sender_name"`
+	ReplyTo    string            `json:"reply_to"`
+	Link       *string           `json:"link"` // opened by a push message
+	TemplateID *string           `json:"template_id"`
+	Service    *string           `json:"service"`  // whatsapp, or null
+	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
+	ListID     []string          `json:"list_id"`
+	SegmentIDs []string          `json:"segment_ids"`
 	// Status is draft, scheduled, sending, testing, sent or stopped.
 	Status string `json:"status"`
 	// ScheduledAt is when it is sent by itself, ScheduleError why the last schedule could
@@ -30,6 +32,14 @@ type Campaign struct {
 
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
+}
+
+// WhatsAppTemplate is the template that a campaign sends by WhatsApp.
+type WhatsAppTemplate struct {
+	Template   string   `json:"template"`
+	Language   string   `json:"language"`
+	Parameters []string `json:"parameters"`
+	Header     string   `json:"header"`
 }
 
 // WholeCampaign is a campaign with the body that it comes with.
@@ -48,6 +58,10 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
 		ScheduledAt: TimeOrNull(x.ScheduledMs), ScheduleError: TextOrNull(x.ScheduleError),
 		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
+	}
+	out.Service = TextOrNull(x.Service)
+	if t := x.WhatsApp; t != nil {
+		out.WhatsApp = &WhatsAppTemplate{Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), Header: t.Header}
 	}
 	if x.Type != 0 {
 		out.Type = &x.Type

@@ -16,6 +16,13 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("reply_to", shape.Text("help@example.com", "")),
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
+	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
+	shape.Req("whatsapp", shape.Object(
+		shape.Req("template", shape.Text("january_sale", "")),
+		shape.Req("language", shape.Text("en_US", "")),
+		shape.Req("parameters", shape.List(shape.Text("{{first_name}}", ""), "")),
+		shape.Req("header", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
+	).Says("The template that is sent by WhatsApp in place of the body; null for none.").OrNull()),
 	shape.Req("list_id", shape.List(shape.ListID(""), "")),
 	shape.Req("segment_ids", shape.List(shape.SegmentID(""), "")),
 	shape.Req("status", CampaignStatus()),

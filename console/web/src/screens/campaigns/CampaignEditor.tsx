@@ -35,7 +35,7 @@ export function EditCampaign() {
   )
 }
 
-const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link']
+const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header']
 
 function Editor({ campaign }: { campaign: Campaign }) {
   const { step = 'message', person } = route.useSearch()

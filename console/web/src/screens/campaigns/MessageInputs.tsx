@@ -53,7 +53,9 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
           )}
         </Group>
       )}
+      {channel.medium === 'whatsapp' && <WhatsAppInputs form={form} set={set} wrong={wrong} readOnly={readOnly} />}
       {own &&
+        !form.whatsapp.template &&
         (email ? (
           <Box>
             <Code language="html" label="HTML of the message" value={form.body} onChange={(body) => set({ body })} readOnly={readOnly} minHeight={260} />
@@ -71,5 +73,33 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
         ))}
       {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
     </Stack>
+  )
+}
+
+/** A template that WhatsApp has approved, in place of a text. */
+function WhatsAppInputs({ form, set, wrong, readOnly }: { form: Form; set: (part: Partial<Form>) => void; wrong: (field: string) => string | undefined; readOnly: boolean }) {
+  const template = form.whatsapp
+  const put = (part: Partial<Form['whatsapp']>) => set({ whatsapp: { ...template, ...part } })
+  return (
+    <>
+      <TextInput
+        label="Template"
+        description="The name of a template that WhatsApp has approved; with Twilio, its content SID. Without one a text is sent, only to people who wrote within the last 24 hours."
+        placeholder="january_sale"
+        value={template.template}
+        onChange={(e) => put({ template: e.currentTarget.value })}
+        error={wrong('whatsapp.template') ?? wrong('whatsapp')}
+        readOnly={readOnly}
+        autoComplete="off"
+        data-1p-ignore
+      />
+      {template.template && (
+        <>
+          <TextInput label="Language" placeholder="en_US" description="The language of the template; not with Twilio." value={template.language} onChange={(e) => put({ language: e.currentTarget.value })} error={wrong('whatsapp.language')} readOnly={readOnly} />
+          <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line. Merge tags such as {{first_name | there}} are filled in." autosize minRows={2} value={template.parameters.join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value === '' ? [] : e.currentTarget.value.split('\n') })} error={wrong('whatsapp.parameters')} readOnly={readOnly} />
+          <TextInput label="Header" description="The value of the template's header, or the https address of its picture." value={template.header} onChange={(e) => put({ header: e.currentTarget.value })} error={wrong('whatsapp.header')} readOnly={readOnly} />
+        </>
+      )}
+    </>
   )
 }

@@ -7,7 +7,7 @@ import { messageOf } from '@/shared/api/errors'
 import { useMay } from '@/shared/api/session'
 import { Page } from '@/shared/Page'
 import { NoPermission, QueryView } from '@/shared/states'
-import { campaignQuery, channels, type Campaign } from './useCampaigns'
+import { campaignQuery, channelOf, channels, type Campaign } from './useCampaigns'
 
 const route = getRouteApi('/shell/campaigns/new')
 const begin = '<p>Hello {{first_name | there}},</p>\n<p></p>\n<p><a href="{{unsubscribe_url}}">Unsubscribe</a></p>\n'
@@ -29,18 +29,19 @@ export function NewCampaign() {
 function Form({ from }: { from?: Campaign }) {
   const { template } = route.useSearch()
   const [name, setName] = useState(from ? `Copy of ${from.name}` : '')
-  const [type, setType] = useState(from?.type ?? 1)
+  const [medium, setMedium] = useState(from ? channelOf(from).medium : 'email')
   const navigate = useNavigate()
   const client = useQueryClient()
   const create = useMutation({
     mutationFn: () => {
+      const channel = channels.find((c) => c.medium === medium)!
       const texts = from
-        ? { subject: from.subject, body: from.body, sender: from.sender, sender_name: from.sender_name, reply_to: from.reply_to, list_id: from.list_id, segment_ids: from.segment_ids, ...(from.link && { link: from.link }), ...(from.template_id && { template_id: from.template_id }) }
+        ? { subject: from.subject, body: from.body, sender: from.sender, sender_name: from.sender_name, reply_to: from.reply_to, list_id: from.list_id, segment_ids: from.segment_ids, ...(from.link && { link: from.link }), ...(from.template_id && { template_id: from.template_id }), ...(from.whatsapp && { whatsapp: from.whatsapp }) }
         : template
           ? { template_id: template }
-          : { body: type === 1 ? begin : '' }
+          : { body: channel.html ? begin : '' }
       // A date in the past schedules nothing; campaigns of one channel must have one.
-      return data(api.POST('/console/api/v1/campaigns', { body: { name: name.trim(), channel: 2, type: type as 1, date: '1970-01-01T00:00:00Z', ...texts } }))
+      return data(api.POST('/console/api/v1/campaigns', { body: { name: name.trim(), channel: 2, type: channel.type, service: channel.service, date: '1970-01-01T00:00:00Z', ...texts } }))
     },
     onSuccess: async (c) => {
       await client.invalidateQueries({ queryKey: ['campaigns'] })
@@ -58,7 +59,7 @@ function Form({ from }: { from?: Campaign }) {
         >
           <Stack>
             <TextInput label="Name" description="Only your team sees it." value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} autoComplete="off" data-1p-ignore data-autofocus />
-            <NativeSelect label="Channel" value={String(type)} onChange={(e) => setType(Number(e.currentTarget.value) as 1)} data={Object.entries(channels).map(([value, c]) => ({ value, label: c.name }))} disabled={from !== undefined} />
+            <NativeSelect label="Channel" value={medium} onChange={(e) => setMedium(e.currentTarget.value as typeof medium)} data={channels.map((c) => ({ value: c.medium, label: c.name }))} disabled={from !== undefined} />
             {create.isError && (
               <Alert role="alert" color="red" variant="light">
                 {messageOf(create.error)}

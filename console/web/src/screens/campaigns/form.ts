@@ -9,6 +9,8 @@ export interface Form {
   sender_name: string
   reply_to: string
   link: string
+  /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
+  whatsapp: { template: string; language: string; parameters: string[]; header: string }
   /** The template that is sent in place of the body, "" for none. */
   template_id: string
   list_id: string[]
@@ -17,23 +19,28 @@ export interface Form {
 
 export const formOf = (c: Campaign): Form => ({
   name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
+  whatsapp: c.whatsapp ?? { template: '', language: '', parameters: [], header: '' },
   // A body of its own goes before the template.
   template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
 })
 
 /** The fields that are saved. A template is sent where the body is empty. */
-export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id ? '' : f.body })
+export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f) })
+
+/** The template for WhatsApp as the API takes it: without a name it is none. */
+const whatsAppOf = (f: Form) => (f.whatsapp.template.trim() ? { ...f.whatsapp, template: f.whatsapp.template.trim() } : {})
 
 /** What the message has that its preview and its test show before it is saved. */
 export function contentOf(f: Form, c: Campaign) {
   const own = { subject: f.subject, sender_name: f.sender_name, ...(channelOf(c).name === 'Push' && f.link && { link: f.link }) }
+  if (channelOf(c).medium === 'whatsapp') return { body: f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f) }
   return f.template_id ? { ...own, template_id: f.template_id } : { ...own, body: f.body }
 }
 
 /** What is missing before it can be sent; "" for nothing. */
 export function lacks(f: Form, c: Campaign): string {
   if (!f.name.trim()) return 'Name the campaign.'
-  if (!f.template_id && !f.body.trim()) return 'The message is empty.'
+  if (!f.template_id && !f.whatsapp.template.trim() && !f.body.trim()) return 'The message is empty.'
   if (channelOf(c).subject && !f.subject.trim() && !f.template_id) return `The ${channelOf(c).subject!.toLowerCase()} is missing.`
   return ''
 }

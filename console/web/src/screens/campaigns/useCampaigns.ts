@@ -28,14 +28,24 @@ export const useStats = (id: string, { enabled = true, follow = false } = {}) =>
     enabled,
   })
 
-/** The channels of campaigns by number, and whether their text is HTML or has a subject. */
-export const channels: Record<number, { name: string; medium: CapturedChannel; html: boolean; subject: string | null }> = {
-  1: { name: 'E-mail', medium: 'email', html: true, subject: 'Subject' },
-  2: { name: 'SMS', medium: 'sms', html: false, subject: null },
-  3: { name: 'WhatsApp or messenger', medium: 'im', html: false, subject: null },
-  4: { name: 'Push', medium: 'push', html: false, subject: 'Title' },
+/** A channel of campaigns: how the API names it, and whether its text is HTML or has a subject. */
+export interface Channel {
+  medium: CapturedChannel
+  type: 1 | 2 | 3 | 4
+  service: 'whatsapp' | ''
+  name: string
+  html: boolean
+  subject: string | null
 }
 
-export const channelOf = (c: { type: number | null }) => channels[c.type ?? 1]!
+export const channels: Channel[] = [
+  { medium: 'email', type: 1, service: '', name: 'E-mail', html: true, subject: 'Subject' },
+  { medium: 'sms', type: 2, service: '', name: 'SMS', html: false, subject: null },
+  { medium: 'whatsapp', type: 3, service: 'whatsapp', name: 'WhatsApp', html: false, subject: null },
+  { medium: 'im', type: 3, service: '', name: 'Another messenger', html: false, subject: null },
+  { medium: 'push', type: 4, service: '', name: 'Push', html: false, subject: 'Title' },
+]
+
+export const channelOf = (c: { type: number | null; service: string | null }) => channels.find((x) => x.type === (c.type ?? 1) && x.service === (c.service ?? ''))!
 
 export const statusColours: Record<string, string> = { draft: 'gray', scheduled: 'indigo', sending: 'cyan', testing: 'cyan', sent: 'teal', stopped: 'red' }

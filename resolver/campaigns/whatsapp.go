@@ -1,0 +1,68 @@
+package campaigns
+
+import (
+	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/refuse"
+)
+
+// ServiceWhatsApp is the [Campaign.Service] of campaigns of type [TypeIM] that go out by
+// WhatsApp.
+const ServiceWhatsApp = "whatsapp"
+
+const mediumWhatsApp = "whatsapp"
+
+// The bounds of templates, as those of a flow's step.
+const (
+	maxTemplateParameters = 20
+	maxTemplateName       = 512
+	maxTemplateLanguage   = 20
+	maxTemplateValue      = 1024
+)
+
+// WhatsAppTemplate is a template that WhatsApp has approved, with the values of its
+// placeholders, which may hold merge tags. It may be sent at any time, while a text may be
+// sent only within a day of what the person wrote last.
+type WhatsAppTemplate struct {
+	Name       string   `json:"name"`                 // or Twilio's content SID
+	Language   string   `json:"language"`             // such as en_US; "" with Twilio
+	Parameters []string `json:"parameters,omitempty"` // the values of the body's placeholders, in order
+	// Header is the value of the header's placeholder, or the https URL of its picture; "" for
+	// none.
+	Header string `json:"header,omitempty"`
+}
+
+// TextOnly reports whether a campaign goes only to people who wrote by WhatsApp in the last
+// 24 hours, since it has no template.
+func (c *Campaign) TextOnly() bool { return c.Medium() == mediumWhatsApp && c.WhatsApp == nil }
+
+// checkService says what is wrong with what a campaign says of WhatsApp.
+func (c *Campaign) checkService() *refuse.Refusal {
+	t := c.WhatsApp
+	switch {
+	case c.Service != "" && c.Service != ServiceWhatsApp:
+		return refuse.Invalid("service", "service Input should be whatsapp, or left out for the account's own instant messenger")
+	case c.Service != "" && (c.Channel != ChannelSingle || c.Type != TypeIM):
+		return refuse.Invalid("service", "service Input should be left out where channel is not 2 or type not 3: WhatsApp is an instant messenger")
+	case t == nil:
+		return nil
+	case c.Service == "":
+		return refuse.Invalid("whatsapp", `whatsapp Input should be left out without "service": "whatsapp"`)
+	case c.Body != "" || c.TemplateID != "":
+		return refuse.Invalid("whatsapp", "whatsapp Input should be left out where there is a body or template_id: only one of them can be sent; empty the others to send a template of WhatsApp")
+	case strings.TrimSpace(t.Name) == "" || len(t.Name) > maxTemplateName:
+		return refuse.Invalid("whatsapp.template", "whatsapp.template Field required: the name of a template that WhatsApp has approved, of at most %d bytes; leave whatsapp out to send the body as a text", maxTemplateName)
+	case len(t.Language) > maxTemplateLanguage:
+		return refuse.Invalid("whatsapp.language", "whatsapp.language Input should have at most %d bytes, such as en_US", maxTemplateLanguage)
+	case len(t.Parameters) > maxTemplateParameters:
+		return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters Input should have at most %d entries", maxTemplateParameters)
+	case len(t.Header) > maxTemplateValue:
+		return refuse.Invalid("whatsapp.header", "whatsapp.header Input should have at most %d bytes", maxTemplateValue)
+	}
+	for i, p := range t.Parameters {
+		if strings.TrimSpace(p) == "" || len(p) > maxTemplateValue {
+			return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters[%d] Input should have 1 to %d bytes; WhatsApp takes no empty values", i, maxTemplateValue)
+		}
+	}
+	return nil
+}
