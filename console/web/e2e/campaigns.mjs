@@ -228,6 +228,25 @@ await run(async (w) => {
   await page.getByText('It cannot be deleted while it is used in campaign Copy of January sale.').waitFor()
   await w.axe('the list of templates')
 
+  // A campaign by WhatsApp: a text until a template is named.
+  await w.open('/campaigns/new')
+  await page.getByLabel('Name', { exact: true }).fill('Chat')
+  await page.getByLabel('Channel').selectOption({ label: 'WhatsApp' })
+  await page.getByRole('button', { name: 'Create a draft' }).click()
+  await page.getByRole('textbox', { name: 'Text' }).fill('Hello')
+  await page.getByTestId('preview-text').filter({ hasText: /^Hello$/ }).waitFor()
+  await page.getByRole('textbox', { name: 'Template' }).fill('january_sale')
+  await page.getByRole('textbox', { name: 'Language' }).fill('en_US')
+  await page.getByRole('textbox', { name: 'Parameters' }).fill('{{first_name | there}}\nall')
+  assert.equal(await page.getByRole('textbox', { name: 'Text' }).count(), 0)
+  await page.getByTestId('preview-text').filter({ hasText: /^template january_sale \(en_US\)\s+\S+\s+all$/ }).waitFor()
+  await w.axe('a campaign by WhatsApp')
+  await w.shots('campaign-whatsapp')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Chat is saved.').waitFor()
+  const chat = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat')
+  assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], header: '' }])
+
   // On a phone nothing is wider than the screen.
   await page.setViewportSize({ width: 390, height: 844 })
   const shows = { [`/campaigns/${campaign._id}`]: 'Sends', [`/campaigns/${campaign._id}/edit`]: 'Preview', '/campaigns': 'Table of campaigns', '/home': 'Table of messages by channel', [`/templates/${template._id}`]: 'Preview' }
