@@ -49,7 +49,7 @@ func asText(c campaigns.Content) campaigns.Content {
 // OwnContent is what a campaign sends by itself: its own texts, those of its template
 // where it has no body.
 func OwnContent(v *resolver.View, x *campaigns.Campaign) (campaigns.Content, error) {
-	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp}
+	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
 	if x.Body != "" || x.TemplateID == "" {
 		return out, nil
 	}

@@ -1,11 +1,14 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -64,6 +67,9 @@ func missingPush(kinds ...string) string {
 // notification makes the message of one recipient.
 func (m *outgoing) notification() (*push.Notification, error) {
 	n := &push.Notification{ID: SendText(m.links.Account, m.send), Collapse: hex.EncodeToString(m.send[:])}
+	if o := m.content.Push; o != nil {
+		n.Image, n.TTL, n.Collapse = o.Image, time.Duration(o.TTLSeconds)*time.Second, cmp.Or(o.Collapse, n.Collapse)
+	}
 	values := m.values()
 	var err error
 	for _, f := range []struct {
@@ -124,7 +130,7 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 	if x.capture != nil {
 		kept := capture.Message{
 			ID: n.ID + "." + v.Kind + "." + v.ID, Channel: mediumPush, To: v.Address, Subject: n.Title, Body: n.Body, SendID: n.ID, At: m.at,
-			Headers: map[string]string{"Device": v.ID, "Kind": v.Kind, "Link": n.Link},
+			Headers: map[string]string{"Device": v.ID, "Kind": v.Kind, "Link": n.Link, "Image": n.Image},
 		}
 		return m.try(ctx, func(context.Context) outcome.Result { return keep(x.capture, kept) })
 	}
@@ -134,6 +140,11 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 	}
 	if err := s.CheckToken(v.Address); err != nil {
 		return outcome.Failed(outcome.Permanent, "invalid_token", err), nil
+	}
+	if pushKinds[v.Kind] == push.KindWeb && isAppLink(n.Link) {
+		// A browser cannot open the app; the message opens the site.
+		site := *n
+		site.Link, n = "", &site
 	}
 	if err := s.Check(n); err != nil {
 		return outcome.Failed(outcome.Permanent, "invalid_message", err), nil
@@ -150,18 +161,48 @@ func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 	if err := checkText(c); err != nil {
 		return c, err
 	}
-	if c.Link != "" && !strings.HasPrefix(c.Link, "http://") && !strings.HasPrefix(c.Link, "https://") {
-		return c, &ContentError{"link", fault("Input should be an absolute http or https URL")}
+	if c.Link != "" && !isWebLink(c.Link) && !isAppLink(c.Link) {
+		return c, &ContentError{"link", fault("Input should be an absolute http or https URL, or a link into an app, such as myapp://sale")}
+	}
+	if o := c.Push; o != nil {
+		n := &push.Notification{Title: "x", Image: o.Image, Collapse: o.Collapse, TTL: time.Duration(o.TTLSeconds) * time.Second}
+		if err := push.CheckNotification(n); err != nil {
+			return c, &ContentError{"", err}
+		}
 	}
 	// Merge tags become longer or shorter; each message is checked again.
 	if strings.Contains(c.Subject+c.Text+c.Link, "{{") {
 		return c, nil
 	}
 	n := &push.Notification{Title: c.Subject, Body: c.Text, Link: c.Link, ID: strings.Repeat("x", 49), Collapse: strings.Repeat("x", 32)}
-	if err := push.CheckNotification(n); err != nil {
+	if c.Push != nil {
+		n.Image = c.Push.Image
+	}
+	over := []push.Kind{push.KindFCM, push.KindAPNs}
+	if !isAppLink(c.Link) {
+		over = append(over, push.KindWeb)
+	}
+	if err := push.CheckNotification(n, over...); err != nil {
 		return c, &ContentError{"", err}
 	}
 	return c, nil
+}
+
+// isWebLink reports whether a link leads to a page.
+func isWebLink(link string) bool {
+	return strings.HasPrefix(link, "http://") || strings.HasPrefix(link, "https://")
+}
+
+var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,63}$`)
+
+// isAppLink reports whether a link opens an app: its scheme is the app's own.
+func isAppLink(link string) bool {
+	scheme, _, ok := strings.Cut(link, "://")
+	switch scheme {
+	case "http", "https", "javascript", "data", "vbscript", "file", "blob":
+		return false
+	}
+	return ok && schemes.MatchString(scheme)
 }
 
 // PushPlan is whom a push message would go to now.

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -55,6 +56,8 @@ var renderedCampaignShape = shape.Named("RenderedCampaign", shape.Object(
 	shape.Req("html", shape.Text("<p>Hello Ann</p>", "Of an e-mail; else empty.")),
 	shape.Req("text", shape.Text("Hello Ann", "Of other channels, and of templates that have one; else empty.")),
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens; else empty.")),
+	shape.Req("segments", shape.Count(1, "Of an SMS, how many are charged for this text: of 160 characters, or 153 each where it takes several; with UCS-2 70 and 67. The recipient's own link to unsubscribe is longer than `#unsubscribe`. Null on other channels.").OrNull()),
+	shape.Req("encoding", shape.Word("Of an SMS: GSM-7, or UCS-2 where a character is not of that alphabet. Null on other channels.", string(text.GSM7), string(text.UCS2)).OrNull()),
 	shape.Req("skipped", shape.Text("unsubscribed", "Why the person would be passed over; null where they would not.").OrNull()),
 ))
 
@@ -162,7 +165,9 @@ type renderedCampaign struct {
 	Sender    string `json:"sender"`
 	ReplyTo   string `json:"reply_to"`
 	messaging.Rendered
-	Skipped *string `json:"skipped"`
+	Segments *int    `json:"segments"`
+	Encoding *string `json:"encoding"`
+	Skipped  *string `json:"skipped"`
 }
 
 // renderCampaign answers POST /campaign/{id}/render.
@@ -213,6 +218,10 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name)
 		return contentFault(err)
 	})
+	if out.Channel == "sms" {
+		n := text.Segments(out.Text)
+		out.Segments, out.Encoding = &n.Segments, (*string)(&n.Encoding)
+	}
 	out.Sender, out.ReplyTo = cmp.Or(content.Sender, x.Sender), content.ReplyTo
 	return out, err
 }

@@ -15,6 +15,7 @@ func campaignFieldsShape(create bool) []shape.Field {
 	return append(first,
 		shape.Opt("service", shape.Word("With type 3, the instant messenger: `whatsapp`, or empty for the account's own provider.", "whatsapp", "")),
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
+		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With type 4, what the message has beside its texts and its link. `{}` takes it away.")),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
 		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
@@ -22,11 +23,21 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("sender", shape.Text("news@mail.example.com", "An address of a verified domain; left out, `no-reply@` the first of them.")),
 		shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
 		shape.Opt("reply_to", shape.Text("help@example.com", "Where answers go.")),
-		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens.")),
+		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens: a page, or with a scheme of its own (`myapp://sale`) a place in the app. Browsers cannot open the latter; there the message opens the site.")),
 		shape.Opt("template_id", shape.TemplateID("Template to be sent in place of the body.")),
 		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists it goes to. With `segment_ids` at most 1,000.").Entries(0, 1000)),
 		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Without lists and segments the send must name its audience.").Entries(0, 1000)),
 	)
+}
+
+// pushFieldsShape are the options of push messages; ttl is the name of the time to live,
+// since the call that sends push messages has names of another style.
+func pushFieldsShape(ttl string) []shape.Field {
+	return []shape.Field{
+		shape.Opt("image", shape.Text("https://example.com/sale.jpg", "The https address of a picture. Apple's devices show none.").Bytes(0, 2048)),
+		shape.Opt("collapse", shape.Text("sale", "A name: of messages with the same a device shows the newest alone. Letters, digits, - and _.").Bytes(0, 32)),
+		shape.Opt(ttl, shape.Integer(86400, "For how long the push services keep trying to deliver it; 0 is as long as they can.").Between(0, 2419200)),
+	}
 }
 
 func whatsAppFieldsShape() []shape.Field {

@@ -102,6 +102,21 @@ type campaignFields struct {
 	SegmentIDs []string        `json:"segment_ids"`
 	Service    *string         `json:"service"`
 	WhatsApp   *whatsAppFields `json:"whatsapp"`
+	Push       *pushFields     `json:"push"`
+}
+
+// pushFields are the options of a push message in a request; none of them given is none.
+type pushFields struct {
+	Image      string `json:"image"`
+	Collapse   string `json:"collapse"`
+	TTLSeconds int    `json:"ttl_seconds"`
+}
+
+func (f *pushFields) options() *campaigns.PushOptions {
+	if *f == (pushFields{}) {
+		return nil
+	}
+	return &campaigns.PushOptions{Image: f.Image, Collapse: f.Collapse, TTLSeconds: f.TTLSeconds}
 }
 
 // whatsAppFields are a template of WhatsApp in a request; none of them given is no template.
@@ -152,6 +167,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.WhatsApp != nil {
 		x.WhatsApp = f.WhatsApp.template()
+	}
+	if f.Push != nil {
+		x.Push = f.Push.options()
 	}
 	switch {
 	case x.Name == "":

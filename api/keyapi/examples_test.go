@@ -183,7 +183,7 @@ var ownExamples = map[string][]example{
 	},
 	"GET /api/v1/push/segments": {{target: "/api/v1/push/segments?limit=1&cursor=«cursor:/api/v1/push/segments»"}},
 	"POST /api/v1/push/send": {
-		{target: "/api/v1/push/send", body: `{"title":"T","body":"B","segmentId":"«segment»","link":"https://shop.example/","dryRun":true}`},
+		{target: "/api/v1/push/send", body: `{"title":"T","body":"B","segmentId":"«segment»","link":"myapp://sale","image":"https://shop.example/a.jpg","collapse":"sale","ttlSeconds":3600,"dryRun":true}`},
 		{target: "/api/v1/push/send", body: `{"title":"Hi {{first_name}}","segmentId":"«segment»"}`},
 	},
 

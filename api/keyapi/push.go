@@ -23,11 +23,12 @@ func (a *API) pushOperations() group {
 				"When it was stopped, or no device took it, that is a failure with the same `data`. " +
 				"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
 			Body: shape.Object(
-				shape.Req("title", shape.Text("Our January sale", "Title of the message.")),
-				shape.Opt("body", shape.Text("It ends on Friday", "Text of the message.")),
-				shape.Opt("segmentId", shape.SegmentID("Who gets it; left out, every live device of the account.")),
-				shape.Opt("link", shape.Text("https://example.com/sale", "What the message opens.")),
-				shape.Opt("dryRun", shape.Boolean(true, "Check and count, and deliver nothing.").Default(false)),
+				append(pushFieldsShape("ttlSeconds"),
+					shape.Req("title", shape.Text("Our January sale", "Title of the message.")),
+					shape.Opt("body", shape.Text("It ends on Friday", "Text of the message.")),
+					shape.Opt("segmentId", shape.SegmentID("Who gets it; left out, every live device of the account.")),
+					shape.Opt("link", shape.Text("https://example.com/sale", "What the message opens: a page, or with a scheme of its own (`myapp://sale`) a place in the app.")),
+					shape.Opt("dryRun", shape.Boolean(true, "Check and count, and deliver nothing.").Default(false)))...,
 			), Data: pushResultShape, FailData: true, Fails: []string{"title Field required"}}},
 	}}
 }
@@ -74,9 +75,12 @@ func (a *API) sendPush(c *call) (any, error) {
 		Title *string `json:"title"`
 		Body  string  `json:"body"`
 		// Raw, since null is not as good as nothing.
-		SegmentID json.RawMessage `json:"segmentId"`
-		Link      string          `json:"link"`
-		DryRun    bool            `json:"dryRun"`
+		SegmentID  json.RawMessage `json:"segmentId"`
+		Link       string          `json:"link"`
+		DryRun     bool            `json:"dryRun"`
+		Image      string          `json:"image"`
+		Collapse   string          `json:"collapse"`
+		TTLSeconds int             `json:"ttlSeconds"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func (a *API) sendPush(c *call) (any, error) {
 	if in.Title == nil {
 		return nil, Fail("title Field required")
 	}
-	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link})
+	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: (&pushFields{in.Image, in.Collapse, in.TTLSeconds}).options()})
 	var fault *messaging.ContentError
 	switch {
 	case errors.As(err, &fault):
@@ -136,7 +140,7 @@ func (a *API) runPush(c *call, out pushResult, content campaigns.Content, segmen
 	var x campaigns.Campaign
 	err := c.command(campaigns.CommandSave, campaigns.Campaign{
 		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.now.UnixMilli()),
-		Subject: content.Subject, Body: content.Text, Link: content.Link, SegmentIDs: segments,
+		Subject: content.Subject, Body: content.Text, Link: content.Link, Push: content.Push, SegmentIDs: segments,
 		OneOff: true,
 	}, &x)
 	if err != nil {

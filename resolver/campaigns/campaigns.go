@@ -62,9 +62,11 @@ type Campaign struct {
 	// [ServiceWhatsApp], or "" for the account's own provider.
 	Service string `json:"service,omitempty"`
 	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
-	WhatsApp  *WhatsAppTemplate `json:"whatsapp,omitempty"`
-	CreatedMs int64             `json:"created_ms"`
-	UpdatedMs int64             `json:"updated_ms"`
+	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
+	// Push are the options of a push message; nil for none.
+	Push      *PushOptions `json:"push,omitempty"`
+	CreatedMs int64        `json:"created_ms"`
+	UpdatedMs int64        `json:"updated_ms"`
 	// OneOff campaigns are made by the service for one send. When the account has as
 	// many campaigns as it can have, the oldest that is over gives way to a new one.
 	OneOff bool `json:"one_off,omitempty"`
@@ -167,6 +169,9 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 		return NoTemplate()
 	}
 	if r := c.checkService(); r != nil {
+		return r
+	}
+	if r := c.checkPush(); r != nil {
 		return r
 	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)

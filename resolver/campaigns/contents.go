@@ -18,7 +18,8 @@ type Content struct {
 	ReplyTo    string            `json:"reply_to"`
 	Link       string            `json:"link,omitempty"`
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp,omitempty"` // in place of the text
-	Links      []string          `json:"links,omitempty"`    // click targets by number
+	Push       *PushOptions      `json:"push,omitempty"`
+	Links      []string          `json:"links,omitempty"` // click targets by number
 }
 
 // linksOf are the click targets of contents, by variant.

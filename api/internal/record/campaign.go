@@ -20,6 +20,7 @@ type Campaign struct {
 	Link       *string           `json:"link"` // opened by a push message
 	TemplateID *string           `json:"template_id"`
 	Service    *string           `json:"service"`  // whatsapp, or null
+	Push       *PushOptions      `json:"push"`     // null for none
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
 	ListID     []string          `json:"list_id"`
 	SegmentIDs []string          `json:"segment_ids"`
@@ -32,6 +33,13 @@ type Campaign struct {
 
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
+}
+
+// PushOptions are what a push message has beside its texts and its link.
+type PushOptions struct {
+	Image      string `json:"image"`
+	Collapse   string `json:"collapse"`
+	TTLSeconds int    `json:"ttl_seconds"`
 }
 
 // WhatsAppTemplate is the template that a campaign sends by WhatsApp.
@@ -60,6 +68,9 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
 	}
 	out.Service = TextOrNull(x.Service)
+	if p := x.Push; p != nil {
+		out.Push = &PushOptions{p.Image, p.Collapse, p.TTLSeconds}
+	}
 	if t := x.WhatsApp; t != nil {
 		out.WhatsApp = &WhatsAppTemplate{Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), Header: t.Header}
 	}

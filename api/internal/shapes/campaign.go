@@ -17,6 +17,11 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
 	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
+	shape.Req("push", shape.Object(
+		shape.Req("image", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
+		shape.Req("collapse", shape.Text("sale", "Empty for none.")),
+		shape.Req("ttl_seconds", shape.Count(86400, "0 is as long as the push services can.")),
+	).Says("Options of a push message; null for none.").OrNull()),
 	shape.Req("whatsapp", shape.Object(
 		shape.Req("template", shape.Text("january_sale", "")),
 		shape.Req("language", shape.Text("en_US", "")),

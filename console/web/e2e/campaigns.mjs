@@ -247,6 +247,24 @@ await run(async (w) => {
   const chat = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat')
   assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], header: '' }])
 
+  // A push message with a picture, that replaces an earlier one.
+  await w.open('/campaigns/new')
+  await page.getByLabel('Name', { exact: true }).fill('Ring')
+  await page.getByLabel('Channel').selectOption({ label: 'Push' })
+  await page.getByRole('button', { name: 'Create a draft' }).click()
+  await page.getByRole('textbox', { name: 'Title' }).fill('Sale')
+  await page.getByRole('textbox', { name: 'Text' }).fill('Now')
+  await page.getByRole('textbox', { name: 'Opens' }).fill('myapp://sale')
+  await page.getByRole('textbox', { name: 'Picture' }).fill('https://shop.example/sale.jpg')
+  await page.getByRole('textbox', { name: 'Replaces earlier ones named' }).fill('sale')
+  await page.getByRole('textbox', { name: 'Hours to keep trying' }).fill('24')
+  await w.axe('a push message')
+  await w.shots('campaign-push')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Ring is saved.').waitFor()
+  const ring = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Ring')
+  assert.deepEqual([ring.link, ring.push], ['myapp://sale', { image: 'https://shop.example/sale.jpg', collapse: 'sale', ttl_seconds: 86400 }])
+
   // On a phone nothing is wider than the screen.
   await page.setViewportSize({ width: 390, height: 844 })
   const shows = { [`/campaigns/${campaign._id}`]: 'Sends', [`/campaigns/${campaign._id}/edit`]: 'Preview', '/campaigns': 'Table of campaigns', '/home': 'Table of messages by channel', [`/templates/${template._id}`]: 'Preview' }

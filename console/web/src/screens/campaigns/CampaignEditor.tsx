@@ -35,7 +35,7 @@ export function EditCampaign() {
   )
 }
 
-const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header']
+const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header', 'push.image', 'push.collapse', 'push.ttl_seconds', 'image', 'collapse', 'ttl']
 
 function Editor({ campaign }: { campaign: Campaign }) {
   const { step = 'message', person } = route.useSearch()

@@ -1,4 +1,4 @@
-import { Autocomplete, Box, NativeSelect, SegmentedControl, Stack, Text, Textarea, TextInput, Group } from '@mantine/core'
+import { Autocomplete, Box, NativeSelect, NumberInput, SegmentedControl, Stack, Text, Textarea, TextInput, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { api, data } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
@@ -71,8 +71,23 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
         ) : (
           <Textarea label="Text" autosize minRows={4} maxRows={16} value={form.body} onChange={(e) => set({ body: e.currentTarget.value })} error={wrong('body')} readOnly={readOnly} description="Merge tags such as {{first_name | there}} are filled in." />
         ))}
-      {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
+      {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" description="A page, or a place in the app (myapp://sale)." value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
+      {channel.name === 'Push' && <PushInputs form={form} set={set} wrong={wrong} readOnly={readOnly} />}
     </Stack>
+  )
+}
+
+/** What a push message may have beside its texts and its link. */
+function PushInputs({ form, set, wrong, readOnly }: { form: Form; set: (part: Partial<Form>) => void; wrong: (field: string) => string | undefined; readOnly: boolean }) {
+  const put = (part: Partial<Form['push']>) => set({ push: { ...form.push, ...part } })
+  return (
+    <>
+      <TextInput label="Picture" placeholder="https://" description="Apple's devices show none." value={form.push.image} onChange={(e) => put({ image: e.currentTarget.value })} error={wrong('push.image') ?? wrong('image')} readOnly={readOnly} />
+      <Group grow align="flex-start" gap="sm">
+        <TextInput label="Replaces earlier ones named" placeholder="none" description="A device shows the newest of a name alone." value={form.push.collapse} onChange={(e) => put({ collapse: e.currentTarget.value })} maxLength={32} error={wrong('push.collapse') ?? wrong('collapse')} readOnly={readOnly} />
+        <NumberInput label="Hours to keep trying" placeholder="as long as possible" description="After them an undelivered message is dropped." min={0} max={672} allowDecimal={false} value={form.push.ttl_seconds ? form.push.ttl_seconds / 3600 : ''} onChange={(v) => put({ ttl_seconds: Number(v) * 3600 || 0 })} error={wrong('push.ttl_seconds') ?? wrong('ttl')} readOnly={readOnly} />
+      </Group>
+    </>
   )
 }
 

@@ -66,6 +66,11 @@ export function PreviewPanel({ campaign, form, person, onPerson, rendered }: { c
                 )}
               </Paper>
             )}
+            {m.segments != null && (
+              <Text size="xs" c="dimmed" data-testid="preview-segments">
+                {`${m.segments} SMS for this person, in ${m.encoding}${m.encoding === 'UCS-2' ? ': a character outside of GSM-7 makes each hold 70 instead of 160' : ''}.`}
+              </Text>
+            )}
           </>
         ) : (
           !rendered.isError && (

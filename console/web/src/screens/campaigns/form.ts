@@ -9,6 +9,8 @@ export interface Form {
   sender_name: string
   reply_to: string
   link: string
+  /** Options of a push message. */
+  push: { image: string; collapse: string; ttl_seconds: number }
   /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
   whatsapp: { template: string; language: string; parameters: string[]; header: string }
   /** The template that is sent in place of the body, "" for none. */
@@ -19,13 +21,17 @@ export interface Form {
 
 export const formOf = (c: Campaign): Form => ({
   name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
+  push: c.push ?? { image: '', collapse: '', ttl_seconds: 0 },
   whatsapp: c.whatsapp ?? { template: '', language: '', parameters: [], header: '' },
   // A body of its own goes before the template.
   template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
 })
 
 /** The fields that are saved. A template is sent where the body is empty. */
-export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f) })
+export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f) })
+
+/** The options of a push message as the API takes them: none is {}. */
+const pushOf = (f: Form) => (f.push.image || f.push.collapse || f.push.ttl_seconds ? f.push : {})
 
 /** The template for WhatsApp as the API takes it: without a name it is none. */
 const whatsAppOf = (f: Form) => (f.whatsapp.template.trim() ? { ...f.whatsapp, template: f.whatsapp.template.trim() } : {})
