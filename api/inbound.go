@@ -3,9 +3,11 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -167,6 +169,18 @@ func (a *API) source(ctx context.Context, c *call) (*source, error) {
 	return s, err
 }
 
+// keyOf makes repeats of an event harmless. Providers write numbers into the ids of texts, and
+// keys stay in the log when a person is erased, so that it has a keyed hash of such an id.
+func (s *source) keyOf(e *inbound.Event) string {
+	if e.Channel == "" {
+		return s.name + "/" + e.ID
+	}
+	h := hmac.New(sha256.New, s.key[:])
+	h.Write([]byte("inbound\x00"))
+	h.Write([]byte(e.ID))
+	return s.name + "/" + hex.EncodeToString(h.Sum(nil))
+}
+
 // letsIn reports whether who hands over mail has the token: in the path, or in the
 // header Authorization.
 func (s *source) letsIn(c *call) bool {
@@ -316,7 +330,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 		return r, false, nil
 	}
 	sent, send, found := s.message(v, e, resolver.SendID(token.Send))
-	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.name + "/" + e.ID}
+	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.keyOf(e)}
 	switch {
 	case found:
 		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()

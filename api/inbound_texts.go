@@ -39,7 +39,7 @@ func (r *replies) of(k inbound.Keyword) string {
 // recordReply records a text that a person wrote as an event of the profile with that
 // number, and carries out its keyword. It may be repeated: each part is done once for each text.
 func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (recorded bool, err error) {
-	key := s.name + "/" + e.ID
+	key := s.keyOf(e)
 	profile, found, err := a.whoWrote(ctx, s, e, key)
 	if err != nil || !found {
 		return false, err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -278,5 +279,22 @@ func TestInboundTextProvidersBadInput(t *testing.T) {
 	}
 	if status, a := m.do("PUT", "/inbound-providers/mailgun", `{"signing_key":"x","stop_reply":"Bye"}`); status != 400 || !strings.Contains(a.Message, "stop_reply") {
 		t.Errorf("%d %s", status, a.Message)
+	}
+}
+
+// TestKeysOfTextsHideNumbers: providers write numbers into their ids, and keys stay in the log
+// after an erasure.
+func TestKeysOfTextsHideNumbers(t *testing.T) {
+	s := &source{name: "whatsapp", key: [32]byte{1}}
+	e := &inbound.Event{ID: "whatsapp:491701234567:stop:2", Channel: inbound.ChannelWhatsApp}
+	key := s.keyOf(e)
+	if strings.Contains(key, "1701234567") || !strings.HasPrefix(key, "whatsapp/") || key != s.keyOf(e) {
+		t.Errorf("%q", key)
+	}
+	if other := (&source{name: "whatsapp", key: [32]byte{2}}).keyOf(e); other == key {
+		t.Error("two accounts have the same key, which can be guessed")
+	}
+	if got := s.keyOf(&inbound.Event{ID: "whatsapp:491701234567:stop:3", Channel: inbound.ChannelWhatsApp}); got == key {
+		t.Error("two texts have the same key")
 	}
 }
