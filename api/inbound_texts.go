@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
 )
@@ -20,6 +21,9 @@ type replies struct {
 	Start string `json:"start_reply,omitempty"`
 	Help  string `json:"help_reply,omitempty"`
 }
+
+// replySource is the source of consents that people gave or withdrew by a text.
+const replySource = "reply"
 
 // maxReplyBytes bounds what is answered to a keyword.
 const maxReplyBytes = 1600
@@ -41,14 +45,23 @@ func (r *replies) of(k inbound.Keyword) string {
 func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (recorded bool, err error) {
 	key := s.keyOf(e)
 	profile, found, err := a.whoWrote(ctx, s, e, key)
-	if err != nil || !found {
+	if err != nil {
 		return false, err
 	}
 	keyword := e.Keyword
 	if keyword == "" {
 		keyword = inbound.KeywordOf(e.Text)
 	}
-	r := resolver.EngagementRecord{Profile: profile, Channel: e.Channel, Source: "reply", Key: "reply/" + key}
+	if keyword == inbound.KeywordStop {
+		others, err := a.stopOthers(ctx, s, e, key, profile)
+		if err != nil || !found {
+			return others, err
+		}
+	}
+	if !found {
+		return false, nil
+	}
+	r := resolver.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key}
 	switch keyword {
 	case inbound.KeywordStop:
 		r.Kind = resolver.EngagementUnsubscribed
@@ -64,6 +77,43 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 		_, err = a.opts.Node.Command(ctx, s.account, resolver.CommandTextAnswer, resolver.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
 	}
 	return err == nil, err
+}
+
+// stopOthers carries out STOP for the other profiles that show the number: colleagues who share
+// it, those who have it in another spelling, and those who still show the number of an erased
+// person, by which nobody is found any more. Otherwise messages would go on to the number.
+func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, profile string) (stopped bool, err error) {
+	for _, phone := range identity.PhoneSpellings(e.From) {
+		for from, more := uint32(0), true; more; {
+			var ids []string
+			err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
+				holders, err := v.Holders(resolver.IdentityPhone, phone, from, inboundChunk)
+				if more = len(holders) == inboundChunk; more {
+					from = holders[len(holders)-1] + 1
+				}
+				for _, o := range holders {
+					ids = append(ids, v.ProfileID(o).String())
+				}
+				return err
+			})
+			if err != nil {
+				return stopped, err
+			}
+			for _, id := range ids {
+				if id == profile {
+					continue
+				}
+				r := resolver.EngagementRecord{Profile: id, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + id, Kind: resolver.EngagementUnsubscribed}
+				_, err := a.opts.Node.Command(ctx, s.account, resolver.CommandEngagement, r)
+				var refusal *resolver.Refusal
+				if err != nil && !errors.As(err, &refusal) { // a refused one was erased meanwhile
+					return stopped, err
+				}
+				stopped = stopped || err == nil
+			}
+		}
+	}
+	return stopped, nil
 }
 
 // whoWrote records the text as an event and returns whose it is: of a new profile where the

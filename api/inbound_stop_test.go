@@ -1,0 +1,59 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestStopHoldsForNumber: STOP holds for all profiles that show the number: the one that it
+// identifies, those that share it or have it in another spelling, and those that still show it
+// after that one was erased.
+func TestStopHoldsForNumber(t *testing.T) {
+	m := newMailing(t)
+	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`"}`, nil)
+	const phone = "+491701234567"
+	contact := func(email, phone string) (id string) {
+		var r resolver.ContactReply
+		m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: email, Phone: phone}, &r)
+		return r.ID
+	}
+	status := func(id string) (status string) {
+		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+			o, _ := v.ResolveText(id)
+			p, err := v.Profile(o)
+			status = p.Consent("sms").Status
+			return err
+		}))
+		return status
+	}
+	write := func(id, text string) inboundResult {
+		code, got := m.twilio("", "MessageSid", id, "SmsStatus", "received", "From", phone, "To", "+4930123", "Body", text)
+		if code != 200 {
+			t.Fatal(code)
+		}
+		return got
+	}
+	holder, colleague, spelled, other := contact("holder@x.io", phone), contact("colleague@x.io", "+49 170 1234567"), contact("spelled@x.io", "0049 170 1234567"), contact("other@x.io", "+491709999999")
+	for range 2 {
+		if got := write("SM1", "STOP"); got.Recorded != 1 {
+			t.Errorf("%+v", got)
+		}
+	}
+	for id, want := range map[string]string{holder: "unsubscribed", colleague: "unsubscribed", spelled: "unsubscribed", other: "subscribed"} {
+		if got := status(id); got != want {
+			t.Errorf("%s is %q, expected %q", id, got, want)
+		}
+	}
+	if n := m.count("sms_unsubscribed"); n != 3 {
+		t.Errorf("%d times unsubscribed, expected 3", n)
+	}
+	m.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: colleague, Channel: "sms", Status: "subscribed"}, nil)
+	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: holder}, nil)
+	if got := write("SM2", "Hello"); got.Recorded != 0 {
+		t.Errorf("a text of an erased person: %+v", got)
+	}
+	if got := write("SM3", "STOP"); got.Recorded != 1 || status(colleague) != "unsubscribed" {
+		t.Errorf("STOP from the number of an erased person: %+v, %s", got, status(colleague))
+	}
+}
