@@ -1,9 +1,12 @@
 package api
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // TestStopHoldsForNumber: STOP holds for all profiles that show the number: the one that it
@@ -55,5 +58,39 @@ func TestStopHoldsForNumber(t *testing.T) {
 	}
 	if got := write("SM3", "STOP"); got.Recorded != 1 || status(colleague) != "unsubscribed" {
 		t.Errorf("STOP from the number of an erased person: %+v, %s", got, status(colleague))
+	}
+}
+
+// TestLateStart: a START that its provider delivers after a STOP which the person wrote later
+// gives no consent, and is not answered.
+func TestLateStart(t *testing.T) {
+	m := newMailing(t)
+	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","generate":true,"start_reply":"Welcome"}`, nil)
+	const phone = "+491701234567"
+	write := func(id, text string, at time.Time) {
+		t.Helper()
+		if status, _ := m.whatsApp(fmt.Sprintf(`{"messages":[{"from":%q,"id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}]}`, phone[1:], id, at.Unix(), text)); status != 200 {
+			t.Fatal(status)
+		}
+	}
+	began := m.clock.Now()
+	m.clock.advance(2 * time.Minute)
+	write("wamid.2", "STOP", began.Add(time.Minute))
+	for range 2 {
+		write("wamid.1", "START", began)
+		if got := m.holder(phone).Consent("whatsapp").Status; got != "unsubscribed" {
+			t.Errorf("after a late START: %q", got)
+		}
+	}
+	if got := m.queued(outbox.KindWhatsApp); len(got) != 0 {
+		t.Errorf("a late START is answered: %q", got)
+	}
+	m.clock.advance(time.Minute)
+	write("wamid.3", "START", m.clock.Now())
+	if got := m.holder(phone).Consent("whatsapp").Status; got != "subscribed" {
+		t.Errorf("after START: %q", got)
+	}
+	if got := m.queued(outbox.KindWhatsApp); len(got) != 1 {
+		t.Errorf("answers: %q", got)
 	}
 }

@@ -67,6 +67,9 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 		r.Kind = resolver.EngagementUnsubscribed
 	case inbound.KeywordStart:
 		r.Kind = resolver.EngagementSubscribed
+		if !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
+			r.WrittenMs = e.At.UnixMilli()
+		}
 	}
 	if r.Kind != "" {
 		if _, err := a.opts.Node.Command(ctx, s.account, resolver.CommandEngagement, r); err != nil {
@@ -168,7 +171,7 @@ func (a *API) recordReplies(ctx context.Context, s *source, events []inbound.Eve
 		ok, err := a.recordReply(ctx, s, &events[i])
 		var refusal *resolver.Refusal
 		switch {
-		case errors.As(err, &refusal): // it was erased meanwhile
+		case errors.As(err, &refusal): // it was erased meanwhile, or unsubscribed after its START
 		case err != nil:
 			return recorded, err
 		case ok:

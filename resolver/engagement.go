@@ -33,6 +33,9 @@ const (
 	AgentMachine  = "machine"
 )
 
+// writtenPrecisionMs is how precisely providers say when a text was written.
+const writtenPrecisionMs = 1000
+
 // EngagementRecord says what a recipient did with a message.
 type EngagementRecord struct {
 	Send SendID `json:"send"`
@@ -53,6 +56,9 @@ type EngagementRecord struct {
 	Step string `json:"step,omitempty"`
 	// Key makes a repeat harmless: the provider's own id of the report.
 	Key string `json:"key,omitempty"`
+	// WrittenMs is when a text that asks for messages again was written (Unix ms), 0 if its
+	// provider does not say. It is refused if the person unsubscribed after that.
+	WrittenMs int64 `json:"written_ms,omitempty"`
 }
 
 var engagementTypes = map[string]string{
@@ -78,6 +84,15 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	channel, refusal := channelOf(c.Channel)
 	if refusal != nil {
 		return refusal
+	}
+	// Before the key: a repeat gets the same answer.
+	if c.Kind == EngagementSubscribed && c.WrittenMs != 0 && c.Profile != "" {
+		switch _, d, refusal := m.profileOf(a, c.Profile); {
+		case refusal != nil:
+			return refusal
+		case unsubscribedAfter(d, channel, c.WrittenMs):
+			return &Refusal{Code: "conflict", Field: "written_ms", Message: "the person unsubscribed after this text was written"}
+		}
 	}
 	if c.Key != "" {
 		h := a.hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &m.normal)
@@ -185,4 +200,11 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	}
 	m.updateProfile(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil
+}
+
+// unsubscribedAfter reports whether a person unsubscribed from a channel after a text was
+// written.
+func unsubscribedAfter(d *profile.Document, channel byte, writtenMs int64) bool {
+	c := d.ConsentOf(channel)
+	return c != nil && c.Status == profile.ConsentUnsubscribed && writtenMs+writtenPrecisionMs <= c.SinceMs
 }
