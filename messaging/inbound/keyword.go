@@ -1,6 +1,9 @@
 package inbound
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Keyword is a word by which people say what they want to get.
 type Keyword string
@@ -17,16 +20,17 @@ const (
 var keywords = map[string]Keyword{
 	"STOP": KeywordStop, "STOPALL": KeywordStop, "STOP ALL": KeywordStop, "UNSUBSCRIBE": KeywordStop, "CANCEL": KeywordStop, "END": KeywordStop,
 	"QUIT": KeywordStop, "REVOKE": KeywordStop, "OPTOUT": KeywordStop, "OPT OUT": KeywordStop, "STOPP": KeywordStop, "ARRET": KeywordStop, "ARRÊT": KeywordStop,
-	"START": KeywordStart, "UNSTOP": KeywordStart, "SUBSCRIBE": KeywordStart, "OPTIN": KeywordStart, "OPT IN": KeywordStart,
+	"STOP PROMOTIONS": KeywordStop, // the button that WhatsApp puts below advertising
+	"START":           KeywordStart, "UNSTOP": KeywordStart, "SUBSCRIBE": KeywordStart, "OPTIN": KeywordStart, "OPT IN": KeywordStart,
 	"HELP": KeywordHelp, "INFO": KeywordHelp, "HILFE": KeywordHelp, "AIDE": KeywordHelp,
 }
 
 // KeywordOf is the keyword that a text is, "" for none: the whole text is one, in any
-// case, with or without quotes and punctuation.
+// case, with or without quotes, punctuation and other signs around it.
 func KeywordOf(text string) Keyword {
 	if len(text) > 64 {
 		return ""
 	}
-	words := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n.,;:!?\"'“”„‚‘’()-", r) })
+	words := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) })
 	return keywords[strings.Join(words, " ")]
 }

@@ -185,9 +185,9 @@ func TestWhatsApp(t *testing.T) {
 // TestKeywordOf: a keyword is the whole text.
 func TestKeywordOf(t *testing.T) {
 	for text, want := range map[string]Keyword{
-		"STOP": KeywordStop, " stop. ": KeywordStop, "“Stop”": KeywordStop, "Stop all!": KeywordStop, "opt-out": KeywordStop, "Arrêt": KeywordStop,
+		"STOP": KeywordStop, " stop. ": KeywordStop, "“Stop”": KeywordStop, "Stop all!": KeywordStop, "opt-out": KeywordStop, "Arrêt": KeywordStop, "Stop…": KeywordStop, "*STOP*": KeywordStop, "stop\u00a0\u200b": KeywordStop, "🛑 STOP 🛑": KeywordStop, "Stop promotions": KeywordStop,
 		"start": KeywordStart, "UNSTOP": KeywordStart, "help?": KeywordHelp, "Info": KeywordHelp,
-		"": "", "...": "", "stop it": "", "please stop": "", "yes": "", "non-stop": "", strings.Repeat("stop ", 20): "",
+		"": "", "...": "", "stop it": "", "please stop": "", "yes": "", "non-stop": "", "stop 2": "", strings.Repeat("stop ", 20): "",
 	} {
 		if got := KeywordOf(text); got != want {
 			t.Errorf("%q: %q, expected %q", text, got, want)
