@@ -369,6 +369,9 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 		r.Kind = resolver.EngagementDelivery
 	case inbound.Unsubscribe:
 		r.Kind = resolver.EngagementUnsubscribed
+		if e.Channel != "" {
+			r.Source = messaging.SourceProvider
+		}
 		if found && send == resolver.SendID(token.Send) {
 			r.Channel, r.Flow, r.Step = messaging.UnsubscribeChannel(&token, sent), token.Flow, token.Step
 		}

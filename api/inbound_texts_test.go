@@ -250,6 +250,14 @@ func TestWhatsAppWebhooks(t *testing.T) {
 			t.Errorf("%d events %s, expected %d", n, typ, want)
 		}
 	}
+	// A message that WhatsApp did not deliver because the person wants no advertising.
+	m.whatsApp(fmt.Sprintf(preference, "resume", began.Add(time.Hour).Unix()))
+	for range 2 {
+		m.whatsApp(strings.ReplaceAll(strings.ReplaceAll(status("failed"), "131021", "131050"), "wamid.a", "wamid.b"))
+	}
+	if c := m.holder("+491701234567").Consent("whatsapp"); c.Status != "unsubscribed" || c.Source != "provider" {
+		t.Errorf("%+v", c)
+	}
 	if got := m.holder("+491701234567").Blocked("whatsapp"); got != "bounced" {
 		t.Errorf("a dead number is %q", got)
 	}

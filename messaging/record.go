@@ -23,11 +23,14 @@ func record(ctx context.Context, n *node.Node, sleep func(context.Context, time.
 	}
 }
 
+// SourceProvider is the source of consents that people withdrew at the provider.
+const SourceProvider = "provider"
+
 // optOut withdraws the consent of a recipient who told the provider to be sent
 // nothing more. Told again of the same message, which a crash may bring about, it
 // changes nothing.
 func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r resolver.EngagementRecord) error {
-	r.Kind, r.Source, r.Key = resolver.EngagementUnsubscribed, "provider", "opt-out/"+SendText(account, r.Send)
+	r.Kind, r.Source, r.Key = resolver.EngagementUnsubscribed, SourceProvider, "opt-out/"+SendText(account, r.Send)
 	err := record(ctx, n, sleep, account, resolver.CommandEngagement, r)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {

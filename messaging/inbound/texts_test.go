@@ -107,6 +107,16 @@ func TestTwilio(t *testing.T) {
 	}
 }
 
+// TestTwilioOptedOut: a message that Twilio did not deliver because the person had answered
+// STOP is an opt-out, too.
+func TestTwilioOptedOut(t *testing.T) {
+	form := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {"failed"}, "ErrorCode": {"21610"}, "From": {"+4930123"}, "To": {"+491701234567"}}
+	b, err := Twilio{AuthToken: "token"}.Parse(context.Background(), time.Time{}, twilioRequest("token", twilioURL+"?send_id=abc-1", form))
+	if err != nil || len(b.Events) != 2 || b.Events[0].Type != Failure || b.Events[1].Type != Unsubscribe || b.Events[1].SendID != "abc-1" || b.Events[0].ID == b.Events[1].ID {
+		t.Errorf("%+v, %v", b.Events, err)
+	}
+}
+
 func whatsAppRequest(secret, body string) Request {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(body))
@@ -133,7 +143,8 @@ func TestWhatsApp(t *testing.T) {
 	  {"id":"wamid.a","status":"sent","timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":"abc-1"},
 	  {"id":"wamid.a","status":"delivered","timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":"abc-1"},
 	  {"id":"wamid.a","status":"read","timestamp":"1769850005","recipient_id":"491701234567","biz_opaque_callback_data":"abc-1"},
-	  {"id":"wamid.b","status":"failed","timestamp":"1769850006","recipient_id":"491701234567","biz_opaque_callback_data":"abc-2","errors":[{"code":131026,"title":"Message undeliverable","error_data":{"details":"No WhatsApp"}}]}]}},
+	  {"id":"wamid.b","status":"failed","timestamp":"1769850006","recipient_id":"491701234567","biz_opaque_callback_data":"abc-2","errors":[{"code":131026,"title":"Message undeliverable","error_data":{"details":"No WhatsApp"}}]},
+	  {"id":"wamid.c","status":"failed","timestamp":"1769850006","recipient_id":"491701234567","biz_opaque_callback_data":"abc-3","errors":[{"code":131050,"title":"no more advertising"}]}]}},
 	{"field":"user_preferences","value":{"metadata":{"phone_number_id":"1062840"},"user_preferences":[{"wa_id":"491701234567","detail":"d","category":"marketing_messages","value":"stop","timestamp":1769850007}]}},
 	{"field":"messages","value":{"metadata":{"phone_number_id":"77"},"messages":[{"from":"491701234567","id":"wamid.9","type":"text","text":{"body":"to another number"}}]}}]}]}`
 	b, err := WhatsApp{AppSecret: "secret", PhoneNumberID: "1062840"}.Parse(context.Background(), time.Time{}, whatsAppRequest("secret", body))
@@ -149,6 +160,8 @@ func TestWhatsApp(t *testing.T) {
 		{Type: Delivery, SendID: "abc-1", Phone: me},
 		{Type: Open, SendID: "abc-1", Phone: me},
 		{Type: Failure, SendID: "abc-2", Phone: me, Reason: "WhatsApp error 131026: No WhatsApp"},
+		{Type: Failure, SendID: "abc-3", Phone: me, Reason: "WhatsApp error 131050: no more advertising"},
+		{Type: Unsubscribe, SendID: "abc-3", Phone: me, Reason: "WhatsApp error 131050: no more advertising"},
 		{Type: Reply, From: me, Keyword: KeywordStop, Answered: true, Preference: true},
 	}
 	if len(b.Events) != len(want) {

@@ -37,6 +37,9 @@ const twilioWhatsApp = "whatsapp:"
 // twilioDead are error codes that say that the number gets nothing, ever.
 var twilioDead = map[string]bool{"30005": true, "30006": true, "21211": true, "21614": true, "63024": true}
 
+// twilioOptedOut is the error code that says that the person has answered STOP.
+const twilioOptedOut = "21610"
+
 // Parse is Provider's.
 func (t Twilio) Parse(_ context.Context, _ time.Time, r Request) (Batch, error) {
 	if err := checkSize(r); err != nil {
@@ -93,7 +96,12 @@ func (t Twilio) Parse(_ context.Context, _ time.Time, r Request) (Batch, error) 
 		return Batch{}, nil
 	}
 	e.ID = providerID("twilio", id, status)
-	return Batch{Events: []Event{e}}, nil
+	b := Batch{Events: []Event{e}}
+	if e.Type == Failure && form.Get("ErrorCode") == twilioOptedOut {
+		e.Type, e.ID = Unsubscribe, providerID("twilio", id, "opted_out")
+		b.Events = append(b.Events, e)
+	}
+	return b, nil
 }
 
 // signed reports whether Twilio has signed a request.

@@ -33,6 +33,9 @@ func (WhatsApp) GoString() string { return "whatsapp" }
 // whatsAppDead are error codes that say that the number gets nothing, ever.
 var whatsAppDead = map[int]bool{131021: true}
 
+// whatsAppOptedOut is the error code that says that the person wants no advertising.
+const whatsAppOptedOut = 131050
+
 // whatsAppValue is what one change of a webhook says.
 type whatsAppValue struct {
 	Metadata struct {
@@ -173,6 +176,9 @@ func (v *whatsAppValue) events() (out []Event) {
 			continue // on its way
 		}
 		add(e, string(s.ID)+":"+string(s.Status))
+		if s.Status == "failed" && len(s.Errors) > 0 && s.Errors[0].Code == whatsAppOptedOut {
+			add(Event{Type: Unsubscribe, SendID: e.SendID, Phone: e.Phone, At: e.At, Reason: e.Reason}, string(s.ID)+":opted_out")
+		}
 	}
 	for _, p := range v.Preferences {
 		if p.Category != "marketing_messages" || p.Value != "stop" && p.Value != "resume" {
