@@ -94,3 +94,27 @@ func TestLateStart(t *testing.T) {
 		t.Errorf("answers: %q", got)
 	}
 }
+
+// TestNumbersOfWhatsApp: WhatsApp writes numbers of some countries in another form than they
+// are on file. A text from one is the contact's all the same, also an erased one's.
+func TestNumbersOfWhatsApp(t *testing.T) {
+	m := newMailing(t)
+	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","generate":true}`, nil)
+	var ann resolver.ContactReply
+	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ann@x.io", Phone: "+52 55 1234 5678"}, &ann)
+	m.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: ann.ID, Channel: "whatsapp", Status: "subscribed"}, nil)
+	write := func(id, text string) inboundResult {
+		_, got := m.whatsApp(fmt.Sprintf(`{"messages":[{"from":"5215512345678","id":%q,"type":"text","text":{"body":%q}}]}`, id, text))
+		return got
+	}
+	if got := write("wamid.1", "STOP"); got.Recorded != 1 || m.holder("+525512345678").Consent("whatsapp").Status != "unsubscribed" {
+		t.Errorf("%+v, %+v", got, m.holder("+525512345678").Consent("whatsapp"))
+	}
+	if m.holder("+5215512345678") != nil {
+		t.Error("the other form of the number is another profile")
+	}
+	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: ann.ID}, nil)
+	if got := write("wamid.2", "me again"); got.Recorded != 0 || m.holder("+5215512345678") != nil {
+		t.Errorf("a text of an erased person: %+v", got)
+	}
+}

@@ -44,6 +44,9 @@ func (r *replies) of(k inbound.Keyword) string {
 // number, and carries out its keyword. It may be repeated: each part is done once for each text.
 func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (recorded bool, err error) {
 	key := s.keyOf(e)
+	if e.From, err = a.onFile(ctx, s.account, e); err != nil {
+		return false, err
+	}
 	profile, found, err := a.whoWrote(ctx, s, e, key)
 	if err != nil {
 		return false, err
@@ -86,7 +89,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 // it, those who have it in another spelling, and those who still show the number of an erased
 // person, by which nobody is found any more. Otherwise messages would go on to the number.
 func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, profile string) (stopped bool, err error) {
-	for _, phone := range identity.PhoneSpellings(e.From) {
+	for _, phone := range append(identity.PhoneSpellings(e.From), identity.PhoneSpellings(otherForm(e))...) {
 		for from, more := uint32(0), true; more; {
 			var ids []string
 			err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
@@ -117,6 +120,31 @@ func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, 
 		}
 	}
 	return stopped, nil
+}
+
+// otherForm is the other form of the number of a text, "" where there is none.
+func otherForm(e *inbound.Event) string {
+	if e.Channel != inbound.ChannelWhatsApp {
+		return ""
+	}
+	return inbound.OtherForm(e.From)
+}
+
+// onFile is the number of a text in the form in which it is on file, or was before its person
+// was erased; as it came where neither form is.
+func (a *API) onFile(ctx context.Context, account uint64, e *inbound.Event) (phone string, err error) {
+	phone = e.From
+	other := otherForm(e)
+	if other == "" {
+		return phone, nil
+	}
+	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		if v.Known(resolver.IdentityPhone, other) && !v.Known(resolver.IdentityPhone, phone) {
+			phone = other
+		}
+		return nil
+	})
+	return phone, err
 }
 
 // whoWrote records the text as an event and returns whose it is: of a new profile where the

@@ -82,6 +82,17 @@ func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 	return v.a.ids.Get(h)
 }
 
+// Known reports whether an identifier is a profile's, or kept out as that of an erased person.
+func (v *View) Known(kind IdentityKind, value string) bool {
+	var buf []byte
+	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
+	if !ok {
+		return false
+	}
+	_, held := v.a.ids.Get(h)
+	return held || v.a.erased(h)
+}
+
 // Resolve finds the profile an id stands for, through merges.
 func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.resolve(id) }
 

@@ -18,7 +18,9 @@
 //	arf.go        complaints, and mails to the unsubscribe address
 //	provider.go   what providers' webhooks have in common
 //	generic.go    a webhook of our own definition
-//	sns.go ses.go sendgrid.go mailgun.go postmark.go
+//	sns.go ses.go sendgrid.go mailgun.go postmark.go twilio.go whatsapp.go
+//	keyword.go  STOP, START and HELP
+//	whatsapp_number.go  numbers that WhatsApp writes in another form
 //
 // Trust. A webhook is authenticated before it is read. Mail is not: anyone can
 // write a bounce. ParseMail therefore only claims; the caller acts on a claim when SendID

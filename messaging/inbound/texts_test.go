@@ -208,6 +208,20 @@ func TestKeywordOf(t *testing.T) {
 	}
 }
 
+// TestOtherForm: both forms of a number lead to each other, and other numbers have one.
+func TestOtherForm(t *testing.T) {
+	for _, pair := range [][2]string{{"+5215512345678", "+525512345678"}, {"+5491112345678", "+541112345678"}, {"+5511987654321", "+551187654321"}} {
+		if a, b := OtherForm(pair[0]), OtherForm(pair[1]); a != pair[1] || b != pair[0] {
+			t.Errorf("%q: %q and %q", pair, a, b)
+		}
+	}
+	for _, number := range []string{"", "+491701234567", "+52", "+5225512345678", "+521551234567", "+1555123456"} {
+		if got := OtherForm(number); got != "" && OtherForm(got) != number {
+			t.Errorf("%q has %q", number, got)
+		}
+	}
+}
+
 // FuzzTexts: no webhook makes a reader panic, and what comes out is bounded.
 func FuzzTexts(f *testing.F) {
 	f.Add([]byte("SmsStatus=received&From=%2B491701234567&Body=x"))
