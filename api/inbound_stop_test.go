@@ -118,3 +118,22 @@ func TestNumbersOfWhatsApp(t *testing.T) {
 		t.Errorf("a text of an erased person: %+v", got)
 	}
 }
+
+// TestAnswerGoesToWhoWrote: a keyword from an older number of a profile is not answered, since
+// the answer would go to the newest one.
+func TestAnswerGoesToWhoWrote(t *testing.T) {
+	m := newMailing(t)
+	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd"}`, nil)
+	const older, newer = "+491701234567", "+491707654321"
+	var ann resolver.ContactReply
+	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ann@x.io", Phone: older}, &ann)
+	phone := newer
+	m.command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: ann.ID, Phone: &phone}, nil)
+	for i, from := range []string{older, newer} {
+		m.clock.advance(2 * time.Minute)
+		m.twilio("", "MessageSid", fmt.Sprintf("SM%d", i), "SmsStatus", "received", "From", from, "To", "+4930123", "Body", "HELP")
+		if got := m.queued(outbox.KindSMS); len(got) != i {
+			t.Errorf("%s wrote: answers %q", from, got)
+		}
+	}
+}

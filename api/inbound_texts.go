@@ -79,7 +79,13 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 			return false, err
 		}
 	}
-	if text := s.config.of(keyword); text != "" && !e.Answered && e.Channel != inbound.ChannelIM {
+	text := s.config.of(keyword)
+	if text == "" || e.Answered || e.Channel == inbound.ChannelIM {
+		return true, nil
+	}
+	// An answer goes to the newest number, which may be somebody else's, too.
+	newest, err := a.isNewest(ctx, s.account, profile, e.From)
+	if err == nil && newest {
 		_, err = a.opts.Node.Command(ctx, s.account, resolver.CommandTextAnswer, resolver.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
 	}
 	return err == nil, err
@@ -145,6 +151,20 @@ func (a *API) onFile(ctx context.Context, account uint64, e *inbound.Event) (pho
 		return nil
 	})
 	return phone, err
+}
+
+// isNewest reports whether a number is the newest of a profile, to which texts go.
+func (a *API) isNewest(ctx context.Context, account uint64, profile, phone string) (newest bool, err error) {
+	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		o, ok := v.ResolveText(profile)
+		if !ok {
+			return nil // erased meanwhile
+		}
+		p, err := v.Profile(o)
+		newest = err == nil && identity.NormalizePhone(p.Newest(resolver.IdentityPhone)) == identity.NormalizePhone(phone)
+		return err
+	})
+	return newest, err
 }
 
 // whoWrote records the text as an event and returns whose it is: of a new profile where the
