@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -21,8 +22,8 @@ import (
 const maxSearchBytes = 512
 
 // profileOrders are the orders of a search by name.
-var profileOrders = map[string]resolver.ProfileOrder{
-	"match": resolver.OrderMatch, "newest": resolver.OrderNewest, "oldest": resolver.OrderOldest, "last_event": resolver.OrderLastEvent,
+var profileOrders = map[string]search.Order{
+	"match": search.OrderMatch, "newest": search.OrderNewest, "oldest": search.OrderOldest, "last_event": search.OrderLastEvent,
 }
 
 func (a *API) searchRoute() route {
@@ -42,7 +43,7 @@ func (a *API) searchRoute() route {
 
 // profileFilter is what a search asks for.
 type profileFilter struct {
-	resolver.ProfileSearch
+	search.Query
 	segment, list string // ids, "" for any
 }
 
@@ -100,7 +101,7 @@ func readProfileFilter(c *call) (f profileFilter, err error) {
 // A cursor of a search: the search's hash, field, time, ordinal and text.
 const searchCursorBytes = 8 + 1 + 8 + 4
 
-func (f *profileFilter) cursor(p *resolver.ProfilePlace) string {
+func (f *profileFilter) cursor(p *search.Place) string {
 	hash := f.hash()
 	b := append(hash[:], p.Field)
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.AtMs))
@@ -109,7 +110,7 @@ func (f *profileFilter) cursor(p *resolver.ProfilePlace) string {
 }
 
 // place is where the page begins, nil for the beginning.
-func (f *profileFilter) place(c *call) (*resolver.ProfilePlace, error) {
+func (f *profileFilter) place(c *call) (*search.Place, error) {
 	b, err := c.cursor(paging.Profiles, 0)
 	if b == nil || err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (f *profileFilter) place(c *call) (*resolver.ProfilePlace, error) {
 	if [8]byte(b) != f.hash() {
 		return nil, badField("cursor", "cursor belongs to another search; leave it out to start at the beginning")
 	}
-	return &resolver.ProfilePlace{
+	return &search.Place{
 		Field: b[8], AtMs: int64(binary.LittleEndian.Uint64(b[9:])), Ordinal: binary.LittleEndian.Uint32(b[17:]), Text: string(b[searchCursorBytes:]),
 	}, nil
 }
@@ -133,7 +134,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	}
 	var members *roaring.Bitmap // of a segment that is building
 	var found resolver.ProfilePage
-	var byLastEvent *resolver.LastEvents
+	var byLastEvent *search.LastEvents
 	for {
 		live := true
 		err = a.read(c, func(v *resolver.View) (err error) {
@@ -157,14 +158,14 @@ func (a *API) searchProfiles(c *call) (any, error) {
 				}
 				f.Within = append(f.Within, within)
 			}
-			if f.Order == resolver.OrderLastEvent {
-				byLastEvent, err = v.ByLastEvent(&f.ProfileSearch)
+			if f.Order == search.OrderLastEvent {
+				byLastEvent, err = v.ByLastEvent(&f.Query)
 				return err
 			}
-			found, err = v.SearchProfiles(&f.ProfileSearch)
+			found, err = v.SearchProfiles(&f.Query)
 			return err
 		})
-		if errors.Is(err, resolver.ErrTooManyProfiles) {
+		if errors.Is(err, search.ErrTooMany) {
 			return nil, badField("sort", "sort: too many profiles match to be sorted; give more of q, filter by segment_id or list_id, or sort otherwise")
 		}
 		if err != nil {
@@ -180,7 +181,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	if byLastEvent != nil {
 		byLastEvent.Rank() // changes of the state do not wait for it
 		err = a.read(c, func(v *resolver.View) (err error) {
-			found, err = v.SearchProfiles(&f.ProfileSearch)
+			found, err = v.SearchProfiles(&f.Query)
 			return err
 		})
 		if err != nil {
@@ -200,7 +201,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	switch {
 	case len(out) < len(found.Profiles):
 		last := found.Profiles[len(out)-1]
-		next = f.cursor(f.PlaceOf(last))
+		next = f.cursor(last.PlaceIn(&f.Query))
 	case found.Next != nil:
 		next = f.cursor(found.Next)
 	}

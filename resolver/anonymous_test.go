@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/search"
 )
 
 // trackingEvent draws what SDKs send, from the world of [randomEvent].
@@ -522,7 +523,7 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 		t.Errorf("%d profiles, %d made before, %v listed", v.CountProfiles(), before, v.ProfilesPage(0, 10))
 	}
 	searches := func() (found []int) {
-		for _, s := range []ProfileSearch{{Text: "zoe", Order: OrderMatch}, {Text: "d1", Order: OrderMatch}, {Order: OrderNewest}, {Order: OrderOldest}, {Order: OrderLastEvent}} {
+		for _, s := range []search.Query{{Text: "zoe", Order: search.OrderMatch}, {Text: "d1", Order: search.OrderMatch}, {Order: search.OrderNewest}, {Order: search.OrderOldest}, {Order: search.OrderLastEvent}} {
 			s.Limit = 10
 			page, err := r.view().SearchProfiles(&s)
 			if err != nil {
@@ -536,7 +537,7 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 		t.Errorf("searches find %v", got)
 	}
 	members, _ := v.Members(everybody, r.now)
-	if page, err := v.SearchProfiles(&ProfileSearch{Order: OrderNewest, Limit: 10, Within: []*roaring.Bitmap{members}}); err != nil || len(page.Profiles) != 1 {
+	if page, err := v.SearchProfiles(&search.Query{Order: search.OrderNewest, Limit: 10, Within: []*roaring.Bitmap{members}}); err != nil || len(page.Profiles) != 1 {
 		t.Errorf("a segment that includes them lists %d, %v", len(page.Profiles), err)
 	}
 	entered := func(want string) {

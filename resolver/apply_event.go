@@ -576,7 +576,7 @@ func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *pro
 	m.normal = d.Append(m.normal[:0])
 	now := append([]byte(nil), m.normal...)
 	m.store.PutDocument(a.name(), ordinal, now)
-	m.indexProfile(a, ordinal, old, now)
+	m.index.Update(a.number, ordinal, old, now)
 	a.reach.keep(ordinal, d)
 	a.status.keep(ordinal, d)
 }

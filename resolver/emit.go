@@ -140,6 +140,18 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a.engine.Settle(o)
 }
 
+// removeDocument removes the document of a profile that was merged into another or erased.
+func (m *Machine) removeDocument(a *account, ordinal uint32) {
+	old, err := m.store.Document(a.name(), ordinal)
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.index.Update(a.number, ordinal, old, nil)
+	a.reach.remove(ordinal)
+	a.status.remove(ordinal)
+	m.store.PutDocument(a.name(), ordinal, nil)
+}
+
 // profileOf finds the profile an id stands for, through merges, and decodes its
 // document.
 func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Document, refusal *Refusal) {

@@ -268,7 +268,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	}
 	m.removeDocument(a, o)
 	m.store.Columns.Forget(a.index)
-	indexed := m.indexed[0].list()
+	indexed := m.index.Before()
 	for _, f := range a.features() {
 		if e, ok := f.(feature.Eraser); ok {
 			if err := e.Erase(m.tx(a), task.Ordinals...); err != nil {

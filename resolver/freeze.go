@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/search"
 )
 
 // Freeze hands over what changed since the last checkpoint, for [Machine.WriteCheckpoint].
@@ -18,7 +19,7 @@ import (
 func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
-		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: profileIndexVersion, Reach: reachVersion, Epoch: m.epochEntity()},
+		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reachVersion, Epoch: m.epochEntity()},
 		Records:  m.records.list(),
 		KeyRuns:  slices.Clone(m.keys.Runs),
 		DropKeys: m.logTime,

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/search"
 )
 
 // Hash is a hash of the whole logical state: the same records give the same
@@ -107,8 +108,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.engine.Hash(put); err != nil {
 		return err
 	}
-	var indexed indexSum
-	var keys indexKeys
+	indexed := search.NewSum(a.number, a.hasher)
 	var d profile.Document
 	derived := &account{sets: profile.NewOrdinalSets()}
 	reach, status := newReachSets(derived), newStatusSets(derived)
@@ -124,11 +124,8 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 			return err
 		}
 		put(b)
-		if err := keys.set(a.number, o, b); err != nil {
+		if err := indexed.Add(o, b); err != nil {
 			return err
-		}
-		for i := range keys.ends {
-			indexed.add(a, keys.at(i))
 		}
 		if err := d.Decode(b); err != nil {
 			return err
@@ -145,7 +142,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.checkReach(&reach, status); err != nil {
 		return err
 	}
-	return m.checkProfileIndex(a, indexed)
+	return indexed.Check(m.store)
 }
 
 func hashMap[V any](put func([]byte), entities map[string]V) {

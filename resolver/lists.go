@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -226,6 +228,10 @@ func (v *View) List(id string) (List, bool) {
 	}
 	return List{}, false
 }
+
+// ListMembers are the profiles on a list. The answer must not be changed, and is valid
+// as long as the view.
+func (v *View) ListMembers(l List) *roaring.Bitmap { return v.a.members(listSet(l.Number)) }
 
 // CountListMembers is how many profiles are on a list.
 func (v *View) CountListMembers(l List) uint64 {

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -61,8 +62,8 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 	if f.Version != 0 && f.ApplyVersion < 3 {
 		m.adoptFirst() // these rules knew one company only
 	}
-	if f.Version != 0 && f.ProfileIndex != profileIndexVersion {
-		if err := m.makeProfileIndex(c.Disk); err != nil {
+	if f.Version != 0 && f.ProfileIndex != search.IndexVersion {
+		if err := search.Build(s, c.Disk, m.hasAccount); err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
 		c.Took.End("profile index")
@@ -215,6 +216,8 @@ func (m *Machine) buryDeleted(a *account, l *List, value []byte) error {
 	m.saveNumbers(a)
 	return nil
 }
+
+func (m *Machine) hasAccount(number uint64) bool { return m.accounts[number] != nil }
 
 func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 	a := m.accounts[number]

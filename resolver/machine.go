@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -55,6 +56,7 @@ type Machine struct {
 	accounts map[uint64]*account
 	byIndex  []*account
 	totals   totals          // over all accounts, see tally
+	index    *search.Index   // of profiles
 	emails   *emaildir.State // of contacts, over all accounts
 	keys     dedup.Keys
 	records  recordRing
@@ -100,7 +102,6 @@ type Machine struct {
 	normal         []byte
 	sentKey        []byte
 	mergedProfiles []loser
-	indexed        [2]indexKeys     // of a profile, before and after a change
 	shed           []profile.Device // that a merge leaves no room for
 	idents         []profile.Identifier
 	strange        []strangeConflict
@@ -136,6 +137,7 @@ func newMachine(s *state.Store) *Machine {
 	return &Machine{
 		store:    s,
 		accounts: map[uint64]*account{},
+		index:    search.NewIndex(s),
 		keys:     dedup.NewKeys(),
 		busy:     map[uint64]*account{},
 		emails:   emaildir.New(s),

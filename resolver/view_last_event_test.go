@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/search"
 )
 
 // TestLastEventsAreOfOneState: what changes between finding the places and reading the
@@ -22,7 +24,7 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 				w.step([]string{list.ID})
 			}
 			v := &View{m: w.m, a: w.m.accounts[testAccount]}
-			s := ProfileSearch{Order: OrderLastEvent, Limit: pick(w.rng, 3, 1000), AtMs: w.now}
+			s := search.Query{Order: search.OrderLastEvent, Limit: pick(w.rng, 3, 1000), AtMs: w.now}
 			want := searchOracle(t, v, &s)
 			at := map[ProfileID]int64{}
 			for _, id := range want {
@@ -32,13 +34,14 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w.rng.IntN(2) == 0 {
+			ranked := w.rng.IntN(2) == 0
+			if ranked {
 				l.Rank()
 			}
 			for range 15 {
 				w.step([]string{list.ID})
 			}
-			if l.places == nil {
+			if !ranked {
 				l.Rank()
 			}
 			page, err := v.SearchProfiles(&s)

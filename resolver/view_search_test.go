@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/search"
 
 	"cmp"
 	"encoding/json"
@@ -16,12 +18,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // searchOracle lists what a search is to find, by a look at all profiles.
-func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
+func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 	t.Helper()
 	type found struct {
 		p     *Profile
@@ -69,7 +72,7 @@ func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
 				if text == "" || !strings.HasPrefix(text, prefix) {
 					continue
 				}
-				if text = string(cutText([]byte(text))); field < best.field || field == best.field && text < best.text {
+				if text = string(clip.Text([]byte(text), 64)); field < best.field || field == best.field && text < best.text {
 					best.field, best.text = field, text
 				}
 			}
@@ -87,11 +90,11 @@ func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
 	slices.SortFunc(all, func(x, y found) int {
 		older := cmp.Compare(x.p.Ordinal, y.p.Ordinal)
 		switch s.Order {
-		case OrderMatch:
+		case search.OrderMatch:
 			return cmp.Or(cmp.Compare(x.field, y.field), cmp.Compare(x.text, y.text), older)
-		case OrderOldest:
+		case search.OrderOldest:
 			return older
-		case OrderNewest:
+		case search.OrderNewest:
 			return -older
 		}
 		return cmp.Or(-cmp.Compare(at(x.p), at(y.p)), -older)
@@ -103,7 +106,7 @@ func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
 }
 
 // searchAll is what a search finds, page by page.
-func searchAll(t *testing.T, v *View, s ProfileSearch) (out []ProfileID) {
+func searchAll(t *testing.T, v *View, s search.Query) (out []ProfileID) {
 	t.Helper()
 	for pages := 0; ; pages++ {
 		page, err := v.SearchProfiles(&s)
@@ -231,13 +234,13 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 		case 3: // a build that knew no index wrote it
 			hashOf(t, w.m)
 			checkpointInPlace(t, w.m)
-			if err := w.m.store.DB.Set(indexKey(nil, testAccount, indexName, []byte("stale"), 0), nil, pebble.NoSync); err != nil {
+			if err := w.m.store.DB.Set(append(state.AccountKey(nil, state.TableProfileIndex, testAccount), "nstale\x00\x00\x00\x00\x00"...), nil, pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.m.Hash(); err == nil {
 				t.Fatal("a stale key in the index is not found")
 			}
-			if err := w.m.makeProfileIndex(nil); err != nil {
+			if err := search.Build(w.m.store, nil, w.m.hasAccount); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -250,9 +253,9 @@ func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
 	t.Helper()
 	v := &View{m: w.m, a: w.m.accounts[testAccount]}
 	for range 12 {
-		s := ProfileSearch{Text: w.text(), Limit: pick(w.rng, 1, 3, 1000), AtMs: w.now, Order: pick(w.rng, OrderNewest, OrderOldest, OrderLastEvent)}
+		s := search.Query{Text: w.text(), Limit: pick(w.rng, 1, 3, 1000), AtMs: w.now, Order: pick(w.rng, search.OrderNewest, search.OrderOldest, search.OrderLastEvent)}
 		if s.Text != "" && w.rng.IntN(2) == 0 {
-			s.Order = OrderMatch
+			s.Order = search.OrderMatch
 		}
 		if w.rng.IntN(3) == 0 {
 			l, _ := v.List(list.ID)
@@ -305,6 +308,8 @@ func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
 // have to be sorted as a whole is refused.
 func TestSearchIsBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
+	// The bounds of a page, as in package search.
+	const searchDocuments, searchKeys = 1000, 20_000
 	const n = 2*searchDocuments + 500
 	var evs []eventlog.Event
 	for i := range n {
@@ -315,11 +320,11 @@ func TestSearchIsBounded(t *testing.T) {
 	everybody := roaring.New() // may be bounced, as if all were suppressed
 	everybody.AddRange(0, n)
 	r.m.accounts[testAccount].status[0][standingBlocked].Assign(everybody)
-	for _, s := range []ProfileSearch{
-		{Text: "x", Order: OrderMatch, Channel: "email", Status: StatusBounced},
-		{Order: OrderNewest, Channel: "email", Status: StatusBounced},
-		{Order: OrderLastEvent, Channel: "email", Status: StatusBounced},
-		{Text: strings.Repeat("same", 16) + "not", Order: OrderMatch},
+	for _, s := range []search.Query{
+		{Text: "x", Order: search.OrderMatch, Channel: "email", Status: StatusBounced},
+		{Order: search.OrderNewest, Channel: "email", Status: StatusBounced},
+		{Order: search.OrderLastEvent, Channel: "email", Status: StatusBounced},
+		{Text: strings.Repeat("same", 16) + "not", Order: search.OrderMatch},
 	} {
 		s.Limit = 10
 		page, err := v.SearchProfiles(&s)
@@ -337,7 +342,7 @@ func TestSearchIsBounded(t *testing.T) {
 		}
 		r.events(evs...)
 	}
-	if _, err := v.SearchProfiles(&ProfileSearch{Text: "Y", Order: OrderNewest, Limit: 10}); err != nil && !errors.Is(err, ErrTooManyProfiles) {
+	if _, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); err != nil && !errors.Is(err, search.ErrTooMany) {
 		t.Error(err)
 	}
 	evs = append(evs[:0], eventlog.Event{Type: []byte("e"), ExternalID: []byte("y")})
@@ -345,10 +350,10 @@ func TestSearchIsBounded(t *testing.T) {
 		evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("yy%d", i))})
 	}
 	r.events(evs...)
-	if _, err := v.SearchProfiles(&ProfileSearch{Text: "Y", Order: OrderNewest, Limit: 10}); !errors.Is(err, ErrTooManyProfiles) {
+	if _, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); !errors.Is(err, search.ErrTooMany) {
 		t.Errorf("sorting what is too much: %v", err)
 	}
-	if page, err := v.SearchProfiles(&ProfileSearch{Text: "Y", Order: OrderMatch, Limit: 10}); err != nil || len(page.Profiles) != 10 {
+	if page, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderMatch, Limit: 10}); err != nil || len(page.Profiles) != 10 {
 		t.Errorf("by match: %d profiles, %v", len(page.Profiles), err)
 	}
 }

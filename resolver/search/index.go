@@ -1,4 +1,4 @@
-package resolver
+package search
 
 import (
 	"bytes"
@@ -14,20 +14,20 @@ import (
 
 // The index of profiles leads from the beginning of an identifier or a name to the
 // profiles that have it, in order of texts. It follows from the documents alone: where
-// one changes, so does the index, in the same record. [Machine.Hash] compares both. A
-// checkpoint says in its manifest that it has the index; where one does not, it is made
-// from the documents when the state is loaded.
+// one changes, so does the index, in the same record. The state's hash compares both, see
+// [Sum]. A checkpoint says in its manifest that it has the index; where one does not, it is
+// made from the documents when the state is loaded.
 
-// profileIndexVersion is the version of what is in the index. A state with another one,
+// IndexVersion is the version of what is in the index. A state with another one,
 // or none, gets its index anew.
-const profileIndexVersion = 1
+const IndexVersion = 1
 
 // The texts by which a profile is found. Bytes are on disk, and their order is the one
 // in which a search lists what it finds.
 const (
-	indexEmail      = '0' + byte(IdentityEmail)
-	indexExternalID = '0' + byte(IdentityExternalID)
-	indexPhone      = '0' + byte(IdentityPhone)
+	indexEmail      = '0' + byte(identifier.Email)
+	indexExternalID = '0' + byte(identifier.ExternalID)
+	indexPhone      = '0' + byte(identifier.Phone)
 	indexName       = 'n' // first name, a space, last name
 	indexLastName   = 'o' // where there is a first name, too
 )
@@ -152,45 +152,43 @@ func (k *indexKeys) set(account uint64, ordinal uint32, block []byte) error {
 	return nil
 }
 
-// indexProfile brings the index from a profile's old document to its new one; nil is
-// none. Where identifiers and names are the same it costs the comparison of them.
-func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
+// Index keeps the index of profiles in the store in step with their documents.
+type Index struct {
+	store   *state.Store
+	was, is indexKeys // of a profile, before and after a change
+}
+
+// NewIndex returns the index of the profiles in the store.
+func NewIndex(store *state.Store) *Index { return &Index{store: store} }
+
+// Update brings the index from a profile's old document to its new one; nil is none. Where
+// identifiers and names are the same it costs the comparison of them.
+func (x *Index) Update(account uint64, ordinal uint32, old, now []byte) {
 	if old != nil && now != nil && profile.SameHead(old, now) {
 		return
 	}
-	was, is := &m.indexed[0], &m.indexed[1]
-	for _, x := range [...]struct {
+	for _, y := range [...]struct {
 		keys  *indexKeys
 		block []byte
-	}{{was, old}, {is, now}} {
-		if err := x.keys.set(a.number, ordinal, x.block); err != nil {
+	}{{&x.was, old}, {&x.is, now}} {
+		if err := y.keys.set(account, ordinal, y.block); err != nil {
 			panic(err) // documents in memory decode
 		}
 	}
-	for i := range was.ends {
-		if key := was.at(i); !is.has(key) {
-			m.store.PutIndex(key, true)
+	for i := range x.was.ends {
+		if key := x.was.at(i); !x.is.has(key) {
+			x.store.PutIndex(key, true)
 		}
 	}
-	for i := range is.ends {
-		if key := is.at(i); !was.has(key) {
-			m.store.PutIndex(key, false)
+	for i := range x.is.ends {
+		if key := x.is.at(i); !x.was.has(key) {
+			x.store.PutIndex(key, false)
 		}
 	}
 }
 
-// removeDocument removes the document of a profile that was merged into another or
-// erased. The keys that the index had of it are then in m.indexed[0].
-func (m *Machine) removeDocument(a *account, ordinal uint32) {
-	old, err := m.store.Document(a.name(), ordinal)
-	if err != nil {
-		panic(err) // the store is at fault; the record is named
-	}
-	m.indexProfile(a, ordinal, old, nil)
-	a.reach.remove(ordinal)
-	a.status.remove(ordinal)
-	m.store.PutDocument(a.name(), ordinal, nil)
-}
+// Before copies the keys that the profile of the last update had before it.
+func (x *Index) Before() []string { return x.was.list() }
 
 // list copies the keys.
 func (k *indexKeys) list() []string {

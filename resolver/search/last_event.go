@@ -1,4 +1,4 @@
-package resolver
+package search
 
 import (
 	"cmp"
@@ -10,27 +10,27 @@ import (
 )
 
 // LastEvents are the headers of an account's profiles at one state, to find those with
-// the latest events. It outlives the view that it was taken from.
+// the latest events. It does not change with the account.
 type LastEvents struct {
-	search *ProfileSearch
+	search *Query
 	found  *roaring.Bitmap
 	pages  []*profile.HeaderPage
-	places []ProfilePlace
+	places []Place
 	room   int
 }
 
-// ByLastEvent begins a search in [OrderLastEvent]: [LastEvents.Rank] follows, outside the
-// view, and then [View.SearchProfiles] of a view of the same account. The error is that of
-// SearchProfiles.
-func (v *View) ByLastEvent(s *ProfileSearch) (*LastEvents, error) {
-	w := &searching{View: v, ProfileSearch: s}
+// ByLastEvent begins a search in [OrderLastEvent]: [LastEvents.Rank] follows, where
+// the state may change meanwhile, and then [Search] of the same account. The error is that
+// of Search.
+func ByLastEvent(a Account, s *Query) (*LastEvents, error) {
+	w := &searching{account: a, Query: s}
 	w.normalize()
 	found, err := w.found()
 	switch {
 	case err != nil:
 		return nil, err
-	case v.a.headers.Count > searchSorted:
-		return nil, ErrTooManyProfiles
+	case a.Headers().Count > searchSorted:
+		return nil, ErrTooMany
 	case s.Text == "" && len(w.sets) == 0:
 		found = found.Clone() // the engine's own
 	}
@@ -38,7 +38,7 @@ func (v *View) ByLastEvent(s *ProfileSearch) (*LastEvents, error) {
 	if s.Status != "" || s.Text != "" {
 		room += searchDocuments
 	}
-	return &LastEvents{search: s, found: found, pages: v.a.headers.Share(), room: room}, nil
+	return &LastEvents{search: s, found: found, pages: a.Headers().Share(), room: room}, nil
 }
 
 // Rank finds the first places behind that of the search. What changes meanwhile changes
@@ -55,7 +55,7 @@ func (l *LastEvents) Rank() {
 	slices.SortFunc(pages, func(x, y page) int { return cmp.Or(cmp.Compare(y.newest, x.newest), cmp.Compare(y.at, x.at)) })
 	best, after := newBestPlaces(l.room), l.search.After
 	for _, p := range pages {
-		first := ProfilePlace{AtMs: p.newest, Ordinal: uint32(p.at*profile.PageRows + profile.PageRows - 1)} // that the page could have
+		first := Place{AtMs: p.newest, Ordinal: uint32(p.at*profile.PageRows + profile.PageRows - 1)} // that the page could have
 		if best.full && first.earlier(&best.behind) {
 			break // nor can one that follows
 		}
@@ -63,7 +63,7 @@ func (l *LastEvents) Rank() {
 		// The latest made first: most of those who follow are then not among the best,
 		// which is asked before whether they were found.
 		for j := profile.PageRows - 1; j >= 0; j-- {
-			place := ProfilePlace{AtMs: rows[j].LastEvent, Ordinal: uint32(p.at*profile.PageRows + j)}
+			place := Place{AtMs: rows[j].LastEvent, Ordinal: uint32(p.at*profile.PageRows + j)}
 			if !profile.HasEvent(place.AtMs) {
 				place.AtMs = profile.NoEvent
 			}
@@ -82,7 +82,7 @@ func (l *LastEvents) Rank() {
 // walkByLastEvent lists the profiles by their last events.
 func (w *searching) walkByLastEvent() error {
 	if w.ranked == nil {
-		l, err := w.ByLastEvent(w.ProfileSearch)
+		l, err := ByLastEvent(w.account, w.Query)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (w *searching) walkByLastEvent() error {
 	l := w.ranked
 	w.ranked = nil // the next page has places of its own
 	for _, place := range l.places {
-		if !w.Has(place.Ordinal) {
+		if !w.account.All().Contains(place.Ordinal) {
 			continue // merged or erased meanwhile
 		}
 		if more, err := w.look(place); err != nil || !more {
@@ -99,29 +99,29 @@ func (w *searching) walkByLastEvent() error {
 		}
 	}
 	if len(l.places) == l.room {
-		w.out.Next = &l.places[l.room-1]
+		w.next = &l.places[l.room-1]
 	}
 	return nil
 }
 
 // earlier reports whether a place stands behind another in OrderLastEvent.
-func (p *ProfilePlace) earlier(q *ProfilePlace) bool {
+func (p *Place) earlier(q *Place) bool {
 	return p.AtMs < q.AtMs || p.AtMs == q.AtMs && p.Ordinal < q.Ordinal
 }
 
 // bestPlaces are the first places in OrderLastEvent, room of them.
 type bestPlaces struct {
 	room   int
-	list   []ProfilePlace // sorted now and then
-	full   bool           // list has as many, and
-	behind ProfilePlace   // what stands behind this one is not among them
+	list   []Place // sorted now and then
+	full   bool    // list has as many, and
+	behind Place   // what stands behind this one is not among them
 }
 
 func newBestPlaces(room int) *bestPlaces {
-	return &bestPlaces{room: room, list: make([]ProfilePlace, 0, 2*room+1024)}
+	return &bestPlaces{room: room, list: make([]Place, 0, 2*room+1024)}
 }
 
-func (b *bestPlaces) add(place ProfilePlace) {
+func (b *bestPlaces) add(place Place) {
 	if b.full && place.earlier(&b.behind) {
 		return
 	}
@@ -131,8 +131,8 @@ func (b *bestPlaces) add(place ProfilePlace) {
 }
 
 // sorted are the places in order.
-func (b *bestPlaces) sorted() []ProfilePlace {
-	slices.SortFunc(b.list, func(x, y ProfilePlace) int {
+func (b *bestPlaces) sorted() []Place {
+	slices.SortFunc(b.list, func(x, y Place) int {
 		return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(y.Ordinal, x.Ordinal))
 	})
 	if len(b.list) >= b.room {
