@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -36,8 +37,8 @@ func (a *API) preview(c *call) (any, error) {
 	}
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
-	var reach map[string]*roaring.Bitmap
-	var doubtful map[string]resolver.DoubtfulPhones
+	var reaching map[string]*roaring.Bitmap
+	var doubtful map[string]reach.DoubtfulPhones
 	ask := a.askEngine
 	if in.Explain {
 		ask = a.ask // events are read
@@ -56,7 +57,7 @@ func (a *API) preview(c *call) (any, error) {
 			roots = append(roots, saved)
 		}
 		q.gather(v, roots...)
-		reach, doubtful = v.Reachable(), v.DoubtfulPhones()
+		reaching, doubtful = v.Reachable(), v.DoubtfulPhones()
 		return nil
 	})
 	if err != nil {
@@ -89,8 +90,8 @@ func (a *API) preview(c *call) (any, error) {
 	for i, p := range parts {
 		pieces[i] = previewPart(p)
 	}
-	reachable := make(map[string]uint64, len(reach))
-	for channel, set := range reach {
+	reachable := make(map[string]uint64, len(reaching))
+	for channel, set := range reaching {
 		set.And(who)
 		refused := uint64(0)
 		if d, some := doubtful[channel]; some {
@@ -216,7 +217,7 @@ const (
 
 // refusedNumbers counts those of a set whose number another contact refused on a channel,
 // as far as it looks.
-func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d resolver.DoubtfulPhones) (n uint64, err error) {
+func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d reach.DoubtfulPhones) (n uint64, err error) {
 	if set.IsEmpty() {
 		return 0, nil
 	}

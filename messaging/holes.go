@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // missing is why a message is not sent to somebody: a merge tag of it would leave a hole in
@@ -154,7 +155,7 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 				return nil, err
 			}
 			if refused {
-				out[i] = resolver.NumberRefused
+				out[i] = reach.ReasonNumberRefused
 				continue
 			}
 			content = campaigns.Content{Text: textOfStep(s)}

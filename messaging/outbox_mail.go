@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // How long single e-mails are tried: a relay that is down over a night, or a
@@ -73,7 +74,7 @@ func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case refused:
-		return errBarred("not sent by " + channel + ": " + resolver.NumberRefused)
+		return errBarred("not sent by " + channel + ": " + reach.ReasonNumberRefused)
 	}
 	return nil
 }

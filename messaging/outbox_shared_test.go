@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // TestFlowsDoNotReachARefusedNumber: an SMS of a flow does not go to a number that
@@ -26,7 +27,7 @@ func TestFlowsDoNotReachARefusedNumber(t *testing.T) {
 	w.until("both are on record", func(v *resolver.View) bool {
 		return empty(v) && count(v, "sms_sent") == 1 && count(v, "sms_failed") == 1
 	})
-	w.recorded("sms_failed", resolver.NumberRefused)
+	w.recorded("sms_failed", reach.ReasonNumberRefused)
 	list, _, err := store.List(capture.Filter{}, 0, 0)
 	ok(t, err)
 	if len(list) != 1 || list[0].To != "+49302" {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -494,16 +495,10 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 	return nil
 }
 
-// channelsOf are the channels whose messages go to an identifier of a kind.
-var channelsOf = [identifier.Kinds][]byte{
-	IdentityEmail: {profile.ChannelEmail},
-	IdentityPhone: {profile.ChannelSMS, profile.ChannelWhatsApp, profile.ChannelIM},
-}
-
 // subscribedAddress reports whether a profile has an e-mail or phone and is subscribed to a
 // channel that goes there.
 func subscribedAddress(d *profile.Document, k IdentityKind) bool {
-	return d.Has(k) && slices.ContainsFunc(channelsOf[k], d.Subscribed)
+	return d.Has(k) && slices.ContainsFunc(reach.AddressedBy[k], d.Subscribed)
 }
 
 // keepsAddress reports whether an identifier is another e-mail or phone than the one that
@@ -577,8 +572,7 @@ func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *pro
 	now := append([]byte(nil), m.normal...)
 	m.store.PutDocument(a.name(), ordinal, now)
 	m.index.Update(a.number, ordinal, old, now)
-	a.reach.keep(ordinal, d)
-	a.status.keep(ordinal, d)
+	a.reach.Keep(ordinal, d)
 }
 
 func (m *Machine) losing(ordinal uint32) bool {

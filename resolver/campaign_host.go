@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -122,8 +123,8 @@ func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (s
 		reason = NotInConversation
 	}
 	if reason == "" {
-		if refused, err := v.numberRefused(&d, o, x.Medium()); err != nil || refused {
-			return NumberRefused, err
+		if refused, err := reach.NumberRefused(holders{v}, &d, o, x.Medium()); err != nil || refused {
+			return reach.ReasonNumberRefused, err
 		}
 	}
 	return reason, nil

@@ -147,8 +147,7 @@ func (m *Machine) removeDocument(a *account, ordinal uint32) {
 		panic(err) // the store is at fault; the record is named
 	}
 	m.index.Update(a.number, ordinal, old, nil)
-	a.reach.remove(ordinal)
-	a.status.remove(ordinal)
+	a.reach.Remove(ordinal)
 	m.store.PutDocument(a.name(), ordinal, nil)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -116,8 +117,7 @@ type account struct {
 	lists       map[string]*List
 	listIDs     map[uint32]string // by number
 	sets        *profile.OrdinalSets
-	reach       reachSets  // some of the sets
-	status      statusSets // likewise
+	reach       *reach.Sets // some of the sets
 
 	campaigns   *campaigns.State
 	domains     *domains.State
@@ -163,7 +163,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		conversations: conversations.New(),
 	}
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
-	a.reach, a.status = newReachSets(a), newStatusSets(a)
+	a.reach = reach.NewSets(a.sets)
 	return a
 }
 

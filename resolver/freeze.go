@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/reach"
 
 	"errors"
 	"slices"
@@ -19,7 +20,7 @@ import (
 func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
-		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reachVersion, Epoch: m.epochEntity()},
+		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reach.Version, Epoch: m.epochEntity()},
 		Records:  m.records.list(),
 		KeyRuns:  slices.Clone(m.keys.Runs),
 		DropKeys: m.logTime,

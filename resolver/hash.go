@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/resolver/search"
 )
 
@@ -110,8 +111,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	}
 	indexed := search.NewSum(a.number, a.hasher)
 	var d profile.Document
-	derived := &account{sets: profile.NewOrdinalSets()}
-	reach, status := newReachSets(derived), newStatusSets(derived)
+	made := reach.NewSets(profile.NewOrdinalSets())
 	anonymous := roaring.New()
 	for o := range a.headers.Count {
 		r := a.headers.Get(o)
@@ -130,8 +130,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		if err := d.Decode(b); err != nil {
 			return err
 		}
-		reach.keep(o, &d)
-		status.keep(o, &d)
+		made.Keep(o, &d)
 		if d.IsAnonymous() {
 			anonymous.Add(o)
 		}
@@ -139,8 +138,8 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if !anonymous.Equals(a.engine.Anonymous()) {
 		return fmt.Errorf("account %016x: by the documents %d profiles are anonymous, by the segment engine %d", a.number, anonymous.GetCardinality(), a.engine.Anonymous().GetCardinality())
 	}
-	if err := a.checkReach(&reach, status); err != nil {
-		return err
+	if err := a.reach.Differ(made); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
 	return indexed.Check(m.store)
 }

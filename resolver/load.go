@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/reach"
 
 	"encoding/binary"
 	"encoding/json"
@@ -68,7 +69,7 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 		}
 		c.Took.End("profile index")
 	}
-	if f.Version != 0 && f.Reach != reachVersion {
+	if f.Version != 0 && f.Reach != reach.Version {
 		if err := m.makeReach(); err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
@@ -214,6 +215,30 @@ func (m *Machine) buryDeleted(a *account, l *List, value []byte) error {
 	delete(a.listIDs, l.Number)
 	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), nil)
 	m.saveNumbers(a)
+	return nil
+}
+
+// makeReach makes the sets of a state that was just loaded and has none, or those of
+// another version.
+func (m *Machine) makeReach() error {
+	for _, a := range m.byIndex {
+		a.reach.Clear()
+	}
+	var d profile.Document
+	err := m.store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
+		a := m.accounts[number]
+		if a == nil || len(rest) != 4 {
+			return errors.New("document of an unknown account")
+		}
+		if err := d.Decode(value); err != nil {
+			return err
+		}
+		a.reach.Keep(binary.BigEndian.Uint32(rest), &d)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("find out who can be sent to: %w", err)
+	}
 	return nil
 }
 

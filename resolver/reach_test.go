@@ -11,6 +11,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -41,7 +42,7 @@ func compareReach(t *testing.T, m *Machine) {
 	t.Helper()
 	v := &View{m: m, a: m.accounts[testAccount]}
 	want := map[string]*roaring.Bitmap{}
-	for _, channel := range reachChannels {
+	for _, channel := range reach.Channels {
 		want[channel] = roaring.New()
 	}
 	for o := range v.a.headers.Count {
@@ -55,7 +56,7 @@ func compareReach(t *testing.T, m *Machine) {
 		compareStatusSets(t, v, p)
 		compareSubscribed(t, v, p)
 		channels := reachOracle(p, v.a.Settings.RequireOptIn)
-		for _, channel := range reachChannels {
+		for _, channel := range reach.Channels {
 			in := slices.Contains(channels, channel)
 			if in {
 				want[channel].Add(o)
@@ -84,7 +85,7 @@ func compareStatusSets(t *testing.T, v *View, p *Profile) {
 		for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
 			have := p.Status(channel, at)
 			for _, status := range segment.ContactStatuses {
-				in := v.withStatus(channel, status).Contains(p.Ordinal)
+				in := v.a.reach.WithStatus(channel, status).Contains(p.Ordinal)
 				if status == have && !in || have == "" && in {
 					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
 				}
@@ -153,8 +154,11 @@ func TestReachMatchesScan(t *testing.T) {
 			case 0:
 				w.reload()
 			case 1: // a build that did not know the sets wrote it
-				w.m.accounts[testAccount].reach.each(func(s *profile.OrdinalSet) { s.Assign(roaring.BitmapOf(0)) })
-				w.m.accounts[testAccount].status.each(func(s *profile.OrdinalSet) { s.Assign(roaring.BitmapOf(0)) })
+				for name, s := range w.m.accounts[testAccount].sets.All() {
+					if reach.IsSet(name) {
+						s.Assign(roaring.BitmapOf(0))
+					}
+				}
 				checkpointInPlace(t, w.m)
 				if err := w.m.makeReach(); err != nil {
 					t.Fatal(err)
@@ -169,16 +173,16 @@ func TestReachMatchesScan(t *testing.T) {
 			t.Fatal("nobody could ever be sent to")
 		}
 		hashOf(t, w.m)
-		w.m.accounts[testAccount].reach[0].subscribed.Add(1 << 20)
+		w.m.accounts[testAccount].set("reach/email/subscribed").Add(1 << 20)
 		if _, err := w.m.Hash(); err == nil {
 			t.Fatal("a wrong set is not found")
 		}
-		w.m.accounts[testAccount].reach[0].subscribed.Remove(1 << 20)
-		w.m.accounts[testAccount].status[0][standingActive].Add(1 << 20)
+		w.m.accounts[testAccount].set("reach/email/subscribed").Remove(1 << 20)
+		w.m.accounts[testAccount].set("reach/email/active").Add(1 << 20)
 		if _, err := w.m.Hash(); err == nil {
 			t.Fatal("a wrong set by status is not found")
 		}
-		w.m.accounts[testAccount].status[0][standingActive].Remove(1 << 20)
+		w.m.accounts[testAccount].set("reach/email/active").Remove(1 << 20)
 	}
 }
 
@@ -196,7 +200,7 @@ func TestReachMatchesScanOfPending(t *testing.T) {
 			}
 			compareReach(t, w.m)
 			v := &View{m: w.m, a: w.m.accounts[testAccount]}
-			pending += int(v.withStatus("email", StatusPending).GetCardinality())
+			pending += int(v.a.reach.WithStatus("email", StatusPending).GetCardinality())
 		}
 	}
 	if pending == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // set finds a named set of the account or makes it.
@@ -49,6 +50,6 @@ func (a *account) checkSets() error {
 	return nil
 }
 
-// hashSets is the sets' part of the state's hash, without those of reach.go, which follow
-// from the documents.
-func (a *account) hashSets(put func([]byte)) { a.sets.Hash(isReachSet, put) }
+// hashSets is the sets' part of the state's hash, without those of who can be reached,
+// which follow from the documents.
+func (a *account) hashSets(put func([]byte)) { a.sets.Hash(reach.IsSet, put) }

@@ -72,5 +72,5 @@ func (x searched) All() *roaring.Bitmap { return x.v.a.engine.Universe() }
 func (x searched) Anonymous() *roaring.Bitmap { return x.v.a.engine.Anonymous() }
 
 func (x searched) WithStatus(channel, status string) *roaring.Bitmap {
-	return x.v.withStatus(channel, status)
+	return x.v.a.reach.WithStatus(channel, status)
 }

@@ -319,7 +319,7 @@ func TestSearchIsBounded(t *testing.T) {
 	v := &View{m: r.m, a: r.m.accounts[testAccount]}
 	everybody := roaring.New() // may be bounced, as if all were suppressed
 	everybody.AddRange(0, n)
-	r.m.accounts[testAccount].status[0][standingBlocked].Assign(everybody)
+	r.m.accounts[testAccount].set("reach/email/blocked").Assign(everybody)
 	for _, s := range []search.Query{
 		{Text: "x", Order: search.OrderMatch, Channel: "email", Status: StatusBounced},
 		{Order: search.OrderNewest, Channel: "email", Status: StatusBounced},

@@ -82,7 +82,7 @@ func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool
 		}
 		return roaring.New(), true
 	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:
-		return v.statusMembers(&leaf.Attribute.Predicate)
+		return v.a.reach.StatusMembers(&leaf.Attribute.Predicate, v.a.engine.Universe())
 	}
 	return nil, false
 }

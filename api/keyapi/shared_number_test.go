@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // TestSharedNumberIsTheHoldersToRefuse: two contacts share a phone number. When the one
@@ -53,7 +54,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	}
 	var stats campaignStats
 	x.call("success", "GET", "/campaign/"+id+"/stats", nil, &stats)
-	if stats.EmailsSent != 1 || stats.Failed != 0 || stats.Skipped["unsubscribed"] != 1 || stats.Skipped[resolver.NumberRefused] != 1 {
+	if stats.EmailsSent != 1 || stats.Failed != 0 || stats.Skipped["unsubscribed"] != 1 || stats.Skipped[reach.ReasonNumberRefused] != 1 {
 		t.Errorf("statistics %+v", stats)
 	}
 	var c struct {
@@ -65,7 +66,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 		Skipped          map[string]int
 	}
 	x.console1("POST", "/campaigns/"+c.ID+"/audience", `{"all_contacts":true}`, &audience)
-	if want := map[string]int{"unsubscribed": 1, resolver.NumberRefused: 1}; audience.Count != 3 || audience.Reachable != 1 || !maps.Equal(audience.Skipped, want) {
+	if want := map[string]int{"unsubscribed": 1, reach.ReasonNumberRefused: 1}; audience.Count != 3 || audience.Reachable != 1 || !maps.Equal(audience.Skipped, want) {
 		t.Errorf("%+v, want skipped %v", audience, want)
 	}
 
@@ -79,7 +80,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	expect("im", map[string]int{"+49301234567": 1})
 	say(holder, "im", "unsubscribed")
 	x.call("success", "POST", "/campaign", `{"name":"n","body":"Hello","date":"2026-01-01","channel":2,"type":3}`, &c)
-	if m := x.call("failure", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil); m != resolver.NumberRefused {
+	if m := x.call("failure", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil); m != reach.ReasonNumberRefused {
 		t.Error(m)
 	}
 	expect("im", map[string]int{"+49301234567": 1})
@@ -110,7 +111,7 @@ func TestRefusedNumberInAnotherSpelling(t *testing.T) {
 		x.call("success", "POST", "/campaign", `{"name":"n","body":"Hello","date":"2026-01-01","channel":2,"type":2}`, &c)
 		var audience campaignAudience
 		x.console1("POST", "/campaigns/"+c.ID+"/audience", `{"all_contacts":true}`, &audience)
-		if want := map[string]uint64{"unsubscribed": 1, resolver.NumberRefused: 1}; audience.Reachable != 1 || !maps.Equal(audience.Skipped, want) {
+		if want := map[string]uint64{"unsubscribed": 1, reach.ReasonNumberRefused: 1}; audience.Reachable != 1 || !maps.Equal(audience.Skipped, want) {
 			t.Errorf("%q: %+v, want skipped %v", pair, audience, want)
 		}
 		x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil)

@@ -1,4 +1,4 @@
-package resolver
+package reach
 
 import (
 	"slices"
@@ -10,8 +10,7 @@ import (
 )
 
 // Three sets for each channel say who has which kind of status there, as far as time
-// does not decide it: [View.SearchProfiles] looks at no others. They are kept like those
-// of who can be sent to, follow from the documents, and are of the same version.
+// does not decide it: searches look at no others.
 const (
 	standingActive       = iota // subscribed, engaged or at risk
 	standingUnsubscribed        // unsubscribed
@@ -28,11 +27,11 @@ var standingNames = [standings]string{"active", "unsubscribed", "blocked"}
 type statusSets [][standings]*profile.OrdinalSet
 
 // newStatusSets are the sets among those of an account.
-func newStatusSets(a *account) statusSets {
+func newStatusSets(of *profile.OrdinalSets) statusSets {
 	s := make(statusSets, len(profile.Channels))
 	for i, channel := range profile.Channels {
 		for k, name := range standingNames {
-			s[i][k] = a.set(reachPrefix + channel + "/" + name)
+			s[i][k] = of.Set(prefix + channel + "/" + name)
 		}
 	}
 	return s
@@ -79,11 +78,6 @@ func (s statusSets) keep(ordinal uint32, d *profile.Document) {
 	}
 }
 
-// remove takes out a profile that is none any more.
-func (s statusSets) remove(ordinal uint32) {
-	s.each(func(set *profile.OrdinalSet) { set.Remove(ordinal) })
-}
-
 // each calls fn for the sets.
 func (s statusSets) each(fn func(*profile.OrdinalSet)) {
 	for channel := range s {
@@ -93,16 +87,16 @@ func (s statusSets) each(fn func(*profile.OrdinalSet)) {
 	}
 }
 
-// withStatus are profiles of which those are some that have a status on a channel. The
-// answer must not be changed, and is valid as long as the view.
-func (v *View) withStatus(channel, status string) *roaring.Bitmap {
+// WithStatus are profiles of which those are some that have a status on a channel. The
+// answer must not be changed.
+func (s *Sets) WithStatus(channel, status string) *roaring.Bitmap {
 	i := slices.Index(profile.Channels, channel)
 	if i < 0 {
 		return profile.EmptySet
 	}
 	for kind, statuses := range standingStatuses {
 		if slices.Contains(statuses, status) {
-			return v.a.status[i][kind].Bits
+			return s.statuses[i][kind].Bits
 		}
 	}
 	return profile.EmptySet
@@ -110,14 +104,14 @@ func (v *View) withStatus(channel, status string) *roaring.Bitmap {
 
 // standingStatuses are the statuses of each kind.
 var standingStatuses = [standings][]string{
-	standingActive:       {StatusSubscribed, StatusEngaged, StatusAtRisk},
-	standingUnsubscribed: {StatusUnsubscribed},
-	standingBlocked:      {StatusPending, StatusBounced, StatusComplained, StatusSuppressed},
+	standingActive:       {segment.ContactSubscribed, segment.ContactEngaged, segment.ContactAtRisk},
+	standingUnsubscribed: {segment.ContactUnsubscribed},
+	standingBlocked:      {segment.ContactPending, segment.ContactBounced, segment.ContactComplained, segment.ContactSuppressed},
 }
 
-// statusMembers is who satisfies a condition on a status. It is not ok where the condition
-// tells apart what the sets do not.
-func (v *View) statusMembers(p *segment.Predicate) (members *roaring.Bitmap, ok bool) {
+// StatusMembers are those of all profiles that satisfy a condition on a status. It is not
+// ok where the condition tells apart what the sets do not.
+func (s *Sets) StatusMembers(p *segment.Predicate, all *roaring.Bitmap) (members *roaring.Bitmap, ok bool) {
 	channel := slices.Index(profile.Channels, p.Path[1])
 	if channel < 0 {
 		return nil, false
@@ -149,19 +143,13 @@ func (v *View) statusMembers(p *segment.Predicate) (members *roaring.Bitmap, ok 
 		switch n {
 		case 0:
 		case len(statuses):
-			members.Or(v.a.status[channel][kind].Bits)
+			members.Or(s.statuses[channel][kind].Bits)
 		default:
 			return nil, false
 		}
 	}
 	if negated {
-		members = roaring.AndNot(v.a.engine.Universe(), members)
+		members = roaring.AndNot(all, members)
 	}
 	return members, true
-}
-
-// SubscribedToEmail is how many profiles are subscribed to e-mail, confirmed and not
-// suppressed, as `subscribed` says in segments.
-func (v *View) SubscribedToEmail() uint64 {
-	return v.withStatus("email", StatusSubscribed).GetCardinality()
 }
