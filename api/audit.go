@@ -10,10 +10,11 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 var changedByShape = shape.Named("ChangedBy", shape.Object(
-	shape.Req("kind", shape.Word("", resolver.ByUser, resolver.ByKey)), shape.Req("_id", shape.UserID("")),
+	shape.Req("kind", shape.Word("", audit.ByUser, audit.ByKey)), shape.Req("_id", shape.UserID("")),
 	shape.Req("name", shape.Text("Ada", "Present name, or e-mail of a user without one; empty for one that was deleted."))))
 
 func (a *API) auditOperations() group {
@@ -64,7 +65,7 @@ type segmentVersion struct {
 }
 
 // changes reads a page of the audit log.
-func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error, add func(*resolver.View, *resolver.Change)) (next string, err error) {
+func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error, add func(*resolver.View, *audit.Change)) (next string, err error) {
 	limit, err := c.limit()
 	if err != nil {
 		return "", err
@@ -77,7 +78,7 @@ func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error
 		if err := check(v); err != nil {
 			return err
 		}
-		list, err := v.Changes(kind, id, before, limit+1)
+		list, err := v.Audit().Changes(kind, id, before, limit+1)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error
 	return next, err
 }
 
-func newChangedBy(v *resolver.View, by resolver.ChangedBy) changedBy {
+func newChangedBy(v *resolver.View, by audit.Author) changedBy {
 	return changedBy{by.Kind, by.ID, v.ChangerName(by)}
 }
 
@@ -104,7 +105,7 @@ func (a *API) listChanges(c *call) (any, error) {
 		return nil, badField("kind", "kind is none of those that the audit log has")
 	}
 	list := []change{}
-	next, err := a.changes(c, kind, string(c.QueryArgs().Peek("target_id")), func(*resolver.View) error { return nil }, func(v *resolver.View, x *resolver.Change) {
+	next, err := a.changes(c, kind, string(c.QueryArgs().Peek("target_id")), func(*resolver.View) error { return nil }, func(v *resolver.View, x *audit.Change) {
 		list = append(list, change{x.Seq, record.Time(x.AtMs), newChangedBy(v, x.By), x.Action, x.Kind, x.ID, x.Name, append([]string{}, x.Fields...)})
 	})
 	return page{items: list, next: next}, err
@@ -118,7 +119,7 @@ func (a *API) segmentVersions(c *call) (any, error) {
 			return errNoSegment
 		}
 		return nil
-	}, func(v *resolver.View, x *resolver.Change) {
+	}, func(v *resolver.View, x *audit.Change) {
 		list = append(list, segmentVersion{x.Seq, record.Time(x.AtMs), newChangedBy(v, x.By), x.Name, x.Definition})
 	})
 	return page{items: list, next: next}, err

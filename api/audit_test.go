@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 func (s *service) audit(query string) (list []change, next *string) {
@@ -61,7 +62,7 @@ func TestAuditLog(t *testing.T) {
 	for i, w := range want {
 		x := list[len(list)-1-i]
 		parts := strings.SplitN(w, " ", 2)
-		if x.Action != parts[0] || x.By.Kind != resolver.ByUser || x.By.ID == "" {
+		if x.Action != parts[0] || x.By.Kind != audit.ByUser || x.By.ID == "" {
 			t.Errorf("change %d is %+v, expected %s", i, x, w)
 		}
 		if i > 0 && i < 5 {
@@ -83,7 +84,7 @@ func TestAuditLog(t *testing.T) {
 	}
 	// Nothing secret is in the log.
 	_ = s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
-		changes, err := v.Changes("", "", 0, 1000)
+		changes, err := v.Audit().Changes("", "", 0, 1000)
 		ok(t, err)
 		if b, _ := json.Marshal(changes); bytes.Contains(b, []byte("whsec_")) || bytes.Contains(b, []byte("argon")) || bytes.Contains(b, []byte("example.com")) {
 			t.Errorf("%s", b)

@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/operation"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 // SharedGroup is the calls of a noun that people and API keys share.
@@ -203,11 +203,11 @@ func (c *call) source() string {
 }
 
 // by is who makes a call, for the audit log.
-func (c *call) by() resolver.ChangedBy {
+func (c *call) by() audit.Author {
 	if c.shared != nil {
-		return resolver.ChangedBy{Kind: resolver.ByKey, ID: c.shared.keyID}
+		return audit.Author{Kind: audit.ByKey, ID: c.shared.keyID}
 	}
-	return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.user.ID}
+	return audit.Author{Kind: audit.ByUser, ID: c.user.ID}
 }
 
 // holds reports whether the caller may still make the call.

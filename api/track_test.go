@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 )
@@ -85,7 +86,7 @@ func (m *mailing) send() campaigns.Run {
 	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development,
 		HTML: `<p>Hi</p><a href="https://shop.example/a?name={{first_name}}&x=1">A</a><a href="https://shop.example/b">B</a><a href="{{unsubscribe_url}}">no more</a>`})
 	ok(m.t, err)
-	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, resolver.ChangedBy{})
+	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, audit.Author{})
 	ok(m.t, err)
 	return r
 }

@@ -37,7 +37,7 @@ func (a *API) contentVersionsRoute(path, permission, id, schema, noun, kind stri
 			if err := exists(v, c.param("id")); err != nil {
 				return err
 			}
-			list, err := v.Versions(kind, c.param("id"), before, limit+1)
+			list, err := v.Audit().Versions(kind, c.param("id"), before, limit+1)
 			if err != nil {
 				return err
 			}

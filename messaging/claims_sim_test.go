@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
@@ -430,7 +431,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		case 1: // somebody waits for the end
 			dispatcher := owner.dispatcher
 			waiting.Go(func() {
-				r, err := dispatcher.Send(ctx, f.account, start, resolver.ChangedBy{})
+				r, err := dispatcher.Send(ctx, f.account, start, audit.Author{})
 				done := r.Sent + r.Failed
 				for _, n := range r.Skipped {
 					done += uint64(n)
@@ -441,7 +442,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 			})
 			f.until("a campaign was begun", owner, func(v *resolver.View) bool { r, _ := v.Campaigns().Run(c.ID); return r.Run == 1 })
 		default:
-			ok(t, owner.dispatcher.Start(ctx, f.account, start, resolver.ChangedBy{}))
+			ok(t, owner.dispatcher.Start(ctx, f.account, start, audit.Author{}))
 		}
 		for range 15 {
 			f.must(owner, resolver.CommandEmailSend, resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", mails), TemplateID: f.template.ID}}, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
 )
@@ -151,7 +151,7 @@ var (
 // ctx ends before, sending goes on, and so it does after a stop of the service; the
 // error is [ErrGoesOn] then. A refusal of the state machine is a
 // *[resolver.Refusal]. by is who starts it, for the audit log.
-func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (campaigns.Run, error) {
+func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error) {
 	state, r, err := d.start(ctx, account, start, by)
 	if err != nil {
 		return campaigns.Run{}, err
@@ -176,14 +176,14 @@ func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.S
 
 // Start starts a campaign and returns at once. by is who starts it, for the audit log;
 // empty where its schedule does.
-func (d *Dispatcher) Start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) error {
+func (d *Dispatcher) Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error {
 	_, _, err := d.start(ctx, account, start, by)
 	return err
 }
 
 // start puts the start of a campaign on record and runs it. The run is nil when it
 // is another node's to run.
-func (d *Dispatcher) start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (state campaigns.Run, r *run, err error) {
+func (d *Dispatcher) start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (state campaigns.Run, r *run, err error) {
 	d.mu.Lock()
 	old := d.mu.runs[runKey{account, start.ID}]
 	d.mu.Unlock()

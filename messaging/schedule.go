@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -72,7 +73,7 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 	}
 	if err == nil {
 		start.Variants = []campaigns.Content{content}
-		err = d.Start(d.ctx, account, start, resolver.ChangedBy{})
+		err = d.Start(d.ctx, account, start, audit.Author{})
 	}
 	var refusal *resolver.Refusal
 	var fault *ContentError

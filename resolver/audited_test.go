@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -64,13 +64,12 @@ func TestEveryCommandIsAuditedOrNot(t *testing.T) {
 // signed is a command's arguments with who made it, as Node.CommandBy of package node writes them.
 func signed(args any, id string) json.RawMessage {
 	b := must.JSON(args)
-	sig := signature{ChangedBy{ByUser, id}, true}
-	return json.RawMessage(string(b[:len(b)-1]) + "," + byField + string(must.JSON(sig)) + "}")
+	return json.RawMessage(string(b[:len(b)-1]) + `,"_by":{"kind":"user","id":"` + id + `","keeps":true}}`)
 }
 
-func (r *recorder) versions(kind, id string) []Version {
+func (r *recorder) versions(kind, id string) []audit.Version {
 	r.t.Helper()
-	list, err := r.view().Versions(kind, id, 0, 10_000)
+	list, err := r.view().Audit().Versions(kind, id, 0, 10_000)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -85,12 +84,12 @@ func TestAuditLogSurvives(t *testing.T) {
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
 	r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>two"}, "usr_2"))
 	r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))
-	before, err := r.view().Changes("", "", 0, 10)
+	before, err := r.view().Audit().Changes("", "", 0, 10)
 	if err != nil || len(before) != 3 {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	d.reload()
-	after, err := r.view().Changes("", "", 0, 10)
+	after, err := r.view().Audit().Changes("", "", 0, 10)
 	if err != nil || !reflect.DeepEqual(before, after) {
 		t.Fatalf("before the restart %+v\nafter it %+v, %v", before, after, err)
 	}
@@ -99,14 +98,13 @@ func TestAuditLogSurvives(t *testing.T) {
 	}
 	// The log goes on after the restart, behind what it has.
 	r.must(CommandListCreate, by(ListSave{Name: "m"}, "usr_1"))
-	if list, err := r.view().Changes("list", "", 0, 1); err != nil || list[0].Seq != 4 {
+	if list, err := r.view().Audit().Changes("list", "", 0, 1); err != nil || list[0].Seq != 4 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	// Each change and each content counts in the hash.
 	hash := hashOf(t, d.m)
-	a := r.m.accounts[testAccount]
-	all := slices.Clone(a.changes.lines)
-	for _, key := range []string{changeKey(testAccount, all[0].seq), changeContentKey(testAccount, all[0].seq)} {
+	first := string([]byte{0, 0, 0, 0, 0, 0, 0, 1})
+	for _, key := range []string{state.EntityKey(testAccount, state.EntityChange, first), state.TextKey(testAccount, '|', first)} {
 		was, err := r.m.store.Entity(key)
 		if err != nil || len(was) == 0 {
 			t.Fatalf("%q, %v", was, err)
@@ -127,7 +125,6 @@ func TestAuditLogSurvives(t *testing.T) {
 func TestVersionsAreBounded(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	a := func() *changeLog { return &r.m.accounts[testAccount].changes }
 	flow := answer[automation.Flow](t, r.must(automation.CommandCreate, signed(automation.Save{Definition: []byte(`{"name":"one"}`)}, "usr_1"))).ID
 	r.must(automation.CommandUpdate, signed(automation.Save{ID: flow, Definition: []byte(`{"name":"two"}`)}, "usr_1"))
 	r.must(automation.CommandUpdate, by(automation.Save{ID: flow, Definition: []byte(`{"name":"as older logs have it"}`)}, "usr_1"))
@@ -140,13 +137,21 @@ func TestVersionsAreBounded(t *testing.T) {
 	if list := r.versions("settings", ""); len(list) != 1 || !strings.Contains(string(list[0].Content), `"identifier_cap":77`) {
 		t.Fatalf("%+v", list)
 	}
-	text := strings.Repeat("x", maxChangeContent-500)
+	text := strings.Repeat("x", audit.MaxContent-500)
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text}, "usr_1"))).ID
-	for range maxChangeContents/maxChangeContent + 5 {
+	for range audit.MaxContentBytes/audit.MaxContent + 5 {
 		r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text}, "usr_1"))
 	}
-	if a().contents > maxChangeContents || a().contents < maxChangeContents-maxChangeContent {
-		t.Fatalf("contents of %d bytes", a().contents)
+	contents := func() (bytes int) {
+		for kind, id := range map[string]string{"template": tpl, "flow": flow, "settings": ""} {
+			for _, x := range r.versions(kind, id) {
+				bytes += len(x.Content)
+			}
+		}
+		return bytes
+	}
+	if n := contents(); n > audit.MaxContentBytes || n < audit.MaxContentBytes-audit.MaxContent {
+		t.Fatalf("contents of %d bytes", n)
 	}
 	r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: text + text}, "usr_1"))
 	kept := func() (n int) {
@@ -158,18 +163,18 @@ func TestVersionsAreBounded(t *testing.T) {
 		return n
 	}
 	want := kept()
-	if list := r.versions("template", tpl); len(list) != maxChangeContents/maxChangeContent+7 || list[0].Content != nil || list[1].Content == nil || want < 30 || want > 33 {
+	if list := r.versions("template", tpl); len(list) != audit.MaxContentBytes/audit.MaxContent+7 || list[0].Content != nil || list[1].Content == nil || want < 30 || want > 33 {
 		t.Fatalf("%d versions, %d of them with their content", len(list), want)
 	}
 	if list := r.versions("flow", flow); len(list) != 2 || list[0].Content != nil || list[0].Name != "two" {
 		t.Errorf("%+v", list)
 	}
 	d.reload()
-	if got := kept(); got != want || a().contents > maxChangeContents {
-		t.Errorf("%d contents of %d bytes after a restart, before it %d", got, a().contents, want)
+	if got := kept(); got != want || contents() > audit.MaxContentBytes {
+		t.Errorf("%d contents of %d bytes after a restart, before it %d", got, contents(), want)
 	}
 	// With the change its content goes.
-	for i := range maxChanges {
+	for i := range audit.MaxChanges {
 		r.must(CommandListCreate, by(ListSave{Name: fmt.Sprint(i)}, "usr_1"))
 		if i%500 == 0 {
 			d.reload()
@@ -178,11 +183,11 @@ func TestVersionsAreBounded(t *testing.T) {
 	n := 0
 	d.reload()
 	if err := r.m.store.Each(state.TableText, func(_ uint64, rest, _ []byte) error {
-		if rest[0] == textChange {
+		if rest[0] == '|' {
 			n++
 		}
 		return nil
-	}); err != nil || n != 0 || a().contents != 0 {
-		t.Errorf("%d contents of %d bytes are left, %v", n, a().contents, err)
+	}); err != nil || n != 0 || contents() != 0 {
+		t.Errorf("%d contents of %d bytes are left, %v", n, contents(), err)
 	}
 }

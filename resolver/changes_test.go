@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -16,23 +17,33 @@ func by(args any, id string) json.RawMessage {
 	return json.RawMessage(string(b[:len(b)-1]) + `,"_by":{"kind":"user","id":"` + id + `"}}`)
 }
 
+// audited is the whole audit log, the newest change first.
+func (r *recorder) audited() []audit.Change {
+	r.t.Helper()
+	list, err := r.view().Audit().Changes("", "", 0, 1<<30)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
 // TestAuditLogIsBounded: the oldest changes go, by number and by the bytes of
 // definitions, and what is refused or unsigned is not in it.
 func TestAuditLogIsBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	a := r.m.accounts[testAccount]
 	r.must(CommandListCreate, ListSave{Name: "unsigned"})
 	r.refuses("name", CommandListCreate, by(ListSave{}, "usr_1"))
-	if len(a.changes.lines) != 0 {
-		t.Fatalf("%+v", a.changes.lines)
+	if list := r.audited(); len(list) != 0 {
+		t.Fatalf("%+v", list)
 	}
 	id := answer[List](t, r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))).ID
-	for i := range maxChanges + 3 {
+	for i := range audit.MaxChanges + 3 {
 		r.must(CommandListUpdate, by(ListSave{ID: id, Name: fmt.Sprint(i)}, "usr_1"))
 	}
-	list, err := r.view().Changes("list", id, 0, 1)
-	if err != nil || len(a.changes.lines) != maxChanges || a.changes.lines[0].seq != 5 || list[0].Seq != maxChanges+4 || list[0].Name != fmt.Sprint(maxChanges+2) {
-		t.Fatalf("%d changes from %d, %+v, %v", len(a.changes.lines), a.changes.lines[0].seq, list, err)
+	list, err := r.view().Audit().Changes("list", id, 0, 1)
+	all := r.audited()
+	if err != nil || len(all) != audit.MaxChanges || all[len(all)-1].Seq != 5 || list[0].Seq != audit.MaxChanges+4 || list[0].Name != fmt.Sprint(audit.MaxChanges+2) {
+		t.Fatalf("%d changes from %d, %+v, %v", len(all), all[len(all)-1].Seq, list, err)
 	}
 	n := 0
 	for k, b := range r.m.store.Entities {
@@ -40,7 +51,7 @@ func TestAuditLogIsBounded(t *testing.T) {
 			n++
 		}
 	}
-	if n != maxChanges {
+	if n != audit.MaxChanges {
 		t.Fatalf("%d changes are stored", n)
 	}
 	// Definitions are bounded together.
@@ -57,7 +68,11 @@ func TestAuditLogIsBounded(t *testing.T) {
 	for i := range 300 {
 		r.must(CommandSegmentUpdate, by(SegmentSave{ID: seg, Name: fmt.Sprint(i), Definition: json.RawMessage(def)}, "usr_1"))
 	}
-	if a.changes.bytes > maxChangeBytes || a.changes.bytes < maxChangeBytes/2 {
-		t.Fatalf("definitions of %d bytes", a.changes.bytes)
+	bytes := 0
+	for _, c := range r.audited() {
+		bytes += len(c.Definition)
+	}
+	if bytes > audit.MaxDefinitionBytes || bytes < audit.MaxDefinitionBytes/2 {
+		t.Fatalf("definitions of %d bytes", bytes)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
@@ -40,6 +41,9 @@ type Segment struct {
 	// Root is the parsed definition; it is never changed.
 	Root *segment.Node `json:"-"`
 }
+
+// Version names the segment's content, see [SegmentSave].
+func (s *Segment) Version() string { return feature.Version(s.Name, string(s.Definition)) }
 
 // EventType is a line of the event catalog.
 type EventType struct {
@@ -134,7 +138,7 @@ type account struct {
 	outbox *outbox.State
 	flows  *automation.State
 
-	changes changeLog
+	audit *audit.State
 }
 
 func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
@@ -169,7 +173,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.audit}
 }
 
 // install takes over the account's entity.

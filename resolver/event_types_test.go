@@ -28,7 +28,7 @@ func TestEventTypesAreDescribedAndHidden(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	r.must(CommandCatalogUpdate, by(CatalogUpdate{Key: "item_returned", Hidden: &yes}, "usr_1"))
-	list, err := r.view().Changes("event_type", "item_returned", 0, 10)
+	list, err := r.view().Audit().Changes("event_type", "item_returned", 0, 10)
 	if err != nil || len(list) != 4 || list[0].Action != "event_type.update" || len(list[2].Fields) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -91,7 +91,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return err
 	}
 	a.hashErased(put)
-	if err := m.hashChanges(put, a); err != nil {
+	if err := a.audit.Hash(put); err != nil {
 		return err
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(a.caseFolds), func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) }) {

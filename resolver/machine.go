@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
@@ -153,6 +154,7 @@ func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
+	a.audit = audit.New(number, m.store)
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a

@@ -108,7 +108,7 @@ func TestSourcesStory(t *testing.T) {
 	if k := keys[sha256.Sum256([]byte("wk_t"))]; k.Public || !k.Enabled || k.UserIDIs != sources.UserIDIsEmail || !k.KeepContext {
 		t.Errorf("%+v", k)
 	}
-	list, err := r.view().Changes("source", "", 0, 10)
+	list, err := r.view().Audit().Changes("source", "", 0, 10)
 	if err != nil || len(list) != 4 || list[0].Action != "source.key.revoke" || list[3].Action != "source.create" || list[3].ID != browser || list[3].Name != name {
 		t.Errorf("%+v, %v", list, err)
 	}

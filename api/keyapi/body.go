@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 // check reads the body of a call and refuses what its operation does not take.
@@ -198,11 +198,11 @@ func (c *call) limit() (int, error) {
 }
 
 // by is who makes the call, for the audit log.
-func (c *call) by() resolver.ChangedBy {
+func (c *call) by() audit.Author {
 	if c.userID != "" {
-		return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.userID}
+		return audit.Author{Kind: audit.ByUser, ID: c.userID}
 	}
-	return resolver.ChangedBy{Kind: resolver.ByKey, ID: c.key.KeyID}
+	return audit.Author{Kind: audit.ByKey, ID: c.key.KeyID}
 }
 
 // command runs a command of the key's account and reads its reply into v, which

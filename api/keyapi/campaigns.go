@@ -15,13 +15,14 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // Campaigns sends campaigns: a [*messaging.Dispatcher].
 type Campaigns interface {
-	Send(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) (campaigns.Run, error)
-	Start(ctx context.Context, account uint64, start campaigns.Start, by resolver.ChangedBy) error
+	Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error)
+	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
 	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile) (*messaging.Tester, error)
 	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error

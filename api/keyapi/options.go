@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 // Events takes events of requests that are authenticated; see ingest.Handler.
@@ -28,7 +29,7 @@ type State interface {
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
 	RecordKeyUses(ctx context.Context, uses []access.KeyUse) error
 	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
-	CommandBy(ctx context.Context, account uint64, name string, args any, by resolver.ChangedBy) ([]byte, error)
+	CommandBy(ctx context.Context, account uint64, name string, args any, by audit.Author) ([]byte, error)
 	WaitHistory(ctx context.Context, cut query.Cut) error
 }
 

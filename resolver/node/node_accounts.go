@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
 )
 
 // OutboxAccounts lists the accounts that have items due at nowMs, of partitions
@@ -101,7 +102,7 @@ func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
 }
 
 // CommandBy is [Node.Command], and records by as the author in the audit log.
-func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by resolver.ChangedBy) ([]byte, error) {
+func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by audit.Author) ([]byte, error) {
 	if signed := resolver.SignCommand(name, args, by); signed != nil {
 		return n.Command(ctx, account, name, signed)
 	}

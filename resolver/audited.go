@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,80 +9,17 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
-	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
-// The audit log says who changed what of an account, and when. A command says who made
-// it in the field "_by" of its arguments, which the state machine does not look at
-// otherwise; commands without it, as those of older logs, are not in the audit log. No
-// values are kept but definitions of segments, and contents (see change_contents.go):
-// the versions of what was changed.
-
-// The bounds of the audit log of an account. The oldest changes are dropped.
-const (
-	maxChanges     = 2000
-	maxChangeBytes = 4 << 20 // of definitions together
-	// maxChangeDefinition is the longest definition that is kept.
-	maxChangeDefinition = 64 << 10
-	maxChangeFields     = 50
-)
-
-// The kinds of authors of changes.
-const (
-	ByUser = "user"
-	ByKey  = "key"
-)
-
-// ChangedBy is the author of a change.
-type ChangedBy struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
-}
-
-// Change is one entry of the audit log.
-type Change struct {
-	Seq    uint64    `json:"seq"` // from 1
-	AtMs   int64     `json:"at_ms"`
-	By     ChangedBy `json:"by"`
-	Action string    `json:"action"` // such as segment.update
-	Kind   string    `json:"kind"`   // of what was changed
-	ID     string    `json:"id,omitempty"`
-	Name   string    `json:"name,omitempty"`
-	// Fields are the names of what was set; of segments and settings those that are
-	// other than before.
-	Fields []string `json:"fields,omitempty"`
-	// Definition is a segment's as of the change; empty for one that is too long.
-	Definition json.RawMessage `json:"definition,omitempty"`
-	// ContentBytes is the length of what it is then, of a flow, template or settings; 0
-	// where the command does not say that it is kept, as in older logs.
-	ContentBytes int `json:"content_bytes,omitempty"`
-
-	// keeps says that the content is to be kept.
-	keeps bool
-}
-
-// changeLine is what is in memory of a change.
-type changeLine struct {
-	seq      uint64
-	kind, id string
-	bytes    int // of the definition
-	content  int // bytes of the content, 0 for none that is kept
-	// version says that there was a content.
-	version bool
-}
-
-// changeLog is the audit log of an account.
-type changeLog struct {
-	lines    []changeLine // in order
-	bytes    int          // of definitions
-	contents int          // bytes of contents that are kept
-}
+// maxChangeFields bounds the names of fields that the audit log keeps of a change.
+const maxChangeFields = 50
 
 // auditedCommands says what commands change. What is saved under one name is created or
 // updated.
@@ -116,52 +52,27 @@ func ChangeKinds() []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// byField is the field of a command's arguments that says who made it.
-const byField = `"_by":`
-
-// signature is what the field "_by" has.
-type signature struct {
-	ChangedBy
-	// Keeps says that the content of what is changed is kept.
-	Keeps bool `json:"keeps,omitempty"`
-}
-
 // SignCommand adds the author to the arguments of a command, for the audit log. It is
 // nil for one that is not audited.
-func SignCommand(name string, args any, by ChangedBy) json.RawMessage {
+func SignCommand(name string, args any, by audit.Author) json.RawMessage {
 	if _, audited := auditedCommands[name]; !audited || by.ID == "" {
 		return nil
 	}
-	b := must.JSON(args)
-	if len(b) < 2 || b[len(b)-1] != '}' {
-		return nil
-	}
-	b = b[:len(b)-1]
-	if len(b) > 1 {
-		b = append(b, ',')
-	}
-	b = append(append(b, byField...), must.JSON(signature{by, true})...)
-	return append(b, '}')
+	return audit.Sign(args, by)
 }
 
 // beginChange reads who makes a command and what it is about, before it is applied. It
 // is nil for one that is not audited.
-func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
+func (m *Machine) beginChange(a *account, name string, args []byte) *audit.Change {
 	what, audited := auditedCommands[name]
-	if !audited || !bytes.Contains(args, []byte(byField)) {
+	if !audited {
 		return nil
 	}
-	var in struct {
-		By    *signature `json:"_by"`
-		ID    string     `json:"id"`
-		Name  string     `json:"name"`
-		Group string     `json:"group"`
-	}
-	// Fields of other types are not read: what they are is the command's to judge.
-	if err := json.Unmarshal(args, &in); in.By == nil || in.By.ID == "" && err != nil {
+	in, ok := audit.ReadSigned(args)
+	if !ok {
 		return nil
 	}
-	c := &Change{By: in.By.ChangedBy, keeps: in.By.Keeps, Action: what.action, Kind: what.kind, ID: in.ID, Name: in.Name}
+	c := &audit.Change{By: in.By, Keeps: in.Keeps, Action: what.action, Kind: what.kind, ID: in.ID, Name: in.Name}
 	switch what.kind {
 	case "sender_domain":
 		c.ID = in.Name
@@ -182,7 +93,7 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
 	return c
 }
 
-// profile.NameOf is how something is named at present, "" for nothing.
+// nameOf is how something is named at present, "" for nothing.
 func (a *account) nameOf(kind, id string) string {
 	switch kind {
 	case "segment":
@@ -257,7 +168,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 }
 
 // noteChange adds a change that was made to the audit log.
-func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte) {
+func (m *Machine) noteChange(a *account, c *audit.Change, before []byte, reply []byte) {
 	var made struct {
 		ID  string `json:"id"`
 		Key string `json:"key"`
@@ -270,42 +181,20 @@ func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte)
 		c.ID = made.ID
 	}
 	// A flow's name is in its definition; older logs have the one of before.
-	if name := a.nameOf(c.Kind, c.ID); c.Name == "" || c.keeps && name != "" {
+	if name := a.nameOf(c.Kind, c.ID); c.Name == "" || c.Keeps && name != "" {
 		c.Name = name
 	}
 	if s := a.segments[c.ID]; c.Kind == "segment" && s != nil {
 		if bytes.Equal(before, s.Definition) {
 			c.Fields = slices.DeleteFunc(c.Fields, func(f string) bool { return f == "definition" })
 		}
-		if len(s.Definition) <= maxChangeDefinition {
-			c.Definition = s.Definition
-		}
+		c.Definition = s.Definition
 	}
-	c.Seq, c.AtMs = 1, m.logTime
-	g := &a.changes
-	if n := len(g.lines); n > 0 {
-		c.Seq = g.lines[n-1].seq + 1
+	var content []byte
+	if c.Keeps {
+		content = a.contentOf(c, reply)
 	}
-	if c.keeps {
-		m.keepContent(a, c, a.contentOf(c, reply))
-	}
-	m.store.PutEntity(changeKey(a.number, c.Seq), must.JSON(c))
-	g.add(c)
-	drop := func(seq uint64) { m.store.PutEntity(changeContentKey(a.number, seq), nil) }
-	g.dropContents(drop)
-	for len(g.lines) > 1 && (len(g.lines) > maxChanges || g.bytes > maxChangeBytes) {
-		g.dropContent(0, drop)
-		m.store.PutEntity(changeKey(a.number, g.lines[0].seq), nil)
-		g.bytes -= g.lines[0].bytes
-		g.lines = g.lines[1:]
-	}
-}
-
-func (g *changeLog) add(c *Change) {
-	content := c.keptContent()
-	g.lines = append(g.lines, changeLine{c.Seq, c.Kind, c.ID, len(c.Definition), content, c.ContentBytes > 0})
-	g.bytes += len(c.Definition)
-	g.contents += content
+	a.audit.Add(m.tx(a), c, content)
 }
 
 // segmentDefinition is a segment's definition, nil if there is no such segment.
@@ -316,67 +205,41 @@ func (a *account) segmentDefinition(id string) []byte {
 	return nil
 }
 
-func changeKey(account, seq uint64) string {
-	return state.EntityKey(account, state.EntityChange, string(binary.BigEndian.AppendUint64(nil, seq)))
+// templateContent is what a template was.
+type templateContent struct {
+	Name          string `json:"name"`
+	Source        string `json:"source"`
+	Subject       string `json:"subject"`
+	HTML          string `json:"html"`
+	Text          string `json:"text"`
+	Transactional bool   `json:"transactional"`
 }
 
-// loadChange reads a change; they come in order.
-func (a *account) loadChange(value []byte) error {
-	var c Change
-	if err := json.Unmarshal(value, &c); err != nil {
-		return err
+// contentOf is what a change made of something, nil for nothing whose contents are kept.
+func (a *account) contentOf(c *audit.Change, reply []byte) []byte {
+	switch c.Action {
+	case "flow.create", "flow.update", "flow.duplicate":
+		if f, _ := a.flows.Get(c.ID); f != nil {
+			return f.Definition
+		}
+	case "template.create", "template.update":
+		var t campaigns.Template // the account has it without its texts
+		if json.Unmarshal(reply, &t) == nil {
+			return must.JSON(templateContent{t.Name, t.Source, t.Subject, t.HTML, t.Text, t.Transactional})
+		}
+	case "settings.update":
+		return must.JSON(a.Settings.Shown())
 	}
-	c.ID = strings.Clone(c.ID)
-	a.changes.add(&c)
-	a.changes.dropContents(func(uint64) {}) // they are not in the store any more
 	return nil
 }
 
-// change reads one from the store.
-func (m *Machine) change(a *account, seq uint64) (c Change, err error) {
-	b, err := m.store.Entity(changeKey(a.number, seq))
-	if err != nil {
-		return c, err
-	}
-	return c, json.Unmarshal(b, &c)
-}
-
-// hashChanges is the part of the audit log in the state's hash.
-func (m *Machine) hashChanges(put func([]byte), a *account) error {
-	for _, x := range a.changes.lines {
-		c, err := m.change(a, x.seq)
-		if err != nil {
-			return err
-		}
-		put(must.JSON(c))
-	}
-	return m.hashContents(put, a)
-}
-
-// Changes lists the audit log, the newest first: of a kind and of an id, "" for any,
-// before a number, 0 for the end, limit at most.
-func (v *View) Changes(kind, id string, before uint64, limit int) ([]Change, error) {
-	var out []Change
-	for _, x := range slices.Backward(v.a.changes.lines) {
-		if len(out) >= limit {
-			break
-		}
-		if kind != "" && x.kind != kind || id != "" && x.id != id || before != 0 && x.seq >= before {
-			continue
-		}
-		c, err := v.m.change(v.a, x.seq)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
+// Audit is the account's audit log.
+func (v *View) Audit() *audit.State { return v.a.audit }
 
 // ChangerName returns the present name of a user or an API key, the e-mail of a user
 // without a name, "" for one that was deleted.
-func (v *View) ChangerName(by ChangedBy) string {
-	if by.Kind == ByKey {
+func (v *View) ChangerName(by audit.Author) string {
+	if by.Kind == audit.ByKey {
 		return v.a.nameOf("api_key", by.ID)
 	}
 	if u, ok := v.a.access.User(by.ID); ok && u.Name == "" {
