@@ -3,7 +3,6 @@ package resolver
 import (
 	"slices"
 
-	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -17,20 +16,8 @@ import (
 //
 //   - identities: whose e-mail has the folded form for its normal form;
 //   - the e-mails of the account whose folded form is another than their normal
-//     form, by the folded one (account.alike);
+//     form, by the folded one (account.caseFolds);
 //   - reservations, by both forms.
-
-// foldedHash hashes the folded form of an e-mail, apart from all identifiers.
-// other reports whether that is another than the normal form.
-func (a *account) foldedHash(m *Machine, email []byte) (h identifier.Hash, other bool) {
-	if x, ok := identifier.UnmaskEmail(email); ok {
-		return x[identifier.MailAlike], x[identifier.MailFoldedIdentity] != x[identifier.MailIdentity]
-	}
-	m.normal = identity.AppendNormalEmail(m.normal[:0], email)
-	n := len(m.normal)
-	m.normal = identity.AppendFoldedEmail(append(m.normal, 0xfc), email)
-	return a.hasher.Sum(m.normal[n:]), string(m.normal[:n]) != string(m.normal[n+1:])
-}
 
 // addCaseFold notes that an e-mail is on file, h being its identity. It costs
 // nothing for the e-mails whose folded form is the normal one, as good as all.
@@ -38,7 +25,7 @@ func (m *Machine) addCaseFold(a *account, email []byte, h identifier.Hash) {
 	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
-	f, other := a.foldedHash(m, email)
+	f, other := a.hasher.HashFolded(email, &m.normal)
 	if !other || slices.Contains(a.caseFolds[f], h) {
 		return
 	}
@@ -52,7 +39,7 @@ func (m *Machine) removeCaseFold(a *account, email []byte, h identifier.Hash) {
 	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
-	f, _ := a.foldedHash(m, email)
+	f, _ := a.hasher.HashFolded(email, &m.normal)
 	i := slices.Index(a.caseFolds[f], h)
 	if i < 0 {
 		return
@@ -83,14 +70,14 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 	if held(h) {
 		return true
 	}
-	f, _ := a.foldedHash(m, []byte(email))
+	f, _ := a.hasher.HashFolded([]byte(email), &m.normal)
 	if slices.ContainsFunc(a.caseFolds[f], held) {
 		return true
 	}
-	if held(a.foldedIdentity(m, email)) {
+	if held(a.hasher.HashFoldedIdentity(email, &m.normal)) {
 		return true
 	}
-	for _, r := range m.namesToCheck(a, email) {
+	for _, r := range emaildir.NamesToCheck(a.hasher, email, &m.normal) {
 		if owner, held := m.emails.Owner(r); held && owner != a.number {
 			return true
 		}
@@ -98,71 +85,17 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 	return false
 }
 
-// foldedIdentity hashes the folded form of an e-mail as an identifier.
-func (a *account) foldedIdentity(m *Machine, email string) identifier.Hash {
-	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		return x[identifier.MailFoldedIdentity]
-	}
-	h, _ := a.hasher.HashIdentifier(IdentityEmail, identity.AppendFoldedEmail(nil, []byte(email)), &m.normal)
-	return h
-}
-
-// namesToCheck are the names of which another account may have none, or the e-mail is
-// taken.
-func (m *Machine) namesToCheck(a *account, email string) [3]emaildir.Name {
-	own, all := m.reservationOf(a, email), m.foldedReservationOf(a, email)
-	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		if x[identifier.MailFoldedIdentity] == x[identifier.MailIdentity] {
-			return [3]emaildir.Name{own, own, all}
-		}
-		return [3]emaildir.Name{own, emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailReservationOfFolded, x[identifier.MailReservationOfFolded])), all}
-	}
-	return [3]emaildir.Name{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
-}
-
-// reservationOf names an e-mail among all accounts.
-func (m *Machine) reservationOf(a *account, email string) emaildir.Name {
-	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		return emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailReservation, x[identifier.MailReservation]))
-	}
-	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
-	return emaildir.Name(reservationHasher.Sum(m.normal))
-}
-
-// foldedReservationOf names all e-mails with one folded form among all accounts.
-func (m *Machine) foldedReservationOf(a *account, email string) emaildir.Name {
-	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
-		return emaildir.Name(a.blind(x[identifier.MailIdentity], identifier.MailFoldedReservation, x[identifier.MailFoldedReservation]))
-	}
-	m.normal = identity.AppendFoldedEmail(append(m.normal[:0], 'f'), []byte(email))
-	return emaildir.Name(reservationHasher.Sum(m.normal))
-}
-
-// reservationHasher is the same for all accounts. Its key is no secret: the
-// hashes leave the process only inside checkpoints, beside the e-mails.
-var reservationHasher = identifier.NewHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
-
-// reservationsOf are the names that a contact's e-mail reserves: its own, and that
-// of all with its folded form where that is another than the normal one.
-func (m *Machine) reservationsOf(a *account, email string) []emaildir.Name {
-	out := []emaildir.Name{m.reservationOf(a, email)}
-	if _, other := a.foldedHash(m, []byte(email)); other {
-		out = append(out, m.foldedReservationOf(a, email))
-	}
-	return out
-}
-
 // reserve keeps an e-mail from being a contact's in other accounts. With a grant it
 // is kept with the id under which the directory has it.
 func (m *Machine) reserve(a *account, email string, g *emaildir.Grant) {
-	m.emails.Hold(a.number, m.reservationsOf(a, email), g)
+	m.emails.Hold(a.number, emaildir.NamesOf(a.hasher, email, &m.normal), g)
 }
 
 // unreserve gives up what an e-mail of the account reserved. An e-mail that
 // reserved nothing, since no contact was made with it, leaves alone what another
 // with its folded form has reserved.
 func (m *Machine) unreserve(a *account, email string) {
-	list := m.reservationsOf(a, email)
+	list := emaildir.NamesOf(a.hasher, email, &m.normal)
 	if owner, held := m.emails.Owner(list[0]); held && owner == a.number {
 		m.emails.LetGo(a.number, list)
 	}
@@ -174,7 +107,7 @@ func (m *Machine) namesToReserve(a *account, email string) (names []emaildir.Nam
 	if _, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
 		return nil
 	}
-	for _, n := range m.reservationsOf(a, email) {
+	for _, n := range emaildir.NamesOf(a.hasher, email, &m.normal) {
 		if owner, held := m.emails.Owner(n); !held || owner != a.number {
 			names = append(names, n)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -289,13 +290,13 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	}
 	var added []string
 	for _, v := range s.Placeholders {
-		if !a.placeholders.has([]byte(v)) {
+		if !a.placeholders.Has([]byte(v)) {
 			added = append(added, strings.ToLower(strings.TrimSpace(v)))
 		}
 	}
 	a.ForgottenMs = a.keysFromMs(m.logTime)
 	a.Settings = s
-	a.placeholders = newPlaceholderSet(s.Placeholders)
+	a.placeholders = identifier.NewPlaceholders(s.Placeholders)
 	m.saveAccount(a)
 	if len(added) > 0 {
 		m.enqueue(task{Account: a.number, Detach: added})

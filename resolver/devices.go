@@ -61,16 +61,6 @@ type DeviceReply struct {
 	Device  string `json:"device"`
 }
 
-// deviceHash names an address in the account's index of identifiers, apart from
-// all of them.
-func (m *Machine) deviceHash(a *account, kind byte, address []byte) identifier.Hash {
-	if h, ok := identifier.Unmask(identifier.MaskDevice, address, 1); ok {
-		return h[0]
-	}
-	m.normal = append(append(m.normal[:0], 0xfd, kind), address...)
-	return a.hasher.Sum(m.normal)
-}
-
 func noDevice() *Refusal { return notFound("device", "the contact has no such device") }
 
 // checkDevice says what cannot be stored of a device.
@@ -102,7 +92,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 		c.Device = feature.NewID("dev_", cmd.env.ID)
 	}
 	v := profile.Device{ID: []byte(c.Device), Kind: byte(kind), Address: []byte(c.Address), AddedMs: m.logTime}
-	h := m.deviceHash(a, v.Kind, v.Address)
+	h := a.hasher.HashDevice(v.Kind, v.Address, &m.normal)
 	if old := a.ids.Owner(h); old != profile.NoOrdinal && old != o {
 		m.moveAway(cmd, old, &v)
 	}
@@ -113,7 +103,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	}
 	var events []ownEvent
 	gone := func(x profile.Device, reason string) {
-		a.ids.Remove(m.deviceHash(a, x.Kind, x.Address))
+		a.ids.Remove(a.hasher.HashDevice(x.Kind, x.Address, &m.normal))
 		events = append(events, deviceEvent(&x, typeDeviceRetired, reason))
 	}
 	d.Devices = slices.DeleteFunc(d.Devices, func(x profile.Device) bool {
@@ -165,7 +155,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *profile.Device) {
 // sameDevice reports whether two devices have one address, one of which may be masked.
 func (m *Machine) sameDevice(a *account, v, x *profile.Device) bool {
 	if identifier.IsMasked(v.Address) != identifier.IsMasked(x.Address) {
-		return m.deviceHash(a, v.Kind, v.Address) == m.deviceHash(a, x.Kind, x.Address)
+		return a.hasher.HashDevice(v.Kind, v.Address, &m.normal) == a.hasher.HashDevice(x.Kind, x.Address, &m.normal)
 	}
 	return v.Kind == x.Kind && bytes.Equal(v.Address, x.Address)
 }
@@ -208,7 +198,7 @@ func (m *Machine) dropDevices(a *account, o uint32, d *profile.Document, reason 
 		if !which(&v) {
 			return false
 		}
-		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
+		a.ids.Remove(a.hasher.HashDevice(v.Kind, v.Address, &m.normal))
 		events = append(events, deviceEvent(&v, typeDeviceRetired, reason))
 		return true
 	})
@@ -220,14 +210,14 @@ func (m *Machine) dropDevices(a *account, o uint32, d *profile.Document, reason 
 // the index.
 func (m *Machine) redirectDevices(a *account, l *loser, winner uint32) {
 	for _, v := range l.devices {
-		a.ids.Set(m.deviceHash(a, v.Kind, v.Address), winner)
+		a.ids.Set(a.hasher.HashDevice(v.Kind, v.Address, &m.normal), winner)
 	}
 }
 
 // evictDevices forgets the addresses that were too many after a merge.
 func (m *Machine) evictDevices(a *account) {
 	for _, v := range m.shed {
-		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
+		a.ids.Remove(a.hasher.HashDevice(v.Kind, v.Address, &m.normal))
 	}
 	m.shed = m.shed[:0]
 }

@@ -58,7 +58,7 @@ func checkDevices(t *testing.T, m *Machine) {
 				}
 			}
 			for _, v := range d.Devices {
-				h := m.deviceHash(a, v.Kind, v.Address)
+				h := a.hasher.HashDevice(v.Kind, v.Address, &m.normal)
 				if hashes[h] || a.ids.Owner(h) != o {
 					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.ids.Owner(h))
 				}

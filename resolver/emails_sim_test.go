@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 
 	"context"
 	"encoding/binary"
@@ -243,8 +244,8 @@ func (s *emailSim) check() {
 		}
 	}
 	const folded = "strasse@x.io" // of several e-mails
-	one, own := owner[directory.reservationOf(nil, folded)]
-	other, of := owner[directory.foldedReservationOf(nil, folded)]
+	one, own := owner[emaildir.Name(identifier.Hasher{}.Reservation(folded, new([]byte)))]
+	other, of := owner[emaildir.Name(identifier.Hasher{}.FoldedReservation(folded, new([]byte)))]
 	if own && of && one != other {
 		s.fatalf("M1: accounts %d and %d hold e-mails that differ in case alone", one, other)
 	}
@@ -264,7 +265,7 @@ func (s *emailSim) has(account uint64, email string) bool {
 	if m.accounts[account].hasEmail(m, email, profile.NoOrdinal) {
 		return true
 	}
-	for _, n := range emailNamesOf(directory, email) {
+	for _, n := range emailNamesOf(email) {
 		if h, ok := directory.emails.Holder(n); ok && h.Account != account && !directory.emails.Reserved(h.ID) {
 			return true
 		}
@@ -273,9 +274,10 @@ func (s *emailSim) has(account uint64, email string) bool {
 }
 
 // emailNamesOf are all names that an e-mail may meet.
-func emailNamesOf(m *Machine, email string) []emaildir.Name {
+func emailNamesOf(email string) []emaildir.Name {
+	var h identifier.Hasher
 	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
-	return []emaildir.Name{emaildir.Name(m.reservationOf(nil, email)), emaildir.Name(m.reservationOf(nil, folded)), emaildir.Name(m.foldedReservationOf(nil, email))}
+	return []emaildir.Name{emaildir.Name(h.Reservation(email, new([]byte))), emaildir.Name(h.Reservation(folded, new([]byte))), emaildir.Name(h.FoldedReservation(email, new([]byte)))}
 }
 
 // simWay is the EmailWay of one call.

@@ -104,7 +104,7 @@ type account struct {
 	accountEntity
 	hasher       identifier.Hasher
 	secretHash   [32]byte
-	placeholders placeholderSet
+	placeholders identifier.Placeholders
 
 	ids     profile.IdentifierMap
 	headers profile.HeaderTable
@@ -194,7 +194,7 @@ func (a *account) install(e accountEntity) error {
 	a.accountEntity = e
 	a.Settings.fill()
 	a.hasher = identifier.NewHasher(key)
-	a.placeholders = newPlaceholderSet(e.Settings.Placeholders)
+	a.placeholders = identifier.NewPlaceholders(e.Settings.Placeholders)
 	return nil
 }
 

@@ -246,7 +246,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	}
 	m.forgetTexts(a, d)
 	for _, v := range d.Devices {
-		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
+		a.ids.Remove(a.hasher.HashDevice(v.Kind, v.Address, &m.normal))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
 	for name, s := range a.sets.All() {

@@ -76,7 +76,7 @@ func (p flowPort) DropSet(name string) { p.m.dropSet(p.a, name) }
 func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
-	v, ok, err := p.m.keys.Get(flowKeyHash(p.a, flow, key, &p.m.normal))
+	v, ok, err := p.m.keys.Get(p.a.hasher.HashFlowKey(flow, key, &p.m.normal))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -84,15 +84,7 @@ func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
 }
 
 func (p flowPort) UseKey(flow, key string, o uint32) {
-	p.m.keys.Put(flowKeyHash(p.a, flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
-}
-
-// flowKeyHash names the idempotency key of a call that enrols in a flow.
-func flowKeyHash(a *account, flow, key string, buf *[]byte) identifier.Hash {
-	if h, ok := identifier.Unmask(identifier.MaskIdempotencyKey, []byte(key), 1); ok {
-		return h[0]
-	}
-	return a.hasher.HashIdempotencyKey([]byte("flow\x00"+flow+"\x00"+key), buf)
+	p.m.keys.Put(p.a.hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
 }
 
 func (p flowPort) Engine() *engine.Engine { return p.a.engine }

@@ -235,13 +235,6 @@ const (
 	sendWhat
 )
 
-func (m *Machine) sendHash(a *account, key string, part byte) identifier.Hash {
-	if h, ok := identifier.Unmask(identifier.MaskIdempotencyKey, []byte(key), sendWhat+1); ok {
-		return h[part]
-	}
-	return a.hasher.HashIdempotencyKey(append([]byte{'s', 'e', 'n', 'd', 0, part}, key...), &m.normal)
-}
-
 // fingerprint tells messages apart. It is the same of a message whose address was
 // masked.
 func (m *Machine) fingerprint(a *account, c *EmailSend) uint32 {
@@ -263,9 +256,9 @@ func (c *EmailSend) fingerprint2() uint32 {
 
 // sentBefore finds the answer to a key that was used before, nil if it was not.
 func (m *Machine) sentBefore(a *account, c *EmailSend) (*EmailSendReply, *Refusal) {
-	var parts [4]uint32
+	var parts [identifier.SendKeyParts]uint32
 	for i := range parts {
-		v, ok, err := m.keys.Get(m.sendHash(a, c.Key, byte(i)))
+		v, ok, err := m.keys.Get(a.hasher.HashSendKey(c.Key, byte(i), &m.normal))
 		switch {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
@@ -289,7 +282,7 @@ func (m *Machine) noteSend(cmd *command, c *EmailSend, o uint32, seq uint64) {
 		what = m.fingerprint(a, c)
 	}
 	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), what} {
-		m.keys.Put(m.sendHash(a, c.Key, byte(i)), dedup.Answer{AtMs: m.logTime, Ordinal: v})
+		m.keys.Put(a.hasher.HashSendKey(c.Key, byte(i), &m.normal), dedup.Answer{AtMs: m.logTime, Ordinal: v})
 	}
 }
 

@@ -49,7 +49,7 @@ func (m *Machine) hashIdentifiers(a *account, p *prepared) {
 			h, ok := a.hasher.HashIdentifier(IdentityKind(k), raw, &m.normal)
 			p.hashes[k], p.blank[k] = h, !ok
 			if ok && IdentityKind(k) == IdentityPhone {
-				p.junk[k] = a.placeholders.has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
+				p.junk[k] = a.placeholders.Has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
 			}
 		}
 	}

@@ -48,8 +48,9 @@ type Redactor struct {
 	a       *account
 	// below says up to which offset an identifier was a person's who is erased now.
 	below map[identifier.Hash]int64
-	// placeholders are the account's.
-	placeholders []string
+	// placeholders are the account's, placeholderSet is made of them when it is needed.
+	placeholders   []string
+	placeholderSet *identifier.Placeholders
 	// marked says behind which offset what has the identifier was refused.
 	marked func(h identifier.Hash) (at int64, ok bool)
 	// owner is the live profile that has an identifier, or profile.NoOrdinal.
@@ -236,10 +237,11 @@ func (r *Redactor) othersToo(x *identifiers) bool {
 // isPlaceholder reports whether a value is one of the account's. The set is made when it
 // is needed: it has scratch memory, and the account's own is in use.
 func (r *Redactor) isPlaceholder(raw []byte) bool {
-	if r.a.placeholders.values == nil {
-		r.a.placeholders = newPlaceholderSet(r.placeholders)
+	if r.placeholderSet == nil {
+		set := identifier.NewPlaceholders(r.placeholders)
+		r.placeholderSet = &set
 	}
-	return r.a.placeholders.has(raw)
+	return r.placeholderSet.Has(raw)
 }
 
 // masked are the identifiers with those of erased persons masked, and in what was
@@ -251,7 +253,7 @@ func (r *Redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
 		case x.shown[k]: // it is the contact's too, see share.go
 		case x.mine[k], x.out[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == profile.NoOrdinal:
-			out[k] = r.scratch.mask(r.a, k, x.raw[k])
+			out[k] = r.a.hasher.Mask(k, x.raw[k], &r.scratch.normal)
 		case x.whole && !x.has[k] && k == IdentityPhone:
 			out[k] = []byte("-") // no number either, and refused alike
 		}
@@ -383,7 +385,7 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
 	case CommandDeviceRemove:
 		return rewrite(args, func(c *DeviceRemove) bool {
-			c.Device = r.a.maskText(identifier.MaskDevice, c.Device)
+			c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
 	case CommandEmailSend, commandEmailSend1, commandEmailSend2:
@@ -485,7 +487,7 @@ func (r *Redactor) update(offset int64, c *ContactUpdate) bool {
 		}
 		// What another has was refused, and is not this person's.
 		if h, ok := r.a.hasher.HashIdentifier(IdentityKind(k), []byte(*t), &r.scratch.normal); !ok || r.owner(h) == profile.NoOrdinal {
-			*t = string(r.scratch.mask(r.a, IdentityKind(k), []byte(*t)))
+			*t = string(r.a.hasher.Mask(IdentityKind(k), []byte(*t), &r.scratch.normal))
 		}
 	}
 	for _, t := range []*string{c.FirstName, c.LastName} {
@@ -520,8 +522,8 @@ func (r *Redactor) device(c *DeviceAdd) bool {
 		r.invalid = true
 		return true
 	}
-	c.Device = r.a.maskText(identifier.MaskDevice, c.Device)
-	c.Address = string(identifier.Masked(identifier.MaskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(c.Address))))
+	c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
+	c.Address = string(identifier.Masked(identifier.MaskDevice, r.a.hasher.HashDevice(byte(kind), []byte(c.Address), &r.scratch.normal)))
 	return *c != was
 }
 
@@ -535,9 +537,9 @@ func (r *Redactor) mail(offset int64, c *EmailSend) bool {
 		return true
 	}
 	if c.Key != "" && !identifier.IsMasked(c.Key) {
-		var parts [sendWhat + 1]identifier.Hash
+		var parts [identifier.SendKeyParts]identifier.Hash
 		for i := range parts {
-			parts[i] = r.scratch.sendHash(r.a, c.Key, byte(i))
+			parts[i] = r.a.hasher.HashSendKey(c.Key, byte(i), &r.scratch.normal)
 		}
 		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, parts[:]...)), true
 	}
@@ -556,7 +558,7 @@ func (r *Redactor) call(offset int64, c *automation.Trigger) bool {
 		return true
 	}
 	if c.Key != "" && !identifier.IsMasked(c.Key) {
-		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, flowKeyHash(r.a, c.ID, c.Key, &r.scratch.normal))), true
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, r.a.hasher.HashFlowKey(c.ID, c.Key, &r.scratch.normal))), true
 	}
 	changed = changed || len(c.Data) > 0
 	c.Data = nil
@@ -602,7 +604,7 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 			continue
 		}
 		for kind := range profile.DeviceKinds {
-			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(address)))))
+			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.a.hasher.HashDevice(byte(kind), []byte(address), &r.scratch.normal))))
 		}
 		changed = true
 	}

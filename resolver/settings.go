@@ -1,9 +1,9 @@
 package resolver
 
 import (
-	"bytes"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // Settings change what Apply does, so they are part of the state and changed
@@ -123,49 +123,16 @@ func (s *Settings) Validate() *Refusal {
 
 func (s *Settings) idempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_600_000 }
 
-// placeholderSet answers whether a value is a placeholder without allocating.
-type placeholderSet struct {
-	values  map[string]struct{}
-	longest int
-	// lengths has a bit for the length of each value, 63 for all that are longer:
-	// most identifiers are as long as no placeholder.
-	lengths uint64
-	buf     []byte
-}
-
-func newPlaceholderSet(values []string) placeholderSet {
-	p := placeholderSet{values: make(map[string]struct{}, len(values))}
-	for _, v := range values {
-		v = strings.ToLower(strings.TrimSpace(v))
-		p.values[v] = struct{}{}
-		p.longest = max(p.longest, len(v))
-		p.lengths |= 1 << min(len(v), 63)
+// isPlaceholder reports whether an identifier of an event is a placeholder; of a masked
+// one its hash tells.
+func (m *Machine) isPlaceholder(a *account, kind IdentityKind, raw []byte, h identifier.Hash) bool {
+	if !identifier.IsMasked(raw) {
+		return a.placeholders.Has(raw)
 	}
-	return p
-}
-
-func (p *placeholderSet) has(raw []byte) bool {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > p.longest {
-		return false
-	}
-	p.buf = p.buf[:0]
-	asLong := p.lengths>>min(len(raw), 63)&1 == 1
-	for _, c := range raw {
-		if !asLong && c < utf8.RuneSelf {
-			continue // only other letters change their length in lower case
+	for _, v := range a.Settings.Placeholders {
+		if have, ok := a.hasher.HashIdentifier(kind, []byte(v), &m.normal); ok && have == h {
+			return true
 		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		} else if c >= utf8.RuneSelf {
-			_, ok := p.values[string(bytes.ToLower(raw))]
-			return ok
-		}
-		p.buf = append(p.buf, c)
 	}
-	if !asLong {
-		return false
-	}
-	_, ok := p.values[string(p.buf)]
-	return ok
+	return false
 }

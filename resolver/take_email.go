@@ -107,7 +107,7 @@ func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []e
 	if take = m.namesToReserve(a, email); len(take) == 0 {
 		return nil, nil
 	}
-	for _, n := range m.namesToCheck(a, email) {
+	for _, n := range emaildir.NamesToCheck(a.hasher, email, &m.normal) {
 		check = append(check, emaildir.Name(n))
 	}
 	return take, check

@@ -9,7 +9,7 @@ import "encoding/base64"
 // is sent has.
 //
 // An e-mail's carries also the names that it reserves among all accounts
-// (see reservationsOf in resolver/alike.go). Those are hashes under a key that is no
+// (see NamesOf in package emaildir). Those are hashes under a key that is no
 // secret; here they are mixed with a hash that is.
 
 // MaskByte begins every masked value.
