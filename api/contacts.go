@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 func (a *API) erasureOperations() group {
@@ -150,7 +151,7 @@ func (a *API) listErasures(c *call) (any, error) {
 	out := []erasure{}
 	next := ""
 	err = a.read(c, func(v *resolver.View) error {
-		list := v.Erasures(string(c.QueryArgs().Peek("cursor")), limit+1)
+		list := v.Erasures().List(string(c.QueryArgs().Peek("cursor")), limit+1)
 		for i, x := range list {
 			if i == limit {
 				next = list[limit-1].Hash
@@ -166,9 +167,9 @@ func (a *API) listErasures(c *call) (any, error) {
 // liftErasure answers DELETE /erasures/{hash or identifier}.
 func (a *API) liftErasure(c *call) (any, error) {
 	id := c.param("id")
-	err := a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
+	err := a.command(c, erasure.CommandLift, erasure.Lift{Value: id}, nil)
 	if p, _ := classify(err); err != nil && p.status == 404 {
-		err = a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
+		err = a.command(c, erasure.CommandLift, erasure.Lift{Hash: id}, nil)
 	}
 	return nil, err
 }

@@ -158,9 +158,9 @@ func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how id
 		return external, IdentityExternalID, nil, nil
 	case anonymous != profile.NoOrdinal:
 		return profile.NoOrdinal, 0, nil, nil
-	case a.keepsOut(IdentityAnonymous, p.previous.Anonymous, how) || a.erased(p.previous.External):
+	case a.keepsOut(IdentityAnonymous, p.previous.Anonymous, how) || a.erasure.Erased(p.previous.External):
 		if !identifier.IsMasked(ev.PreviousID) {
-			m.refusedErased = true
+			a.erasure.NoteRefused()
 		}
 		r.erased.add(IdentityAnonymous)
 		return profile.NoOrdinal, 0, nil, nil

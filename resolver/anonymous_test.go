@@ -441,8 +441,9 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 	}
 	a := r.m.accounts[testAccount]
 	r.must(CommandContactErase, ContactErase{ID: a.headers.Get(o).ID.String()})
-	if n := len(a.erasing[0].Hashes); n != maxAnonymousIDs+5+3 {
-		t.Fatalf("the log is rid of %d identifiers", n)
+	b, _ := r.m.NextErasures(0, true)
+	if _, below, err := a.erasure.Persons(&b); err != nil || len(below) != maxAnonymousIDs+5+3 {
+		t.Fatalf("the log is rid of %d identifiers, %v", len(below), err)
 	}
 	if got := r.who(call("anonymous", "d0")); got == o {
 		t.Fatal("a device of old leads to the erased person")

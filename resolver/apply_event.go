@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -24,7 +25,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		return nil
 	}
 	if ev.Refused {
-		return refuse(refuseErased(min(IdentityKind(ev.RefusedKind), identifier.Kinds-1)))
+		return refuse(erasure.Refuse(min(IdentityKind(ev.RefusedKind), identifier.Kinds-1)))
 	}
 	at := m.logTime
 	if ev.HasTime {
@@ -163,10 +164,10 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 		if o == profile.NoOrdinal && a.keepsOut(k, p.hashes[k], how) {
 			if none || !how.dropErased {
-				return r, m.refuseErased(k), nil
+				return r, a.refuseErased(k), nil
 			}
 			if !identifier.IsMasked(raw[k]) { // it came before the mark, see [partition.keepOut]
-				m.refusedErased = true
+				a.erasure.NoteRefused()
 			}
 			r.erased.add(k)
 			raw[k] = nil
@@ -456,14 +457,14 @@ func (m *Machine) commit(a *account, p *prepared, r *resolved, record eventlog.R
 			if IdentityKind(k) == IdentityEmail {
 				m.addCaseFold(a, p.ev.Email, p.hashes[k])
 			}
-			if m.restoreSuppression(a, &m.doc, p.hashes[k]) {
+			if a.erasure.Restore(m.tx(a), &m.doc, p.hashes[k]) {
 				r.fields |= engine.FieldConsents
 			}
 		}
 	}
 	if r.attachPrevious {
 		a.ids.Set(p.previous.Anonymous, r.ordinal)
-		m.restoreSuppression(a, &m.doc, p.previous.Anonymous)
+		a.erasure.Restore(m.tx(a), &m.doc, p.previous.Anonymous)
 	}
 	for i := range m.mergedProfiles {
 		m.redirect(a, &m.mergedProfiles[i], r.ordinal, offset, index, rows)

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
@@ -30,7 +31,7 @@ var notAudited = map[string]string{
 	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandTextAnswer: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
-	CommandErasureDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
+	erasure.CommandDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
 	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
 	// What is sent again, or for a trial.

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -139,8 +140,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 	commandContactCreate1: handle((*Machine).createContact),
 	CommandContactUpdate:  handle((*Machine).updateContact),
 	CommandContactErase:   handle((*Machine).eraseContact),
-	CommandErasureDone:    handle((*Machine).finishErasures),
-	CommandErasureLift:    handle((*Machine).liftErasure),
 	commandRefused:        handle((*Machine).refuse),
 	CommandConsentSet:     handle((*Machine).setConsent),
 	CommandBlockSet:       handle((*Machine).setBlock),
@@ -175,6 +174,7 @@ func init() {
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
+	addCommands(erasure.Commands, func(a *account) *erasure.State { return a.erasure })
 	addCommands(automation.Commands, func(a *account) *automation.State { return a.flows })
 }
 

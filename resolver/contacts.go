@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -219,7 +220,7 @@ func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
 	if err := m.load(a, a.ids.Owner(phone), &m.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return slices.ContainsFunc(refusalsOf(&m.other), func(x refused) bool { return x.Channel == profile.ChannelSMS })
+	return slices.ContainsFunc(erasure.RefusedBy(&m.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
 }
 
 // takeOn makes a profile a contact; it returns which fields that changed.
@@ -344,12 +345,12 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
 		case notGiven != nil:
 			return notGiven
-		case a.erased(h):
+		case a.erasure.Erased(h):
 			if a.shown(m, d, kind, h) >= 0 {
 				renew[k] = true // the erased person's, too
 				break
 			}
-			return ownField(m.refuseErased(kind))
+			return ownField(a.refuseErased(kind))
 		default:
 			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
@@ -416,7 +417,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityKind(k), Value: []byte(v)})
 			m.saidIdentifier(d, IdentityKind(k), m.logTime, false)
 			fields |= engine.FieldEmail << k
-			if m.restoreSuppression(a, d, hashes[k]) {
+			if a.erasure.Restore(m.tx(a), d, hashes[k]) {
 				fields |= engine.FieldConsents
 			}
 			if IdentityKind(k) == IdentityEmail {

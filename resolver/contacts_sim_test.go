@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -63,7 +64,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 		return
 	}
 	if rng.IntN(40) == 0 {
-		send(CommandErasureLift, ErasureLift{Value: create.Email})
+		send(erasure.CommandLift, erasure.Lift{Value: create.Email})
 	}
 	switch rng.IntN(11) {
 	case 9, 10:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -55,7 +56,7 @@ func TestPartitionsAnswerLikeOne(t *testing.T) {
 			case n < 16:
 				o.both(account, s.record(account, CommandContactErase, ContactErase{ID: s.profileOf(account)}))
 			case n < 18:
-				o.both(account, s.record(account, CommandErasureLift, ErasureLift{Value: pick(s.rng, emailTexts...)}))
+				o.both(account, s.record(account, erasure.CommandLift, erasure.Lift{Value: pick(s.rng, emailTexts...)}))
 			case n < 19:
 				settings := DefaultSettings()
 				settings.Placeholders = append(settings.Placeholders, pick(s.rng, emailTexts[:7]...))

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 
@@ -497,7 +498,7 @@ func (s *emailSim) turn() {
 	case n < 13:
 		s.command(account, CommandContactErase, ContactErase{ID: s.profileOf(account)})
 	case n < 15:
-		s.command(account, CommandErasureLift, ErasureLift{Value: pick(s.rng, emailTexts...)})
+		s.command(account, erasure.CommandLift, erasure.Lift{Value: pick(s.rng, emailTexts...)})
 	case n < 18:
 		s.releaseRun(s.rng.IntN(emailPartitions))
 	case n < 20:

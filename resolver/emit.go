@@ -157,7 +157,7 @@ func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Documen
 	o, ok := a.resolveText(id)
 	if !ok {
 		if o, ok := a.ordinalOf(id); ok && a.gone(o) {
-			m.refusedErased = true
+			a.erasure.NoteRefused()
 		}
 		return 0, nil, noProfile()
 	}

@@ -124,7 +124,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			return refusal
 		}
 	} else if a.gone(o) {
-		m.refusedErased = true
+		a.erasure.NoteRefused()
 		return noProfile()
 	} else if err := m.load(a, o, &m.doc); err != nil {
 		panic(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -126,10 +127,7 @@ type account struct {
 	campaigns   *campaigns.State
 	domains     *domains.State
 	caseFolds   map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
-	erasures    map[identifier.Hash]Erasure
-	lifted      map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
-	erasing     []*erasing                  // the oldest first
-	refused     refusedRange                // what was refused because of erased persons
+	erasure     *erasure.State
 	credentials *credentials.State
 	sources     *sources.State
 
@@ -158,14 +156,13 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 		domains:   domains.New(),
 		caseFolds: map[identifier.Hash][]identifier.Hash{},
-		erasures:  map[identifier.Hash]Erasure{},
-		lifted:    map[identifier.Hash]Erasure{},
 
 		credentials: credentials.New(),
 		sources:     sources.New(),
 
 		conversations: conversations.New(),
 	}
+	a.erasure = erasure.New(number, func() identifier.Hasher { return a.hasher })
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
 	a.reach = reach.NewSets(a.sets)
 	return a
@@ -173,7 +170,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.audit}
+	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.erasure, a.audit}
 }
 
 // install takes over the account's entity.

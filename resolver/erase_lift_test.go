@@ -3,6 +3,8 @@ package resolver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 // TestC1RefusalsOutliveAnErasure: what somebody had refused holds again when the
@@ -38,12 +40,12 @@ func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 					id := r.events(ev("email", "anna@x.io", "external_id", "anna", "phone", "+49 1")).Events[0].Profile.String()
 					s.do(r, id, channel)
 					r.must(CommandContactErase, ContactErase{ID: id})
-					r.refuses(MessageErased, CommandContactCreate, ContactCreate{Email: "anna@x.io"})
+					r.refuses(erasure.Message, CommandContactCreate, ContactCreate{Email: "anna@x.io"})
 					d.reload()
-					for _, lift := range []ErasureLift{{Value: "anna@x.io"}, {Kind: "external_id", Value: "anna"}, {Value: "+49 1"}} {
-						r.must(CommandErasureLift, lift)
+					for _, lift := range []erasure.Lift{{Value: "anna@x.io"}, {Kind: "external_id", Value: "anna"}, {Value: "+49 1"}} {
+						r.must(erasure.CommandLift, lift)
 					}
-					if n := len(r.view().Erasures("", 10)); n != 0 {
+					if n := len(r.view().Erasures().List("", 10)); n != 0 {
 						t.Fatalf("%d identifiers are still kept out", n)
 					}
 					d.reload()

@@ -41,7 +41,7 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 			if o := a.ids.Owner(h); o != profile.NoOrdinal {
 				return o, nil
 			}
-			m.noteErased(a, h)
+			a.erasure.NoteNamed(h)
 		}
 	}
 	if !given {

@@ -90,7 +90,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.flows.Hash(put); err != nil {
 		return err
 	}
-	a.hashErased(put)
+	if err := a.erasure.Hash(put); err != nil {
+		return err
+	}
 	if err := a.audit.Hash(put); err != nil {
 		return err
 	}

@@ -186,8 +186,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 		f, h := identifier.Hash([]byte(name[:n])), identifier.Hash([]byte(name[n:]))
 		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
-	case state.EntityErased:
-		return a.loadErased(name, value)
 	case state.EntityReservation:
 		return m.emails.LoadHeld(number, name, value)
 	case state.EntityTask:

@@ -64,11 +64,8 @@ type Machine struct {
 	tasks    []task
 	epoch    Epoch                 // the newest, see epoch.go
 	scrub    []checkpoint.Scrubbed // since the last checkpoint
-	// erasedBelow is the offset below which history was last said to have erased, by
-	// the records applied since the state was loaded. No part of the state.
-	erasedBelow int64
-	nextTask    uint64
-	busy        map[uint64]*account // whose segment engine has work left
+	nextTask uint64
+	busy     map[uint64]*account // whose segment engine has work left
 	// segmentFiles hold the engines' state as of the last checkpoint.
 	segmentFiles []checkpoint.SegmentFile
 	counters     Counters
@@ -80,10 +77,6 @@ type Machine struct {
 	// outboxes and campaigns are what these parts of the accounts share.
 	outboxes  *outbox.Shared
 	campaigns *campaigns.Shared
-
-	// refusedErased means that the record being applied was refused, or a part of it,
-	// because of an identifier of an erased person.
-	refusedErased bool
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
@@ -194,7 +187,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		m.react()
 		a.flows.FinishPublishing()
 		m.updateBacklog(a)
-		m.noteRefused(a, offset)
+		a.erasure.EndRecord(m.tx(a))
 	}
 	m.tallyRecord(env)
 	out.enrolments = m.flows.Position()
@@ -206,7 +199,6 @@ func (m *Machine) begin(c command) {
 	m.rec, m.transition, m.row = c, 0, 0
 	m.flows.Begin(m.logTime)
 	m.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
-	m.refusedErased = false
 	m.outboxes.Begin()
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first

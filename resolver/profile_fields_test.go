@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -185,7 +186,7 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		if rng.IntN(4) == 0 {
 			r.command(CommandContactErase, ContactErase{ID: person})
 			for range 2 { // and let the person come back
-				r.command(CommandErasureLift, ErasureLift{Kind: "email", Value: email})
+				r.command(erasure.CommandLift, erasure.Lift{Kind: "email", Value: email})
 			}
 			return "contact.erase"
 		}

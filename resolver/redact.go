@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -85,29 +86,6 @@ func newRedactor(a *account) *Redactor {
 		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
 		below: map[identifier.Hash]int64{}, ordinals: roaring.New(),
 	}
-}
-
-// erase adds the persons of tasks. marks are the account's, for tasks of before they
-// had hashes.
-func (r *Redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) error {
-	for _, t := range tasks {
-		r.ordinals.AddMany(t.Ordinals)
-		for _, text := range t.Hashes {
-			h, err := identifier.ParseHash(text)
-			if err != nil {
-				return err
-			}
-			r.below[h] = max(r.below[h], t.UpTo)
-		}
-		if len(t.Hashes) == 0 {
-			for h, x := range marks {
-				if x.Kind != IdentityAnonymous.String() { // none was known then, and they may be others' by now
-					r.below[h] = max(r.below[h], t.UpTo)
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // Record returns what is to be taken out of a record, nil for nothing.
@@ -400,8 +378,8 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *campaigns.Result) bool { return r.result(offset, c) })
 	case campaigns.CommandFinish:
 		return rewrite(args, func(c *campaigns.Finish) bool { return r.text(offset, &c.Stopped) })
-	case CommandErasureLift:
-		return rewrite(args, func(c *ErasureLift) bool { return r.lift(offset, c) })
+	case erasure.CommandLift:
+		return rewrite(args, func(c *erasure.Lift) bool { return r.lift(offset, c) })
 	}
 	return args, false, nil
 }
@@ -612,7 +590,7 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	return changed
 }
 
-func (r *Redactor) lift(offset int64, c *ErasureLift) bool {
+func (r *Redactor) lift(offset int64, c *erasure.Lift) bool {
 	for k := range identifier.Kinds {
 		if c.Value == "" || identifier.IsMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
 			continue

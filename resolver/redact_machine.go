@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // Redactor is one for a batch, as of now. It is used while records are applied: held
 // calls a function while the machine is held still, or does not when it is given up.
-func (m *Machine) Redactor(b *ErasureBatch, held func(fn func())) (*Redactor, error) {
+func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*Redactor, error) {
 	a := m.accounts[b.Account]
 	r := newRedactor(a)
 	r.owner = func(h identifier.Hash) (o uint32) {
@@ -29,39 +30,36 @@ func (m *Machine) Redactor(b *ErasureBatch, held func(fn func())) (*Redactor, er
 		held(func() { gone = a.isGone(o) })
 		return gone
 	}
-	marks := make(map[identifier.Hash]int64, len(a.erasures))
-	for h, x := range a.erasures {
-		marks[h] = x.At
-	}
+	marks := a.erasure.Offsets()
 	r.marked = func(h identifier.Hash) (int64, bool) {
 		at, ok := marks[h]
 		return at, ok
 	}
-	return r, r.erase(b.tasks, a.erasures)
+	ordinals, below, err := a.erasure.Persons(b)
+	r.ordinals.AddMany(ordinals)
+	r.below = below
+	return r, err
 }
 
 // KeepOut takes out of a record, before it is stored, what the machine refuses because
 // of erased persons. A command that it refuses is not stored at all.
 func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, error) {
 	a := m.accounts[env.Account]
-	if a == nil || len(a.erasures) == 0 {
+	if a == nil || a.erasure.Marks() == 0 {
 		return rec, nil, nil
 	}
 	r := newRedactor(a)
 	r.owner = a.ids.Owner
 	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return m.shows(a, o, kind, h) }
 	r.whose, r.gone = a.ordinalOf, a.isGone
-	r.marked = func(h identifier.Hash) (int64, bool) {
-		x, ok := a.erasures[h]
-		return x.At, ok
-	}
+	r.marked = a.erasure.MarkedAt
 	x := eventlog.Redaction{}
 	var err error
 	if x.Splices, err = r.Record(math.MaxInt64, rec); err != nil || x.Splices == nil {
 		return rec, nil, err
 	}
 	if r.keptOut {
-		return nil, ownField(refuseErased(r.keptOutKind)), nil
+		return nil, ownField(erasure.Refuse(r.keptOutKind)), nil
 	}
 	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
 	return now, nil, nil

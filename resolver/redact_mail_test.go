@@ -25,7 +25,7 @@ func TestReplayOfRedactedMail(t *testing.T) {
 		t.Fatal(out.Refusal)
 	}
 	w.do(CommandContactErase, ContactErase{ID: a.headers.Get(0).ID.String()})
-	if len(a.erasing) != 1 {
+	if a.erasure.Pending() != 1 {
 		t.Fatal("nobody was erased")
 	}
 	w.redact()

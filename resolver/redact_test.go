@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -101,7 +102,7 @@ func (w *redactWorld) redact() {
 		}
 		was := w.account
 		w.account = b.Account
-		w.do(CommandErasureDone, b.Done())
+		w.do(erasure.CommandDone, b.Done())
 		w.account = was
 	}
 }
@@ -156,10 +157,10 @@ func (w *redactWorld) act(world int) {
 		w.do(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: "click", URL: "https://x.io/?u=Secret-url", Reason: "Secret-reason", Source: "Secret-source", Key: some(fmt.Sprint(rng.IntN(9)))})
 	case 12:
 		if rng.IntN(2) == 0 {
-			w.do(CommandErasureLift, ErasureLift{Kind: "email", Value: email})
+			w.do(erasure.CommandLift, erasure.Lift{Kind: "email", Value: email})
 			return
 		}
-		w.do(CommandErasureLift, ErasureLift{Value: externalID})
+		w.do(erasure.CommandLift, erasure.Lift{Value: externalID})
 	case 13:
 		w.do(CommandContactErase, ContactErase{ID: id})
 	case 14:
@@ -438,13 +439,13 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	a := w.m.accounts[env.Account]
 	known := func(kind IdentityKind, text []byte) bool {
 		h, ok := a.hasher.HashIdentifier(kind, text, &w.m.normal)
-		return ok && a.erased(h)
+		return ok && a.erasure.Erased(h)
 	}
 	switch env.Kind {
 	case eventlog.KindCommand:
 		name, args, _ := eventlog.DecodeCommand(body)
 		switch name {
-		case CommandContactErase, CommandErasureLift, CommandListCreate, CommandBootstrap, CommandCompanyCreate:
+		case CommandContactErase, erasure.CommandLift, CommandListCreate, CommandBootstrap, CommandCompanyCreate:
 			return true
 		case CommandContactUpdate, CommandConsentSet, CommandBlockSet, CommandDeviceAdd, CommandDeviceRemove, CommandEngagement:
 			return bytes.Contains(args, []byte("prf_none"))

@@ -75,7 +75,7 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 			}
 			columns, kept = columnsOf(v), keptOf(t, v)
 			snap = v.Snapshot(columnFields...)
-			cut, pending = v.Cut(), v.ErasuresPending()
+			cut, pending = v.Cut(), v.Erasures().Pending()
 			return nil
 		})
 		if err != nil {

@@ -138,7 +138,7 @@ func (m *Machine) AccountsWithDueCampaigns() (list []uint64) {
 // ErasuresPending is how many erasures are not out of all files.
 func (m *Machine) ErasuresPending() (n int) {
 	for _, a := range m.byIndex {
-		n += len(a.erasing)
+		n += a.erasure.Pending()
 	}
 	return n
 }

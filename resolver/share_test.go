@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 // conflictsOf are a profile's conflicts, each as its kind, value and the other profile.
@@ -121,19 +122,19 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 		t.Errorf("Grace's event again: %+v %v", o, o.Refusal)
 	}
 	for _, e := range [][]string{{"phone", "+49 30 1"}, {"external_id", "null", "phone", "+49 30 1"}} {
-		if o := r.events(ev(e...)).Events[0]; o.Status != EventRefused || !strings.Contains(o.Refusal.Message, MessageErased) {
+		if o := r.events(ev(e...)).Events[0]; o.Status != EventRefused || !strings.Contains(o.Refusal.Message, erasure.Message) {
 			t.Errorf("%v: %+v", e, o)
 		}
 	}
-	r.refuses(MessageErased, CommandContactCreate, ContactCreate{Phone: "+49 30 1"})
+	r.refuses(erasure.Message, CommandContactCreate, ContactCreate{Phone: "+49 30 1"})
 	other, phone := r.contact(ContactCreate{Email: "edsger@x.io"}), "+49301"
-	r.refuses(MessageErased, CommandContactUpdate, ContactUpdate{ID: other, Phone: &phone})
+	r.refuses(erasure.Message, CommandContactUpdate, ContactUpdate{ID: other, Phone: &phone})
 	r.must(CommandContactUpdate, ContactUpdate{ID: second, Phone: &phone})
 	if p := r.profile(second); len(p.Identities) != 2 || p.Newest(IdentityPhone) != phone {
 		t.Errorf("Grace shows %+v", p.Identities)
 	}
 	// Free again, it identifies whom it comes with.
-	r.must(CommandErasureLift, ErasureLift{Value: "+49 30 1"})
+	r.must(erasure.CommandLift, erasure.Lift{Value: "+49 30 1"})
 	if got := r.events(ev("email", "grace@x.io", "phone", "+49 (30) 1")).Events[0].Profile.String(); got != second {
 		t.Fatalf("Grace's event went to %s", got)
 	}

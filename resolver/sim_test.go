@@ -300,7 +300,7 @@ func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory
 	eventually.Succeeds(t, func() error {
 		pending := 0
 		if err := node.Read(context.Background(), testAccount, func(v *View) error {
-			cut, pending = v.Cut(), v.ErasuresPending()
+			cut, pending = v.Cut(), v.Erasures().Pending()
 			for _, x := range told {
 				if _, ok := v.Resolve(x.profile); !ok && x.status != EventRefused {
 					erased[x.profile] = true

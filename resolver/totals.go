@@ -29,7 +29,7 @@ func (a *account) totals() totals {
 		profiles:   int64(a.headers.Count),
 		identities: int64(a.ids.Size()),
 		waiting:    int64(a.flows.Deferred()),
-		erased:     int64(len(a.erasures)),
+		erased:     int64(a.erasure.Marks()),
 		// Of a page of headers little has changed, and its copy is short-lived.
 		unsaved: int64(len(a.ids.Changed))*20 + int64(a.headers.ChangedPages())*profile.PageRows*profile.HeaderSize/8,
 	}

@@ -90,7 +90,7 @@ func (v *View) Known(kind IdentityKind, value string) bool {
 		return false
 	}
 	_, held := v.a.ids.Get(h)
-	return held || v.a.erased(h)
+	return held || v.a.erasure.Erased(h)
 }
 
 // Resolve finds the profile an id stands for, through merges.

@@ -1,12 +1,13 @@
 package resolver
 
+import "github.com/musterhq/muster/resolver/erasure"
+
+// Erasures is what the account keeps of erased persons.
+func (v *View) Erasures() *erasure.State { return v.a.erasure }
+
 // Erased reports whether an identifier is kept out because its person was erased.
 func (v *View) Erased(kind IdentityKind, value string) bool {
 	var buf []byte
 	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
-	return ok && v.a.erased(h)
+	return ok && v.a.erasure.Erased(h)
 }
-
-// ErasureMarks is how many marks the account keeps of identifiers of erased people. It
-// changes with every erasure.
-func (v *View) ErasureMarks() int { return len(v.a.erasures) + len(v.a.lifted) }

@@ -72,9 +72,7 @@ func (p holders) Holder(kind IdentityKind, value string) (uint32, bool) {
 }
 
 func (p holders) Erased(kind IdentityKind, value string) bool {
-	var buf []byte
-	h, ok := p.v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
-	return ok && p.v.a.erased(h)
+	return p.v.Erased(kind, value)
 }
 
 func (p holders) Decode(ordinal uint32, d *profile.Document) error { return p.v.decode(ordinal, d) }

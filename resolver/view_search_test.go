@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
@@ -173,7 +174,7 @@ func (w *searchWorld) step(lists []string) {
 	case 3:
 		w.command(CommandContactErase, ContactErase{ID: w.anybody()})
 	case 4:
-		w.command(CommandErasureLift, ErasureLift{Value: pick(w.rng, w.email(), w.phone(), w.id())})
+		w.command(erasure.CommandLift, erasure.Lift{Value: pick(w.rng, w.email(), w.phone(), w.id())})
 	default:
 		w.now += w.rng.Int64N(10_000_000)
 		ev := eventlog.Event{Type: []byte("e")}

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/messaging/webhook"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 var placeholder = regexp.MustCompile(`‹[^›]*›|«[^»]*»`)
@@ -319,7 +319,7 @@ func (c *company) records(from int64) (out []string) {
 			ok(c.t, err)
 			name = string(cmd)
 		}
-		if name != resolver.CommandErasureDone {
+		if name != erasure.CommandDone {
 			out = append(out, name)
 		}
 	}

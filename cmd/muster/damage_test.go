@@ -74,7 +74,7 @@ func newDamaged(t *testing.T, erase bool) *damaged {
 		ok(t, err)
 		eventually.Holds(t, "the erasure", func() bool {
 			pending := 1
-			ok(t, e.Node.Read(ctx, d.account, func(v *resolver.View) error { pending = v.ErasuresPending(); return nil }))
+			ok(t, e.Node.Read(ctx, d.account, func(v *resolver.View) error { pending = v.Erasures().Pending(); return nil }))
 			return pending == 0
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 // dropErased sees to it that no checkpoint from before an erasure stays: a restore with
@@ -35,7 +36,7 @@ func (p *partition) dropErased(ctx context.Context) error {
 		return err
 	}
 	var out resolver.Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), resolver.CommandErasureDone, must.JSON(resolver.ErasureDone{})), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), erasure.CommandDone, must.JSON(erasure.Done{})), &out); err != nil {
 		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -104,7 +105,7 @@ func (p *partition) waitErased(ctx context.Context) {
 // is rid of the rows and the log of the texts, and the record by which it goes is
 // the one that makes a second checkpoint without the erased possible. With that, the
 // last checkpoint that has them is dropped.
-func (p *partition) erase(ctx context.Context, b *resolver.ErasureBatch) error {
+func (p *partition) erase(ctx context.Context, b *erasure.Batch) error {
 	upTo := b.Query.Cut.UpTo
 	if b.Erasures > 0 {
 		if err := p.feed.WaitStored(ctx, upTo); err != nil {
@@ -132,7 +133,7 @@ func (p *partition) erase(ctx context.Context, b *resolver.ErasureBatch) error {
 		return err
 	}
 	var out resolver.Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), resolver.CommandErasureDone, must.JSON(b.Done())), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), erasure.CommandDone, must.JSON(b.Done())), &out); err != nil {
 		return err
 	}
 	if b.Erasures == 0 {

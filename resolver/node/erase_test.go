@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -98,18 +99,18 @@ func TestErasedPersonStaysOut(t *testing.T) {
 			}
 		}
 		for _, e := range []eventlog.Event{event(" GONE-person@x.io", ""), event("", "gone-id"), event("gone-person@x.io", "other-id")} {
-			if x := submitEvents(t, n, e)[0]; x.Status != resolver.EventRefused || !strings.Contains(x.Refusal.Message, resolver.MessageErased) {
+			if x := submitEvents(t, n, e)[0]; x.Status != resolver.EventRefused || !strings.Contains(x.Refusal.Message, erasure.Message) {
 				t.Errorf("event of an erased person: %+v", x)
 			}
 		}
 		if x := submitEvents(t, n, event("stays-here@x.io", "gone-id"))[0]; x.Status != resolver.EventAccepted || x.Profile != out[2].Profile || x.Warning() == "" {
 			t.Errorf("event of somebody else that has an erased person's identifier: %+v", x)
 		}
-		if _, err := n.Command(ctx, testAccount, resolver.CommandContactCreate, resolver.ContactCreate{Email: "Gone-Person@x.io"}); !isRefused(err, resolver.MessageErased) {
+		if _, err := n.Command(ctx, testAccount, resolver.CommandContactCreate, resolver.ContactCreate{Email: "Gone-Person@x.io"}); !isRefused(err, erasure.Message) {
 			t.Errorf("contact of an erased person: %v", err)
 		}
 		text := "gone-id"
-		if _, err := n.Command(ctx, testAccount, resolver.CommandContactUpdate, resolver.ContactUpdate{ID: out[2].Profile.String(), ExternalID: &text}); !isRefused(err, resolver.MessageErased) {
+		if _, err := n.Command(ctx, testAccount, resolver.CommandContactUpdate, resolver.ContactUpdate{ID: out[2].Profile.String(), ExternalID: &text}); !isRefused(err, erasure.Message) {
 			t.Errorf("update with an erased person's identifier: %v", err)
 		}
 	}
@@ -126,8 +127,8 @@ func TestErasedPersonStaysOut(t *testing.T) {
 	halt()
 	n, halt = eraseNode(t, fs, history)
 	check()
-	for _, lift := range []resolver.ErasureLift{{Value: "gone-person@x.io"}, {Kind: "external_id", Value: "gone-id"}} {
-		if _, err := n.Command(ctx, testAccount, resolver.CommandErasureLift, lift); err != nil {
+	for _, lift := range []erasure.Lift{{Value: "gone-person@x.io"}, {Kind: "external_id", Value: "gone-id"}} {
+		if _, err := n.Command(ctx, testAccount, erasure.CommandLift, lift); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,7 +149,7 @@ func await(t *testing.T, n *Node) {
 	t.Helper()
 	eventually.Holds(t, "the erasure ends", func() bool {
 		pending := 1
-		_ = n.Read(context.Background(), testAccount, func(v *resolver.View) error { pending = v.ErasuresPending(); return nil })
+		_ = n.Read(context.Background(), testAccount, func(v *resolver.View) error { pending = v.Erasures().Pending(); return nil })
 		p := n.partitions[0].Load()
 		if pending > 0 || p.lastCheckpoint.Load() != p.applied.Load() {
 			return false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 // redactingLog is a log from whose records bytes can be taken out. Roll lets the next
@@ -28,7 +29,7 @@ const (
 // redact takes the persons of a batch out of the log, and what was refused because of
 // erased persons. It reads the log from its start, since nothing tells where they are,
 // and may be repeated.
-func (p *partition) redact(ctx context.Context, log redactingLog, b *resolver.ErasureBatch) error {
+func (p *partition) redact(ctx context.Context, log redactingLog, b *erasure.Batch) error {
 	start, _, err := p.node.opts.Log.Bounds(ctx, p.id)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (p *partition) roll(ctx context.Context, log redactingLog) error {
 }
 
 // redactor is one for a batch, as of now. It looks at the partition while it is used.
-func (p *partition) redactor(b *resolver.ErasureBatch) (*resolver.Redactor, error) {
+func (p *partition) redactor(b *erasure.Batch) (*resolver.Redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {

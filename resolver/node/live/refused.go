@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/internal/clip"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -87,7 +87,7 @@ var secretValue = regexp.MustCompile(`(?i)("[^"]{0,60}(?:secret|password|passwd|
 // afterwards.
 func NewRefused(atMs int64, raw []byte, reason string) Refused {
 	e := Refused{AtMs: atMs, Reason: reason, BodyBytes: len(raw)}
-	if strings.Contains(reason, resolver.MessageErased) {
+	if strings.Contains(reason, erasure.Message) {
 		return e // nothing may be kept of an erased person
 	}
 	if len(raw) <= maxRefusedParsed {

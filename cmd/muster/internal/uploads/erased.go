@@ -68,7 +68,7 @@ func (s *Uploads) tidy(ctx context.Context) {
 }
 
 func (s *Uploads) marks(ctx context.Context, account uint64) (n int, err error) {
-	err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error { n = v.ErasureMarks(); return nil })
+	err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error { n = v.Erasures().Kept(); return nil })
 	return n, err
 }
 
