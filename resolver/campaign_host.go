@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/reach"
@@ -68,14 +69,14 @@ func (h campaignHost) Record(r campaigns.Report) {
 	if err := m.load(h.a, r.Ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	event := ownEvent{properties: r.Properties}
-	m.rec.noteDomain(event.properties, r.Medium, d)
+	event := feature.Event{Properties: r.Properties}
+	m.rec.noteDomain(event.Properties, r.Medium, d)
 	fields := m.noteResult(d, &event, r.Medium, r.Result, r.Reason)
 	retired := m.dropDevices(h.a, r.Ordinal, d, retiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
 	}
-	m.updateProfile(&m.rec, r.Ordinal, d, fields, append([]ownEvent{event}, retired...)...)
+	m.updateProfile(&m.rec, r.Ordinal, d, fields, append([]feature.Event{event}, retired...)...)
 }
 
 func (h campaignHost) EmailCredits() int64 { return h.a.EmailCredits }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -140,14 +141,14 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 // decideConsent records in a document what somebody said of a channel. It returns
 // whether that changed what may be sent, or made a subscription that was assumed one
 // that was said, and the events of it.
-func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []ownEvent) {
+func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {
 	channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
 	if refusal != nil {
 		panic(refusal) // it was checked before
 	}
 	changed = m.consent(d, channel, status, c.Source)
 	said = !changed && status == profile.ConsentSubscribed && m.said(d, channel, c.Source)
-	var failed []ownEvent
+	var failed []feature.Event
 	switch {
 	case status == profile.ConsentUnsubscribed:
 		// Who refuses is not waited for any more.
@@ -162,14 +163,14 @@ func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *
 	if !changed {
 		return false, said, nil
 	}
-	x := ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
+	x := feature.NewEvent(typeSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
 	if status == profile.ConsentUnsubscribed {
-		x.typ = typeUnsubscribed
+		x.Type = typeUnsubscribed
 	}
 	if c.Campaign != "" {
-		x.properties["campaign_id"] = c.Campaign
+		x.Properties["campaign_id"] = c.Campaign
 	}
-	return true, said, append([]ownEvent{x}, failed...)
+	return true, said, append([]feature.Event{x}, failed...)
 }
 
 func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
@@ -193,11 +194,11 @@ func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
 		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil
 		}
-		m.updateProfile(cmd, o, d, engine.FieldConsents, ownEvent{typeUnsuppressed, properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}})
+		m.updateProfile(cmd, o, d, engine.FieldConsents, feature.NewEvent(typeUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}))
 		return nil
 	}
 	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: m.logTime}) {
-		m.updateProfile(cmd, o, d, engine.FieldConsents, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}})
+		m.updateProfile(cmd, o, d, engine.FieldConsents, feature.NewEvent(typeSuppressed, feature.Properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}))
 	}
 	return nil
 }

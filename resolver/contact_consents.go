@@ -3,6 +3,7 @@ package resolver
 import (
 	"slices"
 
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -37,7 +38,7 @@ func checkConsents(d *profile.Document, changes []ConsentChange) *Refusal {
 }
 
 // changeConsents makes changes that [checkConsents] has let pass.
-func (m *Machine) changeConsents(cmd *command, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []ownEvent) {
+func (m *Machine) changeConsents(cmd *command, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []feature.Event) {
 	for i := range changes {
 		c := &changes[i]
 		changed, said, more := m.decideConsent(cmd, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})

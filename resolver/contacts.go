@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -180,7 +181,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	assume := func(channel byte) {
 		if m.assume(d, channel, profile.SourceManual) {
 			r.fields |= engine.FieldConsents
-			events = append(events, ownEvent{typeSubscribed, properties{"channel": profile.Channels[channel], "source": profile.SourceManual}})
+			events = append(events, feature.NewEvent(typeSubscribed, feature.Properties{"channel": profile.Channels[channel], "source": profile.SourceManual}))
 		}
 	}
 	if p.ev.Email != nil {
@@ -198,7 +199,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		// Not refused: the bound was judged above.
 		if joined, _ := a.join(o, d, l); joined {
 			r.fields |= engine.FieldLists
-			events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
+			events = append(events, feature.NewEvent(typeListJoined, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
 		}
 	}
 	m.trackProfile(a, &r)
@@ -283,10 +284,10 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	var events []ownEvent
+	var events []feature.Event
 	if joined {
 		fields |= engine.FieldLists
-		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
+		events = append(events, feature.NewEvent(typeListJoined, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
 	}
 	taken := a.takeOn(o, d)
 	m.updateProfile(cmd, o, d, fields|taken, events...)
@@ -434,7 +435,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 	// A phone that is added to a contact is a consent, as it is at creation.
 	if attach[IdentityPhone] && m.assume(d, profile.ChannelSMS, profile.SourceManual) {
 		fields |= engine.FieldConsents
-		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": profile.SourceManual}})
+		events = append(events, feature.NewEvent(typeSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
 	fields |= a.takeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)

@@ -101,7 +101,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	if slices.ContainsFunc(d.Devices, func(x profile.Device) bool { return m.sameDevice(a, &v, &x) && bytes.Equal(x.ID, v.ID) }) {
 		return nil
 	}
-	var events []ownEvent
+	var events []feature.Event
 	gone := func(x profile.Device, reason string) {
 		a.ids.Remove(a.hasher.HashDevice(x.Kind, x.Address, &m.normal))
 		events = append(events, deviceEvent(&x, typeDeviceRetired, reason))
@@ -130,7 +130,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	push := byte(slices.Index(profile.Channels, mediumPush))
 	if m.assume(d, push, profile.SourceDevice) {
 		fields |= engine.FieldConsents
-		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": profile.SourceDevice}})
+		events = append(events, feature.NewEvent(typeSubscribed, feature.Properties{"channel": mediumPush, "source": profile.SourceDevice}))
 	}
 	m.updateProfile(cmd, o, d, fields, events...)
 	return nil
@@ -162,10 +162,10 @@ func (m *Machine) sameDevice(a *account, v, x *profile.Device) bool {
 
 // deviceEvent has the properties of an event about a device: never its address, by which anyone who
 // has the credentials could write to it.
-func deviceEvent(v *profile.Device, typ, reason string) ownEvent {
-	x := ownEvent{typ, properties{"device_id": string(v.ID), "kind": profile.DeviceKinds[v.Kind]}}
+func deviceEvent(v *profile.Device, typ, reason string) feature.Event {
+	x := feature.NewEvent(typ, feature.Properties{"device_id": string(v.ID), "kind": profile.DeviceKinds[v.Kind]})
 	if reason != "" {
-		x.properties["reason"] = reason
+		x.Properties["reason"] = reason
 	}
 	return x
 }
@@ -193,7 +193,7 @@ func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
 
 // dropDevices takes the chosen devices off the profile in d and returns the
 // events to record.
-func (m *Machine) dropDevices(a *account, o uint32, d *profile.Document, reason string, which func(*profile.Device) bool) (events []ownEvent) {
+func (m *Machine) dropDevices(a *account, o uint32, d *profile.Document, reason string, which func(*profile.Device) bool) (events []feature.Event) {
 	d.Devices = slices.DeleteFunc(d.Devices, func(v profile.Device) bool {
 		if !which(&v) {
 			return false

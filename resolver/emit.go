@@ -1,16 +1,13 @@
 package resolver
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// The types of the events that the service records itself. They are events
-// like any other: in histories, in conditions, in the catalog.
+// The types of events that the service records itself.
 const (
 	typeListJoined   = "list_joined"
 	typeListLeft     = "list_left"
@@ -19,29 +16,6 @@ const (
 	typeSuppressed   = "suppressed"
 	typeUnsuppressed = "unsuppressed"
 )
-
-// properties are those of an event that the service records itself.
-type properties map[string]any
-
-// ownEvent is an event that the service records itself.
-type ownEvent struct {
-	typ        string
-	properties properties
-}
-
-// encode is the properties in canonical text.
-func (p properties) encode() []byte {
-	if len(p) == 0 {
-		return nil
-	}
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(p); err != nil {
-		panic(err) // texts and numbers encode
-	}
-	return bytes.TrimSpace(buf.Bytes())
-}
 
 // trackProfile tells the segment engine of a profile that was resolved, but for
 // the event and the settling.
@@ -104,14 +78,14 @@ func (m *Machine) trackMerge(a *account, winner uint32) {
 
 // appendEvent records an event of the service's own on a profile. The engine has been
 // told of the profile's changes, and is told to settle afterwards.
-func (m *Machine) appendEvent(c *command, o uint32, x ownEvent) {
-	m.appendEncoded(c, o, x, x.properties.encode())
+func (m *Machine) appendEvent(c *command, o uint32, x feature.Event) {
+	m.appendEncoded(c, o, x, x.Properties.Encode())
 }
 
 // appendEncoded is appendEvent for properties that are encoded already.
-func (m *Machine) appendEncoded(c *command, o uint32, x ownEvent, encoded []byte) {
+func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded []byte) {
 	a := c.account
-	ev := eventlog.Event{Type: []byte(x.typ), Properties: encoded}
+	ev := eventlog.Event{Type: []byte(x.Type), Properties: encoded}
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
 	m.look(a, a.count(ev.Type, at), o, at, ev.Properties)
@@ -123,7 +97,7 @@ func (m *Machine) appendEncoded(c *command, o uint32, x ownEvent, encoded []byte
 
 // updateProfile stores what a command made of a profile's document, tells the segment
 // engine which fields have changed, and records events.
-func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...ownEvent) {
+func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...feature.Event) {
 	a := c.account
 	m.save(a, o, d)
 	a.engine.Touch(o)

@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -131,22 +132,22 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	}
 	d := &m.doc
 	suspect := c.Agent == AgentPrefetch || c.Agent == AgentMachine
-	event := ownEvent{c.Channel + "_" + verb, properties{}}
+	event := feature.NewEvent(c.Channel+"_"+verb, feature.Properties{})
 	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source},
 		{"message_id", messageID}, {"flow_id", c.Flow}, {"step_id", c.Step}} {
 		if p.value != "" {
-			event.properties[p.name] = p.value
+			event.Properties[p.name] = p.value
 		}
 	}
-	cmd.noteDomain(event.properties, c.Channel, d)
+	cmd.noteDomain(event.Properties, c.Channel, d)
 	if a.campaigns.Started(x.ID) {
-		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
+		event.Properties["campaign_id"], event.Properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
 			a.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
 	fields := engine.Fields(0)
-	var also []ownEvent
+	var also []feature.Event
 	switch c.Kind {
 	case EngagementOpen:
 		if suspect {
@@ -171,7 +172,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	case EngagementSoftBounce:
 		if channel == profile.ChannelEmail && d.SoftBounce(m.logTime) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
-			also = append(also, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}})
+			also = append(also, feature.NewEvent(typeSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
 		}
 	case EngagementComplaint:
 		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: m.logTime}) {
@@ -185,7 +186,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			fields |= engine.FieldConsents
 		}
 	case EngagementSubscribed:
-		event = ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
+		event = feature.NewEvent(typeSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
 		if !m.consent(d, channel, profile.ConsentSubscribed, c.Source) {
 			if m.said(d, channel, c.Source) {
 				m.save(a, o, d)
@@ -198,7 +199,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			fields |= engine.FieldConsents
 		}
 	}
-	m.updateProfile(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
+	m.updateProfile(cmd, o, d, fields, append([]feature.Event{event}, also...)...)
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		}
 	}
 	// Of nobody any more: it is not erased with the next one.
-	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
+	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasure.Begin(m.tx(a), task)
 	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: flowKeys, Indexed: indexed})

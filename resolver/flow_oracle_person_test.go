@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
@@ -130,8 +131,8 @@ func (o *flowOracle) happened(p int, at int64, typ string, props []byte) {
 }
 
 // own records an event of the service's own.
-func (o *flowOracle) own(p int, typ string, props properties) {
-	o.happened(p, o.at, typ, props.encode())
+func (o *flowOracle) own(p int, typ string, props feature.Properties) {
+	o.happened(p, o.at, typ, props.Encode())
 }
 
 // merge makes one profile part of another, but for what the oracle of resolution
@@ -202,7 +203,7 @@ func (o *flowOracle) consent(p int, channel, status, source string) bool {
 	if number == profile.ConsentUnsubscribed {
 		typ = typeUnsubscribed
 	}
-	o.own(p, typ, properties{"channel": channel, "source": source})
+	o.own(p, typ, feature.Properties{"channel": channel, "source": source})
 	return true
 }
 
@@ -210,7 +211,7 @@ func (o *flowOracle) joined(p int, list string) {
 	x := o.people[p]
 	if !slices.Contains(x.lists, list) {
 		x.lists = append(slices.Clone(x.lists), list)
-		o.own(p, typeListJoined, properties{"list_id": list, "list_name": "l"})
+		o.own(p, typeListJoined, feature.Properties{"list_id": list, "list_name": "l"})
 	}
 }
 
@@ -221,7 +222,7 @@ func (o *flowOracle) left(p int, list string) bool {
 		return false
 	}
 	x.lists = slices.Delete(slices.Clone(x.lists), i, i+1)
-	o.own(p, typeListLeft, properties{"list_id": list, "list_name": "l"})
+	o.own(p, typeListLeft, feature.Properties{"list_id": list, "list_name": "l"})
 	o.settle(p, segment.CauseProfile)
 	return true
 }

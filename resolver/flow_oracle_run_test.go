@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -130,7 +131,7 @@ func (o *flowOracle) enrol(e oracleEntry) {
 }
 
 func (o *flowOracle) flowEvent(f *oracleFlow, p int, typ, reason string) {
-	props := properties{"flow_id": f.id, "flow_name": f.def.Name}
+	props := feature.Properties{"flow_id": f.id, "flow_name": f.def.Name}
 	if reason != "" {
 		props["reason"] = reason
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
@@ -65,7 +66,7 @@ func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
 
 func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
 	p.a.engine.Touch(o)
-	p.m.appendEncoded(&p.m.rec, o, ownEvent{typ, about}, encoded)
+	p.m.appendEncoded(&p.m.rec, o, feature.NewEvent(typ, about), encoded)
 	p.a.engine.Settle(o)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -200,7 +201,7 @@ func (s *flowSim) person() {
 	case 2:
 		c := BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
 		s.command(CommandBlockSet, c, func(*Outcome) {
-			was, props := s.o.people[p].blocks[channel], properties{"channel": channel, "reason": c.Reason, "source": ""}
+			was, props := s.o.people[p].blocks[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
 			switch is := blockReasons[c.Reason]; {
 			case is == 0 && was != 0:
 				props["reason"] = was.String()

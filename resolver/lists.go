@@ -207,7 +207,7 @@ func (m *Machine) removeFromList(cmd *command, c ListRemove) *Refusal {
 	}
 	d.Lists = slices.Delete(d.Lists, i, i+1)
 	a.set(listSet(l.Number)).Remove(o)
-	m.updateProfile(cmd, o, d, engine.FieldLists, ownEvent{typeListLeft, properties{"list_id": l.ID, "list_name": l.Name}})
+	m.updateProfile(cmd, o, d, engine.FieldLists, feature.NewEvent(typeListLeft, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -40,17 +41,17 @@ func (a *account) hookCounts() map[string]uint64 {
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
 // it. The profile's document is in [Machine.doc], as it is whenever a command
 // records events.
-func (m *Machine) notifyWebhooks(a *account, o uint32, x *ownEvent) {
+func (m *Machine) notifyWebhooks(a *account, o uint32, x *feature.Event) {
 	if !a.outbox.Listening() {
 		return
 	}
-	name, ok := hookNames[x.typ]
+	name, ok := hookNames[x.Type]
 	if !ok || !a.outbox.Listens(name) {
 		return
 	}
-	data := make(properties, len(x.properties)+3)
-	maps.Copy(data, x.properties)
-	switch x.typ {
+	data := make(feature.Properties, len(x.Properties)+3)
+	maps.Copy(data, x.Properties)
+	switch x.Type {
 	case "email_bounced":
 		data["hard"] = true
 	case "email_soft_bounced":
@@ -62,12 +63,12 @@ func (m *Machine) notifyWebhooks(a *account, o uint32, x *ownEvent) {
 // notifyContact queues the event that a contact was made or changed.
 func (m *Machine) notifyContact(a *account, o uint32, name string) {
 	if a.outbox.Listens(name) {
-		m.notifyProfile(a, o, name, properties{})
+		m.notifyProfile(a, o, name, feature.Properties{})
 	}
 }
 
 // notifyProfile queues an event of a profile whose document is in [Machine.doc].
-func (m *Machine) notifyProfile(a *account, o uint32, name string, data properties) {
+func (m *Machine) notifyProfile(a *account, o uint32, name string, data feature.Properties) {
 	if email := m.doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
@@ -87,7 +88,7 @@ func (m *Machine) notifyTransition(a *account, t *query.Transition) {
 	if !a.outbox.Listens(name) {
 		return
 	}
-	data := properties{"segment_id": t.Segment, "cause": t.Cause.String()}
+	data := feature.Properties{"segment_id": t.Segment, "cause": t.Cause.String()}
 	if s := a.segments[t.Segment]; s != nil {
 		data["segment_name"] = s.Name
 	}
@@ -95,7 +96,7 @@ func (m *Machine) notifyTransition(a *account, t *query.Transition) {
 }
 
 // notify queues an event for each endpoint that subscribed to it.
-func (m *Machine) notify(a *account, o uint32, name string, data properties) {
+func (m *Machine) notify(a *account, o uint32, name string, data feature.Properties) {
 	if !a.outbox.Listening() {
 		return
 	}

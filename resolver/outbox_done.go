@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -59,18 +60,18 @@ func (m *Machine) recordSend(cmd *command, it *outbox.Item, c *outbox.Done) {
 		panic(err) // the store is at fault; the record is named
 	}
 	d := &m.doc
-	event := ownEvent{properties: properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
+	event := feature.Event{Properties: feature.Properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
 	if it.Ref == RefConfirmation {
-		event.properties["purpose"] = it.Ref
+		event.Properties["purpose"] = it.Ref
 	} else if it.Ref != "" {
-		event.properties["template_id"] = it.Ref
+		event.Properties["template_id"] = it.Ref
 	}
 	if it.Flow != "" {
-		event.properties["flow_id"], event.properties["step_id"] = it.Flow, it.Step
+		event.Properties["flow_id"], event.Properties["step_id"] = it.Flow, it.Step
 	}
-	cmd.noteDomain(event.properties, it.Kind, d)
+	cmd.noteDomain(event.Properties, it.Kind, d)
 	if c.Result == outbox.ResultSent && c.ProviderID != "" {
-		event.properties["provider_id"] = c.ProviderID
+		event.Properties["provider_id"] = c.ProviderID
 	}
 	fields := m.noteResult(d, &event, it.Kind, c.Result, c.Reason)
 	m.updateProfile(cmd, o, d, fields, event)
@@ -84,17 +85,17 @@ func bouncedType(medium string) string { return medium + "_bounced" }
 // noteResult notes in a profile's document what became of a message to it, and completes
 // the event that records it. Results are those of the outbox, and of campaigns, which are
 // the same. It returns what changed of the profile.
-func (m *Machine) noteResult(d *profile.Document, event *ownEvent, medium, result, reason string) (fields engine.Fields) {
+func (m *Machine) noteResult(d *profile.Document, event *feature.Event, medium, result, reason string) (fields engine.Fields) {
 	if result == outbox.ResultSent {
 		d.Engaged.Sent++
 		d.Engaged.LastSentMs = m.logTime
-		event.typ = sentType(medium)
+		event.Type = sentType(medium)
 		return engine.FieldEngagement
 	}
-	event.typ = failedType(medium)
-	event.properties["reason"] = reason
+	event.Type = failedType(medium)
+	event.Properties["reason"] = reason
 	if result == outbox.ResultBounced {
-		event.typ = bouncedType(medium)
+		event.Type = bouncedType(medium)
 		if channel, r := channelOf(medium); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields = engine.FieldConsents
 		}

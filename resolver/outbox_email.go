@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -304,7 +305,7 @@ func (a *account) checkConfirmTemplate(id string) *Refusal {
 // askToConfirm queues the message with which a contact confirms its
 // subscription, at most one an hour to an address. Without credits the contact
 // stays pending, and its history says why.
-func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (events []ownEvent) {
+func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (events []feature.Event) {
 	a := cmd.account
 	to := d.Newest(IdentityEmail)
 	if len(to) == 0 {
@@ -318,8 +319,8 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 	case ok && v.AtMs > m.logTime-confirmEveryMs:
 		return nil
 	}
-	failed := func(reason string) []ownEvent {
-		return []ownEvent{{failedType("email"), properties{"purpose": RefConfirmation, "reason": reason}}}
+	failed := func(reason string) []feature.Event {
+		return []feature.Event{feature.NewEvent(failedType("email"), feature.Properties{"purpose": RefConfirmation, "reason": reason})}
 	}
 	payload := must.JSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
 	if refusal := a.outbox.Room(len(payload)); refusal != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -33,7 +34,7 @@ func isReport(name string) bool {
 const maxDomain = 255
 
 // noteDomain adds the domain of a recipient's newest address to the event of an e-mail.
-func (c *command) noteDomain(p properties, channel string, d *profile.Document) {
+func (c *command) noteDomain(p feature.Properties, channel string, d *profile.Document) {
 	switch c.name {
 	case campaigns.CommandResult1, commandEngagement1, commandOutboxDone1:
 		return
