@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
@@ -34,7 +35,7 @@ func (a *API) updateProfile(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	args := contacts.Update{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	if field := args.Blank(); field != "" {
 		return nil, badField(field, "%s %s", field, record.BlankIdentifier)
 	}
@@ -51,7 +52,7 @@ func (a *API) updateProfile(c *call) (any, error) {
 			*f.dst = f.src
 		}
 	}
-	if err := a.command(c, resolver.CommandContactUpdate, args, nil); err != nil {
+	if err := a.command(c, contacts.CommandUpdate, args, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
@@ -75,7 +76,7 @@ func (a *API) setConsent(c *call) (any, error) {
 	if in.Source == "" {
 		in.Source = c.source()
 	}
-	if err := a.command(c, resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
+	if err := a.command(c, contacts.CommandConsentSet, contacts.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
 	}
 	out, err := a.getProfile(c)
@@ -130,7 +131,7 @@ func (a *API) block(c *call, channel, reason string) (any, error) {
 	if channel == "" {
 		return nil, badField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := a.command(c, resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
+	if err := a.command(c, contacts.CommandBlockSet, contacts.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 type contentID struct {
@@ -33,8 +34,8 @@ func TestContentsOfAnAccount(t *testing.T) {
 	if m.ID != l.ID || m.Name != "b" {
 		t.Errorf("changed list: %+v", m)
 	}
-	var created resolver.ContactReply
-	b, err := s.node.Command(t.Context(), s.account(), resolver.CommandContactCreate, resolver.ContactCreate{Email: "a@x.io", ListID: l.ID})
+	var created contacts.Reply
+	b, err := s.node.Command(t.Context(), s.account(), contacts.CommandCreate, contacts.Create{Email: "a@x.io", ListID: l.ID})
 	ok(t, err)
 	ok(t, json.Unmarshal(b, &created))
 	var members struct{ Members []string }

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 func (a *API) deviceOperations() group {
@@ -56,8 +57,8 @@ func (a *API) addDevice(c *call) (any, error) {
 	if err := push.CheckToken(kind, in.Address, a.opts.AllowPrivate); err != nil {
 		return nil, badField("address", "address: %s", err)
 	}
-	var out resolver.DeviceReply
-	if err := a.command(c, resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
+	var out contacts.DeviceReply
+	if err := a.command(c, contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
 		return nil, err
 	}
 	list, err := a.devicesOf(c, out.Profile)
@@ -72,7 +73,7 @@ func (a *API) addDevice(c *call) (any, error) {
 
 // removeDevice answers DELETE /profiles/{id}/devices/{device}.
 func (a *API) removeDevice(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.id(), Device: c.param("device")}, nil)
+	return nil, a.command(c, contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: c.id(), Device: c.param("device")}, nil)
 }
 
 // param is what the path has in place of a part in braces, "" if it has not got

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestS1ExplainOfListsAndConsent (S1): an explanation says of list and consent
@@ -27,13 +28,13 @@ func TestS1ExplainOfListsAndConsent(t *testing.T) {
 			ok(t, json.Unmarshal(b, v))
 		}
 	}
-	var l resolver.List
-	command(resolver.CommandListCreate, resolver.ListSave{Name: "vip"}, &l)
-	var on, off resolver.ContactReply
-	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "on@x.io", ListID: l.ID}, &on)
-	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "off@x.io"}, &off)
+	var l contacts.List
+	command(contacts.CommandListCreate, contacts.ListSave{Name: "vip"}, &l)
+	var on, off contacts.Reply
+	command(contacts.CommandCreate, contacts.Create{Email: "on@x.io", ListID: l.ID}, &on)
+	command(contacts.CommandCreate, contacts.Create{Email: "off@x.io"}, &off)
 	s.clock.advance(48 * time.Hour)
-	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: on.ID, Channel: "email", Status: "unsubscribed", Source: "form"}, nil)
+	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: on.ID, Channel: "email", Status: "unsubscribed", Source: "form"}, nil)
 	for _, definition := range []string{
 		fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID),
 		fmt.Sprintf(`{"kind":"list","list_id":%q,"member":false}`, l.ID),

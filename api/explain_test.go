@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 type explainAnswer struct {
@@ -61,7 +62,7 @@ func TestExplain(t *testing.T) {
 	inner := s.segment("In Berlin", berlin)
 	purchases := func(rest string) string { return `{"kind":"activity","event":"item_purchased",` + rest + `}` }
 	account, _ := tokenAccount(s.token)
-	reply, err := s.node.Command(t.Context(), account, resolver.CommandListCreate, resolver.ListSave{Name: "l"})
+	reply, err := s.node.Command(t.Context(), account, contacts.CommandListCreate, contacts.ListSave{Name: "l"})
 	ok(t, err)
 	var list struct{ ID string }
 	ok(t, json.Unmarshal(reply, &list))
@@ -69,10 +70,10 @@ func TestExplain(t *testing.T) {
 		name string
 		args any
 	}{
-		{resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "whatsapp", Status: "unsubscribed", Source: "form"}},
-		{resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: "im", Reason: "suppressed"}},
+		{contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "whatsapp", Status: "unsubscribed", Source: "form"}},
+		{contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "im", Reason: "suppressed"}},
 		{resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: "email", Kind: resolver.EngagementClick}},
-		{resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: id, Kind: "apns", Address: "x"}},
+		{contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "apns", Address: "x"}},
 	} {
 		_, err := s.node.Command(t.Context(), account, c.name, c.args)
 		ok(t, err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 type dryAnswer struct {
@@ -152,13 +152,13 @@ func TestDryRunOfMessages(t *testing.T) {
 		ID string `json:"_id"`
 	}
 	s.want("POST", "/templates", `{"name":"t","subject":"Hello","html":"<p>Hello {{last_name}}</p>"}`, &template)
-	contact := func(c resolver.ContactCreate) (r resolver.ContactReply) {
-		b, err := s.node.Command(t.Context(), s.account(), resolver.CommandContactCreate, c)
+	contact := func(c contacts.Create) (r contacts.Reply) {
+		b, err := s.node.Command(t.Context(), s.account(), contacts.CommandCreate, c)
 		ok(t, err)
 		ok(t, json.Unmarshal(b, &r))
 		return r
 	}
-	ada, bob := contact(resolver.ContactCreate{Email: "ada@x.io", Phone: "+49301", FirstName: "Ada", LastName: "L"}), contact(resolver.ContactCreate{Email: "bob@x.io", Phone: "+49302"})
+	ada, bob := contact(contacts.Create{Email: "ada@x.io", Phone: "+49301", FirstName: "Ada", LastName: "L"}), contact(contacts.Create{Email: "bob@x.io", Phone: "+49302"})
 	var flow struct {
 		ID string `json:"_id"`
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -17,8 +18,8 @@ func TestStopHoldsForNumber(t *testing.T) {
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`"}`, nil)
 	const phone = "+491701234567"
 	contact := func(email, phone string) (id string) {
-		var r resolver.ContactReply
-		m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: email, Phone: phone}, &r)
+		var r contacts.Reply
+		m.command(contacts.CommandCreate, contacts.Create{Email: email, Phone: phone}, &r)
 		return r.ID
 	}
 	status := func(id string) (status string) {
@@ -51,7 +52,7 @@ func TestStopHoldsForNumber(t *testing.T) {
 	if n := m.count("sms_unsubscribed"); n != 3 {
 		t.Errorf("%d times unsubscribed, expected 3", n)
 	}
-	m.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: colleague, Channel: "sms", Status: "subscribed"}, nil)
+	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: colleague, Channel: "sms", Status: "subscribed"}, nil)
 	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: holder}, nil)
 	if got := write("SM2", "Hello"); got.Recorded != 0 {
 		t.Errorf("a text of an erased person: %+v", got)
@@ -100,9 +101,9 @@ func TestLateStart(t *testing.T) {
 func TestNumbersOfWhatsApp(t *testing.T) {
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","generate":true}`, nil)
-	var ann resolver.ContactReply
-	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ann@x.io", Phone: "+52 55 1234 5678"}, &ann)
-	m.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: ann.ID, Channel: "whatsapp", Status: "subscribed"}, nil)
+	var ann contacts.Reply
+	m.command(contacts.CommandCreate, contacts.Create{Email: "ann@x.io", Phone: "+52 55 1234 5678"}, &ann)
+	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: ann.ID, Channel: "whatsapp", Status: "subscribed"}, nil)
 	write := func(id, text string) inboundResult {
 		_, got := m.whatsApp(fmt.Sprintf(`{"messages":[{"from":"5215512345678","id":%q,"type":"text","text":{"body":%q}}]}`, id, text))
 		return got
@@ -125,10 +126,10 @@ func TestAnswerGoesToWhoWrote(t *testing.T) {
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd"}`, nil)
 	const older, newer = "+491701234567", "+491707654321"
-	var ann resolver.ContactReply
-	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ann@x.io", Phone: older}, &ann)
+	var ann contacts.Reply
+	m.command(contacts.CommandCreate, contacts.Create{Email: "ann@x.io", Phone: older}, &ann)
 	phone := newer
-	m.command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: ann.ID, Phone: &phone}, nil)
+	m.command(contacts.CommandUpdate, contacts.Update{ID: ann.ID, Phone: &phone}, nil)
 	for i, from := range []string{older, newer} {
 		m.clock.advance(2 * time.Minute)
 		m.twilio("", "MessageSid", fmt.Sprintf("SM%d", i), "SmsStatus", "received", "From", from, "To", "+4930123", "Body", "HELP")

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 func (a *API) listOperations() group {
@@ -26,12 +27,12 @@ func (a *API) listOperations() group {
 var errNoList = missing("there is no list with this id")
 
 func (a *API) listLists(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
+	return aged(a, c, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 }
 
 func (a *API) listOf(c *call, id string) (out record.List, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		l, ok := v.List(id)
+		l, ok := v.Contacts().Find(id)
 		if !ok {
 			return errNoList
 		}
@@ -53,8 +54,8 @@ func (a *API) createList(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	var l resolver.List
-	if err := a.command(c, resolver.CommandListCreate, resolver.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
+	var l contacts.List
+	if err := a.command(c, contacts.CommandListCreate, contacts.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
 		return nil, err
 	}
 	return a.listOf(c, l.ID)
@@ -65,14 +66,14 @@ func (a *API) updateList(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	if err := a.command(c, resolver.CommandListUpdate, resolver.ListSave{ID: c.id(), Name: in.Name, Description: in.Description}, nil); err != nil {
+	if err := a.command(c, contacts.CommandListUpdate, contacts.ListSave{ID: c.id(), Name: in.Name, Description: in.Description}, nil); err != nil {
 		return nil, err
 	}
 	return a.getList(c)
 }
 
 func (a *API) deleteList(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandListDelete, resolver.ListDelete{ID: c.id()}, nil)
+	return nil, a.command(c, contacts.CommandListDelete, contacts.ListDelete{ID: c.id()}, nil)
 }
 
 // listMembers answers GET /lists/{id}/members.
@@ -88,11 +89,11 @@ func (a *API) listMembers(c *call) (any, error) {
 	members := []string{}
 	next := ""
 	err = a.read(c, func(v *resolver.View) error {
-		l, ok := v.List(c.id())
+		l, ok := v.Contacts().Find(c.id())
 		if !ok {
 			return errNoList
 		}
-		ordinals := v.ListMembersPage(l, from, limit)
+		ordinals := v.Contacts().MembersPage(l, from, limit)
 		for _, o := range ordinals {
 			members = append(members, v.ProfileID(o).String())
 		}
@@ -103,5 +104,5 @@ func (a *API) listMembers(c *call) (any, error) {
 }
 
 func (a *API) removeMember(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandListRemove, resolver.ListRemove{ListID: c.id(), Profile: c.param("profile")}, nil)
+	return nil, a.command(c, contacts.CommandListRemove, contacts.ListRemove{ListID: c.id(), Profile: c.param("profile")}, nil)
 }

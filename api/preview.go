@@ -145,7 +145,7 @@ func (q *question) checkDefinition(v *resolver.View, root *segment.Node) error {
 	if err := segment.CheckRefs("", root, q.lookup); err != nil {
 		return badField("definition", "%s", err)
 	}
-	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
+	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.Contacts().Find(id); return ok }); err != nil {
 		return badField("definition", "%s", err)
 	}
 	return nil

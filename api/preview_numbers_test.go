@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestReachableKnowsRefusedNumbers: a preview does not count those as reachable by text
@@ -15,11 +16,11 @@ func TestReachableKnowsRefusedNumbers(t *testing.T) {
 		_, err := s.node.Command(t.Context(), s.account(), name, args)
 		ok(t, err)
 	}
-	for _, c := range []resolver.ContactCreate{
+	for _, c := range []contacts.Create{
 		{Email: "holder@x.io", Phone: "+49 30 1"}, {Email: "shares@x.io", Phone: "+49301"}, {Email: "spells@x.io", Phone: "0049301"},
 		{Email: "own@x.io", Phone: "+49302"}, {Email: "another@x.io", Phone: "0049303"},
 	} {
-		command(resolver.CommandContactCreate, c)
+		command(contacts.CommandCreate, c)
 	}
 	reachable := func(want uint64) {
 		t.Helper()
@@ -43,16 +44,16 @@ func TestReachableKnowsRefusedNumbers(t *testing.T) {
 		return id
 	}
 	id := idOf("holder@x.io")
-	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed"})
+	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed"})
 	reachable(2)
-	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "subscribed"})
+	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "subscribed"})
 	reachable(5)
 	// The refusal of who writes the number without a plus sign holds for the others, too,
 	// also when that is not the newest number of theirs.
 	spells := idOf("spells@x.io")
-	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: spells, Channel: "sms", Status: "unsubscribed"})
+	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: spells, Channel: "sms", Status: "unsubscribed"})
 	reachable(2)
 	newer := "+49304"
-	command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: spells, Phone: &newer})
+	command(contacts.CommandUpdate, contacts.Update{ID: spells, Phone: &newer})
 	reachable(2)
 }

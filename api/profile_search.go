@@ -140,11 +140,11 @@ func (a *API) searchProfiles(c *call) (any, error) {
 		err = a.read(c, func(v *resolver.View) (err error) {
 			f.AtMs, f.Within = a.instant(v), nil
 			if f.list != "" {
-				l, ok := v.List(f.list)
+				l, ok := v.Contacts().Find(f.list)
 				if !ok {
 					return errNoList
 				}
-				f.Within = append(f.Within, v.ListMembers(l))
+				f.Within = append(f.Within, v.Contacts().Members(l))
 			}
 			if f.segment != "" {
 				if _, ok := v.Segment(f.segment); !ok {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestSubscribedAreThoseWhoAreMailed: a segment of the subscribed has those to whom an
@@ -21,23 +21,23 @@ func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
 			ok(t, json.Unmarshal(out, reply))
 		}
 	}
-	var list resolver.List
-	command(resolver.CommandListCreate, resolver.ListSave{Name: "l"}, &list)
-	contact := func(c resolver.ContactCreate) string {
+	var list contacts.List
+	command(contacts.CommandListCreate, contacts.ListSave{Name: "l"}, &list)
+	contact := func(c contacts.Create) string {
 		t.Helper()
-		var made resolver.ContactReply
-		command(resolver.CommandContactCreate, c, &made)
+		var made contacts.Reply
+		command(contacts.CommandCreate, c, &made)
 		return made.ID
 	}
-	contact(resolver.ContactCreate{Email: "asked@x.io"})
-	left := contact(resolver.ContactCreate{Email: "left@x.io"})
+	contact(contacts.Create{Email: "asked@x.io"})
+	left := contact(contacts.Create{Email: "left@x.io"})
 	s.want("POST", "/profiles/"+left+"/consent", `{"channel":"email","status":"unsubscribed"}`, nil)
-	suppressed := contact(resolver.ContactCreate{Email: "suppressed@x.io"})
+	suppressed := contact(contacts.Create{Email: "suppressed@x.io"})
 	s.want("POST", "/profiles/"+suppressed+"/suppression", `{"channel":"email"}`, nil)
-	contact(resolver.ContactCreate{ExternalID: "number-only"})
+	contact(contacts.Create{ExternalID: "number-only"})
 	// A visitor that a list makes a contact, and one that stays a visitor.
 	s.event(`{"event_type":"seen","user":{"email":"listed@x.io"}}`)
-	command(resolver.CommandListAdd, resolver.ListAdd{ListID: list.ID, Create: resolver.ContactCreate{Email: "listed@x.io"}}, nil)
+	command(contacts.CommandListAdd, contacts.ListAdd{ListID: list.ID, Create: contacts.Create{Email: "listed@x.io"}}, nil)
 	s.event(`{"event_type":"seen","user":{"email":"visitor@x.io"}}`)
 	// A pending contact: not confirmed yet.
 	settings := map[string]any{}
@@ -46,7 +46,7 @@ func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
 	body, err := json.Marshal(settings)
 	ok(t, err)
 	s.want("PUT", "/settings", string(body), nil)
-	contact(resolver.ContactCreate{Email: "pending@x.io"})
+	contact(contacts.Create{Email: "pending@x.io"})
 
 	for _, x := range []struct {
 		condition string

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // maxFormBytes bounds the body of a form or a one-click request, which says
@@ -265,7 +266,7 @@ func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
 	if f.profile.Consent(f.sent.Channel).Status == "subscribed" && f.profile.Blocked(f.sent.Channel) != "pending" {
 		return nil
 	}
-	_, err := a.opts.Node.Command(ctx, f.claims.Account, resolver.CommandConsentSet, resolver.ConsentSet{
+	_, err := a.opts.Node.Command(ctx, f.claims.Account, contacts.CommandConsentSet, contacts.ConsentSet{
 		ID: f.profile.ID.String(), Channel: f.sent.Channel, Status: "subscribed", Source: "confirmation", Confirm: true,
 	})
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // flowMessages carries out what flows put into the outbox.
@@ -57,8 +58,8 @@ func TestLinksOfAFlowsMessagesAreFollowed(t *testing.T) {
 	m := newMailing(t)
 	m.flowMessages()
 	m.command(resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 10}, nil)
-	var reply resolver.ContactReply
-	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io", FirstName: "Ada Lovelace", Phone: "+491701234567"}, &reply)
+	var reply contacts.Reply
+	m.command(contacts.CommandCreate, contacts.Create{Email: "ada@x.io", FirstName: "Ada Lovelace", Phone: "+491701234567"}, &reply)
 	flow := m.startFlow(`{"name":"Cart","trigger":{"type":"api"},"steps":[
 		{"id":"mail","type":"email","subject":"Cart {{event.cart}}","body":"<p>Hi</p><a href=\"https://shop.example/a?cart={{event.cart}}&n={{first_name}}\">A</a><a href=\"https://shop.example/b\">B</a><a href=\"{{unsubscribe_url}}\">no more</a>","next":"text"},
 		{"id":"text","type":"sms","text":"Cart {{event.cart}}, stop: {{unsubscribe_url}}","next":null}]}`)

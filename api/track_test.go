@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
 )
 
@@ -63,8 +64,8 @@ func (m *mailing) command(name string, args, reply any) {
 
 func (m *mailing) contact(email string) string {
 	m.t.Helper()
-	var r resolver.ContactReply
-	m.command(resolver.CommandContactCreate, resolver.ContactCreate{Email: email, FirstName: "Ada Lovelace"}, &r)
+	var r contacts.Reply
+	m.command(contacts.CommandCreate, contacts.Create{Email: email, FirstName: "Ada Lovelace"}, &r)
 	m.profiles[email] = r.ID
 	return r.ID
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/webhook"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // receiver is a real HTTP server that takes webhooks.
@@ -118,7 +118,7 @@ func (s *service) orderedHook(url, events string) (h hookAnswer) {
 
 func (s *service) addContact(email string) {
 	s.t.Helper()
-	_, err := s.node.Command(s.t.Context(), s.account(), resolver.CommandContactCreate, resolver.ContactCreate{Email: email})
+	_, err := s.node.Command(s.t.Context(), s.account(), contacts.CommandCreate, contacts.Create{Email: email})
 	ok(s.t, err)
 }
 

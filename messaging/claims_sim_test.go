@@ -32,6 +32,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -408,9 +409,9 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	f := newFleet(t, 4)
 	ctx := context.Background()
 	owner := f.processes[0]
-	const contacts = 60
-	for i := range contacts {
-		f.must(owner, resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("c%d@x.io", i)}, nil)
+	const people = 60
+	for i := range people {
+		f.must(owner, contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("c%d@x.io", i)}, nil)
 	}
 	events := []string{"contact.created"}
 	f.must(owner, outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &f.hooks.URL, Events: &events, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, nil)
@@ -436,7 +437,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 				for _, n := range r.Skipped {
 					done += uint64(n)
 				}
-				if err != nil || r.ID != c.ID || r.Status != campaigns.RunDone || r.Total < contacts || done != r.Total {
+				if err != nil || r.ID != c.ID || r.Status != campaigns.RunDone || r.Total < people || done != r.Total {
 					t.Errorf("campaign %s: %+v %v", c.ID, r, err)
 				}
 			})
@@ -449,7 +450,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 			mails++
 		}
 		for range 5 {
-			f.must(owner, resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("h%d@x.io", hooks)}, nil)
+			f.must(owner, contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("h%d@x.io", hooks)}, nil)
 			hooks++
 		}
 
@@ -503,7 +504,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	}
 	// The contacts of the hooks are contacts: the later campaigns go to them, too.
 	for id := range sent {
-		for i := range contacts {
+		for i := range people {
 			if what := fmt.Sprintf("%s to c%d@x.io", id, i); f.ids[what] == "" {
 				t.Errorf("%s was never sent", what)
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -66,8 +67,8 @@ func (w *world) flowOf(reentry, steps string) (id string) {
 
 func (w *world) contact(address, phone string) (id string) {
 	w.t.Helper()
-	var r resolver.ContactReply
-	ok(w.t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: address, FirstName: "Ada", Phone: phone}), &r))
+	var r contacts.Reply
+	ok(w.t, json.Unmarshal(w.must(contacts.CommandCreate, contacts.Create{Email: address, FirstName: "Ada", Phone: phone}), &r))
 	return r.ID
 }
 
@@ -222,7 +223,7 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 		switch name {
 		case "bob":
 			w.trigger(flow, "bob@x.io", `{}`)
-			w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "test"})
+			w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "test"})
 		case "cy":
 			w.trigger(flow, "cy@x.io", `{}`)
 			w.must(resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: "email", Kind: resolver.EngagementComplaint})
@@ -383,7 +384,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	// Who unsubscribes before it goes out gets nothing.
 	stop()
 	w.trigger(flow, "late@x.io", `{"what":"D"}`)
-	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: late, Channel: "sms", Status: "unsubscribed", Source: "test"})
+	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: late, Channel: "sms", Status: "unsubscribed", Source: "test"})
 	w.until("it waits", func(v *resolver.View) bool { return v.Outbox().Len() == 1 })
 	w.effects(accepts, nil)
 	w.until("it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "sms_failed") == 2 })

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -38,13 +39,13 @@ func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			flow := w.flow(x.step)
-			for _, c := range []resolver.ContactCreate{{Email: "ada@x.io", FirstName: "Ada", LastName: "Lee", Phone: "+491701"}, {Email: "bob@x.io", Phone: "+491702"}} {
-				var r resolver.ContactReply
-				ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, c), &r))
+			for _, c := range []contacts.Create{{Email: "ada@x.io", FirstName: "Ada", LastName: "Lee", Phone: "+491701"}, {Email: "bob@x.io", Phone: "+491702"}} {
+				var r contacts.Reply
+				ok(t, json.Unmarshal(w.must(contacts.CommandCreate, c), &r))
 				if c.FirstName != "" {
-					w.must(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: r.ID, Geo: json.RawMessage(`{"city":"Ulm"}`), Attributes: json.RawMessage(`{"code":0,"blank":"x"}`)})
+					w.must(contacts.CommandUpdate, contacts.Update{ID: r.ID, Geo: json.RawMessage(`{"city":"Ulm"}`), Attributes: json.RawMessage(`{"code":0,"blank":"x"}`)})
 				} else {
-					w.must(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: r.ID, Attributes: json.RawMessage(`{"code":null,"blank":" \n"}`)})
+					w.must(contacts.CommandUpdate, contacts.Update{ID: r.ID, Attributes: json.RawMessage(`{"code":null,"blank":" \n"}`)})
 				}
 			}
 			w.trigger(flow, "ada@x.io", `{"order":7}`)

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/reach"
 )
 
@@ -17,7 +18,7 @@ func TestFlowsDoNotReachARefusedNumber(t *testing.T) {
 	holder := w.contact("holder@x.io", "+49 30 1")
 	w.contact("other@x.io", "+49301")
 	w.contact("own@x.io", "+49302")
-	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: holder, Channel: "sms", Status: "unsubscribed", Source: "form"})
+	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: holder, Channel: "sms", Status: "unsubscribed", Source: "form"})
 	store, err := capture.Open(capture.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, store.Close()) })

@@ -34,6 +34,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -312,10 +313,10 @@ func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
 	var receipt campaigns.Template
 	ok(t, json.Unmarshal(w.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "r", Source: campaigns.TemplateList, Subject: "Receipt", HTML: "<p>Paid", Transactional: true}), &receipt))
 	var ada struct{ ID string }
-	ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io"}), &ada))
+	ok(t, json.Unmarshal(w.must(contacts.CommandCreate, contacts.Create{Email: "ada@x.io"}), &ada))
 	w.send("ada@x.io", marketing)
 	w.send("ada@x.io", receipt.ID)
-	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: ada.ID, Channel: "email", Status: "unsubscribed"})
+	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: ada.ID, Channel: "email", Status: "unsubscribed"})
 	var before int64
 	ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error { before = credits(v); return nil }))
 	defer w.outbox(messaging.MailerFunc(func(m *email.Message) outcome.Result {
@@ -429,10 +430,10 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 		sent <- m
 		return outcome.New(outcome.Accepted, "250", "ok")
 	})
-	w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io", FirstName: "Ada & Co"})
-	late := resolver.ContactReply{}
-	ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "late@x.io"}), &late))
-	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: late.ID, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
+	w.must(contacts.CommandCreate, contacts.Create{Email: "ada@x.io", FirstName: "Ada & Co"})
+	late := contacts.Reply{}
+	ok(t, json.Unmarshal(w.must(contacts.CommandCreate, contacts.Create{Email: "late@x.io"}), &late))
+	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: late.ID, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
 	defer w.outbox(mailer)()
 	m := <-sent
 	link := regexp.MustCompile(`href="http://muster\.test/t/([^"]+)"`).FindStringSubmatch(m.HTML)
@@ -456,7 +457,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 	// A template of one's own.
 	s.ConfirmTemplateID = w.template(`<a href="{{confirm_url}}">yes</a>`)
 	w.must(resolver.CommandSettingsSet, s)
-	w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "bob@x.io"})
+	w.must(contacts.CommandCreate, contacts.Create{Email: "bob@x.io"})
 	if m := <-sent; m.Subject != "Hello" || !strings.Contains(m.HTML, `<a href="http://muster.test/t/`) {
 		t.Errorf("%+v", m)
 	}

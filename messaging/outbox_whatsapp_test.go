@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -125,7 +126,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	}
 	set(config)
 	const ada, bob = "+491700000001", "+491700000002"
-	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: w.contact("ada@x.io", ada), Channel: "whatsapp", Status: "subscribed", Source: "form"})
+	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: w.contact("ada@x.io", ada), Channel: "whatsapp", Status: "subscribed", Source: "form"})
 	w.contact("bob@x.io", bob)
 	template := w.flowOf("after_exit", `{"id":"t","type":"whatsapp","template":"order_shipped","language":"en_US","parameters":["{{first_name}}","{{event.order}}"],"header":"https://x.example/a.png"}`)
 	free := w.flowOf("after_exit", `{"id":"f","type":"whatsapp","text":"Hi {{first_name}} {{unsubscribe_url}}"}`)

@@ -103,6 +103,12 @@ func (m *Machine) adoptFirst() {
 // saveAccount stores the account's entity and has requests told of it.
 func (m *Machine) saveAccount(a *account) {
 	m.accountsChanged = true
+	m.saveNumbers(a)
+}
+
+// saveNumbers is saveAccount where only numbers have changed: of what is made next, or of
+// credits.
+func (m *Machine) saveNumbers(a *account) {
 	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 }
 

@@ -3,6 +3,7 @@ package resolver
 import (
 	"slices"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -126,7 +127,7 @@ func (m *Machine) mayHold(a *account, email string, g *emaildir.Grant) *Refusal 
 	case len(names) == 0:
 		return nil
 	case g.Taken:
-		return duplicateEmail()
+		return contacts.DuplicateEmail()
 	case slices.ContainsFunc(names, func(n emaildir.Name) bool { return !slices.Contains(g.Names, n) }):
 		return &Refusal{Code: codeUnreserved, Field: "email", Message: "email: it is not reserved for this account; try again"}
 	case m.logTime >= g.UntilMs:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // inOther does something in another account of the partition.
@@ -37,15 +38,15 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 			for _, second := range alike {
 				d := newDurable(t, DefaultSettings())
 				r := d.recorder
-				l, id := r.list("l"), r.contact(ContactCreate{Email: first})
-				bystander := r.contact(ContactCreate{})
+				l, id := r.list("l"), r.contact(contacts.Create{Email: first})
+				bystander := r.contact(contacts.Create{})
 				for range 2 {
-					r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: second})
-					r.refuses(MessageDuplicateEmail, CommandContactUpdate, ContactUpdate{ID: bystander, Email: text(second)})
+					r.refuses(contacts.MessageDuplicateEmail, contacts.CommandCreate, contacts.Create{Email: second})
+					r.refuses(contacts.MessageDuplicateEmail, contacts.CommandUpdate, contacts.Update{ID: bystander, Email: text(second)})
 					if normal(IdentityEmail, first) != normal(IdentityEmail, second) {
-						r.refuses(MessageDuplicateEmail, CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: second}})
+						r.refuses(contacts.MessageDuplicateEmail, contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: contacts.Create{Email: second}})
 					}
-					if got := r.inOther(CommandContactCreate, ContactCreate{Email: second}); got == nil || got.Message != MessageDuplicateEmail {
+					if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: second}); got == nil || got.Message != contacts.MessageDuplicateEmail {
 						t.Fatalf("%q is on file, another account made %q: %v", first, second, got)
 					}
 					if first == alike[0] {
@@ -53,9 +54,9 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 					}
 				}
 				// One's own e-mail in another spelling is no other's.
-				r.must(CommandContactUpdate, ContactUpdate{ID: id, Email: text(second)})
+				r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: text(second)})
 				r.must(CommandContactErase, ContactErase{ID: id})
-				if got := r.inOther(CommandContactCreate, ContactCreate{Email: second}); got != nil {
+				if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: second}); got != nil {
 					t.Fatalf("%q was erased, %q is still taken: %v", first, second, got.Message)
 				}
 				if a := r.m.accounts[testAccount]; len(a.caseFolds) != 0 {
@@ -71,23 +72,23 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 func TestC2OnlyContactsReserve(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.events(ev("email", "straße@x.de"))
-	r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: "STRASSE@x.de"})
-	if got := r.inOther(CommandContactCreate, ContactCreate{Email: "STRASSE@x.de"}); got != nil {
+	r.refuses(contacts.MessageDuplicateEmail, contacts.CommandCreate, contacts.Create{Email: "STRASSE@x.de"})
+	if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: "STRASSE@x.de"}); got != nil {
 		t.Fatalf("an event of one account blocks contacts of another: %v", got.Message)
 	}
-	r.contact(ContactCreate{Email: "ΣΣ@x.gr"}) // its normal form is the folded one
-	r.contact(ContactCreate{Email: "ας@x.gr"}) // its is not
+	r.contact(contacts.Create{Email: "ΣΣ@x.gr"}) // its normal form is the folded one
+	r.contact(contacts.Create{Email: "ας@x.gr"}) // its is not
 	for _, email := range []string{"σς@x.gr", "ασ@x.gr"} {
 		// Events see two people, as their normal forms differ.
 		other := r.events(ev("email", email)).Events[0].Profile.String()
 		r.must(CommandContactErase, ContactErase{ID: other})
 	}
 	for _, email := range []string{"σς@x.gr", "ΑΣ@x.gr", "ας@x.gr"} {
-		if got := r.inOther(CommandContactCreate, ContactCreate{Email: email}); got == nil {
+		if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: email}); got == nil {
 			t.Errorf("%q is a contact's, another account made one, too", email)
 		}
 	}
-	if got := r.inOther(CommandContactCreate, ContactCreate{Email: "strase@x.de"}); got != nil {
+	if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: "strase@x.de"}); got != nil {
 		t.Errorf("another e-mail is refused: %v", got.Message)
 	}
 }

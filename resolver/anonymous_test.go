@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/search"
 )
 
@@ -165,8 +166,8 @@ func TestI3SecondPersonOnOneDevice(t *testing.T) {
 // between them still makes them no one person.
 func TestI3AnonymousIDSaysLessThanASharedNumber(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.command(CommandContactCreate, ContactCreate{ExternalID: "u1", Phone: "+4930100"})
-	r.command(CommandContactCreate, ContactCreate{Email: "b@x.io", Phone: "+4930100"})
+	r.command(contacts.CommandCreate, contacts.Create{ExternalID: "u1", Phone: "+4930100"})
+	r.command(contacts.CommandCreate, contacts.Create{Email: "b@x.io", Phone: "+4930100"})
 	r.who(call("external_id", "u1", "anonymous", "d1"))
 	r.who(call("email", "b@x.io", "anonymous", "d1"))
 	if r.people() != 2 {

@@ -469,7 +469,8 @@ func (m *Machine) commit(a *account, p *prepared, r *resolved, record eventlog.R
 	for i := range m.mergedProfiles {
 		m.redirect(a, &m.mergedProfiles[i], r.ordinal, offset, index, rows)
 	}
-	m.evictDevices(a)
+	a.contacts.Evict(m.shed)
+	m.shed = m.shed[:0]
 	return r.ordinal
 }
 

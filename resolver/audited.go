@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/erasure"
@@ -31,7 +32,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	campaigns.CommandTemplateSave: {"template", ""}, campaigns.CommandTemplateDelete: {"template", "template.delete"},
 	campaigns.CommandSave: {"campaign", ""}, campaigns.CommandDelete: {"campaign", "campaign.delete"}, campaigns.CommandStart: {"campaign", "campaign.start"},
 	campaigns.CommandUnschedule: {"campaign", "campaign.unschedule"},
-	CommandListCreate:           {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
+	contacts.CommandListCreate:  {"list", "list.create"}, contacts.CommandListUpdate: {"list", "list.update"}, contacts.CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
 	domains.CommandAdd: {"sender_domain", "sender_domain.create"}, domains.CommandVerify: {"sender_domain", "sender_domain.verify"}, domains.CommandDelete: {"sender_domain", "sender_domain.delete"},
 	outbox.CommandWebhookCreate: {"webhook", "webhook.create"}, outbox.CommandWebhookUpdate: {"webhook", "webhook.update"}, outbox.CommandWebhookDelete: {"webhook", "webhook.delete"}, outbox.CommandWebhookRotate: {"webhook", "webhook.rotate"},
@@ -112,7 +113,7 @@ func (a *account) nameOf(kind, id string) string {
 		c, _ := a.campaigns.Campaign(id)
 		return c.Name
 	case "list":
-		if l := a.list(id); l != nil {
+		if l := a.contacts.List(id); l != nil {
 			return l.Name
 		}
 	case "user":

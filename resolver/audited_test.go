@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -25,10 +26,10 @@ var notAudited = map[string]string{
 	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", CommandCatalogName: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
-	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",
-	CommandContactCreate: "people", commandContactCreate1: "people", CommandContactUpdate: "people", CommandContactErase: "people",
-	CommandConsentSet: "people", CommandBlockSet: "people", CommandEngagement: "people",
-	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandTextAnswer: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
+	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
+	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", CommandEngagement: "people",
+	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", CommandTextAnswer: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
 
 	// What the service itself goes on with.
 	erasure.CommandDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
@@ -84,7 +85,7 @@ func TestAuditLogSurvives(t *testing.T) {
 	r := d.recorder
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
 	r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{ID: tpl, Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>two"}, "usr_2"))
-	r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))
+	r.must(contacts.CommandListCreate, by(contacts.ListSave{Name: "l"}, "usr_1"))
 	before, err := r.view().Audit().Changes("", "", 0, 10)
 	if err != nil || len(before) != 3 {
 		t.Fatalf("%+v, %v", before, err)
@@ -98,7 +99,7 @@ func TestAuditLogSurvives(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	// The log goes on after the restart, behind what it has.
-	r.must(CommandListCreate, by(ListSave{Name: "m"}, "usr_1"))
+	r.must(contacts.CommandListCreate, by(contacts.ListSave{Name: "m"}, "usr_1"))
 	if list, err := r.view().Audit().Changes("list", "", 0, 1); err != nil || list[0].Seq != 4 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -176,7 +177,7 @@ func TestVersionsAreBounded(t *testing.T) {
 	}
 	// With the change its content goes.
 	for i := range audit.MaxChanges {
-		r.must(CommandListCreate, by(ListSave{Name: fmt.Sprint(i)}, "usr_1"))
+		r.must(contacts.CommandListCreate, by(contacts.ListSave{Name: fmt.Sprint(i)}, "usr_1"))
 		if i%500 == 0 {
 			d.reload()
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -28,12 +29,12 @@ func (h campaignHost) TakeNumber(number uint32) {
 
 func (h campaignHost) SaveNumbers() { h.m.saveNumbers(h.a) }
 
-func (h campaignHost) HasList(id string) bool { return h.a.list(id) != nil }
+func (h campaignHost) HasList(id string) bool { return h.a.contacts.List(id) != nil }
 
 func (h campaignHost) HasSegment(id string) bool { return h.a.segments[id] != nil }
 
 func (h campaignHost) ListMembers(id string) *roaring.Bitmap {
-	return h.a.members(listSet(h.a.list(id).Number))
+	return h.a.contacts.Members(*h.a.contacts.List(id))
 }
 
 func (h campaignHost) SegmentMembers(id string) (members *roaring.Bitmap, building string) {
@@ -44,9 +45,9 @@ func (h campaignHost) SegmentMembers(id string) (members *roaring.Bitmap, buildi
 	return e.Members(id, e.NowMs()), ""
 }
 
-func (h campaignHost) Contacts() *roaring.Bitmap { return h.a.members(setContacts) }
+func (h campaignHost) Contacts() *roaring.Bitmap { return h.a.members(contacts.SetContacts) }
 
-func (h campaignHost) DeviceOwners() *roaring.Bitmap { return h.a.members(setDevices) }
+func (h campaignHost) DeviceOwners() *roaring.Bitmap { return h.a.members(contacts.SetDevices) }
 
 func (h campaignHost) Set(name string) *profile.OrdinalSet { return h.a.set(name) }
 
@@ -72,7 +73,7 @@ func (h campaignHost) Record(r campaigns.Report) {
 	event := feature.Event{Properties: r.Properties}
 	m.rec.noteDomain(event.Properties, r.Medium, d)
 	fields := m.noteResult(d, &event, r.Medium, r.Result, r.Reason)
-	retired := m.dropDevices(h.a, r.Ordinal, d, retiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
+	retired := h.a.contacts.DropDevices(r.Ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // dated is the date of a campaign so many milliseconds from the recorder's time.
@@ -36,7 +37,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	list := r.list("one")
-	r.contact(ContactCreate{Email: "a@x.io", ListID: list})
+	r.contact(contacts.Create{Email: "a@x.io", ListID: list})
 	at := r.now + 60_000
 	x := r.saved(campaigns.Save{Campaign: campaigns.Campaign{Name: "n", Channel: 1, Date: r.dated(60_000), ListIDs: []string{list}, Body: "<p>Hi"}})
 	if x.ScheduledMs != at || x.Due {

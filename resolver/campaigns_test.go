@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -59,21 +60,27 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 	a.EmailCredits = 100
 	l, second := r.list("one"), r.list("two")
 	for i := range 5 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
-	r.must(CommandListAdd, ListAdd{ListID: second, Create: ContactCreate{Email: "u1@x.io"}})
+	r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: second, Create: contacts.Create{Email: "u1@x.io"}})
 	barred := map[string]func(id string){
 		"unsubscribed": func(id string) {
-			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "unsubscribed"})
+			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed"})
 		},
-		"bounced":    func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "bounced"}) },
-		"complained": func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "complained"}) },
-		"suppressed": func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "suppressed"}) },
+		"bounced": func(id string) {
+			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "bounced"})
+		},
+		"complained": func(id string) {
+			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "complained"})
+		},
+		"suppressed": func(id string) {
+			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+		},
 	}
 	for reason, do := range barred {
-		do(r.contact(ContactCreate{Email: reason + "@x.io", ListID: l}))
+		do(r.contact(contacts.Create{Email: reason + "@x.io", ListID: l}))
 	}
-	r.contact(ContactCreate{Phone: "+49 1", ListID: second})
+	r.contact(contacts.Create{Phone: "+49 1", ListID: second})
 	c := r.campaign()
 	run := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l, second}})
 	if run.Total != 10 {
@@ -109,7 +116,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 		t.Errorf("skipped %v, %d events", done.Skipped, a.types["email_sent"].Count)
 	}
 	// Again: those who had it are left out.
-	late := r.contact(ContactCreate{Email: "late@x.io", ListID: l})
+	late := r.contact(contacts.Create{Email: "late@x.io", ListID: l})
 	if again := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}}); again.Run != 2 || again.Total != 5 {
 		t.Fatalf("%+v", again)
 	}
@@ -125,7 +132,7 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 	a.EmailCredits = 1
 	l := r.list("one")
 	for i := range 3 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
 	x := content
@@ -154,9 +161,9 @@ func TestMergeWhileACampaignIsSent(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.m.accounts[testAccount].EmailCredits = 100
 	l := r.list("one")
-	first := r.contact(ContactCreate{ExternalID: "7", Email: "", ListID: l})
-	r.must(CommandContactUpdate, ContactUpdate{ID: first})
-	r.contact(ContactCreate{Email: "ada@x.io", ListID: l})
+	first := r.contact(contacts.Create{ExternalID: "7", Email: "", ListID: l})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: first})
+	r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
 	c := r.campaign()
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
 	b := r.batch(c.ID, 1) // ada; the other has no e-mail
@@ -177,7 +184,7 @@ func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
 	r.m.accounts[testAccount].EmailCredits = 1000
 	l := r.list("one")
 	for i := range 40 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 100, Variants: []campaigns.Content{content, content}, AB: &campaigns.ABTest{Percent: 50, Metric: "opens", WaitMs: 60_000}})
@@ -218,7 +225,7 @@ func TestEngagementCounts(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
 	l := r.list("one")
-	id := r.contact(ContactCreate{Email: "ada@x.io", ListID: l})
+	id := r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
 	opened := r.segment(`{"kind":"activity","event":"email_opened","count":{"op":">=","value":2}}`)
 	c := r.campaign()
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
@@ -292,7 +299,7 @@ func TestC3CreditsAreForWhatWentOut(t *testing.T) {
 	a.EmailCredits = 100
 	l := r.list("one")
 	for i := range results {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 100})
@@ -321,7 +328,7 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 	a.EmailCredits = 100
 	l := r.list("one")
 	for i := range 6 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})

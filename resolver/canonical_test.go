@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/json"
+	"github.com/musterhq/muster/resolver/contacts"
 	"testing"
 )
 
@@ -19,20 +20,20 @@ func TestR2AttributesAreStoredAsGiven(t *testing.T) {
 		e := ev("email", "event@x.io")
 		e.Attributes = []byte(x.canonical)
 		byEvent := r.profile(r.events(e).Events[0].Profile.String())
-		id := r.contact(ContactCreate{Email: "contact@x.io"})
-		r.must(CommandContactUpdate, ContactUpdate{ID: id, Attributes: json.RawMessage(x.given), Geo: json.RawMessage(x.given)})
+		id := r.contact(contacts.Create{Email: "contact@x.io"})
+		r.must(contacts.CommandUpdate, contacts.Update{ID: id, Attributes: json.RawMessage(x.given), Geo: json.RawMessage(x.given)})
 		p := r.profile(id)
 		if string(p.Attributes) != x.canonical || string(p.Attributes) != string(byEvent.Attributes) || string(p.Geo) != x.canonical {
 			t.Errorf("%s is stored as %s, geo as %s; by an event as %s", x.given, p.Attributes, p.Geo, byEvent.Attributes)
 		}
 		// The same again is no change.
 		before := hashOf(t, r.m)
-		if r.must(CommandContactUpdate, ContactUpdate{ID: id, Attributes: json.RawMessage(x.canonical)}); before == "" || string(r.profile(id).Attributes) != x.canonical {
+		if r.must(contacts.CommandUpdate, contacts.Update{ID: id, Attributes: json.RawMessage(x.canonical)}); before == "" || string(r.profile(id).Attributes) != x.canonical {
 			t.Errorf("%s was stored twice", x.given)
 		}
 	}
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Email: "contact@x.io"})
+	id := r.contact(contacts.Create{Email: "contact@x.io"})
 	for given, want := range map[string]string{
 		`{"a":{"k":1,"k":2}}`:      "attributes.a.k occurs twice",
 		`{"a":"\ud800"}`:           "attributes.a holds a \\u escape of half a character",
@@ -41,12 +42,12 @@ func TestR2AttributesAreStoredAsGiven(t *testing.T) {
 		`[1]`:                      "attributes Input should be a valid object",
 		`{"a":` + nested(40) + `}`: "is nested deeper than 32 levels",
 	} {
-		r.refuses(want, CommandContactUpdate, ContactUpdate{ID: id, Attributes: json.RawMessage(given)})
+		r.refuses(want, contacts.CommandUpdate, contacts.Update{ID: id, Attributes: json.RawMessage(given)})
 	}
 	if p := r.profile(id); len(p.Attributes) != 0 {
 		t.Errorf("what was refused is stored: %s", p.Attributes)
 	}
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, Attributes: json.RawMessage(`null`)})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Attributes: json.RawMessage(`null`)})
 }
 
 func nested(depth int) string {

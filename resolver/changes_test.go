@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -31,14 +32,14 @@ func (r *recorder) audited() []audit.Change {
 // definitions, and what is refused or unsigned is not in it.
 func TestAuditLogIsBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.must(CommandListCreate, ListSave{Name: "unsigned"})
-	r.refuses("name", CommandListCreate, by(ListSave{}, "usr_1"))
+	r.must(contacts.CommandListCreate, contacts.ListSave{Name: "unsigned"})
+	r.refuses("name", contacts.CommandListCreate, by(contacts.ListSave{}, "usr_1"))
 	if list := r.audited(); len(list) != 0 {
 		t.Fatalf("%+v", list)
 	}
-	id := answer[List](t, r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))).ID
+	id := answer[contacts.List](t, r.must(contacts.CommandListCreate, by(contacts.ListSave{Name: "l"}, "usr_1"))).ID
 	for i := range audit.MaxChanges + 3 {
-		r.must(CommandListUpdate, by(ListSave{ID: id, Name: fmt.Sprint(i)}, "usr_1"))
+		r.must(contacts.CommandListUpdate, by(contacts.ListSave{ID: id, Name: fmt.Sprint(i)}, "usr_1"))
 	}
 	list, err := r.view().Audit().Changes("list", id, 0, 1)
 	all := r.audited()

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -216,7 +217,7 @@ func TestSimClaims(t *testing.T) {
 				case 0:
 					w.command(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl))
 				case 1:
-					w.command(CommandContactCreate, ContactCreate{Email: fmt.Sprintf("c%d@x.io", i)})
+					w.command(contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("c%d@x.io", i)})
 				case 2:
 					if w.rng.IntN(3) == 0 {
 						pick(w.rng, w.nodes...).frozen = w.rng.IntN(60)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -97,8 +98,8 @@ func TestClaims(t *testing.T) {
 	for _, to := range []string{"a@x.io", "b@x.io", "c@x.io"} {
 		r.must(CommandEmailSend, mailTo(to, tpl))
 	}
-	r.contact(ContactCreate{Email: "d@x.io"})
-	r.contact(ContactCreate{Email: "e@x.io"})
+	r.contact(contacts.Create{Email: "d@x.io"})
+	r.contact(contacts.Create{Email: "e@x.io"})
 	mails, hooks := r.due(outbox.KindEmail), r.due(outbox.KindWebhook)
 	if len(mails) != 3 || len(hooks) != 1 {
 		t.Fatalf("%d mails, %d webhooks", len(mails), len(hooks))
@@ -165,7 +166,7 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 				a := r.m.accounts[testAccount]
 				a.EmailCredits = 10
 				r.endpoint("contact.created")
-				r.contact(ContactCreate{Email: "d@x.io"})
+				r.contact(contacts.Create{Email: "d@x.io"})
 				r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
 				w := r.due(kind)[0]
 				older := r.epoch("one")
@@ -203,7 +204,7 @@ func TestCampaignUnderEpochs(t *testing.T) {
 	a.EmailCredits = 100
 	l := r.list("one")
 	for _, to := range []string{"a@x.io", "b@x.io", "c@x.io", "d@x.io"} {
-		r.contact(ContactCreate{Email: to, ListID: l})
+		r.contact(contacts.Create{Email: to, ListID: l})
 	}
 	c := r.campaign()
 	older := r.epoch("one")

@@ -61,7 +61,7 @@ func (v *View) refreshColumns() (left int, err error) {
 		if err := d.Decode(b); err != nil {
 			return nil, err
 		}
-		d.FillFacts(&f, v.a.listIDs, v.a.headers.Get(ordinal).LastEvent)
+		d.FillFacts(&f, v.a.contacts.ListIDs(), v.a.headers.Get(ordinal).LastEvent)
 		return &f.Fields, nil
 	})
 }

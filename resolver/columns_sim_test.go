@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -86,7 +87,7 @@ func keptOf(t *testing.T, v *View) map[string]keptAnswer {
 	for _, c := range keptConditions {
 		keep(`{"kind":"attribute","field":` + c + `}`)
 	}
-	for _, l := range append(v.Lists(), List{ID: "lst_nowhere"}) {
+	for _, l := range append(v.Contacts().Lists(), contacts.List{ID: "lst_nowhere"}) {
 		keep(`{"kind":"list","list_id":"` + l.ID + `","member":true}`)
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -122,27 +123,21 @@ type command struct {
 // refusal, or changes the state and may set a reply; an error means that the
 // arguments cannot be read, and is fatal.
 var commandTable = map[string]func(*Machine, *command) error{
-	CommandAppSecretSet:   handle((*Machine).setAppSecret),
-	CommandSettingsSet:    handle((*Machine).setSettings),
-	CommandSegmentCreate:  handle((*Machine).createSegment),
-	CommandSegmentUpdate:  handle((*Machine).updateSegment),
-	CommandSegmentDelete:  handle((*Machine).deleteSegment),
-	CommandCatalogDefine:  handle((*Machine).defineEventType),
-	CommandCatalogUpdate:  handle((*Machine).updateEventType),
-	CommandCatalogName:    handle((*Machine).nameEventTypes),
-	CommandListCreate:     handle((*Machine).createList),
-	CommandListUpdate:     handle((*Machine).updateList),
-	CommandListDelete:     handle((*Machine).deleteList),
-	CommandListAdd:        handle((*Machine).addToList),
-	commandListAdd1:       handle((*Machine).addToList),
-	CommandListRemove:     handle((*Machine).removeFromList),
-	CommandContactCreate:  handle((*Machine).createContact),
-	commandContactCreate1: handle((*Machine).createContact),
-	CommandContactUpdate:  handle((*Machine).updateContact),
-	CommandContactErase:   handle((*Machine).eraseContact),
-	commandRefused:        handle((*Machine).refuse),
-	CommandConsentSet:     handle((*Machine).setConsent),
-	CommandBlockSet:       handle((*Machine).setBlock),
+	CommandAppSecretSet:      handle((*Machine).setAppSecret),
+	CommandSettingsSet:       handle((*Machine).setSettings),
+	CommandSegmentCreate:     handle((*Machine).createSegment),
+	CommandSegmentUpdate:     handle((*Machine).updateSegment),
+	CommandSegmentDelete:     handle((*Machine).deleteSegment),
+	CommandCatalogDefine:     handle((*Machine).defineEventType),
+	CommandCatalogUpdate:     handle((*Machine).updateEventType),
+	CommandCatalogName:       handle((*Machine).nameEventTypes),
+	contacts.CommandListAdd:  handle((*Machine).addToList),
+	contacts.CommandListAdd1: handle((*Machine).addToList),
+	contacts.CommandCreate:   handle((*Machine).createContact),
+	contacts.CommandCreate1:  handle((*Machine).createContact),
+	contacts.CommandUpdate:   handle((*Machine).updateContact),
+	CommandContactErase:      handle((*Machine).eraseContact),
+	commandRefused:           handle((*Machine).refuse),
 
 	CommandEngagement:  handle((*Machine).recordEngagement),
 	commandEngagement1: handle((*Machine).recordEngagement),
@@ -158,9 +153,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	CommandTextAnswer: handle((*Machine).answerText),
 
-	CommandDeviceAdd:    handle((*Machine).addDevice),
-	CommandDeviceRemove: handle((*Machine).removeDevice),
-
 	CommandCompanyUpdate:      handle((*Machine).updateCompany),
 	CommandCreditsAdd:         handle((*Machine).addCredits),
 	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
@@ -169,6 +161,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+	addCommands(contacts.Commands, func(a *account) *contacts.State { return a.contacts })
 	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.campaigns })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
@@ -342,7 +335,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
 		return invalid("definition", "%s", err)
 	}
-	if err := segment.CheckLists(root, func(id string) bool { return a.list(id) != nil }); err != nil {
+	if err := segment.CheckLists(root, func(id string) bool { return a.contacts.List(id) != nil }); err != nil {
 		return invalid("definition", "%s", err)
 	}
 	s := &Segment{ID: c.ID, Name: c.Name, Definition: canonical, CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -19,7 +20,7 @@ type saying struct {
 func sayings() []saying {
 	consent := func(status string) func(r *recorder, id, channel string) {
 		return func(r *recorder, id, channel string) {
-			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: channel, Status: status, Source: "form"})
+			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: channel, Status: status, Source: "form"})
 		}
 	}
 	reported := func(kind string) func(r *recorder, id, channel string) {
@@ -28,7 +29,7 @@ func sayings() []saying {
 		}
 	}
 	suppress := func(r *recorder, id, channel string) {
-		r.must(CommandBlockSet, BlockSet{ID: id, Channel: channel, Reason: "suppressed"})
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: channel, Reason: "suppressed"})
 	}
 	return []saying{
 		{"nothing", func(*recorder, string, string) {}, "never_subscribed", ""},
@@ -62,51 +63,51 @@ func ways() []way {
 	text := func(s string) *string { return &s }
 	return []way{
 		{"contact.create with the phone", []string{"sms"}, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Phone: "+49 1"})
+			r.contact(contacts.Create{Phone: "+49 1"})
 		}},
 		{"contact.create with the external id", nil, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{ExternalID: "anna"})
+			r.contact(contacts.Create{ExternalID: "anna"})
 		}},
 		{"contact.create with another e-mail and the phone", nil, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Email: "bert@x.io", Phone: "+49 1", ExternalID: "anna"})
+			r.contact(contacts.Create{Email: "bert@x.io", Phone: "+49 1", ExternalID: "anna"})
 		}},
 		{"contact.create of before version 8 with another e-mail and the phone", []string{"email", "sms"}, func(r *recorder, _, _ string) {
-			r.must(commandContactCreate1, ContactCreate{Email: "bert@x.io", Phone: "+49 1"})
+			r.must(contacts.CommandCreate1, contacts.Create{Email: "bert@x.io", Phone: "+49 1"})
 		}},
 		{"contact.create of before version 8 with another e-mail and the external id", []string{"email"}, func(r *recorder, _, _ string) {
-			r.must(commandContactCreate1, ContactCreate{Email: "bert@x.io", ExternalID: "anna"})
+			r.must(contacts.CommandCreate1, contacts.Create{Email: "bert@x.io", ExternalID: "anna"})
 		}},
 		{"list.add with another e-mail and the phone", nil, func(r *recorder, _, list string) {
-			r.must(CommandListAdd, ListAdd{ListID: list, Create: ContactCreate{Email: "bert@x.io", Phone: "+49 1"}})
+			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
 		{"list.add of before version 8, which makes a contact", []string{"email", "sms"}, func(r *recorder, _, list string) {
-			r.must(commandListAdd1, ListAdd{ListID: list, Create: ContactCreate{Email: "bert@x.io", Phone: "+49 1"}})
+			r.must(contacts.CommandListAdd1, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
 		{"list.add of who is on file", nil, func(r *recorder, _, list string) {
-			r.must(CommandListAdd, ListAdd{ListID: list, Create: ContactCreate{Email: "anna@x.io", Phone: "+49 1"}})
+			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "anna@x.io", Phone: "+49 1"}})
 		}},
 		{"contact.update with a new phone", []string{"sms"}, func(r *recorder, id, _ string) {
-			r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+49 2")})
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Phone: text("+49 2")})
 		}},
 		{"contact.update with the same phone", nil, func(r *recorder, id, _ string) {
-			r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+491")})
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Phone: text("+491")})
 		}},
 		{"contact.update with a new e-mail", nil, func(r *recorder, id, _ string) {
-			r.must(CommandContactUpdate, ContactUpdate{ID: id, Email: text("bert@x.io")})
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: text("bert@x.io")})
 		}},
 		{"an event", nil, func(r *recorder, _, _ string) { r.events(ev("email", "anna@x.io", "phone", "+49 1")) }},
 		{"a device", []string{"push"}, func(r *recorder, id, _ string) {
-			r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "token"})
+			r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "token"})
 		}},
 		{"an open", nil, func(r *recorder, id, _ string) {
 			r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: EngagementOpen})
 		}},
 		{"a merge with who was subscribed later by an address", []string{"sms"}, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Phone: "+49 3"})
+			r.contact(contacts.Create{Phone: "+49 3"})
 			r.events(ev("external_id", "anna", "phone", "+49 3"))
 		}},
 		{"a merge into who was subscribed later by an address", []string{"email"}, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Email: "bert@x.io"})
+			r.contact(contacts.Create{Email: "bert@x.io"})
 			r.events(ev("email", "bert@x.io", "phone", "+49 9"))
 		}},
 	}
@@ -166,7 +167,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 func TestC1AWordLifts(t *testing.T) {
 	set := func(r *recorder, id, status, source string, confirm bool) {
 		r.now += 1000
-		r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "sms", Status: status, Source: source, Confirm: confirm})
+		r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: status, Source: source, Confirm: confirm})
 	}
 	for _, x := range []struct {
 		name string
@@ -179,13 +180,13 @@ func TestC1AWordLifts(t *testing.T) {
 			func(r *recorder, id string) { set(r, id, "subscribed", "form", false) }, "subscribed"},
 		{"confirmed what was assumed", func(r *recorder, id string) { set(r, id, "unsubscribed", "link", false) },
 			func(r *recorder, id string) {
-				r.contact(ContactCreate{Phone: "+49 3"})
+				r.contact(contacts.Create{Phone: "+49 3"})
 				set(r, id, "subscribed", "confirmation", true)
 			}, "subscribed"},
 		{"refused after having opted in", func(r *recorder, id string) { set(r, id, "subscribed", "form", false) },
 			func(r *recorder, id string) { set(r, id, "unsubscribed", "link", false) }, "unsubscribed"},
 		{"refused before it was assumed", func(r *recorder, id string) { set(r, id, "unsubscribed", "link", false) },
-			func(r *recorder, id string) { r.now += 1000; r.contact(ContactCreate{Phone: "+49 3"}) }, "unsubscribed"},
+			func(r *recorder, id string) { r.now += 1000; r.contact(contacts.Create{Phone: "+49 3"}) }, "unsubscribed"},
 	} {
 		for _, swapped := range []bool{false, true} {
 			r := newRecorder(t, DefaultSettings())
@@ -207,7 +208,7 @@ func TestC1AWordLifts(t *testing.T) {
 	}
 	// Without a merge, too.
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Phone: "+49 3"})
+	id := r.contact(contacts.Create{Phone: "+49 3"})
 	set(r, id, "unsubscribed", "link", false)
 	set(r, id, "subscribed", "form", false)
 	if got := r.profile(id).Consent("sms"); got.Status != "subscribed" || got.Source != "form" {

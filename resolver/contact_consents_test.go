@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestContactUpdateConsents: consents in a change of a contact do what the command of
@@ -30,24 +31,24 @@ func TestContactUpdateConsents(t *testing.T) {
 					return r, id
 				}
 				one, id := made()
-				one.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: status, Source: "api"})
+				one.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: status, Source: "api"})
 				two, id2 := made()
-				two.must(CommandContactUpdate, ContactUpdate{ID: id2, FirstName: &name, Consents: []ConsentChange{{Channel: "email", Status: status, Source: "api"}}})
+				two.must(contacts.CommandUpdate, contacts.Update{ID: id2, FirstName: &name, Consents: []contacts.ConsentChange{{Channel: "email", Status: status, Source: "api"}}})
 				x, y := one.profile(id), two.profile(id2)
 				if !reflect.DeepEqual(x.Consents, y.Consents) || !reflect.DeepEqual(x.Blocks, y.Blocks) || y.FirstName != name {
 					t.Errorf("consent.set leaves %+v %+v, contact.update %+v %+v", x.Consents, x.Blocks, y.Consents, y.Blocks)
 				}
 				three, id3 := made()
 				was := three.profile(id3)
-				update := ContactUpdate{ID: id3, FirstName: &name, Consents: []ConsentChange{{Channel: "email", Status: status, Source: "api", Effective: true}}}
+				update := contacts.Update{ID: id3, FirstName: &name, Consents: []contacts.ConsentChange{{Channel: "email", Status: status, Source: "api", Effective: true}}}
 				if before.blocked == "" || status == "unsubscribed" {
-					three.must(CommandContactUpdate, update)
+					three.must(contacts.CommandUpdate, update)
 					if is := three.profile(id3).Subscribed(); is != (status == "subscribed") {
 						t.Errorf("subscribed is %t", is)
 					}
 					return
 				}
-				three.refuses("subscribed: the contact is "+before.blocked+" on email; lift the suppression first", CommandContactUpdate, update)
+				three.refuses("subscribed: the contact is "+before.blocked+" on email; lift the suppression first", contacts.CommandUpdate, update)
 				if now := three.profile(id3); !reflect.DeepEqual(now, was) {
 					t.Errorf("it was refused and has changed the contact:\n%+v\n%+v", was, now)
 				}
@@ -60,14 +61,14 @@ func TestContactUpdateConsents(t *testing.T) {
 // changed.
 func TestContactUpdateBadConsents(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Email: "ann@x.io"})
-	for says, list := range map[string][]ConsentChange{
+	id := r.contact(contacts.Create{Email: "ann@x.io"})
+	for says, list := range map[string][]contacts.ConsentChange{
 		"consents: channel Input should be":              {{Channel: "sms", Status: "unsubscribed"}, {Channel: "post", Status: "subscribed"}},
 		"consents: status Input should be subscribed or": {{Channel: "sms", Status: "pending"}},
 		"consents: source must have at most 100 bytes":   {{Channel: "sms", Status: "subscribed", Source: fmt.Sprintf("%101d", 1)}},
 		"consents: sms is given twice":                   {{Channel: "sms", Status: "subscribed"}, {Channel: "sms", Status: "unsubscribed"}},
 	} {
-		r.refuses(says, CommandContactUpdate, ContactUpdate{ID: id, Consents: list})
+		r.refuses(says, contacts.CommandUpdate, contacts.Update{ID: id, Consents: list})
 	}
 	if p := r.profile(id); p.Consent("sms").Status != "never_subscribed" {
 		t.Errorf("%+v", p.Consents)
@@ -80,8 +81,8 @@ func TestRedactedContactUpdate(t *testing.T) {
 	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rand.New(rand.NewPCG(1, 1)), account: testAccount}
 	w.do(CommandBootstrap, testBootstrap(DefaultSettings()))
 	made := func(email string) string {
-		var reply ContactReply
-		if err := json.Unmarshal(w.do(CommandContactCreate, ContactCreate{Email: email}).Reply, &reply); err != nil {
+		var reply contacts.Reply
+		if err := json.Unmarshal(w.do(contacts.CommandCreate, contacts.Create{Email: email}).Reply, &reply); err != nil {
 			t.Fatal(err)
 		}
 		return reply.ID
@@ -89,7 +90,7 @@ func TestRedactedContactUpdate(t *testing.T) {
 	gone, stays := made("ann@x.io"), made("bob@x.io")
 	for _, id := range []string{gone, stays} {
 		for _, source := range []string{"Secret-source", strings.Repeat("Secret-source", 9)} {
-			w.do(CommandContactUpdate, ContactUpdate{ID: id, Consents: []ConsentChange{{Channel: "email", Status: "unsubscribed", Source: source}, {Channel: "push", Status: "subscribed", Source: source}}})
+			w.do(contacts.CommandUpdate, contacts.Update{ID: id, Consents: []contacts.ConsentChange{{Channel: "email", Status: "unsubscribed", Source: source}, {Channel: "push", Status: "subscribed", Source: source}}})
 		}
 	}
 	w.do(CommandContactErase, ContactErase{ID: gone})

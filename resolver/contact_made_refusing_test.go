@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/json"
+	"github.com/musterhq/muster/resolver/contacts"
 	"testing"
 )
 
@@ -10,13 +11,13 @@ import (
 func TestContactMadeRefusing(t *testing.T) {
 	for _, x := range []struct {
 		name       string
-		create     ContactCreate
+		create     contacts.Create
 		email, sms string
 	}{
-		{"both", ContactCreate{Email: "a@x.io", Phone: "+49 1", Unsubscribed: []string{"email", "sms"}}, StatusUnsubscribed, StatusUnsubscribed},
-		{"e-mail", ContactCreate{Email: "b@x.io", Phone: "+49 2", Unsubscribed: []string{"email"}}, StatusUnsubscribed, StatusSubscribed},
-		{"without an e-mail", ContactCreate{ExternalID: "c", Unsubscribed: []string{"email"}}, StatusUnsubscribed, ""},
-		{"neither", ContactCreate{Email: "d@x.io", Phone: "+49 4"}, StatusPending, StatusSubscribed},
+		{"both", contacts.Create{Email: "a@x.io", Phone: "+49 1", Unsubscribed: []string{"email", "sms"}}, StatusUnsubscribed, StatusUnsubscribed},
+		{"e-mail", contacts.Create{Email: "b@x.io", Phone: "+49 2", Unsubscribed: []string{"email"}}, StatusUnsubscribed, StatusSubscribed},
+		{"without an e-mail", contacts.Create{ExternalID: "c", Unsubscribed: []string{"email"}}, StatusUnsubscribed, ""},
+		{"neither", contacts.Create{Email: "d@x.io", Phone: "+49 4"}, StatusPending, StatusSubscribed},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := DefaultSettings()
@@ -29,11 +30,11 @@ func TestContactMadeRefusing(t *testing.T) {
 		})
 	}
 	r := newRecorder(t, DefaultSettings())
-	r.refuses("consents: channel Input should be", CommandContactCreate, ContactCreate{Email: "x@x.io", Unsubscribed: []string{"fax"}})
-	r.refuses("consents: email is given twice", CommandContactCreate, ContactCreate{Email: "x@x.io", Unsubscribed: []string{"email", "email"}})
+	r.refuses("consents: channel Input should be", contacts.CommandCreate, contacts.Create{Email: "x@x.io", Unsubscribed: []string{"fax"}})
+	r.refuses("consents: email is given twice", contacts.CommandCreate, contacts.Create{Email: "x@x.io", Unsubscribed: []string{"email", "email"}})
 
 	// The record of a contact without them is as it was.
-	if b, err := json.Marshal(ContactCreate{Email: "a@x.io"}); err != nil || string(b) != `{"email":"a@x.io"}` {
+	if b, err := json.Marshal(contacts.Create{Email: "a@x.io"}); err != nil || string(b) != `{"email":"a@x.io"}` {
 		t.Errorf("%s, %v", b, err)
 	}
 }

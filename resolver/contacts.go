@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/webhookevent"
-	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -17,142 +16,35 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// The commands of contacts. A contact is a profile that was made, or taken on,
-// by name and not by an event.
-const (
-	CommandContactCreate = "contact.create.2"
-	CommandContactUpdate = "contact.update"
-
-	// commandContactCreate1 is [CommandContactCreate] in logs of before version 8 of the
-	// rules. Its phone and external id lead to a profile as those of an event do, and
-	// merge.
-	commandContactCreate1 = "contact.create"
-)
-
 // contactRules are the rules for the identifiers of a command that makes a contact.
 func contactRules(command string) identifierRules {
-	now := command != commandContactCreate1 && command != commandListAdd1
+	now := command != contacts.CommandCreate1 && command != contacts.CommandListAdd1
 	return identifierRules{optional: true, firstOnly: now, dropErased: now}
 }
 
-// MessageDuplicateEmail is the refusal of an e-mail that is on file already.
-const MessageDuplicateEmail = "Contact with this email already exists"
-
-// The bounds of what a contact is made of, those of events.
-const (
-	maxIdentifierBytes = 512
-	maxPersonNameBytes = 512
-)
-
-// ContactCreate makes a contact. All fields are optional.
-type ContactCreate struct {
-	Email      string `json:"email,omitempty"`
-	FirstName  string `json:"first_name,omitempty"`
-	LastName   string `json:"last_name,omitempty"`
-	Phone      string `json:"phone,omitempty"`
-	ExternalID string `json:"external_id,omitempty"`
-	ListID     string `json:"list_id,omitempty"`
-	// Unsubscribed are channels of which the person wants nothing, such as email and sms.
-	// A known contact that is put on a list keeps its consents.
-	Unsubscribed []string `json:"unsubscribed,omitempty"`
-	// Grant is the node's to set.
-	Grant *emaildir.Grant `json:"grant,omitempty"`
-}
-
-// ContactUpdate changes what is set of a contact. An empty name is removed;
-// identifiers are added, never removed.
-type ContactUpdate struct {
-	ID         string          `json:"id"`
-	Email      *string         `json:"email,omitempty"`
-	FirstName  *string         `json:"first_name,omitempty"`
-	LastName   *string         `json:"last_name,omitempty"`
-	Phone      *string         `json:"phone,omitempty"`
-	ExternalID *string         `json:"external_id,omitempty"`
-	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
-	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
-	Consents   []ConsentChange `json:"consents,omitempty"`
-	Grant      *emaildir.Grant `json:"grant,omitempty"` // the node's to set
-}
-
-// Blank is the first identifier that is given as an empty text, "" for none. It changes
-// nothing: whoever sends it means to remove one, and identifiers are never removed.
-func (c *ContactUpdate) Blank() string {
-	for k, v := range [identifier.Kinds]*string{c.Email, c.ExternalID, c.Phone} {
-		if v != nil && *v == "" {
-			return IdentityKind(k).String()
-		}
-	}
-	return ""
-}
-
-// ContactReply answers commands that make or change a contact.
-type ContactReply struct {
-	ID      string `json:"id"`
-	Created bool   `json:"created"` // the profile was made by this command
-	// Warning names identifiers that were not added because the profile may have no
-	// more; "" when all were.
-	Warning string `json:"warning,omitempty"`
-}
-
-func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
+func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 	a := cmd.account
-	if r := checkContact(cmd, &c); r != nil {
+	if r := c.Check(cmd.redacted); r != nil {
 		return r
 	}
 	if a.hasEmail(m, c.Email, profile.NoOrdinal) {
-		return duplicateEmail()
+		return contacts.DuplicateEmail()
 	}
 	if r := m.mayHold(a, c.Email, c.Grant); r != nil {
 		return r
 	}
-	var l *List
+	var l *contacts.List
 	if c.ListID != "" {
-		if l = a.list(c.ListID); l == nil {
-			return noList()
+		if l = a.contacts.List(c.ListID); l == nil {
+			return contacts.NoList()
 		}
 	}
 	return m.makeContact(cmd, &c, l)
 }
 
-func duplicateEmail() *Refusal {
-	return &Refusal{Code: "conflict", Field: "email", Message: MessageDuplicateEmail}
-}
-
-// checkContact says what cannot be stored of a contact. The e-mail is taken as
-// it is.
-func checkContact(cmd *command, c *ContactCreate) *Refusal {
-	for _, f := range [...]struct {
-		name  string
-		value *string
-		limit int
-	}{
-		{"email", &c.Email, maxIdentifierBytes}, {"phone", &c.Phone, maxIdentifierBytes}, {"external_id", &c.ExternalID, maxIdentifierBytes},
-		{"first_name", &c.FirstName, maxPersonNameBytes}, {"last_name", &c.LastName, maxPersonNameBytes},
-	} {
-		if cmd.redacted && identifier.IsMasked(*f.value) {
-			continue
-		}
-		if len(*f.value) > f.limit {
-			return invalid(f.name, "%s must have at most %d bytes", f.name, f.limit)
-		}
-		if !utf8.ValidString(*f.value) || strings.ContainsRune(*f.value, 0) {
-			return invalid(f.name, "%s must be UTF-8 text without NUL characters", f.name)
-		}
-	}
-	return checkConsents(&profile.Document{}, c.refusals())
-}
-
-// refusals are the consents that the contact is made without.
-func (c *ContactCreate) refusals() (out []ConsentChange) {
-	for _, channel := range c.Unsubscribed {
-		out = append(out, ConsentChange{Channel: channel, Status: profile.ConsentStatuses[profile.ConsentUnsubscribed], Source: SourceImport})
-	}
-	return out
-}
-
 // makeContact makes a contact whose e-mail is not on file, and puts it on a
 // list if one is given.
-func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal {
+func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List) *Refusal {
 	a := cmd.account
 	p := &m.window[0]
 	// Nothing of the event that was here before.
@@ -169,19 +61,19 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		return ownField(refusal)
 	}
 	d := &m.doc
-	if l != nil && a.liveLists(d) >= maxProfileLists {
-		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
+	if l != nil && a.contacts.Live(d) >= contacts.MaxProfileLists {
+		return contacts.FullLists()
 	}
 	o := m.commit(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
 	a.headers.Edit(o).LastEvent = r.lastEvent
-	r.fields |= a.takeOn(o, d)
+	r.fields |= a.contacts.TakeOn(o, d)
 	r.changed = true
-	said, events := m.changeConsents(cmd, o, d, c.refusals())
+	said, events := a.contacts.ChangeConsents(m.tx(a), o, d, c.Refusals())
 	r.fields |= said
 	assume := func(channel byte) {
-		if m.assume(d, channel, profile.SourceManual) {
+		if contacts.Assume(d, m.logTime, channel, profile.SourceManual) {
 			r.fields |= engine.FieldConsents
-			events = append(events, feature.NewEvent(typeSubscribed, feature.Properties{"channel": profile.Channels[channel], "source": profile.SourceManual}))
+			events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": profile.Channels[channel], "source": profile.SourceManual}))
 		}
 	}
 	if p.ev.Email != nil {
@@ -197,9 +89,9 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	}
 	if l != nil {
 		// Not refused: the bound was judged above.
-		if joined, _ := a.join(o, d, l); joined {
+		if joined, _ := a.contacts.Join(o, d, l); len(joined) > 0 {
 			r.fields |= engine.FieldLists
-			events = append(events, feature.NewEvent(typeListJoined, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
+			events = append(events, joined...)
 		}
 	}
 	m.trackProfile(a, &r)
@@ -211,7 +103,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
 	}
-	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
+	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
 	return nil
 }
 
@@ -224,16 +116,6 @@ func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
 	return slices.ContainsFunc(erasure.RefusedBy(&m.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
 }
 
-// takeOn makes a profile a contact; it returns which fields that changed.
-func (a *account) takeOn(o uint32, d *profile.Document) (changed engine.Fields) {
-	if !d.IsContact {
-		changed = engine.FieldContact
-	}
-	d.IsContact = true
-	a.set(setContacts).Add(o)
-	return changed
-}
-
 // ownField names fields as a contact has them: an event has them in user.
 func ownField(r *Refusal) *Refusal {
 	r.Field = strings.TrimPrefix(r.Field, "user.")
@@ -242,13 +124,13 @@ func ownField(r *Refusal) *Refusal {
 }
 
 // addToList puts a contact on a list; it is made if its e-mail is not on file.
-func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
+func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 	a := cmd.account
-	l := a.list(c.ListID)
+	l := a.contacts.List(c.ListID)
 	if l == nil {
-		return noList()
+		return contacts.NoList()
 	}
-	if r := checkContact(cmd, &c.Create); r != nil {
+	if r := c.Create.Check(cmd.redacted); r != nil {
 		return r
 	}
 	o := profile.NoOrdinal
@@ -257,7 +139,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	}
 	if o == profile.NoOrdinal {
 		if a.hasEmail(m, c.Create.Email, profile.NoOrdinal) {
-			return duplicateEmail()
+			return contacts.DuplicateEmail()
 		}
 		if r := m.mayHold(a, c.Create.Email, c.Create.Grant); r != nil {
 			return r
@@ -280,27 +162,25 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 			fields |= f.field
 		}
 	}
-	joined, refusal := a.join(o, d, l)
+	joined, refusal := a.contacts.Join(o, d, l)
 	if refusal != nil {
 		return refusal
 	}
-	var events []feature.Event
-	if joined {
+	if len(joined) > 0 {
 		fields |= engine.FieldLists
-		events = append(events, feature.NewEvent(typeListJoined, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
 	}
-	taken := a.takeOn(o, d)
-	m.updateProfile(cmd, o, d, fields|taken, events...)
+	taken := a.contacts.TakeOn(o, d)
+	m.updateProfile(cmd, o, d, fields|taken, joined...)
 	if taken != 0 {
 		m.notifyContact(a, o, webhookevent.ContactCreated)
 	}
-	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String()})
 	return nil
 }
 
 // updateContact changes a contact. A new identifier must not be on file with
 // another profile: people are merged by events, not by a form.
-func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
+func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	a := cmd.account
 	o, d, refusal := m.profileOf(a, c.ID)
 	if refusal != nil {
@@ -312,8 +192,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		}
 		return *s
 	}
-	x := ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}
-	if r := checkContact(cmd, &x); r != nil {
+	x := contacts.Create{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}
+	if r := x.Check(cmd.redacted); r != nil {
 		return r
 	}
 	// Judge everything before anything is changed.
@@ -337,7 +217,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			renew[k] = true
 		case owner != profile.NoOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
 			if kind == IdentityEmail {
-				return duplicateEmail()
+				return contacts.DuplicateEmail()
 			}
 			if a.shown(m, d, kind, h) >= 0 {
 				renew[k] = true // shared, and it stays so
@@ -374,7 +254,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			return refusal
 		}
 	}
-	if refusal = checkConsents(d, c.Consents); refusal != nil {
+	if refusal = contacts.CheckConsents(d, c.Consents); refusal != nil {
 		return refusal
 	}
 	geo, attributes := d.Geo, d.Attributes
@@ -430,16 +310,16 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			fields |= engine.FieldEmail << k
 		}
 	}
-	said, events := m.changeConsents(cmd, o, d, c.Consents)
+	said, events := a.contacts.ChangeConsents(m.tx(a), o, d, c.Consents)
 	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
-	if attach[IdentityPhone] && m.assume(d, profile.ChannelSMS, profile.SourceManual) {
+	if attach[IdentityPhone] && contacts.Assume(d, m.logTime, profile.ChannelSMS, profile.SourceManual) {
 		fields |= engine.FieldConsents
-		events = append(events, feature.NewEvent(typeSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
+		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
-	fields |= a.takeOn(o, d)
+	fields |= a.contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)
 	m.notifyContact(a, o, webhookevent.ContactUpdated)
-	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String()})
 	return nil
 }

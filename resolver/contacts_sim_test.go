@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -17,7 +18,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 	ctx := context.Background()
 	var lists, people []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
-		for _, l := range v.Lists() {
+		for _, l := range v.Contacts().Lists() {
 			lists = append(lists, l.ID)
 		}
 		for range 3 {
@@ -41,7 +42,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 		people = []string{"prf_0"}
 	}
 	send := func(name string, args any) { _, _ = node.Command(ctx, testAccount, name, args) }
-	create := ContactCreate{FirstName: "Ada"}
+	create := contacts.Create{FirstName: "Ada"}
 	if rng.IntN(4) > 0 {
 		create.Email = *text(pick(rng, "U%d@x.io", "U%d@x.io", "U%d@x.io", "u%dß@x.io", "U%dSS@x.io"))
 	}
@@ -73,25 +74,25 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 		if rng.IntN(2) == 0 {
 			create.ListID = list()
 		}
-		send(CommandContactCreate, create)
+		send(contacts.CommandCreate, create)
 	case 2:
 		if len(lists) < 4 {
-			send(CommandListCreate, ListSave{Name: "l"})
+			send(contacts.CommandListCreate, contacts.ListSave{Name: "l"})
 		}
 	case 3, 4:
-		send(CommandListAdd, ListAdd{ListID: list(), Create: create})
+		send(contacts.CommandListAdd, contacts.ListAdd{ListID: list(), Create: create})
 	case 5:
-		send(CommandListRemove, ListRemove{ListID: list(), Profile: pick(rng, people...)})
+		send(contacts.CommandListRemove, contacts.ListRemove{ListID: list(), Profile: pick(rng, people...)})
 	case 6:
 		if rng.IntN(4) == 0 {
-			send(CommandListDelete, ListDelete{ID: list()})
+			send(contacts.CommandListDelete, contacts.ListDelete{ID: list()})
 		}
-		send(CommandContactUpdate, ContactUpdate{ID: pick(rng, people...), Phone: text("+49 30 %d"), Attributes: json.RawMessage(pick(rng, `{"plan":"pro"}`, `{"plan":null}`)),
-			Consents: []ConsentChange{{Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form", Effective: rng.IntN(2) == 0}}})
+		send(contacts.CommandUpdate, contacts.Update{ID: pick(rng, people...), Phone: text("+49 30 %d"), Attributes: json.RawMessage(pick(rng, `{"plan":"pro"}`, `{"plan":null}`)),
+			Consents: []contacts.ConsentChange{{Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form", Effective: rng.IntN(2) == 0}}})
 	case 7:
-		send(CommandConsentSet, ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
+		send(contacts.CommandConsentSet, contacts.ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 8:
-		send(CommandBlockSet, BlockSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
+		send(contacts.CommandBlockSet, contacts.BlockSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -29,10 +30,10 @@ func (r *recorder) refuses(want, name string, args any) {
 	}
 }
 
-func (r *recorder) contact(c ContactCreate) string {
+func (r *recorder) contact(c contacts.Create) string {
 	r.t.Helper()
-	var reply ContactReply
-	if err := json.Unmarshal(r.must(CommandContactCreate, c).Reply, &reply); err != nil {
+	var reply contacts.Reply
+	if err := json.Unmarshal(r.must(contacts.CommandCreate, c).Reply, &reply); err != nil {
 		r.t.Fatal(err)
 	}
 	return reply.ID
@@ -40,8 +41,8 @@ func (r *recorder) contact(c ContactCreate) string {
 
 func (r *recorder) list(name string) string {
 	r.t.Helper()
-	var l List
-	if err := json.Unmarshal(r.must(CommandListCreate, ListSave{Name: name}).Reply, &l); err != nil {
+	var l contacts.List
+	if err := json.Unmarshal(r.must(contacts.CommandListCreate, contacts.ListSave{Name: name}).Reply, &l); err != nil {
 		r.t.Fatal(err)
 	}
 	return l.ID
@@ -92,7 +93,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
 	bySMS := r.segment(`{"kind":"consent","channel":"sms","status":"subscribed"}`)
 	joined := r.segment(`{"kind":"activity","event":"list_joined","where":[{"property":"list_id","op":"=","value":"` + l + `"}]}`)
-	id := r.contact(ContactCreate{Email: " Ada@X.io ", FirstName: "Ada", Phone: "+49 30 1", ExternalID: "7", ListID: l})
+	id := r.contact(contacts.Create{Email: " Ada@X.io ", FirstName: "Ada", Phone: "+49 30 1", ExternalID: "7", ListID: l})
 	p := r.profile(id)
 	if p.Newest(IdentityEmail) != " Ada@X.io " || p.Newest(IdentityPhone) != "+49 30 1" || p.FirstName != "Ada" {
 		t.Errorf("fields are stored as given, have %+v", p)
@@ -114,7 +115,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 	if o := r.events(ev("email", "ada@x.io")); o.Events[0].Profile.String() != id {
 		t.Errorf("the event of the contact went to %v", o.Events[0].Profile)
 	}
-	r.must(CommandListRemove, ListRemove{ListID: l, Profile: id})
+	r.must(contacts.CommandListRemove, contacts.ListRemove{ListID: l, Profile: id})
 	if r.countIn(onList) != 0 || len(r.profile(id).Lists) != 0 {
 		t.Error("still on the list")
 	}
@@ -122,7 +123,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 
 func TestContactNeedsNothing(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	a, b := r.contact(ContactCreate{}), r.contact(ContactCreate{FirstName: "Ada"})
+	a, b := r.contact(contacts.Create{}), r.contact(contacts.Create{FirstName: "Ada"})
 	if a == b {
 		t.Fatal("two contacts without identifiers are two")
 	}
@@ -130,13 +131,13 @@ func TestContactNeedsNothing(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	// Any text is an e-mail, also one that events may not use.
-	if p := r.profile(r.contact(ContactCreate{Email: "guest"})); p.Newest(IdentityEmail) != "guest" {
+	if p := r.profile(r.contact(contacts.Create{Email: "guest"})); p.Newest(IdentityEmail) != "guest" {
 		t.Errorf("%+v", p)
 	}
-	r.refuses("external_id \"0\" is a placeholder", CommandContactCreate, ContactCreate{ExternalID: "0"})
-	r.refuses("phone has no digits", CommandContactCreate, ContactCreate{Phone: "call me"})
-	r.refuses("email must have at most 512 bytes", CommandContactCreate, ContactCreate{Email: strings.Repeat("x", 513)})
-	r.refuses("there is no such list", CommandContactCreate, ContactCreate{Email: "z@x.io", ListID: "lst_1"})
+	r.refuses("external_id \"0\" is a placeholder", contacts.CommandCreate, contacts.Create{ExternalID: "0"})
+	r.refuses("phone has no digits", contacts.CommandCreate, contacts.Create{Phone: "call me"})
+	r.refuses("email must have at most 512 bytes", contacts.CommandCreate, contacts.Create{Email: strings.Repeat("x", 513)})
+	r.refuses("there is no such list", contacts.CommandCreate, contacts.Create{Email: "z@x.io", ListID: "lst_1"})
 	if _, ok := r.view().Find(IdentityEmail, "z@x.io"); ok {
 		t.Error("a refused contact was made")
 	}
@@ -144,10 +145,10 @@ func TestContactNeedsNothing(t *testing.T) {
 
 func TestEmailIsUniqueEverywhere(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.contact(ContactCreate{Email: "ada@x.io"})
+	r.contact(contacts.Create{Email: "ada@x.io"})
 	r.events(ev("email", "grace@x.io"))
 	for _, email := range []string{"ada@x.io", " ADA@x.io", "Grace@X.io"} {
-		r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: email})
+		r.refuses(contacts.MessageDuplicateEmail, contacts.CommandCreate, contacts.Create{Email: email})
 	}
 	// In another account only the e-mails of contacts are taken.
 	const other = 9
@@ -161,10 +162,10 @@ func TestEmailIsUniqueEverywhere(t *testing.T) {
 		r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 		return r.out.Refusal
 	}
-	if got := in(CommandContactCreate, ContactCreate{Email: "Ada@x.io"}); got == nil || got.Message != MessageDuplicateEmail {
+	if got := in(contacts.CommandCreate, contacts.Create{Email: "Ada@x.io"}); got == nil || got.Message != contacts.MessageDuplicateEmail {
 		t.Errorf("another account made the contact too: %v", got)
 	}
-	if got := in(CommandContactCreate, ContactCreate{Email: "grace@x.io"}); got != nil {
+	if got := in(contacts.CommandCreate, contacts.Create{Email: "grace@x.io"}); got != nil {
 		t.Errorf("events of one account block contacts of another: %v", got)
 	}
 	env := r.envelope(eventlog.KindEvents)
@@ -180,15 +181,15 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	l := r.list("news")
 	r.events(ev("email", "ada@x.io"))
 	for range 2 {
-		r.must(CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: "ADA@x.io", FirstName: "Ada"}})
-		r.must(CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: "grace@x.io", FirstName: "Grace"}})
+		r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: contacts.Create{Email: "ADA@x.io", FirstName: "Ada"}})
+		r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: contacts.Create{Email: "grace@x.io", FirstName: "Grace"}})
 	}
 	v := r.view()
-	list, _ := v.List(l)
-	if n := v.CountListMembers(list); n != 2 || v.a.headers.Count != 2 {
+	list, _ := v.Contacts().Find(l)
+	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.headers.Count != 2 {
 		t.Fatalf("%d members, %d profiles", n, v.a.headers.Count)
 	}
-	if got := v.ListMembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
+	if got := v.Contacts().MembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)
 	}
 	o, _ := v.Find(IdentityEmail, "ada@x.io")
@@ -204,15 +205,15 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 func TestListInUseIsNotDeleted(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
-	id := r.contact(ContactCreate{Email: "ada@x.io", ListID: l})
+	id := r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
 	s := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
-	r.refuses(`used by segment "s" (`+s, CommandListDelete, ListDelete{ID: l})
+	r.refuses(`used by segment "s" (`+s, contacts.CommandListDelete, contacts.ListDelete{ID: l})
 	r.must(CommandSegmentDelete, SegmentDelete{ID: s})
-	r.must(CommandListDelete, ListDelete{ID: l})
+	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: l})
 	if len(r.profile(id).Lists) != 0 {
 		t.Error("the contact is on a list that is gone")
 	}
-	r.refuses("there is no such list", CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: "b@x.io"}})
+	r.refuses("there is no such list", contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: contacts.Create{Email: "b@x.io"}})
 	if second := r.list("again"); second == l || len(r.profile(id).Lists) != 0 {
 		t.Error("a new list has old members")
 	}
@@ -223,19 +224,19 @@ func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
-	a := r.contact(ContactCreate{Email: "ada@x.io"})
+	a := r.contact(contacts.Create{Email: "ada@x.io"})
 	r.now += 1000
-	b := r.contact(ContactCreate{ExternalID: "7", Phone: "+49 30 1", ListID: l})
-	r.must(CommandBlockSet, BlockSet{ID: b, Channel: "email", Reason: "complained"})
-	r.must(CommandBlockSet, BlockSet{ID: a, Channel: "email", Reason: "bounced"})
+	b := r.contact(contacts.Create{ExternalID: "7", Phone: "+49 30 1", ListID: l})
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: b, Channel: "email", Reason: "complained"})
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: a, Channel: "email", Reason: "bounced"})
 	r.events(ev("email", "ada@x.io", "external_id", "7"))
 	p := r.profile(b)
 	if p.ID.String() != a || len(p.Lists) != 1 || p.Blocked("email") != "complained" || p.Consent("sms").Status != "subscribed" {
 		t.Fatalf("%+v", p.ContactInfo)
 	}
 	v := r.view()
-	list, _ := v.List(l)
-	if got := v.ListMembersPage(list, 0, 9); len(got) != 1 || got[0] != p.Ordinal || r.countIn(onList) != 1 {
+	list, _ := v.Contacts().Find(l)
+	if got := v.Contacts().MembersPage(list, 0, 9); len(got) != 1 || got[0] != p.Ordinal || r.countIn(onList) != 1 {
 		t.Errorf("members %v, %d in the segment", got, r.countIn(onList))
 	}
 }
@@ -245,7 +246,7 @@ func TestConsentAndStatus(t *testing.T) {
 	s.DoubleOptIn = true
 	r := newRecorder(t, s)
 	subscribed := r.segment(`{"kind":"consent","channel":"email","status":"subscribed"}`)
-	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	status := func(want string) {
 		t.Helper()
 		if got := r.profile(id).Status("email", r.now); got != want {
@@ -253,23 +254,23 @@ func TestConsentAndStatus(t *testing.T) {
 		}
 	}
 	status(StatusPending)
-	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
 	status(StatusSubscribed)
-	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "link"})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "link"})
 	status(StatusUnsubscribed)
 	if p := r.profile(id); p.Consent("email").SubscribedMs == 0 || r.countIn(subscribed) != 0 {
 		t.Errorf("%+v, %d subscribed", p.Consents, r.countIn(subscribed))
 	}
-	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "form"})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "form"})
 	status(StatusPending)
-	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
 	for _, x := range []struct{ reason, status string }{{"bounced", StatusBounced}, {"complained", StatusComplained}, {"bounced", StatusComplained}, {"suppressed", StatusSuppressed}, {"", StatusSubscribed}} {
-		r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: x.reason})
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: x.reason})
 		status(x.status)
 	}
-	r.refuses("channel Input should be email, sms, push, whatsapp, im or in_app", CommandConsentSet, ConsentSet{ID: id, Channel: "fax", Status: "subscribed"})
-	r.refuses("status Input should be subscribed or unsubscribed", CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "maybe"})
-	r.refuses("there is no contact", CommandConsentSet, ConsentSet{ID: "prf_1", Channel: "email", Status: "subscribed"})
+	r.refuses("channel Input should be email, sms, push, whatsapp, im or in_app", contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "fax", Status: "subscribed"})
+	r.refuses("status Input should be subscribed or unsubscribed", contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "maybe"})
+	r.refuses("there is no contact", contacts.CommandConsentSet, contacts.ConsentSet{ID: "prf_1", Channel: "email", Status: "subscribed"})
 }
 
 func TestEngagementDecidesTheStatus(t *testing.T) {
@@ -301,20 +302,20 @@ func TestEngagementDecidesTheStatus(t *testing.T) {
 func TestUpdateContact(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	text := func(s string) *string { return &s }
-	id := r.contact(ContactCreate{Email: "ada@x.io"})
-	r.contact(ContactCreate{Email: "grace@x.io", Phone: "+1 2"})
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+49 30 1"), FirstName: text("Ada"), Attributes: json.RawMessage(`{"plan":"pro"}`)})
+	id := r.contact(contacts.Create{Email: "ada@x.io"})
+	r.contact(contacts.Create{Email: "grace@x.io", Phone: "+1 2"})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Phone: text("+49 30 1"), FirstName: text("Ada"), Attributes: json.RawMessage(`{"plan":"pro"}`)})
 	p := r.profile(id)
 	if p.Consent("sms").Source != "manual" || p.Newest(IdentityPhone) != "+49 30 1" || string(p.Attributes) != `{"plan":"pro"}` {
 		t.Fatalf("%+v", p)
 	}
 	before := hashOf(t, r.m)
-	r.refuses(MessageDuplicateEmail, CommandContactUpdate, ContactUpdate{ID: id, Email: text("Grace@x.io"), FirstName: text("Eve")})
-	r.refuses("phone: another contact has this value", CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+12")})
+	r.refuses(contacts.MessageDuplicateEmail, contacts.CommandUpdate, contacts.Update{ID: id, Email: text("Grace@x.io"), FirstName: text("Eve")})
+	r.refuses("phone: another contact has this value", contacts.CommandUpdate, contacts.Update{ID: id, Phone: text("+12")})
 	if r.profile(id).FirstName != "Ada" || before == "" {
 		t.Error("a refused change changed something")
 	}
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, FirstName: text(""), Email: text("lovelace@x.io")})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, FirstName: text(""), Email: text("lovelace@x.io")})
 	if p := r.profile(id); p.FirstName != "" || p.Newest(IdentityEmail) != "lovelace@x.io" {
 		t.Errorf("%+v", p)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -21,13 +22,13 @@ import (
 func randomDeviceCommand(rng *rand.Rand, node Served, people []string) {
 	ctx := context.Background()
 	if rng.IntN(5) == 0 {
-		_, _ = node.Command(ctx, testAccount, CommandDeviceRemove, DeviceRemove{Profile: pick(rng, people...), Device: fmt.Sprint(rng.IntN(4))})
+		_, _ = node.Command(ctx, testAccount, contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: pick(rng, people...), Device: fmt.Sprint(rng.IntN(4))})
 		return
 	}
 	if rng.IntN(20) == 0 {
 		_, _ = node.Command(ctx, testAccount, pick(rng, credentials.CommandSet, credentials.CommandDelete), credentials.Credential{Group: credentials.Push, Name: "fcm", Config: json.RawMessage(`{"a":1}`)})
 	}
-	_, _ = node.Command(ctx, testAccount, CommandDeviceAdd, DeviceAdd{Profile: pick(rng, people...), Device: pick(rng, "", fmt.Sprint(rng.IntN(4))),
+	_, _ = node.Command(ctx, testAccount, contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: pick(rng, people...), Device: pick(rng, "", fmt.Sprint(rng.IntN(4))),
 		Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(12))})
 }
 
@@ -40,7 +41,7 @@ func checkDevices(t *testing.T, m *Machine) {
 		hashes := map[identifier.Hash]bool{}
 		for o := range a.headers.Count {
 			if a.root(o) != o || a.gone(o) {
-				if a.members(setDevices).Contains(o) {
+				if a.members(contacts.SetDevices).Contains(o) {
 					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
 				}
 				continue
@@ -64,7 +65,7 @@ func checkDevices(t *testing.T, m *Machine) {
 				}
 				hashes[h] = true
 			}
-			if len(d.Devices) > profile.MaxDevices || a.members(setDevices).Contains(o) != (len(d.Devices) > 0) {
+			if len(d.Devices) > profile.MaxDevices || a.members(contacts.SetDevices).Contains(o) != (len(d.Devices) > 0) {
 				t.Fatalf("profile %d has %d devices", o, len(d.Devices))
 			}
 		}
@@ -74,9 +75,9 @@ func checkDevices(t *testing.T, m *Machine) {
 	}
 }
 
-func (r *recorder) device(profile, id, address string) DeviceReply {
+func (r *recorder) device(profile, id, address string) contacts.DeviceReply {
 	r.t.Helper()
-	return answer[DeviceReply](r.t, r.must(CommandDeviceAdd, DeviceAdd{Profile: profile, Device: id, Kind: "fcm", Address: address}))
+	return answer[contacts.DeviceReply](r.t, r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: profile, Device: id, Kind: "fcm", Address: address}))
 }
 
 func (r *recorder) devices(profile string) (out []string) {
@@ -97,17 +98,17 @@ func (r *recorder) seen(typ string) int {
 
 func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	one, two := r.contact(ContactCreate{Email: "one@x.io"}), r.contact(ContactCreate{Email: "two@x.io"})
+	one, two := r.contact(contacts.Create{Email: "one@x.io"}), r.contact(contacts.Create{Email: "two@x.io"})
 	r.device(one, "phone", "t1")
 	r.device(one, "phone", "t1") // again: nothing happens
-	if got := r.devices(one); !slices.Equal(got, []string{"phone=t1"}) || r.seen(typeDeviceRegistered) != 1 {
-		t.Fatalf("%v, %d events", got, r.seen(typeDeviceRegistered))
+	if got := r.devices(one); !slices.Equal(got, []string{"phone=t1"}) || r.seen(contacts.EventDeviceRegistered) != 1 {
+		t.Fatalf("%v, %d events", got, r.seen(contacts.EventDeviceRegistered))
 	}
 	if r.profile(one).Consent("push").Status != "subscribed" {
 		t.Error("a device brings no consent")
 	}
 	r.device(two, "mine", "t1")
-	if got := r.devices(one); got != nil || r.seen(typeDeviceRetired) != 1 {
+	if got := r.devices(one); got != nil || r.seen(contacts.EventDeviceRetired) != 1 {
 		t.Fatalf("the first still has %v", got)
 	}
 	r.device(two, "mine", "t2") // the same device with another token
@@ -115,9 +116,9 @@ func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	made := r.device(two, "", "t3")
-	r.refuses("no such device", CommandDeviceRemove, DeviceRemove{two, "other"})
-	r.must(CommandDeviceRemove, DeviceRemove{two, made.Device})
-	r.must(CommandDeviceRemove, DeviceRemove{two, "mine"})
+	r.refuses("no such device", contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: two, Device: "other"})
+	r.must(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: two, Device: made.Device})
+	r.must(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: two, Device: "mine"})
 	if got := r.devices(two); got != nil {
 		t.Fatalf("%v", got)
 	}
@@ -127,14 +128,14 @@ func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 	if got := r.devices(one); len(got) != profile.MaxDevices || got[0] != "3=many3" {
 		t.Fatalf("%v", got)
 	}
-	r.refuses("kind Input should be webpush, fcm or apns", CommandDeviceAdd, DeviceAdd{Profile: one, Kind: "sms", Address: "x"})
-	r.refuses("address", CommandDeviceAdd, DeviceAdd{Profile: one, Kind: "fcm"})
-	r.refuses("no contact", CommandDeviceAdd, DeviceAdd{Profile: "prf_x", Kind: "fcm", Address: "x"})
+	r.refuses("kind Input should be webpush, fcm or apns", contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: one, Kind: "sms", Address: "x"})
+	r.refuses("address", contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: one, Kind: "fcm"})
+	r.refuses("no contact", contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: "prf_x", Kind: "fcm", Address: "x"})
 }
 
 func TestR2DevicesFollowAMerge(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	mail, phone := r.contact(ContactCreate{Email: "one@x.io"}), r.contact(ContactCreate{Phone: "+49 1"})
+	mail, phone := r.contact(contacts.Create{Email: "one@x.io"}), r.contact(contacts.Create{Phone: "+49 1"})
 	for i := range profile.MaxDevices {
 		r.device(mail, fmt.Sprint("m", i), fmt.Sprint("m", i))
 		r.now++
@@ -147,14 +148,14 @@ func TestR2DevicesFollowAMerge(t *testing.T) {
 		t.Fatalf("after the merge: %v", got)
 	}
 	// An address that was left behind is free.
-	r.device(r.contact(ContactCreate{Email: "new@x.io"}), "x", "m0")
+	r.device(r.contact(contacts.Create{Email: "new@x.io"}), "x", "m0")
 	r.devices(mail)
 }
 
 func TestPushResultRetiresDeadDevices(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	one := r.contact(ContactCreate{Email: "one@x.io"})
-	r.contact(ContactCreate{Email: "none@x.io"})
+	one := r.contact(contacts.Create{Email: "one@x.io"})
+	r.contact(contacts.Create{Email: "none@x.io"})
 	r.device(one, "a", "t1")
 	r.device(one, "b", "t2")
 	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi"}))
@@ -171,7 +172,7 @@ func TestPushResultRetiresDeadDevices(t *testing.T) {
 
 func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Email: "one@x.io"})
+	id := r.contact(contacts.Create{Email: "one@x.io"})
 	say := func(kind, agent string) string {
 		r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
 		return r.profile(id).Blocked("email")
@@ -196,7 +197,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 	if say(EngagementOpen, AgentMachine) != "" || each(EngagementSoftBounce) != "" || each(EngagementSoftBounce) != "bounced" {
 		t.Fatal("not blocked by the third, which only a machine looked at")
 	}
-	if p := r.profile(id); p.Opened != 1 || r.seen(typeSuppressed) != 1 || r.seen("email_opened") != 2 {
+	if p := r.profile(id); p.Opened != 1 || r.seen(contacts.EventSuppressed) != 1 || r.seen("email_opened") != 2 {
 		t.Errorf("%d opens count, %d events", p.Opened, r.seen("email_opened"))
 	}
 }
@@ -205,8 +206,8 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 // who was erased since the first has no devices.
 func TestDevicesOfSomebodyErased(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Email: "ada@x.io"})
-	r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})
+	id := r.contact(contacts.Create{Email: "ada@x.io"})
+	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})
 	v := &View{m: r.m, a: r.m.accounts[testAccount]}
 	o, _ := v.ResolveText(id)
 	if devices, reason, err := v.PushDevices(o); len(devices) != 1 || reason != "" || err != nil {

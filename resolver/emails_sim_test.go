@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
@@ -114,7 +115,7 @@ func newEmailSim(t *testing.T, seed uint64) *emailSim {
 		if out := s.part(a).put(rec); out.Refusal != nil {
 			t.Fatal(out.Refusal)
 		}
-		list := s.record(a, CommandListCreate, ListSave{Name: "news"})
+		list := s.record(a, contacts.CommandListCreate, contacts.ListSave{Name: "news"})
 		if out := s.part(a).put(list); out.Refusal != nil {
 			t.Fatal(out.Refusal)
 		}
@@ -401,8 +402,8 @@ func (s *emailSim) profileOf(account uint64) string {
 }
 
 func (s *emailSim) listOf(account uint64) string {
-	for id := range s.part(account).m.accounts[account].lists {
-		return id // there is one
+	for _, l := range s.part(account).m.accounts[account].contacts.Lists() {
+		return l.ID // there is one
 	}
 	return ""
 }
@@ -410,7 +411,7 @@ func (s *emailSim) listOf(account uint64) string {
 // randomCommand is a command of a client that may give a contact an e-mail.
 func (s *emailSim) randomCommand(account uint64) (name string, args any) {
 	email := pick(s.rng, emailTexts...)
-	create := ContactCreate{Email: email}
+	create := contacts.Create{Email: email}
 	if s.rng.IntN(3) == 0 {
 		create.ExternalID = fmt.Sprintf("id-%d", s.rng.IntN(3))
 	}
@@ -420,14 +421,14 @@ func (s *emailSim) randomCommand(account uint64) (name string, args any) {
 		if s.rng.IntN(4) == 0 {
 			list = "lst_0" // which makes it be refused
 		}
-		return CommandListAdd, ListAdd{ListID: list, Create: create}
+		return contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: create}
 	case 1, 2:
-		return CommandContactUpdate, ContactUpdate{ID: s.profileOf(account), Email: &email}
+		return contacts.CommandUpdate, contacts.Update{ID: s.profileOf(account), Email: &email}
 	}
 	if s.rng.IntN(5) == 0 {
 		create.ListID = "lst_0"
 	}
-	return CommandContactCreate, create
+	return contacts.CommandCreate, create
 }
 
 // call is a client's command.
@@ -447,7 +448,7 @@ func (s *emailSim) call(account uint64, name string, args any) {
 		if err := TakeEmail(context.Background(), w, env, c, &out); err != nil {
 			return
 		}
-		if out.Refusal != nil && out.Refusal.Message == MessageDuplicateEmail && !op.had {
+		if out.Refusal != nil && out.Refusal.Message == contacts.MessageDuplicateEmail && !op.had {
 			s.fatalf("M4: %s of %q was refused by account %d, and nobody had it", name, c.email(), account)
 		}
 	})
@@ -585,7 +586,7 @@ func (s *emailSim) checkSettled() {
 
 // create makes a contact without failures and returns the refusal.
 func (s *emailSim) create(account uint64, email string) (refusal *Refusal) {
-	c := &EmailCommand{name: CommandContactCreate, create: ContactCreate{Email: email}}
+	c := &EmailCommand{name: contacts.CommandCreate, create: contacts.Create{Email: email}}
 	s.spawn(func(step func()) {
 		var out Outcome
 		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c, &out); err != nil {

@@ -7,16 +7,6 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// The types of events that the service records itself.
-const (
-	typeListJoined   = "list_joined"
-	typeListLeft     = "list_left"
-	typeSubscribed   = "subscribed"
-	typeUnsubscribed = "unsubscribed"
-	typeSuppressed   = "suppressed"
-	typeUnsuppressed = "unsuppressed"
-)
-
 // trackProfile tells the segment engine of a profile that was resolved, but for
 // the event and the settling.
 func (m *Machine) trackProfile(a *account, r *resolved) {
@@ -35,7 +25,7 @@ func (m *Machine) trackProfile(a *account, r *resolved) {
 	wasAnonymous := e.Anonymous().Contains(r.ordinal)
 	fields = a.trackIdentity(r.ordinal, &m.doc, fields)
 	if e.Looks(fields) {
-		m.doc.FillFacts(&m.facts, a.listIDs, r.lastEvent)
+		m.doc.FillFacts(&m.facts, a.contacts.ListIDs(), r.lastEvent)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	a.flows.DatesOf(r.ordinal, &m.doc, fields)
@@ -103,7 +93,7 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a.engine.Touch(o)
 	tell := a.trackIdentity(o, d, fields)
 	if a.engine.Looks(tell) {
-		d.FillFacts(&m.facts, a.listIDs, a.headers.Get(o).LastEvent)
+		d.FillFacts(&m.facts, a.contacts.ListIDs(), a.headers.Get(o).LastEvent)
 		a.engine.Profile(o, &m.facts, tell)
 	}
 	a.flows.DatesOf(o, d, tell)

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -82,7 +83,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	if !known {
 		return invalid("kind", "kind Input should be open, click, delivery, bounce, soft_bounce, complaint or unsubscribe")
 	}
-	channel, refusal := channelOf(c.Channel)
+	channel, refusal := contacts.ChannelOf(c.Channel)
 	if refusal != nil {
 		return refusal
 	}
@@ -172,23 +173,23 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	case EngagementSoftBounce:
 		if channel == profile.ChannelEmail && d.SoftBounce(m.logTime) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
-			also = append(also, feature.NewEvent(typeSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
+			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
 		}
 	case EngagementComplaint:
 		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 	case EngagementUnsubscribed:
-		if m.consent(d, channel, profile.ConsentUnsubscribed, c.Source) {
+		if contacts.Record(d, m.logTime, channel, profile.ConsentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
 		if d.Unblock(channel, profile.BlockPending) {
 			fields |= engine.FieldConsents
 		}
 	case EngagementSubscribed:
-		event = feature.NewEvent(typeSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
-		if !m.consent(d, channel, profile.ConsentSubscribed, c.Source) {
-			if m.said(d, channel, c.Source) {
+		event = feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
+		if !contacts.Record(d, m.logTime, channel, profile.ConsentSubscribed, c.Source) {
+			if contacts.Say(d, m.logTime, channel, c.Source) {
 				m.save(a, o, d)
 			}
 			return nil

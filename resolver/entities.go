@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
@@ -119,11 +120,10 @@ type account struct {
 	dirty       []*EventType
 	sketches    sketches
 	imports     map[[32]byte]uint64 // file → first row that is missing
-	lists       map[string]*List
-	listIDs     map[uint32]string // by number
 	sets        *profile.OrdinalSets
 	reach       *reach.Sets // some of the sets
 
+	contacts    *contacts.State
 	campaigns   *campaigns.State
 	domains     *domains.State
 	caseFolds   map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
@@ -150,8 +150,6 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		types:    map[string]*EventType{},
 		sketches: newSketches(),
 		imports:  map[[32]byte]uint64{},
-		lists:    map[string]*List{},
-		listIDs:  map[uint32]string{},
 		sets:     profile.NewOrdinalSets(),
 
 		domains:   domains.New(),
@@ -170,7 +168,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.erasure, a.audit}
+	return []feature.State{a.access, a.contacts, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.erasure, a.audit}
 }
 
 // install takes over the account's entity.

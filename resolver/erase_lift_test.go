@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
@@ -16,18 +17,18 @@ func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 		"an event": func(r *recorder) string {
 			return r.events(ev("email", "anna@x.io")).Events[0].Profile.String()
 		},
-		"contact.create": func(r *recorder) string { return r.contact(ContactCreate{Email: "Anna@x.io"}) },
+		"contact.create": func(r *recorder) string { return r.contact(contacts.Create{Email: "Anna@x.io"}) },
 		"contact.create with the phone": func(r *recorder) string {
-			return r.contact(ContactCreate{Email: "bert@x.io", Phone: "+491"})
+			return r.contact(contacts.Create{Email: "bert@x.io", Phone: "+491"})
 		},
 		"contact.update": func(r *recorder) string {
-			id := r.contact(ContactCreate{Email: "bert@x.io"})
-			r.must(CommandContactUpdate, ContactUpdate{ID: id, ExternalID: text("anna")})
+			id := r.contact(contacts.Create{Email: "bert@x.io"})
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, ExternalID: text("anna")})
 			return id
 		},
 		"contact.update with the phone": func(r *recorder) string {
-			id := r.contact(ContactCreate{Email: "bert@x.io"})
-			r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+49 1")})
+			id := r.contact(contacts.Create{Email: "bert@x.io"})
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Phone: text("+49 1")})
 			return id
 		},
 	}
@@ -40,7 +41,7 @@ func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 					id := r.events(ev("email", "anna@x.io", "external_id", "anna", "phone", "+49 1")).Events[0].Profile.String()
 					s.do(r, id, channel)
 					r.must(CommandContactErase, ContactErase{ID: id})
-					r.refuses(erasure.Message, CommandContactCreate, ContactCreate{Email: "anna@x.io"})
+					r.refuses(erasure.Message, contacts.CommandCreate, contacts.Create{Email: "anna@x.io"})
 					d.reload()
 					for _, lift := range []erasure.Lift{{Value: "anna@x.io"}, {Kind: "external_id", Value: "anna"}, {Value: "+49 1"}} {
 						r.must(erasure.CommandLift, lift)

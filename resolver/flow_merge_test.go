@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // stitch is two profiles, a contact and a visitor, and what is about to show that
@@ -26,7 +27,7 @@ func newStitch(t *testing.T, definition string) *stitch {
 
 // people makes the two. Segments come first: they need no history then.
 func (s *stitch) people() *stitch {
-	s.cust, _ = ParseProfileID(s.contact(ContactCreate{Email: "cust@x.com"}))
+	s.cust, _ = ParseProfileID(s.contact(contacts.Create{Email: "cust@x.com"}))
 	s.visitor = s.events(ev("type", "page_viewed", "external_id", "visitor-1")).Events[0].Profile
 	return s
 }
@@ -218,7 +219,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 		live = append(live, s.onSegment("segment_entered", id))
 	}
 	s.rows.Reset()
-	s.must(commandContactCreate1, ContactCreate{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
+	s.must(contacts.CommandCreate1, contacts.Create{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
 	if o, _ := s.view().Resolve(seen); o != s.visitor.Ordinal() {
 		t.Fatal("the two are not one")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -199,9 +200,9 @@ func (o *flowOracle) consent(p int, channel, status, source string) bool {
 		c.SubscribedMs = o.now
 	}
 	x.consents[channel], x.facts = c, nil
-	typ := typeSubscribed
+	typ := contacts.EventSubscribed
 	if number == profile.ConsentUnsubscribed {
-		typ = typeUnsubscribed
+		typ = contacts.EventUnsubscribed
 	}
 	o.own(p, typ, feature.Properties{"channel": channel, "source": source})
 	return true
@@ -211,7 +212,7 @@ func (o *flowOracle) joined(p int, list string) {
 	x := o.people[p]
 	if !slices.Contains(x.lists, list) {
 		x.lists = append(slices.Clone(x.lists), list)
-		o.own(p, typeListJoined, feature.Properties{"list_id": list, "list_name": "l"})
+		o.own(p, contacts.EventListJoined, feature.Properties{"list_id": list, "list_name": "l"})
 	}
 }
 
@@ -222,7 +223,7 @@ func (o *flowOracle) left(p int, list string) bool {
 		return false
 	}
 	x.lists = slices.Delete(slices.Clone(x.lists), i, i+1)
-	o.own(p, typeListLeft, feature.Properties{"list_id": list, "list_name": "l"})
+	o.own(p, contacts.EventListLeft, feature.Properties{"list_id": list, "list_name": "l"})
 	o.settle(p, segment.CauseProfile)
 	return true
 }
@@ -237,7 +238,7 @@ func (o *flowOracle) ownerOf(email string) int {
 
 // contact makes a contact or, with a list, puts one on it. It reports whether that
 // is refused.
-func (o *flowOracle) contact(c ContactCreate) (refused bool) {
+func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	p := o.ownerOf(c.Email)
 	if p >= 0 {
 		if c.ListID == "" {

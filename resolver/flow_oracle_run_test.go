@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -30,7 +31,7 @@ func (o *flowOracle) eventTriggers(p int, typ string, props []byte) {
 	for _, kind := range []string{flows.TriggerEvent, flows.TriggerListJoined} {
 		for _, f := range o.flows {
 			if t := f.def.Trigger; f.live() && t.Type == kind {
-				matches := kind == flows.TriggerEvent && t.Event.Event == typ || kind == flows.TriggerListJoined && typ == typeListJoined && decodeObject(props)["list_id"] == t.ListID
+				matches := kind == flows.TriggerEvent && t.Event.Event == typ || kind == flows.TriggerListJoined && typ == contacts.EventListJoined && decodeObject(props)["list_id"] == t.ListID
 				if t.Event != nil {
 					for _, w := range t.Event.Where {
 						matches = matches && w.Match(props, o.at)

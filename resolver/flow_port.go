@@ -128,7 +128,7 @@ type flowWorld struct{ a *account }
 
 func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
 
-func (w flowWorld) List(id string) bool { return w.a.list(id) != nil }
+func (w flowWorld) List(id string) bool { return w.a.contacts.List(id) != nil }
 
 func (w flowWorld) Template(id string) (subject string, ok bool) {
 	t, ok := w.a.campaigns.Template(id)
@@ -152,5 +152,5 @@ func (w flowWorld) CheckCondition(root *segment.Node) error {
 	if err := segment.CheckRefs("", root, w.a.definition); err != nil {
 		return err
 	}
-	return segment.CheckLists(root, func(id string) bool { return w.a.list(id) != nil })
+	return segment.CheckLists(root, func(id string) bool { return w.a.contacts.List(id) != nil })
 }

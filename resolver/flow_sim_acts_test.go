@@ -11,7 +11,9 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -159,16 +161,16 @@ func (s *flowSim) refused(out *Outcome, want bool) {
 }
 
 func (s *flowSim) contact() {
-	c := ContactCreate{Email: fmt.Sprintf("U%d@x.io", s.rng.IntN(s.world)), FirstName: pick(s.rng, "", "Ada")}
+	c := contacts.Create{Email: fmt.Sprintf("U%d@x.io", s.rng.IntN(s.world)), FirstName: pick(s.rng, "", "Ada")}
 	if s.rng.IntN(2) == 0 {
 		c.Phone = fmt.Sprintf("+49 30 %d", s.rng.IntN(s.world))
 	}
 	if s.rng.IntN(3) == 0 {
-		s.command(CommandContactCreate, c, func(out *Outcome) { s.refused(out, s.o.contact(c)) })
+		s.command(contacts.CommandCreate, c, func(out *Outcome) { s.refused(out, s.o.contact(c)) })
 		return
 	}
 	l := pick(s.rng, s.w.lists...)
-	s.command(CommandListAdd, ListAdd{ListID: l, Create: c}, func(out *Outcome) {
+	s.command(contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: c}, func(out *Outcome) {
 		c.ListID = l
 		s.refused(out, s.o.contact(c))
 	})
@@ -192,30 +194,30 @@ func (s *flowSim) person() {
 	}
 	switch channel := pick(s.rng, "email", "email", "sms"); s.rng.IntN(4) {
 	case 0, 1:
-		c := ConsentSet{ID: id, Channel: channel, Status: pick(s.rng, "subscribed", "unsubscribed"), Source: "form"}
-		s.command(CommandConsentSet, c, func(*Outcome) {
+		c := contacts.ConsentSet{ID: id, Channel: channel, Status: pick(s.rng, "subscribed", "unsubscribed"), Source: "form"}
+		s.command(contacts.CommandConsentSet, c, func(*Outcome) {
 			if s.o.consent(p, c.Channel, c.Status, c.Source) {
 				s.o.settle(p, segment.CauseProfile)
 			}
 		})
 	case 2:
-		c := BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
-		s.command(CommandBlockSet, c, func(*Outcome) {
+		c := contacts.BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
+		s.command(contacts.CommandBlockSet, c, func(*Outcome) {
 			was, props := s.o.people[p].blocks[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
-			switch is := blockReasons[c.Reason]; {
+			switch is := map[string]profile.BlockReason{"bounced": profile.BlockBounced, "suppressed": profile.BlockSuppressed}[c.Reason]; {
 			case is == 0 && was != 0:
 				props["reason"] = was.String()
-				s.o.own(p, typeUnsuppressed, props)
+				s.o.own(p, contacts.EventUnsuppressed, props)
 				s.o.people[p].blocks[channel] = 0
 			case is > was:
-				s.o.own(p, typeSuppressed, props)
+				s.o.own(p, contacts.EventSuppressed, props)
 				s.o.people[p].blocks[channel] = is
 			}
 			s.o.settle(p, segment.CauseEvent)
 		})
 	default:
 		l := pick(s.rng, s.w.lists...)
-		s.command(CommandListRemove, ListRemove{ListID: l, Profile: id}, func(out *Outcome) { s.refused(out, !s.o.left(p, l)) })
+		s.command(contacts.CommandListRemove, contacts.ListRemove{ListID: l, Profile: id}, func(out *Outcome) { s.refused(out, !s.o.left(p, l)) })
 	}
 }
 
@@ -365,7 +367,7 @@ func (s *flowSim) deleteUsed() {
 	}
 	for _, id := range s.w.lists {
 		if strings.Contains(def, id) {
-			s.command(CommandListDelete, ListDelete{ID: id}, refused)
+			s.command(contacts.CommandListDelete, contacts.ListDelete{ID: id}, refused)
 		}
 	}
 	if strings.Contains(def, s.w.template) {

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
@@ -169,8 +170,8 @@ func (s *flowSim) live(acts int) {
 // prepare makes what flows refer to.
 func (s *flowSim) prepare() {
 	for range 2 {
-		var l List
-		s.command(CommandListCreate, ListSave{Name: "l"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &l)) })
+		var l contacts.List
+		s.command(contacts.CommandListCreate, contacts.ListSave{Name: "l"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &l)) })
 		s.w.lists = append(s.w.lists, l.ID)
 	}
 	var x campaigns.Template

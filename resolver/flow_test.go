@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -336,12 +337,12 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	tpl := r.template()
 	id := r.draft(`{"name":"Holds","trigger":{"type":"list_joined","list_id":"` + list + `"},"steps":[{"id":"c","type":"condition","if":{"kind":"segment","segment_id":"` + seg + `"},"yes":"m","no":null},{"id":"m","type":"email","template_id":"` + tpl + `","next":null}]}`)
 	r.publish(id)
-	for name, args := range map[string]any{CommandSegmentDelete: SegmentDelete{seg}, CommandListDelete: ListDelete{list}, campaigns.CommandTemplateDelete: campaigns.TemplateDelete{ID: tpl}} {
+	for name, args := range map[string]any{CommandSegmentDelete: SegmentDelete{seg}, contacts.CommandListDelete: contacts.ListDelete{ID: list}, campaigns.CommandTemplateDelete: campaigns.TemplateDelete{ID: tpl}} {
 		r.refuses(`flow "Holds" (`+id+`)`, name, args)
 	}
 	emptied := campaigns.Template{ID: tpl, Name: "t", Source: campaigns.TemplateList, HTML: "<p>{{confirm_url}}"}
 	r.refuses(`flow "Holds" (`+id+`); it must keep a subject`, campaigns.CommandTemplateSave, emptied)
-	r.must(CommandContactCreate, ContactCreate{Email: "a@x.io", ListID: list})
+	r.must(contacts.CommandCreate, contacts.Create{Email: "a@x.io", ListID: list})
 	if f := r.flowState(id); f.Counts.Entered != 1 {
 		t.Fatalf("entered %d", f.Counts.Entered)
 	}
@@ -350,7 +351,7 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	r.must(automation.CommandDelete, automation.ID{ID: id})
 	r.rest()
 	r.must(CommandSegmentDelete, SegmentDelete{seg})
-	r.must(CommandListDelete, ListDelete{list})
+	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: list})
 	r.must(campaigns.CommandTemplateSave, emptied)
 	if n := len(r.m.accounts[testAccount].inspect()); n != 1 {
 		t.Fatalf("%d flows", n)

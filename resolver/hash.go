@@ -66,7 +66,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		imports[hex.EncodeToString(k[:])] = v
 	}
 	hashMap(put, imports)
-	hashMap(put, a.lists)
+	if err := a.contacts.Hash(put); err != nil {
+		return err
+	}
 	a.campaigns.HashTemplates(put)
 	if err := a.domains.Hash(put); err != nil {
 		return err

@@ -171,12 +171,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 		copy(file[:], name)
 		a.imports[file] = binary.LittleEndian.Uint64(value)
-	case state.EntityList:
-		l := new(List)
-		if err = json.Unmarshal(value, l); err == nil {
-			a.installList(l)
-			err = m.buryDeleted(a, l, value)
-		}
 	case state.EntitySet:
 		return a.loadSet(name, value)
 	case state.EntityAlike:
@@ -196,22 +190,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		err = fmt.Errorf("%w: entity of kind %q", ErrNewer, kind)
 	}
 	return err
-}
-
-// buryDeleted forgets a list that was deleted under rules before version 5, which kept an
-// entity of it for its number.
-func (m *Machine) buryDeleted(a *account, l *List, value []byte) error {
-	var x struct {
-		Deleted bool `json:"deleted"`
-	}
-	if err := json.Unmarshal(value, &x); err != nil || !x.Deleted {
-		return err
-	}
-	delete(a.lists, l.ID)
-	delete(a.listIDs, l.Number)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), nil)
-	m.saveNumbers(a)
-	return nil
 }
 
 // makeReach makes the sets of a state that was just loaded and has none, or those of

@@ -2,8 +2,10 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 
 	"errors"
 	"fmt"
@@ -146,6 +148,7 @@ func newMachine(s *state.Store) *Machine {
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
+	a.contacts = contacts.New(number, m.store, a.sets, &a.ids, func() identifier.Hasher { return a.hasher }, contactHost{m, a})
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.audit = audit.New(number, m.store)
 	m.accounts[number] = a

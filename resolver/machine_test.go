@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"encoding/binary"
@@ -111,7 +112,7 @@ func (r *recorder) events(evs ...eventlog.Event) *Outcome {
 }
 
 // randomContact draws from the world of [randomEvent].
-func randomContact(rng *rand.Rand, world int) (c ContactCreate) {
+func randomContact(rng *rand.Rand, world int) (c contacts.Create) {
 	maybe := func(p int) bool { return rng.IntN(100) < p }
 	if maybe(70) {
 		c.Email = fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", "c%d@x.io"), rng.IntN(2*world))
@@ -159,11 +160,11 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 		}
 		if rng.IntN(3) == 0 {
 			c := randomContact(rng, world)
-			p, out := n.contact(c), r.command(CommandContactCreate, c)
+			p, out := n.contact(c), r.command(contacts.CommandCreate, c)
 			if (p < 0) != (out.Refusal != nil) {
 				t.Fatalf("contact %+v: profile %d, refusal %v", c, p, out.Refusal)
 			}
-			var reply ContactReply
+			var reply contacts.Reply
 			if p >= 0 {
 				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].headers.Get(uint32(p)).ID.String() {
 					t.Fatalf("contact %+v: %s, naive says profile %d", c, out.Reply, p)
@@ -182,7 +183,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 				}
 			} else {
 				phone := fmt.Sprintf(pick(rng, "+49 30 %d", "+4930-%d"), rng.IntN(world))
-				if done, out := n.patch(p, phone), r.command(CommandContactUpdate, ContactUpdate{ID: id, Phone: &phone}); done != (out.Refusal == nil) {
+				if done, out := n.patch(p, phone), r.command(contacts.CommandUpdate, contacts.Update{ID: id, Phone: &phone}); done != (out.Refusal == nil) {
 					t.Fatalf("profile %d gets the phone %s: %v, says naive; %v", p, phone, done, out.Refusal)
 				}
 			}

@@ -152,7 +152,7 @@ func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, las
 	m.idents = append(m.idents, m.other.Identifiers...)
 	own := d.Identifiers
 	d.Identifiers = m.idents
-	d.FillFacts(&m.merged, a.listIDs, lastEvent)
+	d.FillFacts(&m.merged, a.contacts.ListIDs(), lastEvent)
 	d.Identifiers = own
 	return nil
 }
@@ -173,17 +173,7 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 		a.headers.Edit(ordinal).Winner = winner
 		rows.Aliases = append(rows.Aliases, query.Alias{Account: a.number, Offset: offset, Index: index, Ordinal: ordinal, Winner: winner})
 	}
-	for _, n := range l.lists {
-		if members := a.set(listSet(n)); members.Remove(l.ordinal) {
-			members.Add(winner)
-		}
-	}
-	for _, name := range [...]string{setContacts, setDevices} {
-		if s := a.sets.Find(name); s != nil && s.Remove(l.ordinal) {
-			s.Add(winner)
-		}
-	}
-	m.redirectDevices(a, l, winner)
+	a.contacts.Merge(winner, l.ordinal, l.lists, l.devices)
 	for _, f := range a.features() {
 		if g, ok := f.(feature.Merger); ok {
 			g.Merge(m.tx(a), winner, l.ordinal)

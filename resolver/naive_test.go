@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -499,7 +500,7 @@ func (n *naive) create() int {
 // contact makes a contact and returns its profile, -1 when it is refused: the first
 // identifier that it has says who it is, and what is another's stays with that one and is
 // shown here, too.
-func (n *naive) contact(c ContactCreate) int {
+func (n *naive) contact(c contacts.Create) int {
 	raw := [identifier.Kinds]string{c.Email, c.ExternalID, c.Phone}
 	var norm [identifier.Kinds]string
 	who, first := -1, true

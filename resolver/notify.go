@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -21,8 +22,8 @@ var hookNames = map[string]string{
 	"sms_sent":     webhookevent.SMSSent, "sms_delivered": webhookevent.SMSDelivered, "sms_failed": webhookevent.SMSFailed,
 	"whatsapp_sent": webhookevent.WhatsAppSent, "whatsapp_delivered": webhookevent.WhatsAppDelivered, "whatsapp_failed": webhookevent.WhatsAppFailed,
 	"push_sent": webhookevent.PushSent, "push_failed": webhookevent.PushFailed,
-	typeListJoined: webhookevent.ListJoined, typeListLeft: webhookevent.ListLeft,
-	typeSubscribed: webhookevent.ContactSubscribed, typeUnsubscribed: webhookevent.ContactUnsubscribed,
+	contacts.EventListJoined: webhookevent.ListJoined, contacts.EventListLeft: webhookevent.ListLeft,
+	contacts.EventSubscribed: webhookevent.ContactSubscribed, contacts.EventUnsubscribed: webhookevent.ContactUnsubscribed,
 	automation.EventEntered: webhookevent.FlowEntered, automation.EventCompleted: webhookevent.FlowCompleted, automation.EventExited: webhookevent.FlowExited,
 }
 

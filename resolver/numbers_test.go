@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -33,14 +34,14 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 	r := d.recorder
 	kept := r.list("kept")
 	onKept := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, kept))
-	id := r.contact(ContactCreate{Email: "ada@x.io", ListID: kept})
-	for i := range maxLists + 50 {
+	id := r.contact(contacts.Create{Email: "ada@x.io", ListID: kept})
+	for i := range contacts.MaxLists + 50 {
 		l := r.list("l")
 		if i%20 == 0 {
-			r.must(CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: "ada@x.io"}})
+			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: l, Create: contacts.Create{Email: "ada@x.io"}})
 		}
-		r.must(CommandListDelete, ListDelete{ID: l})
-		if i == maxLists/2 {
+		r.must(contacts.CommandListDelete, contacts.ListDelete{ID: l})
+		if i == contacts.MaxLists/2 {
 			d.reload()
 		}
 	}
@@ -50,12 +51,12 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 		t.Errorf("the contact is on %v, %d members", p.Lists, r.countIn(onKept))
 	}
 	v := r.view()
-	if list, _ := v.List(late); v.CountListMembers(list) != 0 {
+	if list, _ := v.Contacts().Find(late); v.Contacts().Members(list).GetCardinality() != 0 {
 		t.Error("somebody is on a list that was just made")
 	}
 	a := r.m.accounts[testAccount]
-	if len(a.lists) != 2 || len(a.listIDs) != 2 {
-		t.Errorf("%d lists and %d numbers are in memory", len(a.lists), len(a.listIDs))
+	if len(a.contacts.Lists()) != 2 || len(a.contacts.ListIDs()) != 2 {
+		t.Errorf("%d lists and %d numbers are in memory", len(a.contacts.Lists()), len(a.contacts.ListIDs()))
 	}
 	if n := d.entitiesOf(state.EntityList); n != 2 {
 		t.Errorf("%d lists are stored", n)
@@ -64,18 +65,18 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 	if again := r.list("again"); again == late {
 		t.Error("one id twice")
 	} else {
-		r.must(CommandListAdd, ListAdd{ListID: again, Create: ContactCreate{Email: "ada@x.io"}})
+		r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: again, Create: contacts.Create{Email: "ada@x.io"}})
 	}
 }
 
 func TestB1ListsHaveABound(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	var last string
-	for range maxLists {
+	for range contacts.MaxLists {
 		last = r.list("l")
 	}
-	r.refuses("this account has 10000 lists, the most it can have; delete one first", CommandListCreate, ListSave{Name: "l"})
-	r.must(CommandListDelete, ListDelete{ID: last})
+	r.refuses("this account has 10000 lists, the most it can have; delete one first", contacts.CommandListCreate, contacts.ListSave{Name: "l"})
+	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: last})
 	r.list("l")
 }
 
@@ -88,8 +89,8 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	r := d.recorder
 	r.m.campaigns.MaxCampaigns = limit
 	reload := func() { d.reload(); r.m.campaigns.MaxCampaigns = limit }
-	id := r.contact(ContactCreate{Email: "ada@x.io"})
-	r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "t"})
+	id := r.contact(contacts.Create{Email: "ada@x.io"})
+	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "t"})
 	own := r.campaign()
 	run := func(c string, devices bool) {
 		r.must(campaigns.CommandStart, campaigns.Start{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []campaigns.Content{content}})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -18,7 +19,7 @@ const mailFlow = `{"name":"Hello","trigger":{"type":"event","event":"signed_up"}
 func TestFlowsMailSubscribersOnly(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(mailFlow)
-	r.must(CommandContactCreate, ContactCreate{Email: "subscribed@x.io"})
+	r.must(contacts.CommandCreate, contacts.Create{Email: "subscribed@x.io"})
 	sign := func(email string) ProfileID {
 		return r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte(email)}).Events[0].Profile
 	}

@@ -1,10 +1,9 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
-	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -96,7 +95,7 @@ func (m *Machine) noteResult(d *profile.Document, event *feature.Event, medium, 
 	event.Properties["reason"] = reason
 	if result == outbox.ResultBounced {
 		event.Type = bouncedType(medium)
-		if channel, r := channelOf(medium); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
+		if channel, r := contacts.ChannelOf(medium); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields = engine.FieldConsents
 		}
 	}
@@ -108,6 +107,6 @@ func (m *Machine) noteResult(d *profile.Document, event *feature.Event, medium, 
 func (m *Machine) giveBack(a *account, medium string, n uint64) {
 	if medium == "email" && n > 0 {
 		a.EmailCredits += int64(n)
-		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
+		m.saveNumbers(a)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -149,8 +150,8 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 // checkLengths says what is too long, and what is no object.
 func (c *EmailSend) checkLengths() *Refusal {
 	switch {
-	case len(c.To) > maxIdentifierBytes:
-		return invalid("to", "to must have at most %d bytes", maxIdentifierBytes)
+	case len(c.To) > contacts.MaxIdentifierBytes:
+		return invalid("to", "to must have at most %d bytes", contacts.MaxIdentifierBytes)
 	case len(c.Subject) > campaigns.MaxSubjectBytes || len(c.SenderName) > campaigns.MaxSubjectBytes:
 		return invalid("subject", "subject must have at most %d bytes", campaigns.MaxSubjectBytes)
 	case len(c.Data) > maxEmailData:

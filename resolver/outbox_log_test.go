@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -27,7 +28,7 @@ func TestOrderIsAChoice(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.unordered("contact.created")
 	for i := range 5 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i)})
 	}
 	due := r.due(outbox.KindWebhook)
 	if len(due) != 5 {
@@ -59,9 +60,9 @@ func TestOrderIsAChoice(t *testing.T) {
 func TestErasureLeavesNothingInDeliveryLog(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.unordered("contact.created")
-	other := r.contact(ContactCreate{Email: "other@x.io"})
+	other := r.contact(contacts.Create{Email: "other@x.io"})
 	r.done(r.due(outbox.KindWebhook)[0], outbox.ResultSent)
-	person := r.contact(ContactCreate{Email: "a1@x.io"})
+	person := r.contact(contacts.Create{Email: "a1@x.io"})
 	w := r.due(outbox.KindWebhook)[0]
 	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed} {
 		r.done(w, result)

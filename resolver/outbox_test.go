@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -77,11 +78,11 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 3
 	tpl := r.template()
-	gone := r.contact(ContactCreate{Email: "left@x.io"})
-	r.must(CommandConsentSet, ConsentSet{ID: gone, Channel: "email", Status: "unsubscribed"})
+	gone := r.contact(contacts.Create{Email: "left@x.io"})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: gone, Channel: "email", Status: "unsubscribed"})
 	for i, reason := range Undeliverable {
 		address := fmt.Sprintf("b%d@x.io", i)
-		r.must(CommandBlockSet, BlockSet{ID: r.contact(ContactCreate{Email: address}), Channel: "email", Reason: reason})
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: r.contact(contacts.Create{Email: address}), Channel: "email", Reason: reason})
 		r.refuses("to: the address is blocked ("+reason+")", CommandEmailSend, mailTo(address, tpl))
 	}
 	r.refuses("there is no such template", CommandEmailSend, mailTo("a@x.io", "tpl_0"))
@@ -196,19 +197,19 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	r := newRecorder(t, s)
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 0
-	broke := r.contact(ContactCreate{Email: "broke@x.io"})
+	broke := r.contact(contacts.Create{Email: "broke@x.io"})
 	if r.count("email_failed") != 1 || r.profile(broke).Blocked("email") != "pending" {
 		t.Fatal("without credits the contact's history must say so")
 	}
 	a.EmailCredits = 10
-	id := r.contact(ContactCreate{Email: "a@x.io"})
+	id := r.contact(contacts.Create{Email: "a@x.io"})
 	list := r.due(outbox.KindEmail)
 	if len(list) != 1 || list[0].Ref != RefConfirmation || !strings.Contains(string(list[0].Payload), `"confirm":true`) {
 		t.Fatalf("%+v", list)
 	}
 	flip := func() {
 		for _, status := range []string{"unsubscribed", "subscribed"} {
-			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: status, Source: "form"})
+			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: status, Source: "form"})
 		}
 	}
 	flip()
@@ -220,7 +221,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	if len(r.due(outbox.KindEmail)) != 2 {
 		t.Fatal("not asked again after an hour")
 	}
-	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
 	if r.profile(id).Blocked("email") != "" {
 		t.Fatal("still pending")
 	}
@@ -237,12 +238,12 @@ func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
-	before := r.contact(ContactCreate{Email: "before@x.io"})
+	before := r.contact(contacts.Create{Email: "before@x.io"})
 	r.endpoint("*")
 	l := r.list("news")
-	r.contact(ContactCreate{Email: "a@x.io", ListID: l})
-	r.must(CommandContactUpdate, ContactUpdate{ID: before, FirstName: &[]string{"Ada"}[0]})
-	r.must(CommandConsentSet, ConsentSet{ID: before, Channel: "email", Status: "unsubscribed", Source: "form"})
+	r.contact(contacts.Create{Email: "a@x.io", ListID: l})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: before, FirstName: &[]string{"Ada"}[0]})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: before, Channel: "email", Status: "unsubscribed", Source: "form"})
 	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
 	w := r.due(outbox.KindEmail)[0]
 	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
@@ -266,8 +267,8 @@ func TestWebhooksTellWhoEntersASegment(t *testing.T) {
 	r.endpoint("segment.*")
 	l := r.list("l")
 	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
-	id := r.contact(ContactCreate{Email: "a@x.io", ListID: l})
-	r.must(CommandListRemove, ListRemove{ListID: l, Profile: id})
+	id := r.contact(contacts.Create{Email: "a@x.io", ListID: l})
+	r.must(contacts.CommandListRemove, contacts.ListRemove{ListID: l, Profile: id})
 	names, payloads := r.heard()
 	if !slices.Equal(names, []string{"segment.entered", "segment.exited"}) {
 		t.Fatalf("%v", names)
@@ -287,7 +288,7 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 3
 	r.endpoint("contact.*")
-	id := r.contact(ContactCreate{Email: "a@x.io"})
+	id := r.contact(contacts.Create{Email: "a@x.io"})
 	tpl := r.template()
 	r.must(CommandEmailSend, mailTo("a@x.io", tpl))
 	w := r.due(outbox.KindEmail)[0]
@@ -320,7 +321,7 @@ func TestEndpointIsALane(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	one, two := r.endpoint("contact.created"), r.endpoint("contact.created")
 	for i := range 3 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i)})
 	}
 	due := r.due(outbox.KindWebhook)
 	if len(due) != 2 || due[0].Endpoint != one || due[1].Endpoint != two {
@@ -349,7 +350,7 @@ func TestEndpointIsALane(t *testing.T) {
 	if endpointOf(a, one).Status != outbox.EndpointGone || len(r.due(outbox.KindWebhook)) != 0 {
 		t.Fatalf("%+v", endpointOf(a, one))
 	}
-	r.contact(ContactCreate{Email: "later@x.io"}) // is not queued for who wants no more
+	r.contact(contacts.Create{Email: "later@x.io"}) // is not queued for who wants no more
 	if waiting, dead := r.view().Outbox().EndpointQueue(one); waiting != 1 || dead != 2 {
 		t.Fatalf("%d waiting, %d dead", waiting, dead)
 	}
@@ -388,11 +389,11 @@ func TestEndpointIsALane(t *testing.T) {
 
 func TestDailyTotals(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	r.contact(ContactCreate{Email: "before@x.io"})
+	r.contact(contacts.Create{Email: "before@x.io"})
 	r.endpoint("analytics.daily")
 	l := r.list("l")
 	for i := range 3 {
-		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	midnight := r.now - r.now%dayMs + dayMs
 	if due, ok := r.m.NextDue(); !ok || due != midnight {
@@ -413,7 +414,7 @@ func TestDailyTotals(t *testing.T) {
 	}
 	// A record that comes before the tick belongs to the next day.
 	r.now += dayMs
-	r.contact(ContactCreate{Email: "next@x.io"})
+	r.contact(contacts.Create{Email: "next@x.io"})
 	if _, payloads = r.heard(); len(payloads) != 1 || fmt.Sprint(payloads[0]["counts"]) != "map[]" {
 		t.Fatalf("%v", payloads)
 	}
@@ -492,7 +493,7 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 	url, events := "https://hooks.example.com/", []string{"contact.*", "analytics.daily"}
 	command(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
 	for i := range 4 {
-		command(CommandContactCreate, ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+		command(contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("u%d@x.io", i)})
 		command(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
 	}
 	state := func() (out []string) {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -100,7 +101,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 			}
 		}
 	}
-	for _, typ := range []string{automation.EventEntered, automation.EventCompleted, automation.EventExited, typeListJoined, typeListLeft} {
+	for _, typ := range []string{automation.EventEntered, automation.EventCompleted, automation.EventExited, contacts.EventListJoined, contacts.EventListLeft} {
 		if !segment.OwnEvent(typ) {
 			t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
 		}
@@ -155,20 +156,20 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		r.events(x)
 		return "an event"
 	case 2:
-		c := ContactCreate{Email: email}
+		c := contacts.Create{Email: email}
 		if rng.IntN(3) == 0 {
-			c = ContactCreate{Phone: fmt.Sprintf("+49 30 %d", rng.IntN(world))}
+			c = contacts.Create{Phone: fmt.Sprintf("+49 30 %d", rng.IntN(world))}
 		}
-		r.command(CommandContactCreate, c)
+		r.command(contacts.CommandCreate, c)
 		return "contact.create"
 	case 3:
-		r.command(CommandContactUpdate, ContactUpdate{ID: person})
+		r.command(contacts.CommandUpdate, contacts.Update{ID: person})
 		return "contact.update"
 	case 4:
-		r.command(CommandConsentSet, ConsentSet{ID: person, Channel: channel, Status: pick(rng, "subscribed", "subscribed", "unsubscribed"), Source: "form", Confirm: rng.IntN(3) == 0})
+		r.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: person, Channel: channel, Status: pick(rng, "subscribed", "subscribed", "unsubscribed"), Source: "form", Confirm: rng.IntN(3) == 0})
 		return "consent.set"
 	case 5:
-		r.command(CommandBlockSet, BlockSet{ID: person, Channel: channel, Reason: pick(rng, "", "", "bounced", "complained", "suppressed")})
+		r.command(contacts.CommandBlockSet, contacts.BlockSet{ID: person, Channel: channel, Reason: pick(rng, "", "", "bounced", "complained", "suppressed")})
 		return "block.set"
 	case 6, 7:
 		kind := pick(rng, EngagementOpen, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementComplaint, EngagementUnsubscribed)
@@ -177,10 +178,10 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		}
 		return kind
 	case 8:
-		r.command(CommandDeviceAdd, DeviceAdd{Profile: person, Device: fmt.Sprint(rng.IntN(3)), Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(4))})
+		r.command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: person, Device: fmt.Sprint(rng.IntN(3)), Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(4))})
 		return "device.add"
 	case 9:
-		r.command(CommandDeviceRemove, DeviceRemove{Profile: person, Device: fmt.Sprint(rng.IntN(3))})
+		r.command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: person, Device: fmt.Sprint(rng.IntN(3))})
 		return "device.remove"
 	case 10:
 		if rng.IntN(4) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment"
@@ -118,13 +119,13 @@ func (w *searchWorld) reachStep() {
 	channel := pick(w.rng, "email", "sms", "whatsapp", "im", "push", "in_app")
 	switch w.rng.IntN(6) {
 	case 0, 1:
-		w.command(CommandConsentSet, ConsentSet{ID: w.anybody(), Channel: channel, Status: pick(w.rng, "subscribed", "unsubscribed"), Source: "form"})
+		w.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: w.anybody(), Channel: channel, Status: pick(w.rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 2:
-		w.command(CommandBlockSet, BlockSet{ID: w.anybody(), Channel: channel, Reason: pick(w.rng, "bounced", "complained", "suppressed", "", "")})
+		w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.anybody(), Channel: channel, Reason: pick(w.rng, "bounced", "complained", "suppressed", "", "")})
 	case 3, 4:
-		w.command(CommandDeviceAdd, DeviceAdd{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3)), Kind: pick(w.rng, profile.DeviceKinds...), Address: fmt.Sprint("token", w.rng.IntN(12))})
+		w.command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3)), Kind: pick(w.rng, profile.DeviceKinds...), Address: fmt.Sprint("token", w.rng.IntN(12))})
 	case 5:
-		w.command(CommandDeviceRemove, DeviceRemove{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3))})
+		w.command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3))})
 	}
 }
 
@@ -140,8 +141,8 @@ func TestReachMatchesScan(t *testing.T) {
 		settings := DefaultSettings()
 		settings.RequireOptIn = seed%2 == 0
 		w := &searchWorld{rand.New(rand.NewPCG(uint64(seed), 7)), newDurable(t, settings)}
-		var list List
-		if err := json.Unmarshal(w.command(CommandListCreate, ListSave{Name: "l"}).Reply, &list); err != nil {
+		var list contacts.List
+		if err := json.Unmarshal(w.command(contacts.CommandListCreate, contacts.ListSave{Name: "l"}).Reply, &list); err != nil {
 			t.Fatal(err)
 		}
 		reached := uint64(0)

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -349,20 +350,20 @@ func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 // command takes erased persons out of a command's arguments.
 func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
 	switch name {
-	case CommandContactCreate, commandContactCreate1:
-		return rewrite(args, func(c *ContactCreate) bool { return r.contact(offset, name, c) })
-	case CommandListAdd, commandListAdd1:
-		return rewrite(args, func(c *ListAdd) bool { return r.contact(offset, name, &c.Create) })
-	case CommandContactUpdate:
-		return rewrite(args, func(c *ContactUpdate) bool { return r.update(offset, c) })
-	case CommandConsentSet:
-		return rewrite(args, func(c *ConsentSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
-	case CommandBlockSet:
-		return rewrite(args, func(c *BlockSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
-	case CommandDeviceAdd:
-		return rewrite(args, func(c *DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
-	case CommandDeviceRemove:
-		return rewrite(args, func(c *DeviceRemove) bool {
+	case contacts.CommandCreate, contacts.CommandCreate1:
+		return rewrite(args, func(c *contacts.Create) bool { return r.contact(offset, name, c) })
+	case contacts.CommandListAdd, contacts.CommandListAdd1:
+		return rewrite(args, func(c *contacts.ListAdd) bool { return r.contact(offset, name, &c.Create) })
+	case contacts.CommandUpdate:
+		return rewrite(args, func(c *contacts.Update) bool { return r.update(offset, c) })
+	case contacts.CommandConsentSet:
+		return rewrite(args, func(c *contacts.ConsentSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
+	case contacts.CommandBlockSet:
+		return rewrite(args, func(c *contacts.BlockSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
+	case contacts.CommandDeviceAdd:
+		return rewrite(args, func(c *contacts.DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
+	case contacts.CommandDeviceRemove:
+		return rewrite(args, func(c *contacts.DeviceRemove) bool {
 			c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
@@ -386,7 +387,7 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 
 // source takes out who or what said something.
 func (r *Redactor) source(text *string) bool {
-	r.invalid = len(*text) > maxSourceBytes
+	r.invalid = len(*text) > contacts.MaxSourceBytes
 	return blank(text)
 }
 
@@ -431,8 +432,8 @@ func (r *Redactor) named(offset int64, others bool, email, externalID, phone *st
 	return x.whole, changed
 }
 
-func (r *Redactor) contact(offset int64, command string, c *ContactCreate) bool {
-	invalid := checkContact(&r.plain, c) != nil
+func (r *Redactor) contact(offset int64, command string, c *contacts.Create) bool {
+	invalid := c.Check(true) != nil
 	r.rules = contactRules(command)
 	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
 	if whole {
@@ -442,14 +443,14 @@ func (r *Redactor) contact(offset int64, command string, c *ContactCreate) bool 
 	return changed
 }
 
-func (r *Redactor) update(offset int64, c *ContactUpdate) bool {
+func (r *Redactor) update(offset int64, c *contacts.Update) bool {
 	text := func(s *string) string {
 		if s == nil {
 			return ""
 		}
 		return *s
 	}
-	invalid := checkContact(&r.plain, &ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}) != nil
+	invalid := (&contacts.Create{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}).Check(true) != nil
 	if !r.erased(c.ID) {
 		if o, ok := r.whose(c.ID); ok {
 			r.updates = o
@@ -475,7 +476,7 @@ func (r *Redactor) update(offset int64, c *ContactUpdate) bool {
 	}
 	for i := range c.Consents {
 		source := &c.Consents[i].Source
-		r.invalid = r.invalid || len(*source) > maxSourceBytes
+		r.invalid = r.invalid || len(*source) > contacts.MaxSourceBytes
 		*source = ""
 	}
 	for _, o := range []*json.RawMessage{&c.Geo, &c.Attributes} {
@@ -490,13 +491,13 @@ func (r *Redactor) update(offset int64, c *ContactUpdate) bool {
 	return true
 }
 
-func (r *Redactor) device(c *DeviceAdd) bool {
+func (r *Redactor) device(c *contacts.DeviceAdd) bool {
 	was := *c
 	kind := slices.Index(profile.DeviceKinds, c.Kind)
 	if identifier.IsMasked(c.Address) {
 		return false
 	}
-	if checkDevice(c) != nil {
+	if contacts.CheckDevice(c) != nil {
 		r.invalid = true
 		return true
 	}

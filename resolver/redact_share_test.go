@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestReplayOfSharedNumber: who shows the number of a person who was erased keeps it as
@@ -17,17 +18,17 @@ func TestReplayOfSharedNumber(t *testing.T) {
 	for seed := range uint64(16) { // of looking at records before they are stored, or not
 		w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rand.New(rand.NewPCG(seed, 1)), account: testAccount}
 		w.do(CommandBootstrap, testBootstrap(DefaultSettings()))
-		contact := func(c ContactCreate) string {
-			var reply ContactReply
-			if err := json.Unmarshal(w.do(CommandContactCreate, c).Reply, &reply); err != nil {
+		contact := func(c contacts.Create) string {
+			var reply contacts.Reply
+			if err := json.Unmarshal(w.do(contacts.CommandCreate, c).Reply, &reply); err != nil {
 				t.Fatal(err)
 			}
 			return reply.ID
 		}
-		first := contact(ContactCreate{Email: "ada@x.io", Phone: "+49 30 1"})
-		second := contact(ContactCreate{Email: "grace@x.io", Phone: "+49 30 1"})
-		third := contact(ContactCreate{Email: "alan@x.io"})
-		patch := func(id, phone string) { w.do(CommandContactUpdate, ContactUpdate{ID: id, Phone: &phone}) }
+		first := contact(contacts.Create{Email: "ada@x.io", Phone: "+49 30 1"})
+		second := contact(contacts.Create{Email: "grace@x.io", Phone: "+49 30 1"})
+		third := contact(contacts.Create{Email: "alan@x.io"})
+		patch := func(id, phone string) { w.do(contacts.CommandUpdate, contacts.Update{ID: id, Phone: &phone}) }
 		patch(second, "+49 (30) 1")
 		w.do(CommandContactErase, ContactErase{ID: first})
 		patch(third, "+49-30-1")

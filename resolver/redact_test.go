@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -129,12 +130,12 @@ func (w *redactWorld) act(world int) {
 	}
 	switch rng.IntN(24) {
 	case 0, 1:
-		w.do(pick(rng, CommandContactCreate, CommandContactCreate, commandContactCreate1), ContactCreate{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
+		w.do(pick(rng, contacts.CommandCreate, contacts.CommandCreate, contacts.CommandCreate1), contacts.Create{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
 			Unsubscribed: [][]string{nil, {"email"}, {"email", "sms"}}[w.seq%3]})
 	case 2:
-		w.do(pick(rng, CommandListAdd, CommandListAdd, commandListAdd1), ListAdd{ListID: a.listIDs[0], Create: ContactCreate{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
+		w.do(pick(rng, contacts.CommandListAdd, contacts.CommandListAdd, contacts.CommandListAdd1), contacts.ListAdd{ListID: a.contacts.ListIDs()[0], Create: contacts.Create{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
 	case 3, 4:
-		c := ContactUpdate{ID: id, Attributes: pick(rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`), []byte(`{"Secret-key":null,"n":7,"o":{"Secret-key":[1,{"a":"Secret-value"}]}}`), []byte(`"wrong"`))}
+		c := contacts.Update{ID: id, Attributes: pick(rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`), []byte(`{"Secret-key":null,"n":7,"o":{"Secret-key":[1,{"a":"Secret-value"}]}}`), []byte(`"wrong"`))}
 		text := some(email)
 		c.Email = &text
 		if rng.IntN(2) == 0 {
@@ -142,15 +143,15 @@ func (w *redactWorld) act(world int) {
 		}
 		name := some("Secret-first")
 		c.FirstName = &name
-		w.do(CommandContactUpdate, c)
+		w.do(contacts.CommandUpdate, c)
 	case 5:
-		w.do(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: pick(rng, "subscribed", "unsubscribed"), Source: "Secret-source"})
+		w.do(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: pick(rng, "subscribed", "unsubscribed"), Source: "Secret-source"})
 	case 6:
-		w.do(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: pick(rng, "bounced", ""), Source: "Secret-source"})
+		w.do(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: pick(rng, "bounced", ""), Source: "Secret-source"})
 	case 7, 8:
-		w.do(CommandDeviceAdd, DeviceAdd{Profile: id, Device: pick(rng, "", "Secret-phone", "Secret/tablet"), Kind: pick(rng, "fcm", "apns", "pigeon"), Address: fmt.Sprintf("Secret-token-%d", rng.IntN(world))})
+		w.do(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: pick(rng, "", "Secret-phone", "Secret/tablet"), Kind: pick(rng, "fcm", "apns", "pigeon"), Address: fmt.Sprintf("Secret-token-%d", rng.IntN(world))})
 	case 9:
-		w.do(CommandDeviceRemove, DeviceRemove{Profile: id, Device: "Secret-phone"})
+		w.do(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: id, Device: "Secret-phone"})
 	case 10:
 		w.do([...]string{CommandEmailSend, commandEmailSend1}[w.seq%2], EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
 	case 11:
@@ -291,7 +292,7 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 			name = CommandCompanyCreate
 		}
 		w.do(name, b)
-		w.do(CommandListCreate, ListSave{Name: "L"})
+		w.do(contacts.CommandListCreate, contacts.ListSave{Name: "L"})
 	}
 	for range 150 {
 		w.account = testAccount + uint64(rng.IntN(2))
@@ -445,9 +446,9 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	case eventlog.KindCommand:
 		name, args, _ := eventlog.DecodeCommand(body)
 		switch name {
-		case CommandContactErase, erasure.CommandLift, CommandListCreate, CommandBootstrap, CommandCompanyCreate:
+		case CommandContactErase, erasure.CommandLift, contacts.CommandListCreate, CommandBootstrap, CommandCompanyCreate:
 			return true
-		case CommandContactUpdate, CommandConsentSet, CommandBlockSet, CommandDeviceAdd, CommandDeviceRemove, CommandEngagement:
+		case contacts.CommandUpdate, contacts.CommandConsentSet, contacts.CommandBlockSet, contacts.CommandDeviceAdd, contacts.CommandDeviceRemove, CommandEngagement:
 			return bytes.Contains(args, []byte("prf_none"))
 		}
 		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}, {"device-%d"}} {
@@ -503,7 +504,7 @@ func TestOutcomeFindsItsItem(t *testing.T) {
 	}
 	again := newRecorder(t, DefaultSettings())
 	again.template()
-	again.must(CommandContactCreate, ContactCreate{Email: "gone@x.io"}) // it takes the record, and sends nothing
+	again.must(contacts.CommandCreate, contacts.Create{Email: "gone@x.io"}) // it takes the record, and sends nothing
 	for _, to := range []string{"here@x.io", "last@x.io"} {
 		again.must(CommandEmailSend, mailTo(to, template))
 	}

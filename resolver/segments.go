@@ -27,7 +27,7 @@ const (
 func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
 	a.trackIdentity(ordinal, d, engine.AllFields)
-	d.FillFacts(&m.facts, a.listIDs, a.headers.Get(ordinal).LastEvent)
+	d.FillFacts(&m.facts, a.contacts.ListIDs(), a.headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	a.flows.DatesOf(ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)

@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -24,7 +25,7 @@ func randomSegmentCommand(rng *rand.Rand, node Served) {
 		for _, s := range v.Segments() {
 			ids = append(ids, s.ID)
 		}
-		for _, l := range v.Lists() {
+		for _, l := range v.Contacts().Lists() {
 			lists = append(lists, l.ID)
 		}
 		return nil
@@ -66,8 +67,8 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 					asOf[s.ID], _ = v.Members(s.ID, v.a.engine.NowMs())
 				}
 			}
-			for _, l := range v.Lists() {
-				lists[l.ID] = v.a.members(listSet(l.Number)).Clone()
+			for _, l := range v.Contacts().Lists() {
+				lists[l.ID] = v.a.members(contacts.ListSet(l.Number)).Clone()
 			}
 			settled = !v.a.engine.Working() && v.m.logTime == v.a.engine.NowMs()
 			if snap != nil {

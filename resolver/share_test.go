@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
@@ -33,7 +34,7 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 	byPhone := r.segment(`{"kind":"attribute","field":"phone","op":"=","value":"+49301"}`)
 	var ids []string
 	for i, name := range []string{"Ada", "Grace", "Alan", "Edsger", "Barbara"} {
-		c := ContactCreate{Email: strings.ToLower(name) + "@x.io", FirstName: name, Phone: "+49 30 1", ListID: l}
+		c := contacts.Create{Email: strings.ToLower(name) + "@x.io", FirstName: name, Phone: "+49 30 1", ListID: l}
 		if i < 3 {
 			c.ExternalID = "acme"
 		}
@@ -76,16 +77,16 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 		t.Errorf("Grace's event went to %s after %d merges", got, r.m.counters.Merges)
 	}
 	// Without an e-mail, too, the first identifier says who it is.
-	one := r.contact(ContactCreate{ExternalID: "no-mail", Phone: "+49 30 1"})
-	if again := r.contact(ContactCreate{ExternalID: "no-mail", Phone: "+49 30 1", LastName: "L"}); again != one || slices.Contains(ids, one) {
+	one := r.contact(contacts.Create{ExternalID: "no-mail", Phone: "+49 30 1"})
+	if again := r.contact(contacts.Create{ExternalID: "no-mail", Phone: "+49 30 1", LastName: "L"}); again != one || slices.Contains(ids, one) {
 		t.Errorf("the contact without an e-mail is %s, then %s", one, again)
 	}
-	if got := r.contact(ContactCreate{Phone: "+49 30 1"}); got != ids[0] {
+	if got := r.contact(contacts.Create{Phone: "+49 30 1"}); got != ids[0] {
 		t.Errorf("the number alone led to %s", got)
 	}
 	// A contact's own value is no conflict when it is given again.
 	phone := "+4930 1"
-	r.must(CommandContactUpdate, ContactUpdate{ID: ids[3], Phone: &phone})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: ids[3], Phone: &phone})
 	// From version 1 of the rules to here nothing has been moved.
 	if r.m.counters.Merges != 0 {
 		t.Errorf("%d merges", r.m.counters.Merges)
@@ -96,9 +97,9 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 // identified is erased; who showed it gives up nothing of the other's.
 func TestSharedNumberOfSomebodyErased(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	first := r.contact(ContactCreate{Email: "ada@x.io", Phone: "+49 30 1"})
-	second := r.contact(ContactCreate{Email: "grace@x.io", Phone: "+49 30 1"})
-	third := r.contact(ContactCreate{Email: "alan@x.io", Phone: "+49 30 1"})
+	first := r.contact(contacts.Create{Email: "ada@x.io", Phone: "+49 30 1"})
+	second := r.contact(contacts.Create{Email: "grace@x.io", Phone: "+49 30 1"})
+	third := r.contact(contacts.Create{Email: "alan@x.io", Phone: "+49 30 1"})
 	r.must(CommandContactErase, ContactErase{ID: third})
 	if got := r.events(ev("phone", "+49 30 1")).Events[0].Profile.String(); got != first {
 		t.Fatalf("the number leads to %s", got)
@@ -108,8 +109,8 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 		t.Errorf("Grace shows %+v, conflicts %+v", p.Identities, p.Conflicts)
 	}
 	// The number is kept out, and nobody who comes with it. Who shows it goes on to.
-	var made ContactReply
-	if err := json.Unmarshal(r.must(CommandContactCreate, ContactCreate{Email: "barbara@x.io", Phone: "+49 30 1"}).Reply, &made); err != nil {
+	var made contacts.Reply
+	if err := json.Unmarshal(r.must(contacts.CommandCreate, contacts.Create{Email: "barbara@x.io", Phone: "+49 30 1"}).Reply, &made); err != nil {
 		t.Fatal(err)
 	}
 	if p := r.profile(made.ID); !made.Created || len(p.Identities) != 1 || p.Consent("sms").Status == "subscribed" || !strings.HasPrefix(made.Warning, "phone left out: it identified a person who was erased") {
@@ -126,10 +127,10 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 			t.Errorf("%v: %+v", e, o)
 		}
 	}
-	r.refuses(erasure.Message, CommandContactCreate, ContactCreate{Phone: "+49 30 1"})
-	other, phone := r.contact(ContactCreate{Email: "edsger@x.io"}), "+49301"
-	r.refuses(erasure.Message, CommandContactUpdate, ContactUpdate{ID: other, Phone: &phone})
-	r.must(CommandContactUpdate, ContactUpdate{ID: second, Phone: &phone})
+	r.refuses(erasure.Message, contacts.CommandCreate, contacts.Create{Phone: "+49 30 1"})
+	other, phone := r.contact(contacts.Create{Email: "edsger@x.io"}), "+49301"
+	r.refuses(erasure.Message, contacts.CommandUpdate, contacts.Update{ID: other, Phone: &phone})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: second, Phone: &phone})
 	if p := r.profile(second); len(p.Identities) != 2 || p.Newest(IdentityPhone) != phone {
 		t.Errorf("Grace shows %+v", p.Identities)
 	}
@@ -151,17 +152,17 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
 	for what, refuse := range map[string]func(r *recorder, id string){
 		"unsubscribed": func(r *recorder, id string) {
-			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed", Source: "STOP"})
+			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed", Source: "STOP"})
 		},
 		"suppressed": func(r *recorder, id string) {
-			r.must(CommandBlockSet, BlockSet{ID: id, Channel: "sms", Reason: "suppressed"})
+			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "sms", Reason: "suppressed"})
 		},
 	} {
 		r := newRecorder(t, DefaultSettings())
-		first := r.contact(ContactCreate{Email: "ada@x.io", Phone: "+49 30 1"})
+		first := r.contact(contacts.Create{Email: "ada@x.io", Phone: "+49 30 1"})
 		refuse(r, first)
 		r.now++
-		second := r.profile(r.contact(ContactCreate{Email: "grace@x.io", Phone: "+49 30 1"}))
+		second := r.profile(r.contact(contacts.Create{Email: "grace@x.io", Phone: "+49 30 1"}))
 		if got := second.Consent("sms").Status; got != "never_subscribed" || second.Consent("email").Status != "subscribed" {
 			t.Errorf("%s: the second contact is %s to SMS", what, got)
 		}
@@ -203,7 +204,7 @@ func TestSubscribedPhoneStays(t *testing.T) {
 			t.Errorf("%s: the identifiers are %q, want %s", what, p.Identities, want)
 		}
 	}
-	id := r.contact(ContactCreate{Email: "own@x.de", Phone: "+491701"})
+	id := r.contact(contacts.Create{Email: "own@x.de", Phone: "+491701"})
 	other := ev("email", "own@x.de")
 	other.Phone = []byte("+491702")
 	for range 2 {
@@ -211,10 +212,10 @@ func TestSubscribedPhoneStays(t *testing.T) {
 		shown(id, "an e-mail and another phone", "+491701")
 	}
 	phone := "+491702"
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: &phone})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Phone: &phone})
 	shown(id, "the contact is given it", "+491702")
 
-	without := r.contact(ContactCreate{Email: "none@x.de"})
+	without := r.contact(contacts.Create{Email: "none@x.de"})
 	for _, phone := range []string{"+491703", "+491704"} {
 		other = ev("email", "none@x.de")
 		other.Phone = []byte(phone)
@@ -229,7 +230,7 @@ func TestSubscribedPhoneStays(t *testing.T) {
 func TestSubscribedEmailStays(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
-	id := r.contact(ContactCreate{Email: "own@x.de", Phone: "+491701", ExternalID: "7"})
+	id := r.contact(contacts.Create{Email: "own@x.de", Phone: "+491701", ExternalID: "7"})
 	shown := func(what, want string, all int) {
 		t.Helper()
 		p := r.profile(id)
@@ -259,7 +260,7 @@ func TestSubscribedEmailStays(t *testing.T) {
 	r.events(ev("email", "OWN@x.de"))
 	shown("its own e-mail in another spelling", "OWN@x.de", 3)
 	email := "other@x.de"
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, Email: &email})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: &email})
 	shown("the contact is given it", "other@x.de", 3)
 
 	visitor := r.events(ev("email", "a@x.de")).Events[0].Profile
@@ -271,7 +272,7 @@ func TestSubscribedEmailStays(t *testing.T) {
 	if p := r.profile(visitor.String()); p.Newest(IdentityEmail) != "b@x.de" {
 		t.Errorf("a visitor who subscribed to nothing has %q", p.Identities)
 	}
-	old := r.contact(ContactCreate{Email: "c@x.de", Phone: "+49172"})
+	old := r.contact(contacts.Create{Email: "c@x.de", Phone: "+49172"})
 	more = ev("phone", "+49172")
 	more.Email = []byte("d@x.de")
 	r.eventsUnder(3, more)
@@ -322,13 +323,13 @@ func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
 	n := 0
 	// merged are the phones of a visitor with an e-mail and a contact with neither, who
 	// become one by an event with the e-mail and what is given of the contact.
-	merged := func(rules uint8, by func(contact ContactCreate) []string) (visitor, contact string, p *Profile) {
+	merged := func(rules uint8, by func(contact contacts.Create) []string) (visitor, contact string, p *Profile) {
 		t.Helper()
 		n++
 		mail := fmt.Sprintf("v%d@x.de", n)
 		visitor, contact = fmt.Sprintf("+4917%d", n), fmt.Sprintf("+4918%d", n)
 		id := r.events(ev("email", mail, "phone", visitor)).Events[0].Profile
-		c := ContactCreate{ExternalID: fmt.Sprint("c", n), Phone: contact}
+		c := contacts.Create{ExternalID: fmt.Sprint("c", n), Phone: contact}
 		r.contact(c)
 		r.eventsUnder(rules, ev(append([]string{"email", mail}, by(c)...)...))
 		d.reload()
@@ -342,9 +343,9 @@ func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
 		}
 		return out
 	}
-	byID := func(c ContactCreate) []string { return []string{"external_id", c.ExternalID} }
-	byPhone := func(c ContactCreate) []string { return []string{"phone", c.Phone} }
-	for what, by := range map[string]func(ContactCreate) []string{"external id": byID, "phone": byPhone} {
+	byID := func(c contacts.Create) []string { return []string{"external_id", c.ExternalID} }
+	byPhone := func(c contacts.Create) []string { return []string{"phone", c.Phone} }
+	for what, by := range map[string]func(contacts.Create) []string{"external id": byID, "phone": byPhone} {
 		visitor, contact, p := merged(eventlog.EventRules, by)
 		if want := []string{visitor, contact}; !slices.Equal(phones(p), want) || p.Consent("sms").Status != "subscribed" {
 			t.Errorf("by %s: the phones are %q, want %q; SMS %+v", what, phones(p), want, p.Consent("sms"))
@@ -354,7 +355,7 @@ func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
 		t.Errorf("an event of the rules of before: the phones are %q", phones(p))
 	}
 	// Of two who both subscribed, the winner's is texted, as before.
-	one, two := ContactCreate{Email: "one@x.de", Phone: "+491901"}, ContactCreate{ExternalID: "two", Phone: "+491902"}
+	one, two := contacts.Create{Email: "one@x.de", Phone: "+491901"}, contacts.Create{ExternalID: "two", Phone: "+491902"}
 	id := r.contact(one)
 	r.contact(two)
 	r.events(ev("email", one.Email, "external_id", two.ExternalID))

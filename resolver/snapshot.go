@@ -54,7 +54,7 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		pages:     v.a.headers.Share(),
 		overlay:   v.m.store.Overlay(),
 		db:        v.m.store.DB.NewSnapshot(),
-		lists:     maps.Clone(v.a.listIDs),
+		lists:     maps.Clone(v.a.contacts.ListIDs()),
 		anonymous: v.Anonymous(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -26,15 +27,15 @@ const ReserveFor = time.Minute
 // EmailCommand is a command that may give a contact an e-mail: see [TakeEmail].
 type EmailCommand struct {
 	name   string
-	create ContactCreate
-	update ContactUpdate
-	add    ListAdd
+	create contacts.Create
+	update contacts.Update
+	add    contacts.ListAdd
 }
 
 // takesEmail reports whether a command may give a contact an e-mail. These are all:
 // events reserve nothing, and flows set no identifiers.
 func takesEmail(name string) bool {
-	return name == CommandContactCreate || name == CommandContactUpdate || name == CommandListAdd
+	return name == contacts.CommandCreate || name == contacts.CommandUpdate || name == contacts.CommandListAdd
 }
 
 // ParseEmailCommand reads a record of a command that may give a contact an e-mail, and
@@ -53,7 +54,7 @@ func ParseEmailCommand(rec []byte) (*EmailCommand, error) {
 
 func parseEmailCommand(name string, args []byte) (*EmailCommand, error) {
 	c := &EmailCommand{name: name}
-	into := map[string]any{CommandContactCreate: &c.create, CommandContactUpdate: &c.update, CommandListAdd: &c.add}[name]
+	into := map[string]any{contacts.CommandCreate: &c.create, contacts.CommandUpdate: &c.update, contacts.CommandListAdd: &c.add}[name]
 	if err := json.Unmarshal(args, into); err != nil {
 		return nil, fmt.Errorf("arguments of command %s: %w", name, err)
 	}
@@ -62,9 +63,9 @@ func parseEmailCommand(name string, args []byte) (*EmailCommand, error) {
 
 func (c *EmailCommand) email() string {
 	switch c.name {
-	case CommandContactCreate:
+	case contacts.CommandCreate:
 		return c.create.Email
-	case CommandListAdd:
+	case contacts.CommandListAdd:
 		return c.add.Create.Email
 	}
 	if c.update.Email == nil {
@@ -77,9 +78,9 @@ func (c *EmailCommand) email() string {
 func (c *EmailCommand) args(g emaildir.Grant) []byte {
 	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
 	switch c.name {
-	case CommandContactCreate:
+	case contacts.CommandCreate:
 		return must.JSON(c.create)
-	case CommandListAdd:
+	case contacts.CommandListAdd:
 		return must.JSON(c.add)
 	}
 	return must.JSON(c.update)
@@ -95,7 +96,7 @@ func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []e
 		return nil, nil
 	}
 	except := profile.NoOrdinal
-	if c.name == CommandContactUpdate {
+	if c.name == contacts.CommandUpdate {
 		var ok bool
 		if except, ok = a.resolveText(c.update.ID); !ok {
 			return nil, nil

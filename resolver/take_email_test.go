@@ -3,6 +3,7 @@ package resolver
 import (
 	"testing"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 )
 
@@ -24,19 +25,19 @@ func TestGrantIsNoExcuse(t *testing.T) {
 		"too late": {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now}, codeExpired},
 		"taken":    {emaildir.Grant{Taken: true}, "conflict"},
 	} {
-		if out := r.command(CommandContactCreate, ContactCreate{Email: email, Grant: &g.Grant}); out.Refusal == nil || out.Refusal.Code != g.code {
+		if out := r.command(contacts.CommandCreate, contacts.Create{Email: email, Grant: &g.Grant}); out.Refusal == nil || out.Refusal.Code != g.code {
 			t.Errorf("%s: %v, expected a refusal with code %q", what, out.Refusal, g.code)
 		}
 	}
 	grant := &emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now + 1}
-	r.must(CommandContactCreate, ContactCreate{Email: email, Grant: grant})
-	r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: email, Grant: grant})
+	r.must(contacts.CommandCreate, contacts.Create{Email: email, Grant: grant})
+	r.refuses(contacts.MessageDuplicateEmail, contacts.CommandCreate, contacts.Create{Email: email, Grant: grant})
 }
 
 // TestQ1ErasuresWaitForReleases: what waits to be released is bounded.
 func TestQ1ErasuresWaitForReleases(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	for i := range emaildir.MaxReleases - 1 {
 		name := []emaildir.Name{{byte(i), byte(i >> 8), byte(i >> 16)}}
 		r.m.emails.Hold(testAccount, name, &emaildir.Grant{})

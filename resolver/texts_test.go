@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -18,7 +19,7 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	long := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 100_000) }
 	a := func() *account { return r.m.accounts[testAccount] }
 	a().EmailCredits = 100
-	r.contact(ContactCreate{Email: "ada@x.io"})
+	r.contact(contacts.Create{Email: "ada@x.io"})
 	var sent, templates []string
 	for i := range 20 {
 		sent = append(sent, answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
@@ -186,8 +187,8 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		if run, _ := v.Campaigns().Run("cmp_2"); len(run.Links) != 1 || run.Links[0] != 1 {
 			t.Errorf("%+v", run)
 		}
-		if len(a.campaigns.All()) != 2 || len(a.lists) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
-			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns.All()), len(a.lists), a.NextCampaign, a.NextList)
+		if len(a.campaigns.All()) != 2 || len(a.contacts.Lists()) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
+			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns.All()), len(a.contacts.Lists()), a.NextCampaign, a.NextList)
 		}
 		d.reload()
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -198,7 +199,7 @@ func TestCallsAndOthersSayTraits(t *testing.T) {
 	o := r.who(callAt(r.now-5000, "external_id", "u1", "email", "a@x.io", "attributes", `{"plan":"free","a":1}`))
 	id := r.m.accounts[testAccount].headers.Get(o).ID.String()
 	email := "b@x.io"
-	r.must(CommandContactUpdate, ContactUpdate{ID: id, Email: &email, Attributes: json.RawMessage(`{"plan":"pro"}`)})
+	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: &email, Attributes: json.RawMessage(`{"plan":"pro"}`)})
 	r.who(ev("external_id", "u1", "attributes", `{"a":2}`))
 	r.who(callAt(r.now-4000, "external_id", "u1", "email", "a@x.io", "attributes", `{"plan":"late","a":3,"b":4}`))
 	if got := r.known(o); got != `[email a@x.io email b@x.io external_id u1] [] shows b@x.io u1    {}{"a":2,"b":4,"plan":"pro"}` {

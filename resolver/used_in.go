@@ -137,7 +137,7 @@ func (v *View) SegmentUsedIn(id string) (list []Use, ok bool) {
 
 // ListUsedIn lists what refers to a list; ok is false when there is none.
 func (v *View) ListUsedIn(id string) (list []Use, ok bool) {
-	return v.a.usesOfList(id), v.a.list(id) != nil
+	return v.a.usesOfList(id), v.a.contacts.List(id) != nil
 }
 
 // TemplateUsedIn lists what refers to a template; ok is false when there is none.

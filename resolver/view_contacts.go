@@ -37,7 +37,7 @@ func (v *View) contactInfo(d *profile.Document) ContactInfo {
 	x := ContactInfo{IsContact: d.IsContact, Engagement: Engagement{
 		d.Engaged.Sent, d.Engaged.Opened, d.Engaged.Clicked, d.Engaged.LastSentMs, d.Engaged.LastOpenMs, d.Engaged.LastClickMs}}
 	for _, n := range d.Lists {
-		if id, ok := v.a.listIDs[n]; ok {
+		if id, ok := v.a.contacts.ListIDs()[n]; ok {
 			x.Lists = append(x.Lists, id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/search"
 )
 
@@ -14,8 +15,8 @@ import (
 func TestLastEventsAreOfOneState(t *testing.T) {
 	for seed := range uint64(30) {
 		w := &searchWorld{rand.New(rand.NewPCG(seed, 11)), newDurable(t, DefaultSettings())}
-		var list List
-		if err := json.Unmarshal(w.command(CommandListCreate, ListSave{Name: "l"}).Reply, &list); err != nil {
+		var list contacts.List
+		if err := json.Unmarshal(w.command(contacts.CommandListCreate, contacts.ListSave{Name: "l"}).Reply, &list); err != nil {
 			t.Fatal(err)
 		}
 		changed := false

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -167,10 +168,10 @@ func (w *searchWorld) step(lists []string) {
 	}
 	switch w.rng.IntN(10) {
 	case 0, 1:
-		c := ContactCreate{FirstName: w.name(), LastName: w.name(), Phone: pick(w.rng, "", w.phone()), ExternalID: pick(w.rng, "", w.id()), Email: pick(w.rng, "", w.email()), ListID: pick(w.rng, "", lists[0])}
-		w.command(CommandContactCreate, c)
+		c := contacts.Create{FirstName: w.name(), LastName: w.name(), Phone: pick(w.rng, "", w.phone()), ExternalID: pick(w.rng, "", w.id()), Email: pick(w.rng, "", w.email()), ListID: pick(w.rng, "", lists[0])}
+		w.command(contacts.CommandCreate, c)
 	case 2:
-		w.command(CommandContactUpdate, ContactUpdate{ID: w.anybody(), FirstName: some(w.name()), LastName: some(w.name()), Phone: some(w.phone()), Email: some(w.email())})
+		w.command(contacts.CommandUpdate, contacts.Update{ID: w.anybody(), FirstName: some(w.name()), LastName: some(w.name()), Phone: some(w.phone()), Email: some(w.email())})
 	case 3:
 		w.command(CommandContactErase, ContactErase{ID: w.anybody()})
 	case 4:
@@ -208,8 +209,8 @@ func TestSearchMatchesScan(t *testing.T) {
 
 func searchMatchesScan(t *testing.T, seed uint64) {
 	w := &searchWorld{rand.New(rand.NewPCG(seed, 5)), newDurable(t, DefaultSettings())}
-	var list List
-	if err := json.Unmarshal(w.command(CommandListCreate, ListSave{Name: "l"}).Reply, &list); err != nil {
+	var list contacts.List
+	if err := json.Unmarshal(w.command(contacts.CommandListCreate, contacts.ListSave{Name: "l"}).Reply, &list); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 25 {
@@ -250,7 +251,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 	hashOf(t, w.m)
 }
 
-func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
+func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, round int) {
 	t.Helper()
 	v := &View{m: w.m, a: w.m.accounts[testAccount]}
 	for range 12 {
@@ -259,8 +260,8 @@ func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
 			s.Order = search.OrderMatch
 		}
 		if w.rng.IntN(3) == 0 {
-			l, _ := v.List(list.ID)
-			s.Within = append(s.Within, v.ListMembers(l))
+			l, _ := v.Contacts().Find(list.ID)
+			s.Within = append(s.Within, v.Contacts().Members(l))
 		}
 		if w.rng.IntN(3) == 0 {
 			some := roaring.New()

@@ -27,7 +27,7 @@ func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 		return nil, err
 	}
 	f := &segment.Facts{}
-	d.FillFacts(f, v.a.listIDs, v.a.headers.Get(ordinal).LastEvent) // documents are never changed in place
+	d.FillFacts(f, v.a.contacts.ListIDs(), v.a.headers.Get(ordinal).LastEvent) // documents are never changed in place
 	return f, nil
 }
 
@@ -77,8 +77,8 @@ func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok 
 func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool) {
 	switch {
 	case leaf.Kind == segment.KindList:
-		if l, ok := v.List(leaf.List.ListID); ok {
-			return v.ListMembers(l).Clone(), true
+		if l, ok := v.Contacts().Find(leaf.List.ListID); ok {
+			return v.Contacts().Members(l).Clone(), true
 		}
 		return roaring.New(), true
 	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:

@@ -191,7 +191,7 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	var webhooks webhookCounts
 	cut, err := c.cut(func(v *resolver.View) error {
 		contacts.Total, contacts.Subscribed = v.CountProfiles(), v.SubscribedToEmail()
-		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns().All()), len(v.Flows().Saved())
+		lists, segments, campaigns, flows = len(v.Contacts().Lists()), len(v.Segments()), len(v.Campaigns().All()), len(v.Flows().Saved())
 		webhooks.count(v)
 		before, err := v.MadeBefore(s.fromMs)
 		if err != nil {

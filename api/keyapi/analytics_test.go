@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -421,7 +422,7 @@ func TestOverviewSubscribed(t *testing.T) {
 			id = p.ID.String()
 			return err
 		}))
-		_, err := s.node.Command(t.Context(), s.account, resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: "email", Reason: reason})
+		_, err := s.node.Command(t.Context(), s.account, contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: reason})
 		ok(t, err)
 	}
 	var o struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 )
 
@@ -23,7 +24,7 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	bob := x.contact(`{"email":"bob@x.io","first_name":"Bob","phone":"+49 (30) 1234568"}`)
 	x.contact(`{"email":"eve@x.io","first_name":"Eve","phone":"+49 (30) 1234569"}`)
 	for _, id := range []string{ada, bob} {
-		ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "whatsapp", Status: "subscribed"})))
+		ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "whatsapp", Status: "subscribed"})))
 	}
 	if res, b := x.with(x.creds.APIKey, "POST", "/v1/events", fmt.Sprintf(`{"email":"bob@x.io","event":%q}`, conversations.Received)); res.StatusCode != 200 {
 		t.Fatal(b)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // sourceAPI is the source of consents that a key records without naming one.
@@ -29,9 +30,9 @@ func consentsOf(p *resolver.Profile) map[string]consent {
 }
 
 // consentChanges reads the fields subscribed and consents of a contact to be changed.
-func consentChanges(subscribed *bool, consents json.RawMessage) (out []resolver.ConsentChange, err error) {
+func consentChanges(subscribed *bool, consents json.RawMessage) (out []contacts.ConsentChange, err error) {
 	if subscribed != nil {
-		c := resolver.ConsentChange{Channel: "email", Status: "unsubscribed", Source: sourceAPI}
+		c := contacts.ConsentChange{Channel: "email", Status: "unsubscribed", Source: sourceAPI}
 		if *subscribed {
 			c.Status, c.Effective = "subscribed", true
 		}
@@ -69,7 +70,7 @@ func consentChanges(subscribed *bool, consents json.RawMessage) (out []resolver.
 		case subscribed != nil && channel == "email":
 			return nil, Fail("subscribed and consents.email say the same; send one of them")
 		}
-		out = append(out, resolver.ConsentChange{Channel: channel, Status: *in.Status, Source: in.Source})
+		out = append(out, contacts.ConsentChange{Channel: channel, Status: *in.Status, Source: in.Source})
 	}
 	return out, nil
 }

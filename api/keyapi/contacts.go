@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 func (a *API) contactOperations() group {
@@ -120,14 +121,14 @@ type contactFields struct {
 	ListID     *string `json:"list_id"`
 }
 
-func (f *contactFields) create() resolver.ContactCreate {
+func (f *contactFields) create() contacts.Create {
 	text := func(s *string) string {
 		if s == nil {
 			return ""
 		}
 		return *s
 	}
-	return resolver.ContactCreate{
+	return contacts.Create{
 		Email: text(f.Email), FirstName: text(f.FirstName), LastName: text(f.LastName),
 		Phone: text(f.Phone), ExternalID: text(f.ExternalID), ListID: text(f.ListID),
 	}
@@ -140,15 +141,15 @@ func (a *API) createContact(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	var out resolver.ContactReply
-	if err := c.command(resolver.CommandContactCreate, in.create(), &out); err != nil {
+	var out contacts.Reply
+	if err := c.command(contacts.CommandCreate, in.create(), &out); err != nil {
 		return nil, err
 	}
 	return c.contactMade(&out)
 }
 
 // contactMade is the contact of a reply, with its warning.
-func (c *call) contactMade(reply *resolver.ContactReply) (contact, error) {
+func (c *call) contactMade(reply *contacts.Reply) (contact, error) {
 	x, err := c.contactOf(reply.ID)
 	x.Warning = reply.Warning
 	return x, err
@@ -170,7 +171,7 @@ func (a *API) updateContact(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	args := resolver.ContactUpdate{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	args := contacts.Update{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	if field := args.Blank(); field != "" {
 		return nil, Fail("%s %s", field, record.BlankIdentifier)
 	}
@@ -184,8 +185,8 @@ func (a *API) updateContact(c *call) (any, error) {
 	if args.Consents, err = consentChanges(in.Subscribed, in.Consents); err != nil {
 		return nil, err
 	}
-	var out resolver.ContactReply
-	if err := c.command(resolver.CommandContactUpdate, args, &out); err != nil {
+	var out contacts.Reply
+	if err := c.command(contacts.CommandUpdate, args, &out); err != nil {
 		return nil, err
 	}
 	var channels []string // that are consented to
@@ -258,11 +259,11 @@ func (c *call) selected(v *resolver.View, from uint32, limit int) ([]uint32, err
 		}
 	}
 	if id := string(args.Peek("list_id")); id != "" {
-		l, ok := v.List(id)
+		l, ok := v.Contacts().Find(id)
 		if !ok {
 			return nil, failWith(codeNotFound, "list_id: there is no such list")
 		}
-		return v.ListMembersPage(l, from, limit), nil
+		return v.Contacts().MembersPage(l, from, limit), nil
 	}
 	return v.ProfilesPage(from, limit), nil
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/node"
 )
@@ -243,7 +243,7 @@ func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// Who refused is not reached, and a device that moves is the other's.
-	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: ada, Channel: "push", Status: "unsubscribed"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: ada, Channel: "push", Status: "unsubscribed"})))
 	x.addDevice(none, "phone", "fcm", fcmOne)
 	x.call("success", "POST", "/push/send", `{"title":"Third"}`, &got)
 	if got.Total != 1 || got.Accepted != 1 || got.ReachableContacts != 1 || got.ContactsInSegment != 2 {
@@ -372,7 +372,7 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 		x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)
 		return out
 	}
-	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: ada, Channel: "im", Status: "subscribed"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: ada, Channel: "im", Status: "subscribed"})))
 	for fields, want := range map[string]struct {
 		channel, body string
 		sent          uint64

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 func (a *API) deviceOperations() group {
@@ -45,8 +46,8 @@ func (a *API) addDevice(c *call) (any, error) {
 	if err := push.CheckToken(kind, *in.Address, a.opts.AllowPrivate); err != nil {
 		return nil, Fail("address %s", err)
 	}
-	var out resolver.DeviceReply
-	if err := c.command(resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
+	var out contacts.DeviceReply
+	if err := c.command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
 		return nil, err
 	}
 	list, err := c.devicesOf(out.Profile)
@@ -77,5 +78,5 @@ func (c *call) devicesOf(id string) (list []record.Device, err error) {
 func (a *API) listDevices(c *call) (any, error) { return c.devicesOf(c.param("id")) }
 
 func (a *API) removeDevice(c *call) (any, error) {
-	return nil, c.command(resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.param("id"), Device: c.param("device")}, nil)
+	return nil, c.command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: c.param("id"), Device: c.param("device")}, nil)
 }

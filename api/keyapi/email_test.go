@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // mailbox takes e-mails.
@@ -40,7 +41,7 @@ func TestEmailSendC(t *testing.T) {
 	s := newService(t, nil)
 	_, err := s.node.Command(t.Context(), s.account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 10})
 	ok(t, err)
-	_, err = s.node.Command(t.Context(), s.account, resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io", FirstName: "Ada", LastName: "L"})
+	_, err = s.node.Command(t.Context(), s.account, contacts.CommandCreate, contacts.Create{Email: "ada@x.io", FirstName: "Ada", LastName: "L"})
 	ok(t, err)
 	tpl := s.template(`<p>{{code}} {{order.id}} {{last_name}}<a href="https://a.io/x">x</a></p>`)
 	key := s.newKey("campaigns:write", "events:write").Key
@@ -115,7 +116,7 @@ func TestEmailSendC(t *testing.T) {
 		}
 	}
 	// People who have unsubscribed get transactional messages alone.
-	_, err = s.node.Command(t.Context(), s.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: first.Data["profile_id"], Channel: "email", Status: "unsubscribed"})
+	_, err = s.node.Command(t.Context(), s.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: first.Data["profile_id"], Channel: "email", Status: "unsubscribed"})
 	ok(t, err)
 	toAda := fmt.Sprintf(`{"to":"ada@x.io","template_id":%q,"data":{"code":1,"order":{"id":2}}}`, tpl)
 	res, b = s.with(key, "POST", "/v1/email/send", toAda)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 func (a *API) listOperations() group {
@@ -35,7 +36,7 @@ func (a *API) listOperations() group {
 
 func (c *call) listOf(id string) (x record.List, err error) {
 	err = c.read(func(v *resolver.View) error {
-		l, ok := v.List(id)
+		l, ok := v.Contacts().Find(id)
 		if !ok {
 			return failWith(codeNotFound, "list_id: there is no such list")
 		}
@@ -57,8 +58,8 @@ func (a *API) createList(c *call) (any, error) {
 	if in.Name == nil {
 		return nil, Fail("name Field required")
 	}
-	var l resolver.List
-	if err := c.command(resolver.CommandListCreate, resolver.ListSave{Name: *in.Name, Description: in.Description}, &l); err != nil {
+	var l contacts.List
+	if err := c.command(contacts.CommandListCreate, contacts.ListSave{Name: *in.Name, Description: in.Description}, &l); err != nil {
 		return nil, err
 	}
 	return c.listOf(l.ID)
@@ -66,7 +67,7 @@ func (a *API) createList(c *call) (any, error) {
 
 // lists answers GET /lists, the oldest first.
 func (a *API) lists(c *call) (any, error) {
-	out, next, err := aged(c, c.read, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
+	out, next, err := aged(c, c.read, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 	return reply{data: out, next: next}, err
 }
 
@@ -85,21 +86,21 @@ func (a *API) updateList(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := resolver.ListSave{ID: old.ID, Name: old.Name, Description: old.Description}
+	args := contacts.ListSave{ID: old.ID, Name: old.Name, Description: old.Description}
 	if in.Name != nil {
 		args.Name = *in.Name
 	}
 	if in.Description != nil {
 		args.Description = *in.Description
 	}
-	if err := c.command(resolver.CommandListUpdate, args, nil); err != nil {
+	if err := c.command(contacts.CommandListUpdate, args, nil); err != nil {
 		return nil, err
 	}
 	return c.listOf(old.ID)
 }
 
 func (a *API) deleteList(c *call) (any, error) {
-	return nil, c.command(resolver.CommandListDelete, resolver.ListDelete{ID: c.param("id")}, nil)
+	return nil, c.command(contacts.CommandListDelete, contacts.ListDelete{ID: c.param("id")}, nil)
 }
 
 // addToList answers POST /lists/{id}/contacts: the contact is made if its e-mail
@@ -112,10 +113,10 @@ func (a *API) addToList(c *call) (any, error) {
 	if in.Email == nil || *in.Email == "" {
 		return nil, Fail("email Field required")
 	}
-	args := resolver.ListAdd{ListID: c.param("id"), Create: in.create()}
+	args := contacts.ListAdd{ListID: c.param("id"), Create: in.create()}
 	args.Create.ListID = ""
-	var out resolver.ContactReply
-	if err := c.command(resolver.CommandListAdd, args, &out); err != nil {
+	var out contacts.Reply
+	if err := c.command(contacts.CommandListAdd, args, &out); err != nil {
 		return nil, err
 	}
 	x, err := c.contactMade(&out)
@@ -157,5 +158,5 @@ func (c *call) leftOut(in *contactFields, id string) (warning string, err error)
 }
 
 func (a *API) removeFromList(c *call) (any, error) {
-	return nil, c.command(resolver.CommandListRemove, resolver.ListRemove{ListID: c.param("id"), Profile: c.param("contact")}, nil)
+	return nil, c.command(contacts.CommandListRemove, contacts.ListRemove{ListID: c.param("id"), Profile: c.param("contact")}, nil)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/eventually"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestQ1PagesAreBoundedInBytes: however large the records, a page is not much more
@@ -28,11 +28,11 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 	}
 	large := json.RawMessage(`{"a":"` + strings.Repeat("y", 60_000) + `"}`)
 	for i := range 150 {
-		b, err := s.node.Command(t.Context(), s.account, resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("p%d@x.io", i)})
+		b, err := s.node.Command(t.Context(), s.account, contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("p%d@x.io", i)})
 		ok(t, err)
-		var made resolver.ContactReply
+		var made contacts.Reply
 		ok(t, json.Unmarshal(b, &made))
-		command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: made.ID, Attributes: large})
+		command(contacts.CommandUpdate, contacts.Update{ID: made.ID, Attributes: large})
 	}
 	// A list of campaigns is without their bodies.
 	for path, want := range map[string]struct{ records, pages int }{"/campaign": {11, 1}, "/contacts": {150, 3}} {
@@ -72,11 +72,11 @@ func TestQ1LargeAnswersNeedRoom(t *testing.T) {
 		ok(t, json.Unmarshal(b, &made))
 		large := json.RawMessage(`{"a":"` + strings.Repeat("y", 60_000) + `"}`)
 		for range 17 {
-			b, err := s.node.Command(t.Context(), s.account, resolver.CommandContactCreate, resolver.ContactCreate{})
+			b, err := s.node.Command(t.Context(), s.account, contacts.CommandCreate, contacts.Create{})
 			ok(t, err)
-			var made resolver.ContactReply
+			var made contacts.Reply
 			ok(t, json.Unmarshal(b, &made))
-			_, err = s.node.Command(t.Context(), s.account, resolver.CommandContactUpdate, resolver.ContactUpdate{ID: made.ID, Attributes: large})
+			_, err = s.node.Command(t.Context(), s.account, contacts.CommandUpdate, contacts.Update{ID: made.ID, Attributes: large})
 			ok(t, err)
 		}
 		for range 5 {

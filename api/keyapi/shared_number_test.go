@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/reach"
 )
 
@@ -18,7 +19,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	x.contact(`{"email":"own@x.io","phone":"+4930765"}`)
 	say := func(id, channel, status string) {
 		t.Helper()
-		ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: channel, Status: status, Source: "form"})))
+		ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: channel, Status: status, Source: "form"})))
 	}
 	var id string
 	send := func(fields string) (out sendResult) {
@@ -72,7 +73,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 
 	// A suppressed number is refused too; other channels are asked for themselves.
 	say(holder, "sms", "subscribed")
-	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandBlockSet, resolver.BlockSet{ID: holder, Channel: "sms", Reason: "complained"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandBlockSet, contacts.BlockSet{ID: holder, Channel: "sms", Reason: "complained"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 2, "+4930765": 3})
 	say(other, "im", "subscribed")
@@ -85,7 +86,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	}
 	expect("im", map[string]int{"+49301234567": 1})
 
-	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandBlockSet, resolver.BlockSet{ID: holder, Channel: "sms"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandBlockSet, contacts.BlockSet{ID: holder, Channel: "sms"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 4, "+4930765": 4})
 	// After the holder is erased, the number identifies nobody else and counts as the contact's own.
@@ -104,7 +105,7 @@ func TestRefusedNumberInAnotherSpelling(t *testing.T) {
 		holder := x.contact(`{"email":"holder@x.io","phone":"` + pair[0] + `"}`)
 		x.contact(`{"email":"other@x.io","phone":"` + pair[1] + `"}`)
 		x.contact(`{"email":"own@x.io","phone":"+4930765"}`)
-		ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: holder, Channel: "sms", Status: "unsubscribed"})))
+		ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: holder, Channel: "sms", Status: "unsubscribed"})))
 		var c struct {
 			ID string `json:"_id"`
 		}

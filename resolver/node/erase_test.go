@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
@@ -106,11 +107,11 @@ func TestErasedPersonStaysOut(t *testing.T) {
 		if x := submitEvents(t, n, event("stays-here@x.io", "gone-id"))[0]; x.Status != resolver.EventAccepted || x.Profile != out[2].Profile || x.Warning() == "" {
 			t.Errorf("event of somebody else that has an erased person's identifier: %+v", x)
 		}
-		if _, err := n.Command(ctx, testAccount, resolver.CommandContactCreate, resolver.ContactCreate{Email: "Gone-Person@x.io"}); !isRefused(err, erasure.Message) {
+		if _, err := n.Command(ctx, testAccount, contacts.CommandCreate, contacts.Create{Email: "Gone-Person@x.io"}); !isRefused(err, erasure.Message) {
 			t.Errorf("contact of an erased person: %v", err)
 		}
 		text := "gone-id"
-		if _, err := n.Command(ctx, testAccount, resolver.CommandContactUpdate, resolver.ContactUpdate{ID: out[2].Profile.String(), ExternalID: &text}); !isRefused(err, erasure.Message) {
+		if _, err := n.Command(ctx, testAccount, contacts.CommandUpdate, contacts.Update{ID: out[2].Profile.String(), ExternalID: &text}); !isRefused(err, erasure.Message) {
 			t.Errorf("update with an erased person's identifier: %v", err)
 		}
 	}

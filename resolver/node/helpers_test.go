@@ -141,7 +141,7 @@ func randomSegmentCommand(rng *rand.Rand, n *Node) {
 		for _, s := range v.Segments() {
 			ids = append(ids, s.ID)
 		}
-		for _, l := range v.Lists() {
+		for _, l := range v.Contacts().Lists() {
 			lists = append(lists, l.ID)
 		}
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
@@ -136,10 +137,10 @@ func (c *testCluster) race(emails []string, attempts int) (got map[string][]stri
 				var reply []byte
 				err := resolver.ErrUnavailable
 				for attempt := 0; attempt < attempts && errors.Is(err, resolver.ErrUnavailable); attempt++ {
-					reply, err = n.Command(context.Background(), account, resolver.CommandContactCreate, resolver.ContactCreate{Email: email})
+					reply, err = n.Command(context.Background(), account, contacts.CommandCreate, contacts.Create{Email: email})
 				}
 				var refusal *resolver.Refusal
-				var made resolver.ContactReply
+				var made contacts.Reply
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -149,7 +150,7 @@ func (c *testCluster) race(emails []string, attempts int) (got map[string][]stri
 					}
 					got[email] = append(got[email], made.ID)
 				case errors.As(err, &refusal):
-					if refusal.Message != resolver.MessageDuplicateEmail && refusal.Message != "this record was applied before" {
+					if refusal.Message != contacts.MessageDuplicateEmail && refusal.Message != "this record was applied before" {
 						c.t.Errorf("%q: %v", email, refusal)
 					}
 				case errors.Is(err, resolver.ErrUnavailable) || errors.Is(err, resolver.ErrOverloaded) || errors.Is(err, resolver.ErrNotOwner):
@@ -205,7 +206,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 		}
 		other := clusterAccount((p + 1) % clusterPartitions)
 		eventually.Succeeds(t, func() error {
-			if _, err := c.nodes[0].Command(ctx, other, resolver.CommandContactCreate, resolver.ContactCreate{Email: email}); err != nil {
+			if _, err := c.nodes[0].Command(ctx, other, contacts.CommandCreate, contacts.Create{Email: email}); err != nil {
 				return fmt.Errorf("M3: %q was erased and is not free: %w", email, err)
 			}
 			return nil
@@ -265,14 +266,14 @@ func TestM3NodesFailAndMove(t *testing.T) {
 		var errs []error
 		made := len(got[email])
 		for p := range clusterPartitions {
-			_, err := c.nodes[0].Command(context.Background(), clusterAccount(p), resolver.CommandContactCreate, resolver.ContactCreate{Email: email})
+			_, err := c.nodes[0].Command(context.Background(), clusterAccount(p), contacts.CommandCreate, contacts.Create{Email: email})
 			if err == nil {
 				made++
 			}
 			errs = append(errs, err)
 		}
 		// Somebody may have it who was not told.
-		if made > 1 || slices.ContainsFunc(errs, func(err error) bool { return err != nil && err.Error() != resolver.MessageDuplicateEmail }) {
+		if made > 1 || slices.ContainsFunc(errs, func(err error) bool { return err != nil && err.Error() != contacts.MessageDuplicateEmail }) {
 			t.Errorf("%q: made %d times: %v", email, made, errs)
 		}
 	}
@@ -285,7 +286,7 @@ func TestEmailsOfOnePartitionCostNothing(t *testing.T) {
 	defer f.close(t, n)
 	before := n.Stats()[0].Applied
 	for _, email := range someEmails("x", 10) {
-		if _, err := n.Command(context.Background(), testAccount, resolver.CommandContactCreate, resolver.ContactCreate{Email: email}); err != nil {
+		if _, err := n.Command(context.Background(), testAccount, contacts.CommandCreate, contacts.Create{Email: email}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -323,7 +324,7 @@ func TestM3NodesSettle(t *testing.T) {
 	for _, email := range []string{before, behind} {
 		way := forgetfulWay{nodeEmails{p}, email == before}
 		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
-		cmd, err := resolver.ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), resolver.CommandContactCreate, must.JSON(resolver.ContactCreate{Email: email})))
+		cmd, err := resolver.ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), contacts.CommandCreate, must.JSON(contacts.Create{Email: email})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +337,7 @@ func TestM3NodesSettle(t *testing.T) {
 	create := func(email string, within time.Duration) error {
 		soon, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		_, err := c.nodes[0].Command(soon, clusterAccount(2), resolver.CommandContactCreate, resolver.ContactCreate{Email: email})
+		_, err := c.nodes[0].Command(soon, clusterAccount(2), contacts.CommandCreate, contacts.Create{Email: email})
 		return err
 	}
 	for _, email := range []string{before, behind} {
@@ -352,7 +353,7 @@ func TestM3NodesSettle(t *testing.T) {
 		t.Errorf("M3: nobody has %s, and it is refused: %v", before, err)
 	}
 	var refusal *resolver.Refusal
-	if err := create(behind, time.Minute); !errors.As(err, &refusal) || refusal.Message != resolver.MessageDuplicateEmail {
+	if err := create(behind, time.Minute); !errors.As(err, &refusal) || refusal.Message != contacts.MessageDuplicateEmail {
 		t.Errorf("M1: %s is on file: %v", behind, err)
 	}
 }

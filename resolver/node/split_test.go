@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // movedLog is a log that goes on where another one ended.
@@ -110,8 +111,8 @@ func TestSplitKeepsEmails(t *testing.T) {
 		must(send(n, account, name, boot))
 	}
 	var kept struct{ ID string }
-	must(nil, json.Unmarshal(must(send(n, a, resolver.CommandContactCreate, resolver.ContactCreate{Email: "Ann@x.io"})), &kept))
-	must(send(n, b, resolver.CommandContactCreate, resolver.ContactCreate{Email: "straße@x.io"}))
+	must(nil, json.Unmarshal(must(send(n, a, contacts.CommandCreate, contacts.Create{Email: "Ann@x.io"})), &kept))
+	must(send(n, b, contacts.CommandCreate, contacts.Create{Email: "straße@x.io"}))
 	_, end, err := log.Bounds(t.Context(), 0)
 	must(nil, err)
 	must(nil, n.Close(t.Context()))
@@ -123,7 +124,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 	refused := func(account uint64, email string) {
 		t.Helper()
 		var r *resolver.Refusal
-		if _, err := send(n, account, resolver.CommandContactCreate, resolver.ContactCreate{Email: email}); !errors.As(err, &r) {
+		if _, err := send(n, account, contacts.CommandCreate, contacts.Create{Email: email}); !errors.As(err, &r) {
 			t.Errorf("account %d makes a contact %s: %v", account, email, err)
 		}
 	}
@@ -131,12 +132,12 @@ func TestSplitKeepsEmails(t *testing.T) {
 		refused(account, "ANN@x.io")
 		refused(account, "STRASSE@x.io")
 	}
-	must(send(n, c, resolver.CommandContactCreate, resolver.ContactCreate{Email: "other@x.io"}))
+	must(send(n, c, contacts.CommandCreate, contacts.Create{Email: "other@x.io"}))
 	refused(a, "other@x.io")
 	must(send(n, a, resolver.CommandContactErase, resolver.ContactErase{ID: kept.ID}))
 	// The directory is told behind the answer.
 	eventually.Succeeds(t, func() error {
-		_, err := send(n, b, resolver.CommandContactCreate, resolver.ContactCreate{Email: "ann@x.io"})
+		_, err := send(n, b, contacts.CommandCreate, contacts.Create{Email: "ann@x.io"})
 		return err
 	})
 	refused(c, "Ann@X.io")

@@ -1,6 +1,9 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
+)
 
 // List is a list.
 type List struct {
@@ -13,6 +16,6 @@ type List struct {
 }
 
 // NewList is a list of the view's state.
-func NewList(v *resolver.View, l *resolver.List) List {
-	return List{l.ID, l.Name, l.Description, v.CountListMembers(*l), Time(l.CreatedMs), Time(l.UpdatedMs)}
+func NewList(v *resolver.View, l *contacts.List) List {
+	return List{l.ID, l.Name, l.Description, v.Contacts().Members(*l).GetCardinality(), Time(l.CreatedMs), Time(l.UpdatedMs)}
 }

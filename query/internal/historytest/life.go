@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
@@ -268,17 +269,17 @@ func (w *life) manage() {
 	channel, name, args := pick("email", "email", "sms", "push"), "", any(nil)
 	switch w.rng.IntN(16) {
 	case 0, 1:
-		name, args = resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("p%d@example.com", w.rng.IntN(40))}
+		name, args = contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("p%d@example.com", w.rng.IntN(40))}
 	case 2, 3, 4, 5:
-		name, args = resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: channel, Status: pick("subscribed", "subscribed", "unsubscribed"), Source: "form"}
+		name, args = contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: channel, Status: pick("subscribed", "subscribed", "unsubscribed"), Source: "form"}
 	case 6, 7:
-		name, args = resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
+		name, args = contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
 	case 8, 9, 10, 11:
 		name, args = resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: channel,
 			Kind: pick(resolver.EngagementOpen, resolver.EngagementClick, resolver.EngagementComplaint)}
 		w.engagedMs = append(w.engagedMs, w.clock.Load())
 	case 12, 13:
-		name, args = resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: id, Kind: pick("webpush", "fcm", "apns"), Address: pick("a", "b", "c")}
+		name, args = contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: pick("webpush", "fcm", "apns"), Address: pick("a", "b", "c")}
 	case 14:
 		s := resolver.DefaultSettings()
 		s.DoubleOptIn = w.rng.IntN(2) == 0

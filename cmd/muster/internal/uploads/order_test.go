@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // sharing is a file of people who share identifiers, written in several ways. The columns
@@ -99,7 +100,7 @@ func (w *world) oneByOne(text, list string) (refused []api.ImportRefusal) {
 // newList makes a list.
 func (w *world) newList() string {
 	w.t.Helper()
-	b, err := w.node.Command(w.t.Context(), w.account, resolver.CommandListCreate, resolver.ListSave{Name: "Newsletter"})
+	b, err := w.node.Command(w.t.Context(), w.account, contacts.CommandListCreate, contacts.ListSave{Name: "Newsletter"})
 	ok(w.t, err)
 	var l struct{ ID string }
 	ok(w.t, json.Unmarshal(b, &l))

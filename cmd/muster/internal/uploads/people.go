@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -123,7 +124,7 @@ func (p *people) store(ctx context.Context, t *task) error {
 			return err
 		}
 	}
-	t.refused = resolver.MessageDuplicateEmail
+	t.refused = contacts.MessageDuplicateEmail
 	return nil
 }
 
@@ -156,10 +157,10 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 	if err != nil {
 		return false, err
 	}
-	change := resolver.ContactUpdate{ID: id, Geo: t.Geo, Attributes: t.Attributes}
+	change := contacts.Update{ID: id, Geo: t.Geo, Attributes: t.Attributes}
 	if !known {
-		var made resolver.ContactReply
-		err := p.command(ctx, resolver.CommandContactCreate, resolver.ContactCreate{
+		var made contacts.Reply
+		err := p.command(ctx, contacts.CommandCreate, contacts.Create{
 			Email: t.Email, FirstName: t.FirstName, LastName: t.LastName, Phone: t.Phone, ExternalID: t.ExternalID, ListID: p.list,
 			Unsubscribed: t.refuses(),
 		}, &made)
@@ -178,7 +179,7 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 			return false, err
 		}
 		change.ID = made.ID
-		return false, p.command(ctx, resolver.CommandContactUpdate, change, nil)
+		return false, p.command(ctx, contacts.CommandUpdate, change, nil)
 	}
 	if !onList && t.Email == "" && address == "" {
 		t.refused = "email is empty; somebody on file is put on a list by e-mail: add it to the row, or import the row without list_id"
@@ -190,10 +191,10 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 		}
 	}
 	change.Consents = t.consents(silent)
-	if err := p.command(ctx, resolver.CommandContactUpdate, change, nil); err != nil || onList {
+	if err := p.command(ctx, contacts.CommandUpdate, change, nil); err != nil || onList {
 		return false, err
 	}
-	return false, p.command(ctx, resolver.CommandListAdd, resolver.ListAdd{ListID: p.list, Create: resolver.ContactCreate{Email: address}}, nil)
+	return false, p.command(ctx, contacts.CommandListAdd, contacts.ListAdd{ListID: p.list, Create: contacts.Create{Email: address}}, nil)
 }
 
 // command carries a command out, again while the node is overloaded.

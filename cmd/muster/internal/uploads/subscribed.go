@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // refuses are the channels that a row unsubscribes that says that the person is not
@@ -20,12 +21,12 @@ func (x *person) refuses() []string {
 
 // consents are the row's changes to the consents of somebody on file; silent says that
 // they said nothing of e-mail yet.
-func (x *person) consents(silent bool) (out []resolver.ConsentChange) {
+func (x *person) consents(silent bool) (out []contacts.ConsentChange) {
 	for _, channel := range x.refuses() {
-		out = append(out, resolver.ConsentChange{Channel: channel, Status: "unsubscribed", Source: resolver.SourceImport})
+		out = append(out, contacts.ConsentChange{Channel: channel, Status: "unsubscribed", Source: contacts.SourceImport})
 	}
 	if x.Subscribed != nil && *x.Subscribed && x.Email != "" && silent {
-		out = append(out, resolver.ConsentChange{Channel: "email", Status: "subscribed", Source: resolver.SourceImport})
+		out = append(out, contacts.ConsentChange{Channel: "email", Status: "subscribed", Source: contacts.SourceImport})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // said is what somebody said of a channel, "" if nothing.
@@ -32,7 +33,7 @@ func TestSubscribed(t *testing.T) {
 			if len(before) != 0 {
 				t.Fatal(before)
 			}
-			w.command(resolver.CommandBlockSet, resolver.BlockSet{ID: w.profile("in@x.example").ID.String(), Channel: "email", Reason: "bounced", Source: "relay"})
+			w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.profile("in@x.example").ID.String(), Channel: "email", Reason: "bounced", Source: "relay"})
 			yes, no := []string{"true", "Yes", " 1"}, []string{"FALSE", "no", "0"}
 			inverted := header == "unsubscribed" || header == "opt-out"
 			if inverted {
@@ -85,7 +86,7 @@ func TestSubscribedColumnLiftsNoComplaint(t *testing.T) {
 	x := w.upload(api.ImportEvents, "event_type,email,timestamp\nvisited,a@x.example,2026-01-03\nvisited,b@x.example,2026-01-03\n")
 	w.begin(x.ID, api.ImportPlan{})
 	w.until(x.ID, hasEnded)
-	w.command(resolver.CommandBlockSet, resolver.BlockSet{ID: w.profile("b@x.example").ID.String(), Channel: "email", Reason: "complained", Source: "relay"})
+	w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.profile("b@x.example").ID.String(), Channel: "email", Reason: "complained", Source: "relay"})
 	if refused := w.oneByOne("email,subscribed\na@x.example,yes\nb@x.example,yes\n", ""); len(refused) != 0 {
 		t.Error(refused)
 	}

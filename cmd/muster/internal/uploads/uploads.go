@@ -343,7 +343,7 @@ func (s *Uploads) Start(ctx context.Context, account uint64, id string, p api.Im
 	}
 	if p.ListID != "" {
 		err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-			if _, ok := v.List(p.ListID); !ok {
+			if _, ok := v.Contacts().Find(p.ListID); !ok {
 				return refuse(404, "list_id", "list_id: there is no such list")
 			}
 			return nil

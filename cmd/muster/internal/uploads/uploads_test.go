@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // customers is a file of n people. Their numbers have 19 digits, their zip codes look
@@ -34,7 +35,7 @@ func customers(n int) string {
 func TestPeopleAreImportedAsTheyAre(t *testing.T) {
 	w := newWorld(t)
 	const n = 10_000
-	b, err := w.node.Command(t.Context(), w.account, resolver.CommandListCreate, resolver.ListSave{Name: "Newsletter"})
+	b, err := w.node.Command(t.Context(), w.account, contacts.CommandListCreate, contacts.ListSave{Name: "Newsletter"})
 	ok(t, err)
 	list := string(b[strings.Index(string(b), "lst_"):][:36])
 	x := w.upload(api.ImportPeople, customers(n)+",Nobody,,,,,\nperson7@people.example,too few\n")
@@ -71,8 +72,8 @@ func TestPeopleAreImportedAsTheyAre(t *testing.T) {
 		t.Errorf("%s", rows)
 	}
 	w.read(func(v *resolver.View) {
-		l, _ := v.List(list)
-		if got := v.CountListMembers(l); got != n {
+		l, _ := v.Contacts().Find(list)
+		if got := v.Contacts().Members(l).GetCardinality(); got != n {
 			t.Errorf("%d are on the list", got)
 		}
 	})
@@ -332,7 +333,7 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 	if ended = w.until(ended.ID, hasEnded); ended.Refused != 3 {
 		t.Fatalf("%+v", ended)
 	}
-	_, err = w.node.Command(t.Context(), w.account, resolver.CommandContactCreate, resolver.ContactCreate{Email: tag + "@people.example"})
+	_, err = w.node.Command(t.Context(), w.account, contacts.CommandCreate, contacts.Create{Email: tag + "@people.example"})
 	ok(t, err)
 	_, err = w.node.Command(t.Context(), w.account, resolver.CommandContactErase, resolver.ContactErase{ID: w.profile(tag + "@people.example").ID.String()})
 	ok(t, err)

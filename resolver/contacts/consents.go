@@ -1,4 +1,4 @@
-package resolver
+package contacts
 
 import (
 	"slices"
@@ -6,7 +6,16 @@ import (
 
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/segment/engine"
+)
+
+// The types of the events of consents and blocks.
+const (
+	EventSubscribed   = "subscribed"
+	EventUnsubscribed = "unsubscribed"
+	EventSuppressed   = "suppressed"
+	EventUnsuppressed = "unsuppressed"
 )
 
 // The commands of consent.
@@ -40,16 +49,17 @@ type BlockSet struct {
 // SourceImport is the source of consents that a row of a file named.
 const SourceImport = "import"
 
-// maxSourceBytes bounds the source of a consent.
-const maxSourceBytes = 100
+// MaxSourceBytes bounds the source of a consent.
+const MaxSourceBytes = 100
 
 var blockReasons = map[string]profile.BlockReason{"bounced": profile.BlockBounced, "complained": profile.BlockComplained, "suppressed": profile.BlockSuppressed}
 
-func channelOf(name string) (byte, *Refusal) {
+// ChannelOf is the number of a channel that a command names.
+func ChannelOf(name string) (byte, *refuse.Refusal) {
 	if i := slices.Index(profile.Channels, name); i >= 0 {
 		return byte(i), nil
 	}
-	return 0, invalid("channel", "channel Input should be %s", orList(profile.Channels))
+	return 0, refuse.Invalid("channel", "channel Input should be %s", orList(profile.Channels))
 }
 
 // orList writes alternatives as a sentence has them.
@@ -58,9 +68,9 @@ func orList(values []string) string {
 	return strings.Join(values[:n], ", ") + " or " + values[n]
 }
 
-// consent records a channel's consent in a document; it returns whether that
+// Record records a channel's consent in a document; it returns whether that
 // changed the status.
-func (m *Machine) consent(d *profile.Document, channel, status byte, source string) bool {
+func Record(d *profile.Document, atMs int64, channel, status byte, source string) bool {
 	for i := range d.Consents {
 		c := &d.Consents[i]
 		if c.Channel != channel {
@@ -69,85 +79,85 @@ func (m *Machine) consent(d *profile.Document, channel, status byte, source stri
 		if c.Status == status {
 			return false
 		}
-		c.Status, c.SinceMs, c.Source = status, m.logTime, []byte(source)
+		c.Status, c.SinceMs, c.Source = status, atMs, []byte(source)
 		if status == profile.ConsentSubscribed {
-			c.SubscribedMs = m.logTime
+			c.SubscribedMs = atMs
 		}
 		return true
 	}
-	c := profile.Consent{Channel: channel, Status: status, SinceMs: m.logTime, Source: []byte(source)}
+	c := profile.Consent{Channel: channel, Status: status, SinceMs: atMs, Source: []byte(source)}
 	if status == profile.ConsentSubscribed {
-		c.SubscribedMs = m.logTime
+		c.SubscribedMs = atMs
 	}
 	d.Consents = append(d.Consents, c)
 	return true
 }
 
-// assume subscribes somebody who has said nothing of a channel, because an
+// Assume subscribes somebody who has said nothing of a channel, because an
 // address of it was given or a device registered. What the person said before
 // stays: only the person, or an explicit consent, lifts a refusal. A complaint
 // is one as well.
-func (m *Machine) assume(d *profile.Document, channel byte, source string) bool {
+func Assume(d *profile.Document, atMs int64, channel byte, source string) bool {
 	if d.ConsentOf(channel) != nil || d.Blocked(channel) == profile.BlockComplained {
 		return false
 	}
-	return m.consent(d, channel, profile.ConsentSubscribed, source)
+	return Record(d, atMs, channel, profile.ConsentSubscribed, source)
 }
 
-// said makes a subscription that was assumed one that was said. The date of the
+// Say makes a subscription that was assumed one that was said. The date of the
 // subscription stays.
-func (m *Machine) said(d *profile.Document, channel byte, source string) bool {
+func Say(d *profile.Document, atMs int64, channel byte, source string) bool {
 	c := d.ConsentOf(channel)
 	if c == nil || !c.Assumed() || source == profile.SourceManual || source == profile.SourceDevice {
 		return false
 	}
-	c.SinceMs, c.Source = m.logTime, []byte(source)
+	c.SinceMs, c.Source = atMs, []byte(source)
 	return true
 }
 
 // checkConsent reads a channel and what is said of it.
-func checkConsent(channelName, statusName, source string) (channel, status byte, refusal *Refusal) {
-	if channel, refusal = channelOf(channelName); refusal != nil {
+func checkConsent(channelName, statusName, source string) (channel, status byte, refusal *refuse.Refusal) {
+	if channel, refusal = ChannelOf(channelName); refusal != nil {
 		return 0, 0, refusal
 	}
 	status = byte(slices.Index(profile.ConsentStatuses, statusName))
 	switch {
 	case status != profile.ConsentSubscribed && status != profile.ConsentUnsubscribed:
-		refusal = invalid("status", "status Input should be subscribed or unsubscribed")
-	case len(source) > maxSourceBytes:
-		refusal = invalid("source", "source must have at most %d bytes", maxSourceBytes)
+		refusal = refuse.Invalid("status", "status Input should be subscribed or unsubscribed")
+	case len(source) > MaxSourceBytes:
+		refusal = refuse.Invalid("source", "source must have at most %d bytes", MaxSourceBytes)
 	}
 	return channel, status, refusal
 }
 
-func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
+func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 	if _, _, refusal := checkConsent(c.Channel, c.Status, c.Source); refusal != nil {
 		return refusal
 	}
-	o, d, refusal := m.profileOf(cmd.account, c.ID)
+	o, d, refusal := s.host.Profile(c.ID)
 	if refusal != nil {
 		return refusal
 	}
-	changed, said, events := m.decideConsent(cmd, o, d, &c)
+	changed, said, events := s.decide(tx.AtMs, o, d, &c)
 	switch {
 	case changed:
-		m.updateProfile(cmd, o, d, engine.FieldConsents, events...)
+		s.host.Update(o, d, engine.FieldConsents, events...)
 	case said:
-		m.save(cmd.account, o, d)
+		s.host.Save(o, d)
 	}
 	return nil
 }
 
-// decideConsent records in a document what somebody said of a channel. It returns
-// whether that changed what may be sent, or made a subscription that was assumed one
-// that was said, and the events of it.
-func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {
+// decide records in a document what somebody said of a channel. It returns whether that
+// changed what may be sent, or made a subscription that was assumed one that was said, and
+// the events of it.
+func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {
 	channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
 	if refusal != nil {
 		panic(refusal) // it was checked before
 	}
-	changed = m.consent(d, channel, status, c.Source)
-	said = !changed && status == profile.ConsentSubscribed && m.said(d, channel, c.Source)
+	changed = Record(d, atMs, channel, status, c.Source)
+	said = !changed && status == profile.ConsentSubscribed && Say(d, atMs, channel, c.Source)
 	var failed []feature.Event
 	switch {
 	case status == profile.ConsentUnsubscribed:
@@ -155,17 +165,17 @@ func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *
 		changed = d.Unblock(channel, profile.BlockPending) || changed
 	case c.Confirm:
 		changed = d.Unblock(channel, profile.BlockPending) || changed
-	case changed && channel == profile.ChannelEmail && cmd.account.Settings.DoubleOptIn:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: m.logTime}) {
-			failed = m.askToConfirm(cmd, o, d)
+	case changed && channel == profile.ChannelEmail && s.host.DoubleOptIn():
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: atMs}) {
+			failed = s.host.AskToConfirm(o, d)
 		}
 	}
 	if !changed {
 		return false, said, nil
 	}
-	x := feature.NewEvent(typeSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
+	x := feature.NewEvent(EventSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
 	if status == profile.ConsentUnsubscribed {
-		x.Type = typeUnsubscribed
+		x.Type = EventUnsubscribed
 	}
 	if c.Campaign != "" {
 		x.Properties["campaign_id"] = c.Campaign
@@ -173,19 +183,19 @@ func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *
 	return true, said, append([]feature.Event{x}, failed...)
 }
 
-func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
-	channel, refusal := channelOf(c.Channel)
+func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
+	channel, refusal := ChannelOf(c.Channel)
 	if refusal != nil {
 		return refusal
 	}
 	reason := blockReasons[c.Reason]
 	if c.Reason != "" && reason == 0 {
-		return invalid("reason", "reason Input should be bounced, complained or suppressed, or empty to lift the block")
+		return refuse.Invalid("reason", "reason Input should be bounced, complained or suppressed, or empty to lift the block")
 	}
-	if len(c.Source) > maxSourceBytes {
-		return invalid("source", "source must have at most %d bytes", maxSourceBytes)
+	if len(c.Source) > MaxSourceBytes {
+		return refuse.Invalid("source", "source must have at most %d bytes", MaxSourceBytes)
 	}
-	o, d, refusal := m.profileOf(cmd.account, c.ID)
+	o, d, refusal := s.host.Profile(c.ID)
 	if refusal != nil {
 		return refusal
 	}
@@ -194,11 +204,11 @@ func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
 		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil
 		}
-		m.updateProfile(cmd, o, d, engine.FieldConsents, feature.NewEvent(typeUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}))
+		s.host.Update(o, d, engine.FieldConsents, feature.NewEvent(EventUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}))
 		return nil
 	}
-	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: m.logTime}) {
-		m.updateProfile(cmd, o, d, engine.FieldConsents, feature.NewEvent(typeSuppressed, feature.Properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}))
+	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: tx.AtMs}) {
+		s.host.Update(o, d, engine.FieldConsents, feature.NewEvent(EventSuppressed, feature.Properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}))
 	}
 	return nil
 }

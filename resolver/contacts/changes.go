@@ -1,10 +1,11 @@
-package resolver
+package contacts
 
 import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -18,8 +19,8 @@ type ConsentChange struct {
 	Effective bool `json:"effective,omitempty"`
 }
 
-// checkConsents says what is wrong with changes of a contact's consents.
-func checkConsents(d *profile.Document, changes []ConsentChange) *Refusal {
+// CheckConsents says what is wrong with changes of a contact's consents.
+func CheckConsents(d *profile.Document, changes []ConsentChange) *refuse.Refusal {
 	for i := range changes {
 		c := &changes[i]
 		channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
@@ -28,20 +29,20 @@ func checkConsents(d *profile.Document, changes []ConsentChange) *Refusal {
 			refusal.Field, refusal.Message = "consents", "consents: "+refusal.Message
 			return refusal
 		case slices.ContainsFunc(changes[:i], func(x ConsentChange) bool { return x.Channel == c.Channel }):
-			return invalid("consents", "consents: %s is given twice", c.Channel)
+			return refuse.Invalid("consents", "consents: %s is given twice", c.Channel)
 		}
 		if why := d.Blocked(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.BlockPending {
-			return &Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
+			return &refuse.Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
 		}
 	}
 	return nil
 }
 
-// changeConsents makes changes that [checkConsents] has let pass.
-func (m *Machine) changeConsents(cmd *command, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []feature.Event) {
+// ChangeConsents makes changes that [CheckConsents] has let pass.
+func (s *State) ChangeConsents(tx *feature.Tx, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []feature.Event) {
 	for i := range changes {
 		c := &changes[i]
-		changed, said, more := m.decideConsent(cmd, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})
+		changed, said, more := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})
 		if changed || said {
 			fields |= engine.FieldConsents
 		}

@@ -1,0 +1,55 @@
+package resolver
+
+import (
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// contactHost is what contacts see of their account and of the record that is being
+// applied, see [contacts.Host].
+type contactHost struct {
+	m *Machine
+	a *account
+}
+
+func (h contactHost) NextNumber() uint32 { return h.a.NextList }
+
+func (h contactHost) TakeNumber(number uint32) { h.a.NextList = max(h.a.NextList, number+1) }
+
+func (h contactHost) SaveNumbers() { h.m.saveNumbers(h.a) }
+
+func (h contactHost) ListUsers(id string) string { return users(h.a.usesOfList(id)) }
+
+func (h contactHost) DropSet(name string) { h.m.dropSet(h.a, name) }
+
+func (h contactHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
+	return h.m.profileOf(h.a, id)
+}
+
+func (h contactHost) Other(ordinal uint32) *profile.Document {
+	if err := h.m.load(h.a, ordinal, &h.m.other); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return &h.m.other
+}
+
+func (h contactHost) ProfileID(ordinal uint32) string { return h.a.headers.Get(ordinal).ID.String() }
+
+func (h contactHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
+	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
+}
+
+func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.m.save(h.a, ordinal, d) }
+
+func (h contactHost) DoubleOptIn() bool { return h.a.Settings.DoubleOptIn }
+
+func (h contactHost) AskToConfirm(ordinal uint32, d *profile.Document) []feature.Event {
+	return h.m.askToConfirm(&h.m.rec, ordinal, d)
+}
+
+func (h contactHost) Redacted() bool { return h.m.rec.redacted }
+
+// Contacts are the account's contacts, with its lists.
+func (v *View) Contacts() *contacts.State { return v.a.contacts }
