@@ -11,9 +11,9 @@ import (
 
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 type contentID struct {
@@ -210,7 +210,7 @@ func TestR2OutboxIsTheAccounts(t *testing.T) {
 			account++
 		}
 		_, err := store.Add(capture.Message{ID: fmt.Sprint(i), Channel: []string{"email", "sms"}[i%2], To: fmt.Sprint("to", i), At: time.UnixMilli(1),
-			SendID: messaging.SendText(account, resolver.CampaignSend(1, uint32(i), 0))})
+			SendID: messaging.SendText(account, messages.CampaignSend(1, uint32(i), 0))})
 		ok(t, err)
 	}
 	var got []string

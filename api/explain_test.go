@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 type explainAnswer struct {
@@ -72,7 +72,7 @@ func TestExplain(t *testing.T) {
 	}{
 		{contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "whatsapp", Status: "unsubscribed", Source: "form"}},
 		{contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "im", Reason: "suppressed"}},
-		{resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: "email", Kind: resolver.EngagementClick}},
+		{messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: messages.EngagementClick}},
 		{contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "apns", Address: "x"}},
 	} {
 		_, err := s.node.Command(t.Context(), account, c.name, c.args)

@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // inboundPath is where providers tell what became of messages: behind it stand
@@ -237,7 +238,7 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 	if err != nil {
 		return nil, err
 	}
-	var records []resolver.EngagementRecord
+	var records []messages.EngagementRecord
 	for part := range slices.Chunk(events, inboundChunk) {
 		tokens := a.claimsOfTokens(ctx, s, part)
 		err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
@@ -282,16 +283,16 @@ func (a *API) claimsOfTokens(ctx context.Context, s *source, events []inbound.Ev
 
 // sendRecords puts records on record, several at once. What the state refuses is
 // left out of the count.
-func (a *API) sendRecords(ctx context.Context, account uint64, list []resolver.EngagementRecord) (recorded int, err error) {
+func (a *API) sendRecords(ctx context.Context, account uint64, list []messages.EngagementRecord) (recorded int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var done atomic.Int64
-	work := make(chan resolver.EngagementRecord)
+	work := make(chan messages.EngagementRecord)
 	var workers sync.WaitGroup
 	for range min(inboundWorkers, len(list)) {
 		workers.Go(func() {
 			for r := range work {
-				_, err := a.opts.Node.Command(ctx, account, resolver.CommandEngagement, r)
+				_, err := a.opts.Node.Command(ctx, account, messages.CommandEngagement, r)
 				var refusal *resolver.Refusal
 				switch {
 				case err == nil:
@@ -325,12 +326,12 @@ func isTest(e *inbound.Event, account uint64) bool {
 }
 
 // record is what an event says of the account, if it says something of it.
-func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r resolver.EngagementRecord, ok bool, err error) {
+func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r messages.EngagementRecord, ok bool, err error) {
 	if isTest(e, s.account) {
 		return r, false, nil
 	}
-	sent, send, found := s.message(v, e, resolver.SendID(token.Send))
-	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.keyOf(e)}
+	sent, send, found := s.message(v, e, messages.ID(token.Send))
+	r = messages.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.keyOf(e)}
 	switch {
 	case found:
 		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
@@ -357,32 +358,32 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 	}
 	switch e.Type {
 	case inbound.Bounce:
-		r.Kind = resolver.EngagementSoftBounce
+		r.Kind = messages.EngagementSoftBounce
 		if e.Hard {
-			r.Kind = resolver.EngagementBounce
+			r.Kind = messages.EngagementBounce
 		}
 	case inbound.Failure:
-		r.Kind, r.Hard = resolver.EngagementFailed, e.Hard
+		r.Kind, r.Hard = messages.EngagementFailed, e.Hard
 	case inbound.Complaint:
-		r.Kind = resolver.EngagementComplaint
+		r.Kind = messages.EngagementComplaint
 	case inbound.Delivery:
-		r.Kind = resolver.EngagementDelivery
+		r.Kind = messages.EngagementDelivery
 	case inbound.Unsubscribe:
-		r.Kind = resolver.EngagementUnsubscribed
+		r.Kind = messages.EngagementUnsubscribed
 		if e.Channel != "" {
 			r.Source = messaging.SourceProvider
 		}
-		if found && send == resolver.SendID(token.Send) {
+		if found && send == messages.ID(token.Send) {
 			r.Channel, r.Flow, r.Step = messaging.UnsubscribeChannel(&token, sent), token.Flow, token.Step
 		}
 	case inbound.Open, inbound.Click:
-		r.Kind = resolver.EngagementOpen
+		r.Kind = messages.EngagementOpen
 		if e.Type == inbound.Click {
-			r.Kind = resolver.EngagementClick
+			r.Kind = messages.EngagementClick
 		}
 		switch {
 		case e.Machine:
-			r.Agent = resolver.AgentMachine
+			r.Agent = messages.AgentMachine
 		case e.UserAgent != "":
 			r.Agent = tracking.JudgeAgent(e.UserAgent).String()
 		}
@@ -394,8 +395,8 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 
 // message finds the message an event is about: by its id, by its Message-ID, by a
 // token. Ids are sealed, so that who knows one of them knows no other.
-func (s *source) message(v *resolver.View, e *inbound.Event, token resolver.SendID) (sent resolver.Sent, send resolver.SendID, ok bool) {
-	try := func(account uint64, id resolver.SendID, is bool) bool {
+func (s *source) message(v *resolver.View, e *inbound.Event, token messages.ID) (sent resolver.Sent, send messages.ID, ok bool) {
+	try := func(account uint64, id messages.ID, is bool) bool {
 		if !is || account != s.account || !messaging.Sealed(s.key, id) {
 			return false
 		}
@@ -409,10 +410,10 @@ func (s *source) message(v *resolver.View, e *inbound.Event, token resolver.Send
 	if account, id, is := messaging.ParseMessageID(e.MessageID); try(account, id, is) {
 		return sent, send, true
 	}
-	if token != (resolver.SendID{}) {
+	if token != (messages.ID{}) {
 		if sent, ok = v.Sent(token); ok {
 			return sent, token, true
 		}
 	}
-	return resolver.Sent{}, resolver.SendID{}, false
+	return resolver.Sent{}, messages.ID{}, false
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/webhook"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // report signs a report as the generic form demands and hands it in.
@@ -49,7 +49,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 		{"type":"bounce","hard":true,"send_id":"%016x-%s","id":"7"}]`,
 		ada.SendID, m.mail("bob@x.io").ID, m.mail("eve@x.io").SendID, m.account, hex.EncodeToString(make([]byte, 16)))
 	// Nor does one about a test of a campaign, whoever got that.
-	test := resolver.TestSend([15]byte{1})
+	test := messages.TestSend([15]byte{1})
 	tests := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"recipient":"eve@x.io","id":"8"},{"type":"complaint","message_id":"<%016x.%x@muster.local>","recipient":"eve@x.io","id":"9"}]`,
 		messaging.SendText(m.account, test), m.account, test[:])
 	if status, got := m.report(secret, tests); status != 200 || got != (inboundResult{2, 0, 2}) {
@@ -175,7 +175,7 @@ func TestMailIsTrustedByMessage(t *testing.T) {
 		}
 	}
 	_, id, _ := strings.Cut(m.mail("ada@x.io").SendID, "-")
-	var send resolver.SendID
+	var send messages.ID
 	_, err := hex.Decode(send[:], []byte(id))
 	ok(t, err)
 	unsubscribe := func(to string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // replies are what an account answers to keywords. An empty one is not answered.
@@ -64,18 +65,18 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	if !found {
 		return false, nil
 	}
-	r := resolver.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key}
+	r := messages.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key}
 	switch keyword {
 	case inbound.KeywordStop:
-		r.Kind = resolver.EngagementUnsubscribed
+		r.Kind = messages.EngagementUnsubscribed
 	case inbound.KeywordStart:
-		r.Kind = resolver.EngagementSubscribed
+		r.Kind = messages.EngagementSubscribed
 		if !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
 			r.WrittenMs = e.At.UnixMilli()
 		}
 	}
 	if r.Kind != "" {
-		if _, err := a.opts.Node.Command(ctx, s.account, resolver.CommandEngagement, r); err != nil {
+		if _, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r); err != nil {
 			return false, err
 		}
 	}
@@ -86,7 +87,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	// An answer goes to the newest number, which may be somebody else's, too.
 	newest, err := a.isNewest(ctx, s.account, profile, e.From)
 	if err == nil && newest {
-		_, err = a.opts.Node.Command(ctx, s.account, resolver.CommandTextAnswer, resolver.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
+		_, err = a.opts.Node.Command(ctx, s.account, messages.CommandTextAnswer, messages.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
 	}
 	return err == nil, err
 }
@@ -115,8 +116,8 @@ func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, 
 				if id == profile {
 					continue
 				}
-				r := resolver.EngagementRecord{Profile: id, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + id, Kind: resolver.EngagementUnsubscribed}
-				_, err := a.opts.Node.Command(ctx, s.account, resolver.CommandEngagement, r)
+				r := messages.EngagementRecord{Profile: id, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + id, Kind: messages.EngagementUnsubscribed}
+				_, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r)
 				var refusal *resolver.Refusal
 				if err != nil && !errors.As(err, &refusal) { // a refused one was erased meanwhile
 					return stopped, err

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -78,7 +79,7 @@ func (m *mailing) queued(kind string) (out []string) {
 	ok(m.t, m.node.Look(m.account, func(v *resolver.View) error {
 		list, err := v.OutboxDue(kind, m.clock.Now().UnixMilli(), 100, func(uint64) bool { return false })
 		for _, w := range list {
-			var x resolver.OutboxText
+			var x messages.Text
 			ok(m.t, json.Unmarshal(w.Payload, &x))
 			if !x.Answer {
 				m.t.Errorf("an answer is marked as none: %s", w.Payload)
@@ -236,7 +237,7 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	var send string
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 		key, err := messaging.AccountKey(v, m.account)
-		send = messaging.SendText(m.account, messaging.SealSend(key, resolver.OutboxSend(77, o)))
+		send = messaging.SendText(m.account, messaging.SealSend(key, messages.OutboxSend(77, o)))
 		return err
 	}))
 	status := func(word string) string {

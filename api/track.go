@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // maxFormBytes bounds the body of a form or a one-click request, which says
@@ -132,7 +133,7 @@ func (a *API) follow(token string) (*followed, error) {
 	f := &followed{claims: claims}
 	err := a.opts.Node.Read(ctx, claims.Account, func(v *resolver.View) (err error) {
 		var ok bool
-		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok {
+		if f.sent, ok = v.Sent(messages.ID(claims.Send)); !ok {
 			return errNoLink
 		}
 		if claims.Kind == tracking.Click && claims.URL == "" && f.sent.Campaign != "" {
@@ -179,7 +180,7 @@ func (a *API) claims(ctx context.Context, token string) (tracking.Claims, error)
 func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
 	switch f.claims.Kind {
 	case tracking.Open:
-		a.engage(rc, f, resolver.EngagementOpen)
+		a.engage(rc, f, messages.EngagementOpen)
 		noStore(rc)
 		rc.SetContentType(tracking.PixelType)
 		rc.SetBody(tracking.Pixel())
@@ -189,7 +190,7 @@ func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
 			writePage(rc, pageNoLink)
 			return
 		}
-		a.engage(rc, f, resolver.EngagementClick)
+		a.engage(rc, f, messages.EngagementClick)
 		noStore(rc)
 		rc.SetStatusCode(http.StatusFound)
 		rc.Response.Header.Set(fasthttp.HeaderLocation, to)
@@ -209,11 +210,11 @@ func (a *API) engage(rc *fasthttp.RequestCtx, f *followed, kind string) {
 		a.tracker.limited.Inc()
 		return
 	}
-	r := resolver.EngagementRecord{
-		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: kind, Link: int(f.claims.Link),
+	r := messages.EngagementRecord{
+		Send: messages.ID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: kind, Link: int(f.claims.Link),
 		Agent: tracking.JudgeAgent(string(rc.UserAgent())).String(), Flow: f.claims.Flow, Step: f.claims.Step,
 	}
-	if kind == resolver.EngagementClick {
+	if kind == messages.EngagementClick {
 		r.URL = f.link()
 	}
 	a.tracker.note(engagementWork{f.claims.Account, r})
@@ -254,8 +255,8 @@ func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error
 	if oneClick {
 		source = "one-click"
 	}
-	_, err := a.opts.Node.Command(ctx, f.claims.Account, resolver.CommandEngagement, resolver.EngagementRecord{
-		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: channel, Kind: resolver.EngagementUnsubscribed, Source: source,
+	_, err := a.opts.Node.Command(ctx, f.claims.Account, messages.CommandEngagement, messages.EngagementRecord{
+		Send: messages.ID(f.claims.Send), Profile: f.profile.ID.String(), Channel: channel, Kind: messages.EngagementUnsubscribed, Source: source,
 		Flow: f.claims.Flow, Step: f.claims.Step,
 	})
 	return err

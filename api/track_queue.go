@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // The bounds of what readers of messages may cause.
@@ -30,7 +31,7 @@ const (
 // engagementWork is an engagement to be recorded.
 type engagementWork struct {
 	account uint64
-	record  resolver.EngagementRecord
+	record  messages.EngagementRecord
 }
 
 // commander changes the state: a [*node.Node].
@@ -145,7 +146,7 @@ func isBusy(err error) bool {
 func (t *tracker) try(w engagementWork) error {
 	ctx, cancel := context.WithTimeout(t.ctx, trackWait)
 	defer cancel()
-	_, err := t.node.Command(ctx, w.account, resolver.CommandEngagement, w.record)
+	_, err := t.node.Command(ctx, w.account, messages.CommandEngagement, w.record)
 	var refusal *resolver.Refusal
 	switch {
 	case err == nil:

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // mailing is a service that sends campaigns into a capture.
@@ -273,7 +274,7 @@ func TestForgedLinksAllLookAlike(t *testing.T) {
 	var key tracking.Key
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) (err error) { key, err = messaging.AccountKey(v, m.account); return err }))
 	send := func(campaign, ordinal uint32) tracking.ID {
-		return tracking.ID(messaging.SealSend(key, resolver.CampaignSend(campaign, ordinal, 0)))
+		return tracking.ID(messaging.SealSend(key, messages.CampaignSend(campaign, ordinal, 0)))
 	}
 	flip := []byte(clicks[0])
 	flip[20] ^= 1

@@ -34,6 +34,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -446,7 +447,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 			ok(t, owner.dispatcher.Start(ctx, f.account, start, audit.Author{}))
 		}
 		for range 15 {
-			f.must(owner, resolver.CommandEmailSend, resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", mails), TemplateID: f.template.ID}}, nil)
+			f.must(owner, messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: fmt.Sprintf("m%d@x.io", mails), TemplateID: f.template.ID}}, nil)
 			mails++
 		}
 		for range 5 {

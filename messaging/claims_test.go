@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // TestOutboxUnderEpochs: all kinds of items are carried out, repeated, given up
@@ -38,8 +39,8 @@ func TestClaimsAreAskedForTogether(t *testing.T) {
 	const mails = 256
 	for i := range mails {
 		go func() {
-			_, _ = p.node.Command(t.Context(), f.account, resolver.CommandEmailSend,
-				resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", i), TemplateID: f.template.ID}})
+			_, _ = p.node.Command(t.Context(), f.account, messages.CommandEmailSend,
+				messages.EmailSend{Mail: messages.Mail{To: fmt.Sprintf("m%d@x.io", i), TemplateID: f.template.ID}})
 		}()
 	}
 	f.until("all are sent", p, func(v *resolver.View) bool { return count(v, "email_sent") == mails && v.Outbox().Len() == 0 })

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -32,7 +33,7 @@ type medium interface {
 type outgoing struct {
 	content *compiled
 	profile *resolver.Profile
-	send    resolver.SendID
+	send    messages.ID
 	links   Links
 	// campaign is the campaign's id, "" for messages of other kinds.
 	campaign string

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -312,7 +313,7 @@ func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
 func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d outbox.Done) {
 	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
 	d.Ordinal, d.ItemName = w.Ordinal, w.ItemName
-	err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d)
+	err := record(ctx, o.opts.Node, o.opts.Sleep, account, messages.CommandOutboxDone, d)
 	switch {
 	case resolver.IsSuperseded(err):
 		o.opts.Logger.Debug("another node carries out the item", "account", resolver.AccountID(account), "item", w.Seq)

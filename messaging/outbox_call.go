@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -93,7 +94,7 @@ func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Resul
 
 // composeCall makes the request of an item: the same id at every attempt.
 func (o *Outbox) composeCall(account uint64, w *resolver.OutboxWork) (r webhook.Request, attempts int, err error) {
-	var in resolver.OutboxRequest
+	var in messages.Request
 	if err := decode(w.Payload, &in); err != nil {
 		return r, 0, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -226,7 +227,7 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 			w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "test"})
 		case "cy":
 			w.trigger(flow, "cy@x.io", `{}`)
-			w.must(resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: "email", Kind: resolver.EngagementComplaint})
+			w.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: messages.EngagementComplaint})
 		default:
 			w.trigger(flow, "ada@x.io", `{}`)
 		}

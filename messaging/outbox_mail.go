@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/reach"
 )
@@ -165,7 +166,7 @@ func mailBackoff(failed int, random uint64, wanted time.Duration) time.Duration 
 // compose makes the message of an item: the same at every attempt, as long as its
 // template stays the same.
 func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message, error) {
-	var in resolver.OutboxMail
+	var in messages.Mail
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 				return errors.New("the template was deleted before the message went out")
 			}
 			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
-				return errBarred(resolver.UnsubscribedReason)
+				return errBarred(messages.UnsubscribedReason)
 			}
 			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {
@@ -211,7 +212,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		return nil, err
 	}
 	switch reason := p.Blocked(mediumEmail); {
-	case slices.Contains(resolver.Undeliverable, reason):
+	case slices.Contains(messages.Undeliverable, reason):
 		return nil, errBlocked(reason)
 	case in.Confirm && reason != "pending":
 		return nil, errMoot
@@ -300,7 +301,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 
 // click is the link of a message that counts a click on link n and carries where
 // it leads.
-func (c *compiled) click(n int, l Links, send resolver.SendID, values merge.Lookup) string {
+func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) string {
 	rendered, err := c.links[n].Render(values)
 	if err == nil {
 		rendered, err = tracking.Location(c.Links[n], rendered)

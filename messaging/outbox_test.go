@@ -35,6 +35,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -155,7 +156,7 @@ func (w *world) template(html string) string {
 
 func (w *world) send(to, template string) {
 	w.t.Helper()
-	w.must(resolver.CommandEmailSend, resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: to, TemplateID: template}})
+	w.must(messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: to, TemplateID: template}})
 }
 
 func (w *world) outbox(m messaging.Mailer) (stop func()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -40,7 +41,7 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	}
 	d := o.judgeText(w, r)
 	if r.OptedOut {
-		e := resolver.EngagementRecord{Send: w.Send(), Channel: w.Kind, Reason: d.Reason, Flow: w.Flow, Step: w.Step}
+		e := messages.EngagementRecord{Send: w.Send(), Channel: w.Kind, Reason: d.Reason, Flow: w.Flow, Step: w.Step}
 		if err := optOut(ctx, o.opts.Node, o.opts.Sleep, account, e); err != nil {
 			o.unrecorded(account, w, err)
 			return
@@ -74,7 +75,7 @@ func (o *Outbox) judgeText(w *resolver.OutboxWork, r outcome.Result) outbox.Done
 // composeText makes the message of an item. The sender is nil when the account
 // has no provider and texts are captured.
 func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Message, *text.Sender, error) {
-	var in resolver.OutboxText
+	var in messages.Text
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -173,7 +174,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	c.mu.Lock()
 	c.open[bob] = true
 	c.mu.Unlock()
-	w.must(resolver.CommandTextAnswer, resolver.TextAnswer{Profile: w.holder(bob), Channel: "whatsapp", Text: "Shop Ltd", Key: "1"})
+	w.must(messages.CommandTextAnswer, messages.TextAnswer{Profile: w.holder(bob), Channel: "whatsapp", Text: "Shop Ltd", Key: "1"})
 	w.until("the answer is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 3 })
 
 	// A template that does not exist, and a provider that takes none.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -29,9 +30,9 @@ const SourceProvider = "provider"
 // optOut withdraws the consent of a recipient who told the provider to be sent
 // nothing more. Told again of the same message, which a crash may bring about, it
 // changes nothing.
-func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r resolver.EngagementRecord) error {
-	r.Kind, r.Source, r.Key = resolver.EngagementUnsubscribed, SourceProvider, "opt-out/"+SendText(account, r.Send)
-	err := record(ctx, n, sleep, account, resolver.CommandEngagement, r)
+func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r messages.EngagementRecord) error {
+	r.Kind, r.Source, r.Key = messages.EngagementUnsubscribed, SourceProvider, "opt-out/"+SendText(account, r.Send)
+	err := record(ctx, n, sleep, account, messages.CommandEngagement, r)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {
 		return nil // an erased profile has no consent

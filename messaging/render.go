@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // Links makes the links of messages that the service answers itself.
@@ -25,18 +26,18 @@ type Links struct {
 }
 
 // url is the link of a message. kind says what it does.
-func (l Links) url(kind tracking.Kind, send resolver.SendID, link int) string {
+func (l Links) url(kind tracking.Kind, send messages.ID, link int) string {
 	return l.Key.URL(l.Base, l.claims(kind, send, link))
 }
 
-func (l Links) claims(kind tracking.Kind, send resolver.SendID, link int) tracking.Claims {
+func (l Links) claims(kind tracking.Kind, send messages.ID, link int) tracking.Claims {
 	return tracking.Claims{Kind: kind, Account: l.Account, Send: tracking.ID(send), Link: uint16(link), Flow: l.Flow, Step: l.Step}
 }
 
 // clickTo is the link that counts a click and leads to a location, of a message
 // whose links stand in no table. What is too long for a link of ours is not
 // counted.
-func (l Links) clickTo(send resolver.SendID, link int, location string) string {
+func (l Links) clickTo(send messages.ID, link int, location string) string {
 	if len(location) > tracking.MaxURLBytes {
 		return location
 	}
@@ -81,7 +82,7 @@ func one(s string) (string, bool) { return s, s != "" }
 
 // values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.
-func (c *compiled) values(l Links, p *resolver.Profile, send resolver.SendID) merge.Lookup {
+func (c *compiled) values(l Links, p *resolver.Profile, send messages.ID) merge.Lookup {
 	profile := ProfileValues(p)
 	return func(path []string) (string, bool) {
 		switch path[0] {
@@ -110,7 +111,7 @@ func clickTag(path []string, links int) (n int, ok bool) {
 }
 
 // email makes the e-mail of one recipient. at is the time it says it was sent.
-func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+func (c *compiled) email(l Links, p *resolver.Profile, send messages.ID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
 	values := c.values(l, p, send)
 	id := hex.EncodeToString(send[:])
 	m := &email.Message{
@@ -156,10 +157,10 @@ func (c *compiled) fill(m *email.Message, values merge.Lookup) error {
 }
 
 // SendText is a message's id as headers and providers carry it.
-func SendText(account uint64, send resolver.SendID) string { return send.Text(account) }
+func SendText(account uint64, send messages.ID) string { return send.Text(account) }
 
 // ParseSend reads what [SendText] wrote.
-func ParseSend(s string) (account uint64, send resolver.SendID, ok bool) {
+func ParseSend(s string) (account uint64, send messages.ID, ok bool) {
 	left, right, found := strings.Cut(s, "-")
 	if !found || len(left) != 16 || len(right) != 2*len(send) {
 		return 0, send, false

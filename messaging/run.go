@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -301,7 +302,7 @@ func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
 	if err != nil {
 		return err
 	}
-	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
+	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
 	out := &outgoing{
 		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: r.try,
@@ -327,7 +328,7 @@ func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
 		r.counters.failed.Inc()
 	}
 	if got.optedOut {
-		if err := optOut(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, resolver.EngagementRecord{Send: send, Channel: r.campaign.Medium(), Reason: got.reason}); err != nil {
+		if err := optOut(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, messages.EngagementRecord{Send: send, Channel: r.campaign.Medium(), Reason: got.reason}); err != nil {
 			return err
 		}
 	}

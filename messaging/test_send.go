@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // testMark is what the subject of a test begins with, or its text where there is none.
@@ -83,10 +84,10 @@ func (t *Tester) Rendered() Rendered {
 
 func (t *Tester) isEmail() bool { _, is := t.medium.(*emailMedium); return is }
 
-// Send hands the message over to one address, once; id is a [resolver.TestSend]. Nothing
+// Send hands the message over to one address, once; id is a [messages.TestSend]. Nothing
 // is recorded: it counts for nobody and nothing, costs no credit, and its links are those
 // of the author.
-func (t *Tester) Send(ctx context.Context, id resolver.SendID, to string, at time.Time) (outcome.Result, error) {
+func (t *Tester) Send(ctx context.Context, id messages.ID, to string, at time.Time) (outcome.Result, error) {
 	r := t.Rendered()
 	name := SendText(t.account, id)
 	switch m := t.medium.(type) {

@@ -10,12 +10,13 @@ import (
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // SealSend makes the id of a message one that nobody can guess: what its kind
 // leaves free of it is a seal under the account's key. Messages are numbered, and
 // who knew one number could unsubscribe others by mail.
-func SealSend(key tracking.Key, id resolver.SendID) resolver.SendID {
+func SealSend(key tracking.Key, id messages.ID) messages.ID {
 	from := id.Seal()
 	h := hmac.New(sha256.New, key[:])
 	h.Write([]byte("send\x00"))
@@ -25,7 +26,7 @@ func SealSend(key tracking.Key, id resolver.SendID) resolver.SendID {
 }
 
 // Sealed reports whether an id is one that [SealSend] made.
-func Sealed(key tracking.Key, id resolver.SendID) bool {
+func Sealed(key tracking.Key, id messages.ID) bool {
 	want := SealSend(key, id)
 	return hmac.Equal(want[:], id[:])
 }
@@ -36,7 +37,7 @@ func AccountKey(v *resolver.View, account uint64) (tracking.Key, error) {
 }
 
 // ParseMessageID reads the message's id out of a Message-ID of ours.
-func ParseMessageID(s string) (account uint64, send resolver.SendID, ok bool) {
+func ParseMessageID(s string) (account uint64, send messages.ID, ok bool) {
 	left, _, found := strings.Cut(s, "@")
 	if !found {
 		return 0, send, false
@@ -50,8 +51,8 @@ func ParseMessageID(s string) (account uint64, send resolver.SendID, ok bool) {
 
 // ParseAddressID reads a message's id as it stands in an address, behind a plus
 // sign: the short form has no account, which is then the given one.
-func ParseAddressID(s string, account uint64) (uint64, resolver.SendID, bool) {
-	if len(s) == 2*len(resolver.SendID{}) {
+func ParseAddressID(s string, account uint64) (uint64, messages.ID, bool) {
+	if len(s) == 2*len(messages.ID{}) {
 		s = strings.Join([]string{pad16(account), s}, "-")
 	}
 	return ParseSend(s)
@@ -64,7 +65,7 @@ func pad16(n uint64) string {
 
 // UnsubscribeAddress is where mail unsubscribes the recipient of a message, at a
 // domain that hands such mail in.
-func UnsubscribeAddress(send resolver.SendID, domain string) string {
+func UnsubscribeAddress(send messages.ID, domain string) string {
 	return "unsubscribe+" + hex.EncodeToString(send[:]) + "@" + domain
 }
 
@@ -87,7 +88,7 @@ func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
 
 // ConfirmURL is the link by which a profile confirms its subscription to e-mail.
 func (l Links) ConfirmURL(ordinal uint32) string {
-	return l.url(tracking.Confirm, SealSend(l.Key, resolver.ProfileSend(ordinal)), 0)
+	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 
 // ClickLocation is where a click on a link of a message leads: the link with the

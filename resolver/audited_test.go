@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -28,18 +29,18 @@ var notAudited = map[string]string{
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
 	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
-	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", CommandEngagement: "people",
-	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", CommandTextAnswer: "people", automation.CommandTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", messages.CommandEngagement: "people",
+	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 
 	// What the service itself goes on with.
 	erasure.CommandDone: "service", commandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
-	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
+	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", messages.CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
 	// What is sent again, or for a trial.
 	outbox.CommandWebhookTest: "deliveries", outbox.CommandWebhookReplay: "deliveries",
 
 	// As logs of before the audit log have them.
-	campaigns.CommandSave1: "old", campaigns.CommandStart1: "old", campaigns.CommandResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
+	campaigns.CommandSave1: "old", campaigns.CommandStart1: "old", campaigns.CommandResult1: "old", messages.CommandEngagement1: "old", messages.CommandOutboxDone1: "old",
 }
 
 // TestEveryCommandIsAuditedOrNot: a command is in the audit log, or here with the

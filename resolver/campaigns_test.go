@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -200,7 +201,7 @@ func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
 		of[x.Variant]++
 		r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Variant: x.Variant, Result: outbox.ResultSent})
 		if x.Variant == 1 {
-			r.must(CommandEngagement, EngagementRecord{Send: CampaignSend(c.Number, x.Ordinal, 1), Channel: "email", Kind: EngagementOpen})
+			r.must(messages.CommandEngagement, messages.EngagementRecord{Send: messages.CampaignSend(c.Number, x.Ordinal, 1), Channel: "email", Kind: messages.EngagementOpen})
 		}
 	}
 	if of[0] < 3 || of[1] < 3 {
@@ -231,12 +232,12 @@ func TestEngagementCounts(t *testing.T) {
 	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
 	o := r.batch(c.ID, 1).Recipients[0].Ordinal
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: o, Result: outbox.ResultSent})
-	send := CampaignSend(c.Number, o, 0)
+	send := messages.CampaignSend(c.Number, o, 0)
 	for range 2 {
-		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementOpen})
-		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1, URL: "https://b"})
-		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementDelivery, Key: "d1"})
-		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementUnsubscribed, Key: "u1", Source: "link"})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementOpen})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementClick, Link: 1, URL: "https://b"})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementDelivery, Key: "d1"})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementUnsubscribed, Key: "u1", Source: "link"})
 	}
 	run, n := r.run(c.ID), r.view().Campaigns().Numbers(c)
 	if run.Opens != 2 || run.Clicks != 2 || run.ByLink[1] != 2 || n.Opened != 1 || n.Clicked != 1 || n.Delivered != 1 || n.Unsubscribed != 1 {
@@ -252,8 +253,8 @@ func TestEngagementCounts(t *testing.T) {
 	if len(list) != 1 || !list[0].Opened || !list[0].Clicked || list[0].Bounced {
 		t.Errorf("%+v", list)
 	}
-	r.refuses("kind Input should be", CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: "sneeze"})
-	r.refuses("there is no contact", CommandEngagement, EngagementRecord{Send: CampaignSend(9, 0, 0), Channel: "email", Kind: EngagementOpen})
+	r.refuses("kind Input should be", messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: "sneeze"})
+	r.refuses("there is no contact", messages.CommandEngagement, messages.EngagementRecord{Send: messages.CampaignSend(9, 0, 0), Channel: "email", Kind: messages.EngagementOpen})
 }
 
 func TestCampaignInputs(t *testing.T) {

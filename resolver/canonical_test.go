@@ -2,8 +2,9 @@ package resolver
 
 import (
 	"encoding/json"
-	"github.com/musterhq/muster/resolver/contacts"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestR2AttributesAreStoredAsGiven: an update stores what an event of the same

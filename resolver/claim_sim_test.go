@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -154,7 +155,7 @@ func (w *claimWorld) work(x *claimWorker) {
 		}
 		x.step = stepReport
 	case stepReport:
-		x.record = w.command(CommandOutboxDone, outbox.Done{Seq: x.work.Seq, Attempt: x.work.Attempt, Result: x.result, Reason: "why", Epoch: x.epoch})
+		x.record = w.command(messages.CommandOutboxDone, outbox.Done{Seq: x.work.Seq, Attempt: x.work.Attempt, Result: x.result, Reason: "why", Epoch: x.epoch})
 		x.step = stepReporting
 	}
 }
@@ -215,7 +216,7 @@ func TestSimClaims(t *testing.T) {
 			for i := range 1500 {
 				switch w.rng.IntN(30) {
 				case 0:
-					w.command(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl))
+					w.command(messages.CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl))
 				case 1:
 					w.command(contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("c%d@x.io", i)})
 				case 2:

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -96,7 +97,7 @@ func TestClaims(t *testing.T) {
 	hook := r.endpoint("contact.created")
 	tpl := r.template()
 	for _, to := range []string{"a@x.io", "b@x.io", "c@x.io"} {
-		r.must(CommandEmailSend, mailTo(to, tpl))
+		r.must(messages.CommandEmailSend, mailTo(to, tpl))
 	}
 	r.contact(contacts.Create{Email: "d@x.io"})
 	r.contact(contacts.Create{Email: "e@x.io"})
@@ -104,8 +105,8 @@ func TestClaims(t *testing.T) {
 	if len(mails) != 3 || len(hooks) != 1 {
 		t.Fatalf("%d mails, %d webhooks", len(mails), len(hooks))
 	}
-	r.must(CommandOutboxDone, outbox.Done{Seq: mails[1].Seq, Result: outbox.ResultRetry, DelayMs: 1000})
-	r.must(CommandOutboxDone, outbox.Done{Seq: mails[2].Seq, Result: outbox.ResultSent})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: mails[1].Seq, Result: outbox.ResultRetry, DelayMs: 1000})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: mails[2].Seq, Result: outbox.ResultSent})
 	older, newest := r.epoch("one"), r.epoch("two")
 	behind := uint64(0)
 	for seq, it := range waitingItems(r.m) {
@@ -167,20 +168,20 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 				a.EmailCredits = 10
 				r.endpoint("contact.created")
 				r.contact(contacts.Create{Email: "d@x.io"})
-				r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+				r.must(messages.CommandEmailSend, mailTo("a@x.io", r.template()))
 				w := r.due(kind)[0]
 				older := r.epoch("one")
 				newest := r.epoch("two")
 				before := r.sum()
 				done := outbox.Done{Seq: w.Seq, Result: result, DelayMs: 1000, Epoch: older}
-				got := r.command(CommandOutboxDone, done).Refusal
+				got := r.command(messages.CommandOutboxDone, done).Refusal
 				if result == outbox.ResultSent {
 					r.wants(got, "")
 					if itemOf(a, w.Seq) != nil {
 						t.Fatal("it was sent, and waits")
 					}
 					before = r.sum()
-					r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
+					r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
 					if r.sum() != before {
 						t.Fatal("it counts twice")
 					}
@@ -189,7 +190,7 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 				if !IsSuperseded(got) || r.sum() != before {
 					t.Fatalf("%+v", got)
 				}
-				r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
+				r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
 				if itemOf(a, w.Seq) != nil {
 					t.Fatal("what the owner has sent waits")
 				}

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
@@ -139,19 +140,19 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandContactErase:      handle((*Machine).eraseContact),
 	commandRefused:           handle((*Machine).refuse),
 
-	CommandEngagement:  handle((*Machine).recordEngagement),
-	commandEngagement1: handle((*Machine).recordEngagement),
+	messages.CommandEngagement:  handle((*Machine).recordEngagement),
+	messages.CommandEngagement1: handle((*Machine).recordEngagement),
 
-	CommandEmailSend:   handle((*Machine).sendEmail),
-	commandEmailSend1:  handle((*Machine).sendEmail),
-	commandEmailSend2:  handle((*Machine).sendEmail),
-	CommandOutboxDone:  handle((*Machine).doneOutbox),
-	commandOutboxDone1: handle((*Machine).doneOutbox),
-	CommandOutboxClaim: handle((*Machine).claimOutbox),
+	messages.CommandEmailSend:   handle((*Machine).sendEmail),
+	messages.CommandEmailSend1:  handle((*Machine).sendEmail),
+	messages.CommandEmailSend2:  handle((*Machine).sendEmail),
+	messages.CommandOutboxDone:  handle((*Machine).doneOutbox),
+	messages.CommandOutboxDone1: handle((*Machine).doneOutbox),
+	CommandOutboxClaim:          handle((*Machine).claimOutbox),
 
 	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
 
-	CommandTextAnswer: handle((*Machine).answerText),
+	messages.CommandTextAnswer: handle((*Machine).answerText),
 
 	CommandCompanyUpdate:      handle((*Machine).updateCompany),
 	CommandCreditsAdd:         handle((*Machine).addCredits),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // person says something of a channel, or the account does for it. The table of
@@ -25,7 +26,7 @@ func sayings() []saying {
 	}
 	reported := func(kind string) func(r *recorder, id, channel string) {
 		return func(r *recorder, id, channel string) {
-			r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: channel, Kind: kind, Source: "link"})
+			r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: channel, Kind: kind, Source: "link"})
 		}
 	}
 	suppress := func(r *recorder, id, channel string) {
@@ -35,17 +36,17 @@ func sayings() []saying {
 		{"nothing", func(*recorder, string, string) {}, "never_subscribed", ""},
 		{"opted in", consent("subscribed"), "subscribed", ""},
 		{"opted out", consent("unsubscribed"), "unsubscribed", ""},
-		{"one click", reported(EngagementUnsubscribed), "unsubscribed", ""},
-		{"complained", reported(EngagementComplaint), "never_subscribed", "complained"},
-		{"bounced", reported(EngagementBounce), "never_subscribed", "bounced"},
+		{"one click", reported(messages.EngagementUnsubscribed), "unsubscribed", ""},
+		{"complained", reported(messages.EngagementComplaint), "never_subscribed", "complained"},
+		{"bounced", reported(messages.EngagementBounce), "never_subscribed", "bounced"},
 		{"suppressed", suppress, "never_subscribed", "suppressed"},
 		{"opted out and bounced", func(r *recorder, id, channel string) {
 			consent("unsubscribed")(r, id, channel)
-			reported(EngagementBounce)(r, id, channel)
+			reported(messages.EngagementBounce)(r, id, channel)
 		}, "unsubscribed", "bounced"},
 		{"opted in, then complained", func(r *recorder, id, channel string) {
 			consent("subscribed")(r, id, channel)
-			reported(EngagementComplaint)(r, id, channel)
+			reported(messages.EngagementComplaint)(r, id, channel)
 		}, "subscribed", "complained"},
 	}
 }
@@ -100,7 +101,7 @@ func ways() []way {
 			r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "token"})
 		}},
 		{"an open", nil, func(r *recorder, id, _ string) {
-			r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: EngagementOpen})
+			r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: messages.EngagementOpen})
 		}},
 		{"a merge with who was subscribed later by an address", []string{"sms"}, func(r *recorder, _, _ string) {
 			r.contact(contacts.Create{Phone: "+49 3"})

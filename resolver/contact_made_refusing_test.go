@@ -2,8 +2,9 @@ package resolver
 
 import (
 	"encoding/json"
-	"github.com/musterhq/muster/resolver/contacts"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/contacts"
 )
 
 // TestContactMadeRefusing: somebody who is made with refusals is on record with them, is

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -134,8 +135,8 @@ func randomCampaignCommand(rng *rand.Rand, node Served, list string, people []st
 		send(campaigns.CommandDelete, campaigns.Ref{ID: c.ID})
 	case 4:
 		o := uint32(rng.IntN(20))
-		send(CommandEngagement, EngagementRecord{Send: CampaignSend(c.Number, o, 0), Profile: pick(rng, people...), Channel: "email",
-			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementUnsubscribed), Agent: pick(rng, "", AgentPerson, AgentMachine)})
+		send(messages.CommandEngagement, messages.EngagementRecord{Send: messages.CampaignSend(c.Number, o, 0), Profile: pick(rng, people...), Channel: "email",
+			Kind: pick(rng, messages.EngagementOpen, messages.EngagementClick, messages.EngagementBounce, messages.EngagementSoftBounce, messages.EngagementUnsubscribed), Agent: pick(rng, "", messages.AgentPerson, messages.AgentMachine)})
 	default:
 		var b campaigns.BatchReply
 		_ = json.Unmarshal(send(campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: run}), &b)

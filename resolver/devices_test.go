@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -174,7 +175,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "one@x.io"})
 	say := func(kind, agent string) string {
-		r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
 		return r.profile(id).Blocked("email")
 	}
 	day := int64(dayMs)
@@ -187,14 +188,14 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 		}
 		return blocked
 	}
-	if each(EngagementSoftBounce, EngagementSoftBounce) != "" {
+	if each(messages.EngagementSoftBounce, messages.EngagementSoftBounce) != "" {
 		t.Fatal("blocked by the second")
 	}
 	r.now += 15 * day // those are too old now
-	if each(EngagementSoftBounce, EngagementSoftBounce) != "" || say(EngagementOpen, AgentPerson) != "" || each(EngagementSoftBounce) != "" {
+	if each(messages.EngagementSoftBounce, messages.EngagementSoftBounce) != "" || say(messages.EngagementOpen, messages.AgentPerson) != "" || each(messages.EngagementSoftBounce) != "" {
 		t.Fatal("blocked in spite of an open")
 	}
-	if say(EngagementOpen, AgentMachine) != "" || each(EngagementSoftBounce) != "" || each(EngagementSoftBounce) != "bounced" {
+	if say(messages.EngagementOpen, messages.AgentMachine) != "" || each(messages.EngagementSoftBounce) != "" || each(messages.EngagementSoftBounce) != "bounced" {
 		t.Fatal("not blocked by the third, which only a machine looked at")
 	}
 	if p := r.profile(id); p.Opened != 1 || r.seen(contacts.EventSuppressed) != 1 || r.seen("email_opened") != 2 {

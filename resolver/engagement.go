@@ -6,78 +6,28 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment/engine"
-)
-
-// CommandEngagement records what somebody did with a message, or what became of
-// it later.
-const CommandEngagement = "engagement.record.2"
-
-// The kinds of engagement.
-const (
-	EngagementOpen         = "open"
-	EngagementClick        = "click"
-	EngagementDelivery     = "delivery"
-	EngagementBounce       = "bounce"
-	EngagementSoftBounce   = "soft_bounce"
-	EngagementComplaint    = "complaint"
-	EngagementUnsubscribed = "unsubscribe"
-	EngagementSubscribed   = "subscribe" // a text that asks for messages again
-	EngagementFailed       = "failure"   // a text that was handed over and not delivered
-)
-
-// Who opened or clicked, as far as can be told. What is no person's is an event,
-// but counts for no rate, score or status.
-const (
-	AgentPerson   = "person"
-	AgentProxy    = "proxy" // of a mail service, for a person
-	AgentPrefetch = "prefetch"
-	AgentMachine  = "machine"
 )
 
 // writtenPrecisionMs is how precisely providers say when a text was written.
 const writtenPrecisionMs = 1000
 
-// EngagementRecord says what a recipient did with a message.
-type EngagementRecord struct {
-	Send SendID `json:"send"`
-	// Profile is whom it concerns when Send is zero.
-	Profile string `json:"profile,omitempty"`
-	Channel string `json:"channel"`
-	Kind    string `json:"kind"`
-	Link    int    `json:"link,omitempty"` // number of the link, for a click
-	URL     string `json:"url,omitempty"`  // where it leads
-	Agent   string `json:"agent,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Source  string `json:"source,omitempty"`
-	// Hard says of a failure that the number gets no messages, ever.
-	Hard bool `json:"hard,omitempty"`
-	// Flow and Step say which step of which flow sent the message: its links carry
-	// them, since nothing remembers it once it has gone out.
-	Flow string `json:"flow,omitempty"`
-	Step string `json:"step,omitempty"`
-	// Key makes a repeat harmless: the provider's own id of the report.
-	Key string `json:"key,omitempty"`
-	// WrittenMs is when a text that asks for messages again was written (Unix ms), 0 if its
-	// provider does not say. It is refused if the person unsubscribed after that.
-	WrittenMs int64 `json:"written_ms,omitempty"`
-}
-
 var engagementTypes = map[string]string{
-	EngagementOpen: "opened", EngagementClick: "clicked", EngagementDelivery: "delivered", EngagementBounce: "bounced",
-	EngagementSoftBounce: "soft_bounced", EngagementComplaint: "complained", EngagementUnsubscribed: "unsubscribed",
-	EngagementSubscribed: "subscribed", EngagementFailed: "failed",
+	messages.EngagementOpen: "opened", messages.EngagementClick: "clicked", messages.EngagementDelivery: "delivered", messages.EngagementBounce: "bounced",
+	messages.EngagementSoftBounce: "soft_bounced", messages.EngagementComplaint: "complained", messages.EngagementUnsubscribed: "unsubscribed",
+	messages.EngagementSubscribed: "subscribed", messages.EngagementFailed: "failed",
 }
 
 // engagementFigures are what campaigns count of kinds of engagement.
 var engagementFigures = map[string]string{
-	EngagementOpen: campaigns.Opened, EngagementClick: campaigns.Clicked, EngagementDelivery: campaigns.Delivered, EngagementBounce: campaigns.Bounced,
-	EngagementComplaint: campaigns.Complained, EngagementUnsubscribed: campaigns.Unsubscribed, EngagementFailed: campaigns.Bounced,
+	messages.EngagementOpen: campaigns.Opened, messages.EngagementClick: campaigns.Clicked, messages.EngagementDelivery: campaigns.Delivered, messages.EngagementBounce: campaigns.Bounced,
+	messages.EngagementComplaint: campaigns.Complained, messages.EngagementUnsubscribed: campaigns.Unsubscribed, messages.EngagementFailed: campaigns.Bounced,
 }
 
 // recordEngagement counts, blocks and unsubscribes as the kind demands, and
 // records an event.
-func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
+func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *Refusal {
 	a := cmd.account
 	verb, known := engagementTypes[c.Kind]
 	if !known {
@@ -88,7 +38,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		return refusal
 	}
 	// Before the key: a repeat gets the same answer.
-	if c.Kind == EngagementSubscribed && c.WrittenMs != 0 && c.Profile != "" {
+	if c.Kind == messages.EngagementSubscribed && c.WrittenMs != 0 && c.Profile != "" {
 		switch _, d, refusal := m.profileOf(a, c.Profile); {
 		case refusal != nil:
 			return refusal
@@ -119,7 +69,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	messageID := ""
 	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.Count {
 		o = a.root(ordinal)
-		messageID = OutboxSend(origin, ordinal).Text(a.number)
+		messageID = messages.OutboxSend(origin, ordinal).Text(a.number)
 	}
 	if o == profile.NoOrdinal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
@@ -132,7 +82,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		panic(err)
 	}
 	d := &m.doc
-	suspect := c.Agent == AgentPrefetch || c.Agent == AgentMachine
+	suspect := c.Agent == messages.AgentPrefetch || c.Agent == messages.AgentMachine
 	event := feature.NewEvent(c.Channel+"_"+verb, feature.Properties{})
 	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source},
 		{"message_id", messageID}, {"flow_id", c.Flow}, {"step_id", c.Step}} {
@@ -150,7 +100,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	fields := engine.Fields(0)
 	var also []feature.Event
 	switch c.Kind {
-	case EngagementOpen:
+	case messages.EngagementOpen:
 		if suspect {
 			break
 		}
@@ -158,7 +108,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		d.Engaged.Opened++
 		d.Engaged.LastOpenMs = m.logTime
 		fields |= engine.FieldEngagement
-	case EngagementClick:
+	case messages.EngagementClick:
 		if suspect {
 			break
 		}
@@ -166,27 +116,27 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		d.Engaged.Clicked++
 		d.Engaged.LastClickMs = m.logTime
 		fields |= engine.FieldEngagement
-	case EngagementBounce:
+	case messages.EngagementBounce:
 		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
-	case EngagementSoftBounce:
+	case messages.EngagementSoftBounce:
 		if channel == profile.ChannelEmail && d.SoftBounce(m.logTime) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
 		}
-	case EngagementComplaint:
+	case messages.EngagementComplaint:
 		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
-	case EngagementUnsubscribed:
+	case messages.EngagementUnsubscribed:
 		if contacts.Record(d, m.logTime, channel, profile.ConsentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
 		if d.Unblock(channel, profile.BlockPending) {
 			fields |= engine.FieldConsents
 		}
-	case EngagementSubscribed:
+	case messages.EngagementSubscribed:
 		event = feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
 		if !contacts.Record(d, m.logTime, channel, profile.ConsentSubscribed, c.Source) {
 			if contacts.Say(d, m.logTime, channel, c.Source) {
@@ -195,7 +145,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			return nil
 		}
 		fields |= engine.FieldConsents
-	case EngagementFailed:
+	case messages.EngagementFailed:
 		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}

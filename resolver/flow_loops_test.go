@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -32,7 +33,7 @@ func (r *recorder) pump(kind string, most int) (sent int) {
 		}
 		for _, it := range list {
 			r.now++
-			r.must(CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
+			r.must(messages.CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
 			sent++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -291,7 +292,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	if d.Result == outbox.ResultMoot {
 		return
 	}
-	props := feature.Properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(testAccount), "flow_id": it.Flow, "step_id": it.Step}
+	props := feature.Properties{"message_id": messages.OutboxSend(it.Origin, it.Ordinal).Text(testAccount), "flow_id": it.Flow, "step_id": it.Step}
 	if it.Ref != "" {
 		props["template_id"] = it.Ref
 	}

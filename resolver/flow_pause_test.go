@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -28,7 +29,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			before := r.flowState(flow)
 			r.now += 8000
 			answered := r.now
-			r.must(CommandOutboxDone, outbox.Done{Seq: call, Result: c.result, Reason: "500"})
+			r.must(messages.CommandOutboxDone, outbox.Done{Seq: call, Result: c.result, Reason: "500"})
 			r.now += 3_600_000
 			r.tick()
 			r.rest()
@@ -53,7 +54,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			if ways, _ = r.view().Flows().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
 				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
 			}
-			r.must(CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
+			r.must(messages.CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
 			r.expectWay(flow, ada, c.after)
 		})
 	}
@@ -73,7 +74,7 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 	}
 	r.must(automation.CommandPause, automation.ID{ID: flow})
 	for _, it := range r.due(outbox.KindCall) {
-		r.must(CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
 	}
 	if f := r.flowState(flow); f.InProgress != people || f.Counts.Steps[0].At != people {
 		t.Fatalf("F1: %d are in the paused flow, %d at its call", f.InProgress, f.Counts.Steps[0].At)
@@ -102,7 +103,7 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		far = r.events(ev("external_id", "far")).Events[0].Profile
 		r.must(automation.CommandTrigger, automation.Trigger{ID: flow, ExternalID: "far"})
 		r.must(automation.CommandPause, automation.ID{ID: flow})
-		r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultSent})
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultSent})
 		near = r.events(ev("email", "near@x.io")).Events[0].Profile
 		return r, flow, near, far
 	}

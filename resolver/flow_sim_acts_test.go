@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -238,7 +239,7 @@ func (s *flowSim) outcome() {
 			}
 		}
 		for range 1 + s.rng.IntN(2) {
-			s.command(CommandOutboxDone, d, func(*Outcome) { s.o.done(d) })
+			s.command(messages.CommandOutboxDone, d, func(*Outcome) { s.o.done(d) })
 		}
 	}
 }

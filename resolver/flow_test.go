@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -320,13 +321,13 @@ func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 		t.Fatalf("calls %+v", calls)
 	}
 	r.must(automation.CommandPause, automation.ID{ID: flow})
-	r.must(CommandOutboxDone, outbox.Done{Seq: calls[0].Seq, Result: outbox.ResultSent})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: calls[0].Seq, Result: outbox.ResultSent})
 	r.expectWay(flow, ada, "#1 w:pending in_progress")
 	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.rest()
 	r.expectWay(flow, ada, "#1 w:delivered t:done completed")
 	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
-	r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
 	r.expectWay(flow, ada, "#2 w:failed exited webhook_failed")
 }
 

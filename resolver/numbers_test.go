@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -156,7 +157,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	r.refuses("is being sent", campaigns.CommandDelete, campaigns.Ref{ID: busy[0]})
 	r.refuses("stays on record", campaigns.CommandDelete, campaigns.Ref{ID: own.ID})
 	r.now += 90 * dayMs
-	send := CampaignSend(own.Number, 0, 0).On("email")
+	send := messages.CampaignSend(own.Number, 0, 0).On("email")
 	r.must(campaigns.CommandDelete, campaigns.Ref{ID: own.ID})
 	made := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1}))
 	if made.Number <= own.Number {
@@ -168,11 +169,11 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	if !ok || s.Channel != "email" || s.Campaign != "" || !s.OfCampaign {
 		t.Errorf("a link of a deleted campaign leads to %+v, %v", s, ok)
 	}
-	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementUnsubscribed, Source: "link"})
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementUnsubscribed, Source: "link"})
 	if got := r.profile(id).Consent("email").Status; got != "unsubscribed" {
 		t.Error(got)
 	}
-	if _, ok := r.view().Sent(CampaignSend(made.Number+1, 0, 0).On("email")); ok {
+	if _, ok := r.view().Sent(messages.CampaignSend(made.Number+1, 0, 0).On("email")); ok {
 		t.Error("a campaign that was never made has a message")
 	}
 }

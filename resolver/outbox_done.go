@@ -4,12 +4,10 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
-
-// CommandOutboxDone reports what became of an item of the outbox.
-const CommandOutboxDone = "outbox.done.2"
 
 // maxErrorText bounds what is kept of why a message was not sent, in bytes.
 const maxErrorText = 500
@@ -59,8 +57,8 @@ func (m *Machine) recordSend(cmd *command, it *outbox.Item, c *outbox.Done) {
 		panic(err) // the store is at fault; the record is named
 	}
 	d := &m.doc
-	event := feature.Event{Properties: feature.Properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
-	if it.Ref == RefConfirmation {
+	event := feature.Event{Properties: feature.Properties{"message_id": messages.OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
+	if it.Ref == messages.RefConfirmation {
 		event.Properties["purpose"] = it.Ref
 	} else if it.Ref != "" {
 		event.Properties["template_id"] = it.Ref

@@ -2,9 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"encoding/binary"
-	"encoding/json"
-	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -12,82 +9,23 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// CommandEmailSend queues one e-mail to one address.
-const CommandEmailSend = "email.send.3"
-
-// commandEmailSend2 is [CommandEmailSend] in logs of before what a key was used for was
-// remembered by a hash that a redacted record still gives.
-const commandEmailSend2 = "email.send.2"
-
-// commandEmailSend1 is [CommandEmailSend] in logs of before templates were marked
-// transactional: it goes to people who have unsubscribed, too, whatever the template.
-const commandEmailSend1 = "email.send"
-
-// RefConfirmation is the [OutboxItem.Ref] of a message that asks for the
-// confirmation of a subscription.
-const RefConfirmation = "confirmation"
-
 const (
-	maxEmailData       = 128 << 10
-	maxSendKeyBytes    = 256
 	confirmEveryMs     = 3_600_000
 	senderWithoutNames = "no-reply@"
 )
 
-// OutboxMail is the payload of an e-mail. The template is read when the message
-// goes out.
-type OutboxMail struct {
-	To         string          `json:"to"`
-	TemplateID string          `json:"template_id,omitempty"`
-	Subject    string          `json:"subject,omitempty"` // instead of the template's
-	Sender     string          `json:"sender"`
-	SenderName string          `json:"sender_name,omitempty"`
-	Data       json.RawMessage `json:"data,omitempty"` // an object
-	// Confirm marks the message that asks for the confirmation of a subscription.
-	Confirm bool `json:"confirm,omitempty"`
-
-	// What flows send has these, too. HTML and Text are the content where there is
-	// no template.
-	HTML    string `json:"html,omitempty"`
-	Text    string `json:"text,omitempty"`
-	ReplyTo string `json:"reply_to,omitempty"`
-	// Advertising goes only to people who are subscribed when it goes out, is counted when
-	// it is opened and clicked, and says how to unsubscribe.
-	Advertising bool `json:"advertising,omitempty"`
-	// Event is what started the flow, the object behind the merge tags event.….
-	Event json.RawMessage `json:"event,omitempty"`
-}
-
-// EmailSend queues an e-mail to an address that need not be on file: it then
-// becomes a profile, without a consent.
-type EmailSend struct {
-	OutboxMail
-	// Key makes a repeat harmless: it gets the first answer.
-	Key string `json:"key,omitempty"`
-	// Unfit says that the template cannot be sent to this person now: the message is refused
-	// unless it repeats one that was queued. It is set with a key only.
-	Unfit bool `json:"unfit,omitempty"`
-}
-
-// EmailSendReply says what was queued.
-type EmailSendReply struct {
-	MessageID string `json:"message_id"`
-	Profile   string `json:"profile_id"`
-	Sender    string `json:"sender"`
-}
-
 // sendEmail queues one message: it goes to whoever can be reached, but not to addresses
 // that bounced, complained or are suppressed. People who have unsubscribed get it only
 // when its template is transactional.
-func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
+func (m *Machine) sendEmail(cmd *command, c messages.EmailSend) *Refusal {
 	a := cmd.account
 	if c.Sender == "" {
 		c.Sender = a.defaultSender()
@@ -107,12 +45,12 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if c.Unfit {
 		return invalid("template_id", "template_id: the template cannot be sent to this person")
 	}
-	payload := must.JSON(c.OutboxMail)
+	payload := must.JSON(c.Mail)
 	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return refusal
 	}
 	t, _ := a.campaigns.Template(c.TemplateID)
-	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || t.Transactional)
+	o, refusal := m.mailable(cmd, c.To, cmd.name == messages.CommandEmailSend1 || t.Transactional)
 	if refusal != nil {
 		return refusal
 	}
@@ -126,19 +64,19 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if c.Key != "" {
 		m.noteSend(cmd, &c, o, seq)
 	}
-	cmd.reply(EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.Get(o).ID.String(), c.Sender})
+	cmd.reply(messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.headers.Get(o).ID.String(), Sender: c.Sender})
 	return nil
 }
 
 // checkMail says what cannot be sent, whoever it is for.
-func (a *account) checkMail(c *EmailSend) *Refusal {
+func (a *account) checkMail(c *messages.EmailSend) *Refusal {
 	switch {
 	case strings.TrimSpace(c.To) == "":
 		return invalid("to", "to Field required")
 	case !a.hasTemplate(c.TemplateID):
 		return campaigns.NoTemplate()
 	}
-	if r := c.checkLengths(); r != nil {
+	if r := c.CheckLengths(); r != nil {
 		return r
 	}
 	if a.EmailCredits < 1 && c.Key == "" {
@@ -147,30 +85,9 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 	return a.domains.MayBeSender(c.Sender)
 }
 
-// checkLengths says what is too long, and what is no object.
-func (c *EmailSend) checkLengths() *Refusal {
-	switch {
-	case len(c.To) > contacts.MaxIdentifierBytes:
-		return invalid("to", "to must have at most %d bytes", contacts.MaxIdentifierBytes)
-	case len(c.Subject) > campaigns.MaxSubjectBytes || len(c.SenderName) > campaigns.MaxSubjectBytes:
-		return invalid("subject", "subject must have at most %d bytes", campaigns.MaxSubjectBytes)
-	case len(c.Data) > maxEmailData:
-		return invalid("data", "data must have at most %d bytes", maxEmailData)
-	case len(c.Data) > 0 && !bytes.HasPrefix(bytes.TrimSpace(c.Data), []byte("{")):
-		return invalid("data", "data Input should be a valid object")
-	case len(c.Key) > maxSendKeyBytes:
-		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
-	}
-	return nil
-}
-
 func noCredits() *Refusal {
 	return &Refusal{Code: "conflict", Message: "the account is out of e-mail credits; top up and send again"}
 }
-
-// UnsubscribedReason is why an address does not get a message of a template that is not
-// transactional, and what to do.
-const UnsubscribedReason = "the person has unsubscribed from e-mail; only templates that are marked transactional (\"transactional\": true) are sent to people who have unsubscribed"
 
 // mailable finds the profile of an address, or makes one, and judges whether it
 // may be sent to; transactional messages go to people who have unsubscribed, too. It is
@@ -188,11 +105,11 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 		if err := m.load(a, o, &m.doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		if reason := m.doc.Blocked(profile.ChannelEmail); slices.Contains(Undeliverable, reason.String()) {
+		if reason := m.doc.Blocked(profile.ChannelEmail); slices.Contains(messages.Undeliverable, reason.String()) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
 		}
 		if !transactional && m.doc.Unsubscribed(profile.ChannelEmail) {
-			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: " + UnsubscribedReason}
+			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: " + messages.UnsubscribedReason}
 		}
 		return o, nil
 	}
@@ -217,10 +134,6 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 	return o, nil
 }
 
-// Undeliverable are the blocks that hold for messages that are no advertising,
-// too.
-var Undeliverable = []string{profile.BlockBounced.String(), profile.BlockComplained.String(), profile.BlockSuppressed.String()}
-
 // DefaultSender is the sender of e-mails that name none.
 func (v *View) DefaultSender() string { return v.a.defaultSender() }
 
@@ -237,27 +150,8 @@ const (
 	sendWhat
 )
 
-// fingerprint tells messages apart. It is the same of a message whose address was
-// masked.
-func (m *Machine) fingerprint(a *account, c *EmailSend) uint32 {
-	to, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(c.To), &m.normal)
-	if !ok {
-		return c.fingerprint2()
-	}
-	h := a.hasher.Sum(append(append([]byte{0xf9}, to[:]...), c.TemplateID...))
-	return binary.LittleEndian.Uint32(h[:])
-}
-
-// fingerprint2 is that of [commandEmailSend2].
-func (c *EmailSend) fingerprint2() uint32 {
-	h := fnv.New32a()
-	h.Write(identity.AppendNormalEmail(nil, []byte(c.To)))
-	h.Write([]byte("\x00" + c.TemplateID))
-	return h.Sum32()
-}
-
 // sentBefore finds the answer to a key that was used before, nil if it was not.
-func (m *Machine) sentBefore(a *account, c *EmailSend) (*EmailSendReply, *Refusal) {
+func (m *Machine) sentBefore(a *account, c *messages.EmailSend) (*messages.EmailSendReply, *Refusal) {
 	var parts [identifier.SendKeyParts]uint32
 	for i := range parts {
 		v, ok, err := m.keys.Get(a.hasher.HashSendKey(c.Key, byte(i), &m.normal))
@@ -269,19 +163,19 @@ func (m *Machine) sentBefore(a *account, c *EmailSend) (*EmailSendReply, *Refusa
 		}
 		parts[i] = v.Ordinal
 	}
-	if what := parts[sendWhat]; what != m.fingerprint(a, c) && what != c.fingerprint2() {
+	if what := parts[sendWhat]; what != c.Fingerprint(a.hasher, &m.normal) && what != c.Fingerprint2() {
 		return nil, &Refusal{Code: "conflict", Field: "idempotency_key", Message: "idempotency_key was used for another message; use a new one for each"}
 	}
 	o := parts[sendOf]
 	seq := uint64(parts[sendHigh])<<32 | uint64(parts[sendLow])
-	return &EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.Get(o).ID.String(), c.Sender}, nil
+	return &messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.headers.Get(o).ID.String(), Sender: c.Sender}, nil
 }
 
-func (m *Machine) noteSend(cmd *command, c *EmailSend, o uint32, seq uint64) {
+func (m *Machine) noteSend(cmd *command, c *messages.EmailSend, o uint32, seq uint64) {
 	a := cmd.account
-	what := c.fingerprint2()
-	if cmd.name == CommandEmailSend {
-		what = m.fingerprint(a, c)
+	what := c.Fingerprint2()
+	if cmd.name == messages.CommandEmailSend {
+		what = c.Fingerprint(a.hasher, &m.normal)
 	}
 	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), what} {
 		m.keys.Put(a.hasher.HashSendKey(c.Key, byte(i), &m.normal), dedup.Answer{AtMs: m.logTime, Ordinal: v})
@@ -321,16 +215,16 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 		return nil
 	}
 	failed := func(reason string) []feature.Event {
-		return []feature.Event{feature.NewEvent(failedType("email"), feature.Properties{"purpose": RefConfirmation, "reason": reason})}
+		return []feature.Event{feature.NewEvent(failedType("email"), feature.Properties{"purpose": messages.RefConfirmation, "reason": reason})}
 	}
-	payload := must.JSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
+	payload := must.JSON(messages.Mail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
 	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return failed(refusal.Message)
 	}
 	if !m.spendCredits(a, 1) {
 		return failed(noCredits().Message)
 	}
-	if _, refusal := a.outbox.Queue(m.tx(a), outbox.Item{Kind: outbox.KindEmail, Ordinal: o, Ref: RefConfirmation}, payload); refusal != nil {
+	if _, refusal := a.outbox.Queue(m.tx(a), outbox.Item{Kind: outbox.KindEmail, Ordinal: o, Ref: messages.RefConfirmation}, payload); refusal != nil {
 		panic(refusal) // there was room a moment ago
 	}
 	m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: o})

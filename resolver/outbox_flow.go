@@ -9,39 +9,9 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
-
-// OutboxText is the payload of a text message. It is rendered when it goes out,
-// for whoever the profile is then.
-type OutboxText struct {
-	Text string `json:"text"` // with merge tags
-	// Event is what started the flow, the object behind the merge tags event.….
-	Event json.RawMessage `json:"event,omitempty"`
-	// Template is sent by WhatsApp in the place of a text.
-	Template *campaigns.WhatsAppTemplate `json:"template,omitempty"`
-	// Answer marks what answers a text that the person has just written: it goes out as it
-	// is, whatever the person has subscribed to.
-	Answer bool `json:"answer,omitempty"`
-}
-
-// OutboxRequest is the payload of a call.
-type OutboxRequest struct {
-	URL     string       `json:"url"` // with merge tags, like Body and header values
-	Method  string       `json:"method"`
-	Headers []HeaderLine `json:"headers,omitempty"`
-	Body    string       `json:"body,omitempty"`
-	// TimeoutMs bounds an attempt. After Attempts of them the call has failed.
-	TimeoutMs int64           `json:"timeout_ms"`
-	Attempts  int             `json:"attempts"`
-	Event     json.RawMessage `json:"event,omitempty"`
-}
-
-// HeaderLine is a line of a request's head.
-type HeaderLine struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
 
 // HasRoom keeps half of the outbox for events and waits.
 func (p flowPort) HasRoom() bool { return p.a.outbox.Len() < outbox.MaxItems/2 }
@@ -54,7 +24,7 @@ func (p flowPort) queue(kind string, from *automation.Source, ref string, payloa
 }
 
 func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flows.Email) bool {
-	_, ok := p.queue(outbox.KindEmail, &from, x.TemplateID, OutboxMail{
+	_, ok := p.queue(outbox.KindEmail, &from, x.TemplateID, messages.Mail{
 		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, p.a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(from.Event),
@@ -66,7 +36,7 @@ func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flo
 }
 
 func (p flowPort) QueueWhatsApp(from automation.Source, x *flows.WhatsApp) bool {
-	t := OutboxText{Text: x.Text, Event: json.RawMessage(from.Event)}
+	t := messages.Text{Text: x.Text, Event: json.RawMessage(from.Event)}
 	if x.Template != "" {
 		t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
 	}
@@ -75,14 +45,14 @@ func (p flowPort) QueueWhatsApp(from automation.Source, x *flows.WhatsApp) bool 
 }
 
 func (p flowPort) QueueSMS(from automation.Source, x *flows.SMS) bool {
-	_, ok := p.queue(outbox.KindSMS, &from, "", OutboxText{Text: x.Text, Event: json.RawMessage(from.Event)})
+	_, ok := p.queue(outbox.KindSMS, &from, "", messages.Text{Text: x.Text, Event: json.RawMessage(from.Event)})
 	return ok
 }
 
 func (p flowPort) QueueCall(from automation.Source, x *flows.Webhook) (seq uint64, ok bool) {
-	r := OutboxRequest{URL: x.URL, Method: x.Method, TimeoutMs: int64(x.TimeoutSeconds) * 1000, Attempts: x.Attempts, Event: json.RawMessage(from.Event)}
+	r := messages.Request{URL: x.URL, Method: x.Method, TimeoutMs: int64(x.TimeoutSeconds) * 1000, Attempts: x.Attempts, Event: json.RawMessage(from.Event)}
 	for _, l := range x.Headers {
-		r.Headers = append(r.Headers, HeaderLine(l))
+		r.Headers = append(r.Headers, messages.HeaderLine(l))
 	}
 	return p.queue(outbox.KindCall, &from, "", r)
 }
@@ -98,14 +68,14 @@ func (a *account) flowPayload(it *outbox.Item, payload []byte) ([]byte, error) {
 	case s == nil:
 		return payload, nil
 	case it.Kind == outbox.KindEmail && s.Email != nil && s.Email.TemplateID == "":
-		var x OutboxMail
+		var x messages.Mail
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err
 		}
 		x.HTML, x.Text = s.Email.Body, s.Email.Text
 		return must.JSON(x), nil
 	case it.Kind == outbox.KindCall && s.Webhook != nil:
-		var x OutboxRequest
+		var x messages.Request
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err
 		}

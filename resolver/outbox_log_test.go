@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -18,7 +19,7 @@ func (r *recorder) unordered(events ...string) string {
 
 func (r *recorder) done(w OutboxWork, result string) {
 	r.t.Helper()
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: result, DelayMs: 5000, Reason: map[bool]string{true: "500"}[result != outbox.ResultSent],
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: result, DelayMs: 5000, Reason: map[bool]string{true: "500"}[result != outbox.ResultSent],
 		Log: &outbox.DeliveryAnswer{Status: 500, TookMs: 3, Answer: "the answer for a1@x.io"}})
 }
 

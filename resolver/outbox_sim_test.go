@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -83,7 +84,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 		}
 	case 4, 5:
 		send(CommandCreditsAdd, CreditsAdd{Amount: 3})
-		send(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: fmt.Sprintf("u%d@x.io", rng.IntN(world)), TemplateID: templates[0].ID, Data: json.RawMessage(`{"a":1}`)},
+		send(messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: fmt.Sprintf("u%d@x.io", rng.IntN(world)), TemplateID: templates[0].ID, Data: json.RawMessage(`{"a":1}`)},
 			Key: pick(rng, "", fmt.Sprintf("k%d", rng.IntN(5)))})
 	default:
 		for _, w := range due {
@@ -91,7 +92,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 				Log:    pick(rng, nil, &outbox.DeliveryAnswer{Status: 200 + rng.IntN(300), TookMs: 7, Answer: "ok"}),
 				Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultGone, outbox.ResultMoot)}
 			for range 1 + rng.IntN(2) {
-				send(CommandOutboxDone, d)
+				send(messages.CommandOutboxDone, d)
 			}
 		}
 	}

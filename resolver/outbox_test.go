@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -56,7 +57,7 @@ func (r *recorder) heard() (names []string, payloads []map[string]any) {
 				r.t.Fatal(err)
 			}
 			names, payloads = append(names, p.Type), append(payloads, p.Data)
-			r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: outbox.ResultSent})
+			r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: outbox.ResultSent})
 		}
 	}
 	return names, payloads
@@ -69,8 +70,8 @@ func (r *recorder) count(typ string) uint64 {
 	return 0
 }
 
-func mailTo(to, template string) EmailSend {
-	return EmailSend{OutboxMail: OutboxMail{To: to, TemplateID: template}}
+func mailTo(to, template string) messages.EmailSend {
+	return messages.EmailSend{Mail: messages.Mail{To: to, TemplateID: template}}
 }
 
 func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
@@ -80,29 +81,29 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	tpl := r.template()
 	gone := r.contact(contacts.Create{Email: "left@x.io"})
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: gone, Channel: "email", Status: "unsubscribed"})
-	for i, reason := range Undeliverable {
+	for i, reason := range messages.Undeliverable {
 		address := fmt.Sprintf("b%d@x.io", i)
 		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: r.contact(contacts.Create{Email: address}), Channel: "email", Reason: reason})
-		r.refuses("to: the address is blocked ("+reason+")", CommandEmailSend, mailTo(address, tpl))
+		r.refuses("to: the address is blocked ("+reason+")", messages.CommandEmailSend, mailTo(address, tpl))
 	}
-	r.refuses("there is no such template", CommandEmailSend, mailTo("a@x.io", "tpl_0"))
-	r.refuses("to Field required", CommandEmailSend, mailTo(" ", tpl))
-	r.refuses("to \"null\" is a placeholder", CommandEmailSend, mailTo("null", tpl))
+	r.refuses("there is no such template", messages.CommandEmailSend, mailTo("a@x.io", "tpl_0"))
+	r.refuses("to Field required", messages.CommandEmailSend, mailTo(" ", tpl))
+	r.refuses("to \"null\" is a placeholder", messages.CommandEmailSend, mailTo("null", tpl))
 	bad := mailTo("a@x.io", tpl)
 	bad.Sender = "a@elsewhere.com"
-	r.refuses("is not verified", CommandEmailSend, bad)
+	r.refuses("is not verified", messages.CommandEmailSend, bad)
 	if a.EmailCredits != 3 || a.headers.Count != 4 || a.outbox.Len() != 0 {
 		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.Count, a.outbox.Len())
 	}
 
 	// Marketing does not go to people who have unsubscribed.
-	r.refuses("to: the person has unsubscribed from e-mail; only templates that are marked transactional", CommandEmailSend, mailTo("left@x.io", tpl))
+	r.refuses("to: the person has unsubscribed from e-mail; only templates that are marked transactional", messages.CommandEmailSend, mailTo("left@x.io", tpl))
 	if a.EmailCredits != 3 || a.outbox.Len() != 0 {
 		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, a.outbox.Len())
 	}
 	r.must(campaigns.CommandTemplateSave, campaigns.Template{ID: tpl, Name: "Receipt", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
-	r.must(CommandEmailSend, mailTo("Left@X.io", tpl))
-	fresh := answer[EmailSendReply](t, r.must(CommandEmailSend, mailTo("new@x.io", tpl)))
+	r.must(messages.CommandEmailSend, mailTo("Left@X.io", tpl))
+	fresh := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, mailTo("new@x.io", tpl)))
 	p := r.profile(fresh.Profile)
 	if p.IsContact || len(p.Consents) != 0 || p.Newest(IdentityEmail) != "new@x.io" || fresh.Sender != "no-reply@muster.local" {
 		t.Fatalf("%+v, %+v", p, fresh)
@@ -110,14 +111,14 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	// A key makes a repeat harmless.
 	keyed := mailTo("left@x.io", tpl)
 	keyed.Key = "k"
-	first := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed))
-	if again := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || a.outbox.Len() != 3 {
+	first := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, keyed))
+	if again := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || a.outbox.Len() != 3 {
 		t.Fatalf("%+v after %+v, %d credits", again, first, a.EmailCredits)
 	}
 	other := keyed
 	other.To = "new@x.io"
-	r.refuses("idempotency_key was used for another message", CommandEmailSend, other)
-	r.refuses("out of e-mail credits", CommandEmailSend, mailTo("new@x.io", tpl))
+	r.refuses("idempotency_key was used for another message", messages.CommandEmailSend, other)
+	r.refuses("out of e-mail credits", messages.CommandEmailSend, mailTo("new@x.io", tpl))
 }
 
 func TestOutboxResultsAreRecordedOnce(t *testing.T) {
@@ -126,12 +127,12 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	a.EmailCredits = 10
 	tpl := r.template()
 	send := func() OutboxWork {
-		r.must(CommandEmailSend, mailTo("a@x.io", tpl))
+		r.must(messages.CommandEmailSend, mailTo("a@x.io", tpl))
 		return r.due(outbox.KindEmail)[0]
 	}
 	w := send()
 	for range 2 {
-		r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRetry, DelayMs: 1000})
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRetry, DelayMs: 1000})
 	}
 	if it := itemOf(a, w.Seq); it.Attempt != 1 || len(r.due(outbox.KindEmail)) != 0 {
 		t.Fatalf("%+v", it)
@@ -141,25 +142,25 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 		t.Fatalf("%+v", later)
 	}
 	for range 2 {
-		r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: 1, Result: outbox.ResultSent, ProviderID: "p1"})
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: 1, Result: outbox.ResultSent, ProviderID: "p1"})
 	}
 	if r.count("email_sent") != 1 || a.outbox.Len() != 0 || a.EmailCredits != 9 {
 		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), a.outbox.Len(), a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRefused, Reason: "no login"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRefused, Reason: "no login"})
 	w = send()
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultMoot})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultMoot})
 	if r.count("email_failed") != 1 || a.EmailCredits != 9 {
 		t.Fatalf("%d events, %d credits", r.count("email_failed"), a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultFailed, Reason: "the answer was lost", Handed: true})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultFailed, Reason: "the answer was lost", Handed: true})
 	if a.EmailCredits != 8 {
 		t.Fatalf("%d credits: what may have gone out costs one", a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultBounced, Reason: "550"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultBounced, Reason: "550"})
 	if a.EmailCredits != 8 {
 		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
 	}
@@ -171,7 +172,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 		t.Fatal("a payload is left behind")
 	}
 	// What a provider reports later finds the profile by the message's id.
-	r.must(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementOpen})
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: w.Send(), Channel: "email", Kind: messages.EngagementOpen})
 	if p, _ = r.view().Profile(w.Root); p.Opened != 1 {
 		t.Fatalf("%+v", p)
 	}
@@ -180,11 +181,11 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.m.accounts[testAccount].EmailCredits = 1
-	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+	r.must(messages.CommandEmailSend, mailTo("a@x.io", r.template()))
 	r.events(ev("external_id", "7"))
 	r.events(ev("external_id", "7", "email", "a@x.io"))
 	w := r.due(outbox.KindEmail)[0]
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 	p, err := r.view().Profile(w.Root)
 	if err != nil || p.Sent != 1 || p.Newest(IdentityExternalID) != "7" {
 		t.Fatalf("%+v, %v", p, err)
@@ -204,7 +205,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	a.EmailCredits = 10
 	id := r.contact(contacts.Create{Email: "a@x.io"})
 	list := r.due(outbox.KindEmail)
-	if len(list) != 1 || list[0].Ref != RefConfirmation || !strings.Contains(string(list[0].Payload), `"confirm":true`) {
+	if len(list) != 1 || list[0].Ref != messages.RefConfirmation || !strings.Contains(string(list[0].Payload), `"confirm":true`) {
 		t.Fatalf("%+v", list)
 	}
 	flip := func() {
@@ -244,10 +245,10 @@ func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
 	r.contact(contacts.Create{Email: "a@x.io", ListID: l})
 	r.must(contacts.CommandUpdate, contacts.Update{ID: before, FirstName: &[]string{"Ada"}[0]})
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: before, Channel: "email", Status: "unsubscribed", Source: "form"})
-	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+	r.must(messages.CommandEmailSend, mailTo("a@x.io", r.template()))
 	w := r.due(outbox.KindEmail)[0]
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
-	r.must(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementSoftBounce, Reason: "full"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: w.Send(), Channel: "email", Kind: messages.EngagementSoftBounce, Reason: "full"})
 	names, payloads := r.heard()
 	want := []string{"contact.subscribed", "list.joined", "contact.created", "contact.updated", "contact.unsubscribed", "email.sent", "email.bounced"}
 	if !slices.Equal(names, want) {
@@ -290,10 +291,10 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 	r.endpoint("contact.*")
 	id := r.contact(contacts.Create{Email: "a@x.io"})
 	tpl := r.template()
-	r.must(CommandEmailSend, mailTo("a@x.io", tpl))
+	r.must(messages.CommandEmailSend, mailTo("a@x.io", tpl))
 	w := r.due(outbox.KindEmail)[0]
 	hook := r.due(outbox.KindWebhook)[0]
-	r.must(CommandOutboxDone, outbox.Done{Seq: hook.Seq, Result: outbox.ResultFailed, Reason: "500"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: hook.Seq, Result: outbox.ResultFailed, Reason: "500"})
 	r.must(CommandContactErase, ContactErase{ID: id})
 	names, payloads := r.heard()
 	if !slices.Equal(names, []string{webhookevent.ContactErased}) || payloads[0]["profile_id"] != id || len(payloads[0]) != 1 {
@@ -303,9 +304,9 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 		t.Fatalf("%d dead letters, %d items", dead, a.outbox.Len())
 	}
 	// What is reported late changes nothing, and stops nothing.
-	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
-	r.command(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementOpen})
-	r.refuses("to: this person was erased", CommandEmailSend, mailTo("a@x.io", tpl))
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
+	r.command(messages.CommandEngagement, messages.EngagementRecord{Send: w.Send(), Channel: "email", Kind: messages.EngagementOpen})
+	r.refuses("to: this person was erased", messages.CommandEmailSend, mailTo("a@x.io", tpl))
 }
 
 func TestWebhookNamesAreKnown(t *testing.T) {
@@ -328,25 +329,25 @@ func TestEndpointIsALane(t *testing.T) {
 		t.Fatalf("%+v", due)
 	}
 	first := due[0]
-	r.must(CommandOutboxDone, outbox.Done{Seq: first.Seq, Result: outbox.ResultRetry, DelayMs: 5000, Reason: "500"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: first.Seq, Result: outbox.ResultRetry, DelayMs: 5000, Reason: "500"})
 	for range 3 { // the other goes on
 		for _, w := range r.due(outbox.KindWebhook) {
 			if w.Endpoint != two {
 				t.Fatalf("a delivery overtook the one that failed: %+v", w)
 			}
-			r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
+			r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 		}
 	}
 	if e := endpointOf(a, one); e.Failing != 1 || e.LastError != "500" || endpointOf(a, two).Delivered != 3 {
 		t.Fatalf("%+v", e)
 	}
 	r.now += 5000
-	r.must(CommandOutboxDone, outbox.Done{Seq: first.Seq, Attempt: 1, Result: outbox.ResultFailed, Reason: "500 again"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: first.Seq, Attempt: 1, Result: outbox.ResultFailed, Reason: "500 again"})
 	second := r.due(outbox.KindWebhook)[0]
 	if second.Seq <= first.Seq || second.Endpoint != one {
 		t.Fatalf("%+v", second)
 	}
-	r.must(CommandOutboxDone, outbox.Done{Seq: second.Seq, Result: outbox.ResultGone, Reason: "410"})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: second.Seq, Result: outbox.ResultGone, Reason: "410"})
 	if endpointOf(a, one).Status != outbox.EndpointGone || len(r.due(outbox.KindWebhook)) != 0 {
 		t.Fatalf("%+v", endpointOf(a, one))
 	}
@@ -376,7 +377,7 @@ func TestEndpointIsALane(t *testing.T) {
 	var origins []uint64
 	for list := r.due(outbox.KindWebhook); len(list) > 0; list = r.due(outbox.KindWebhook) {
 		origins = append(origins, list[0].Origin)
-		r.must(CommandOutboxDone, outbox.Done{Seq: list[0].Seq, Result: outbox.ResultSent})
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: list[0].Seq, Result: outbox.ResultSent})
 	}
 	if len(origins) != 3 || !slices.Equal(origins[1:], []uint64{first.Origin, second.Origin}) {
 		t.Fatalf("what was replayed keeps its id and goes last: %v", origins)
@@ -439,7 +440,7 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 			t.Fatal(refusal)
 		}
 	}
-	r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindWebhook)[0].Seq, Result: outbox.ResultFailed})
+	r.must(messages.CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindWebhook)[0].Seq, Result: outbox.ResultFailed})
 	r.must(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: id})
 	if len(r.due(outbox.KindWebhook)) != 0 || r.m.Pending() != 1 {
 		t.Fatal("what is left must wait to be removed, and not be delivered")
@@ -466,7 +467,7 @@ func TestFullOutboxCostsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.refuses("wait to be sent", CommandEmailSend, mailTo("a@x.io", r.template()))
+	r.refuses("wait to be sent", messages.CommandEmailSend, mailTo("a@x.io", r.template()))
 	if a.EmailCredits != 1 {
 		t.Fatal("a refusal cost a credit")
 	}
@@ -494,7 +495,7 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 	command(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
 	for i := range 4 {
 		command(contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("u%d@x.io", i)})
-		command(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
+		command(messages.CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
 	}
 	state := func() (out []string) {
 		t.Helper()
@@ -530,7 +531,7 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	command(CommandOutboxDone, outbox.Done{Seq: due[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
+	command(messages.CommandOutboxDone, outbox.Done{Seq: due[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
 	for range 2 {
 		want := state()
 		_, sum, err := n.StateHash(0)

@@ -1,6 +1,9 @@
 package resolver
 
-import "github.com/musterhq/muster/resolver/outbox"
+import (
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
+)
 
 // Outbox is the account's outbox and webhook endpoints.
 func (v *View) Outbox() *outbox.State { return v.a.outbox }
@@ -19,7 +22,7 @@ type OutboxWork struct {
 }
 
 // Send is the id of the item's message.
-func (w *OutboxWork) Send() SendID { return OutboxSend(w.Origin, w.Ordinal) }
+func (w *OutboxWork) Send() messages.ID { return messages.OutboxSend(w.Origin, w.Ordinal) }
 
 // OutboxDue lists items of a kind that are due, see [outbox.State.Due].
 func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint64) bool) ([]OutboxWork, error) {

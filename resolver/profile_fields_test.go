@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
@@ -172,9 +173,9 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		r.command(contacts.CommandBlockSet, contacts.BlockSet{ID: person, Channel: channel, Reason: pick(rng, "", "", "bounced", "complained", "suppressed")})
 		return "block.set"
 	case 6, 7:
-		kind := pick(rng, EngagementOpen, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementComplaint, EngagementUnsubscribed)
+		kind := pick(rng, messages.EngagementOpen, messages.EngagementOpen, messages.EngagementClick, messages.EngagementBounce, messages.EngagementSoftBounce, messages.EngagementComplaint, messages.EngagementUnsubscribed)
 		for range 1 + rng.IntN(4) {
-			r.command(CommandEngagement, EngagementRecord{Profile: person, Channel: channel, Kind: kind})
+			r.command(messages.CommandEngagement, messages.EngagementRecord{Profile: person, Channel: channel, Kind: kind})
 		}
 		return kind
 	case 8:
@@ -193,14 +194,14 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		}
 	}
 	for range 1 + rng.IntN(4) {
-		r.command(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: template}})
+		r.command(messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: email, TemplateID: template}})
 	}
 	work, err := r.view().OutboxDue(outbox.KindEmail, 1<<60, 5, func(uint64) bool { return false })
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, w := range work {
-		r.command(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed)})
+		r.command(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed)})
 	}
 	return "e-mails"
 }

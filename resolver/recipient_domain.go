@@ -8,23 +8,17 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // PropertyDomain is the property of the events of e-mails that has the domain of the
 // recipient's address, in lower case.
 const PropertyDomain = "domain"
 
-// The names of the commands that report what became of messages, in logs of before their
-// events had the recipient's domain. Those events go on having none.
-const (
-	commandEngagement1 = "engagement.record"
-	commandOutboxDone1 = "outbox.done"
-)
-
 // isReport reports whether a command says what became of a message that was sent.
 func isReport(name string) bool {
 	switch name {
-	case CommandOutboxDone, campaigns.CommandResult, commandOutboxDone1, campaigns.CommandResult1:
+	case messages.CommandOutboxDone, campaigns.CommandResult, messages.CommandOutboxDone1, campaigns.CommandResult1:
 		return true
 	}
 	return false
@@ -36,7 +30,7 @@ const maxDomain = 255
 // noteDomain adds the domain of a recipient's newest address to the event of an e-mail.
 func (c *command) noteDomain(p feature.Properties, channel string, d *profile.Document) {
 	switch c.name {
-	case campaigns.CommandResult1, commandEngagement1, commandOutboxDone1:
+	case campaigns.CommandResult1, messages.CommandEngagement1, messages.CommandOutboxDone1:
 		return
 	}
 	if channel != "email" {

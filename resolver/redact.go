@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -367,13 +368,13 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 			c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
-	case CommandEmailSend, commandEmailSend1, commandEmailSend2:
-		return rewrite(args, func(c *EmailSend) bool { return r.mail(offset, c) })
+	case messages.CommandEmailSend, messages.CommandEmailSend1, messages.CommandEmailSend2:
+		return rewrite(args, func(c *messages.EmailSend) bool { return r.mail(offset, c) })
 	case automation.CommandTrigger:
 		return rewrite(args, func(c *automation.Trigger) bool { return r.call(offset, c) })
-	case CommandEngagement, commandEngagement1:
-		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
-	case CommandOutboxDone, commandOutboxDone1:
+	case messages.CommandEngagement, messages.CommandEngagement1:
+		return rewrite(args, func(c *messages.EngagementRecord) bool { return r.engagement(c) })
+	case messages.CommandOutboxDone, messages.CommandOutboxDone1:
 		return rewrite(args, func(c *outbox.Done) bool { return r.outboxDone(offset, c) })
 	case campaigns.CommandResult, campaigns.CommandResult1:
 		return rewrite(args, func(c *campaigns.Result) bool { return r.result(offset, c) })
@@ -506,8 +507,8 @@ func (r *Redactor) device(c *contacts.DeviceAdd) bool {
 	return *c != was
 }
 
-func (r *Redactor) mail(offset int64, c *EmailSend) bool {
-	invalid := c.checkLengths() != nil
+func (r *Redactor) mail(offset int64, c *messages.EmailSend) bool {
+	invalid := c.CheckLengths() != nil
 	whole, changed := r.named(offset, false, &c.To, nil, nil)
 	if !whole {
 		return changed
@@ -544,7 +545,7 @@ func (r *Redactor) call(offset int64, c *automation.Trigger) bool {
 	return changed
 }
 
-func (r *Redactor) engagement(c *EngagementRecord) bool {
+func (r *Redactor) engagement(c *messages.EngagementRecord) bool {
 	mine := c.Profile != "" && r.erased(c.Profile)
 	if _, o, _, ok := c.Send.Campaign(); ok && r.isErased(o) {
 		mine = true

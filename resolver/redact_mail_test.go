@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // TestReplayOfRedactedMail: once the recipient of an e-mail with an idempotency key is
@@ -19,8 +20,8 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	w.do(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})
 	a := w.m.accounts[testAccount]
 	id := a.campaigns.Templates()[0].ID
-	send := EmailSend{OutboxMail: OutboxMail{To: "u1@x.io", TemplateID: id}, Key: "k1"}
-	out := w.do(CommandEmailSend, send)
+	send := messages.EmailSend{Mail: messages.Mail{To: "u1@x.io", TemplateID: id}, Key: "k1"}
+	out := w.do(messages.CommandEmailSend, send)
 	if out.Refusal != nil {
 		t.Fatal(out.Refusal)
 	}

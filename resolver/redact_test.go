@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -153,9 +154,9 @@ func (w *redactWorld) act(world int) {
 	case 9:
 		w.do(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: id, Device: "Secret-phone"})
 	case 10:
-		w.do([...]string{CommandEmailSend, commandEmailSend1}[w.seq%2], EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
+		w.do([...]string{messages.CommandEmailSend, messages.CommandEmailSend1}[w.seq%2], messages.EmailSend{Mail: messages.Mail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
 	case 11:
-		w.do(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: "click", URL: "https://x.io/?u=Secret-url", Reason: "Secret-reason", Source: "Secret-source", Key: some(fmt.Sprint(rng.IntN(9)))})
+		w.do(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: "click", URL: "https://x.io/?u=Secret-url", Reason: "Secret-reason", Source: "Secret-source", Key: some(fmt.Sprint(rng.IntN(9)))})
 	case 12:
 		if rng.IntN(2) == 0 {
 			w.do(erasure.CommandLift, erasure.Lift{Kind: "email", Value: email})
@@ -448,7 +449,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 		switch name {
 		case CommandContactErase, erasure.CommandLift, contacts.CommandListCreate, CommandBootstrap, CommandCompanyCreate:
 			return true
-		case contacts.CommandUpdate, contacts.CommandConsentSet, contacts.CommandBlockSet, contacts.CommandDeviceAdd, contacts.CommandDeviceRemove, CommandEngagement:
+		case contacts.CommandUpdate, contacts.CommandConsentSet, contacts.CommandBlockSet, contacts.CommandDeviceAdd, contacts.CommandDeviceRemove, messages.CommandEngagement:
 			return bytes.Contains(args, []byte("prf_none"))
 		}
 		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}, {"device-%d"}} {
@@ -497,7 +498,7 @@ func TestOutcomeFindsItsItem(t *testing.T) {
 	template := r.template()
 	var done []outbox.Done
 	for _, to := range []string{"gone@x.io", "here@x.io", "last@x.io"} {
-		r.must(CommandEmailSend, mailTo(to, template))
+		r.must(messages.CommandEmailSend, mailTo(to, template))
 	}
 	for _, w := range r.due(outbox.KindEmail) {
 		done = append(done, outbox.Done{Seq: w.Seq, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: outbox.ResultSent})
@@ -506,16 +507,16 @@ func TestOutcomeFindsItsItem(t *testing.T) {
 	again.template()
 	again.must(contacts.CommandCreate, contacts.Create{Email: "gone@x.io"}) // it takes the record, and sends nothing
 	for _, to := range []string{"here@x.io", "last@x.io"} {
-		again.must(CommandEmailSend, mailTo(to, template))
+		again.must(messages.CommandEmailSend, mailTo(to, template))
 	}
 	if w := again.due(outbox.KindEmail); len(w) != 2 || w[0].Seq != done[0].Seq || w[0].ItemName != done[1].ItemName {
 		t.Fatalf("the numbers do not differ: %+v, %+v", w, done)
 	}
-	again.must(CommandOutboxDone, done[0])
+	again.must(messages.CommandOutboxDone, done[0])
 	if w := again.due(outbox.KindEmail); len(w) != 2 {
 		t.Fatalf("the outcome of an item that is not there took another: %+v", w)
 	}
-	again.must(CommandOutboxDone, done[1])
+	again.must(messages.CommandOutboxDone, done[1])
 	if w := again.due(outbox.KindEmail); len(w) != 1 || w[0].ItemName != done[2].ItemName {
 		t.Fatalf("left are %+v", w)
 	}

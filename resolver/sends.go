@@ -1,112 +1,9 @@
 package resolver
 
 import (
-	"encoding/binary"
-	"encoding/hex"
-	"fmt"
-	"slices"
-
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
 )
-
-// SendID names one message to one recipient.
-type SendID [16]byte
-
-// What a message belongs to, the first byte of its id.
-const (
-	sendOfCampaign = 1
-	sendOfOutbox   = 2
-	sendOfTest     = 3
-	// sendOfProfile begins the ids of links that concern a profile and no message
-	// on record: the confirmation of a subscription.
-	sendOfProfile = 0x70
-)
-
-// TestSend is the id of a message that tests a campaign. It is of nobody and counts for
-// nothing.
-func TestSend(random [15]byte) (id SendID) {
-	id[0] = sendOfTest
-	copy(id[1:], random[:])
-	return id
-}
-
-// IsTest reports whether the message tests a campaign.
-func (id SendID) IsTest() bool { return id[0] == sendOfTest }
-
-// CampaignSend is the id of a campaign's message.
-func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
-	id[0] = sendOfCampaign
-	binary.BigEndian.PutUint32(id[1:], campaign)
-	binary.BigEndian.PutUint32(id[5:], ordinal)
-	id[9] = byte(variant)
-	return id
-}
-
-// Campaign tells what [CampaignSend] was told; ok is false for other messages.
-func (id SendID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
-	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
-}
-
-// The upper half of a campaign's tenth byte is the medium, by its place in
-// sendMedia, for the time when the campaign is not on record any more.
-const (
-	variantMask = 0x0f
-	mediumShift = 4
-)
-
-// sendMedia by their number in ids. None is 0.
-var sendMedia = [...]string{"", "email", "sms", "im", "push", "whatsapp"}
-
-// On is the id of a campaign's message with the medium it goes out on.
-func (id SendID) On(medium string) SendID {
-	id[9] = id[9]&variantMask | byte(max(0, slices.Index(sendMedia[:], medium)))<<mediumShift
-	return id
-}
-
-// Medium is what [SendID.On] was told, "" if it was not.
-func (id SendID) Medium() string {
-	if n := int(id[9] >> mediumShift); id[0] == sendOfCampaign && n < len(sendMedia) {
-		return sendMedia[n]
-	}
-	return ""
-}
-
-// OutboxSend is the id of a message of the outbox.
-func OutboxSend(origin uint64, ordinal uint32) (id SendID) {
-	id[0] = sendOfOutbox
-	binary.BigEndian.PutUint64(id[1:], origin)
-	binary.BigEndian.PutUint32(id[9:], ordinal)
-	return id
-}
-
-// Outbox tells what [OutboxSend] was told; ok is false for other messages.
-func (id SendID) Outbox() (origin uint64, ordinal uint32, ok bool) {
-	return binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
-}
-
-// ProfileSend is the id of a link that concerns a profile.
-func ProfileSend(ordinal uint32) (id SendID) {
-	id[0] = sendOfProfile
-	binary.BigEndian.PutUint32(id[1:], ordinal)
-	return id
-}
-
-// Text is the id as headers, providers and clients carry it.
-func (id SendID) Text(account uint64) string {
-	return fmt.Sprintf("%016x-%s", account, hex.EncodeToString(id[:]))
-}
-
-// Seal is where the part of an id begins that means nothing to the state: it may
-// be used to make ids that cannot be guessed.
-func (id SendID) Seal() int {
-	switch id[0] {
-	case sendOfCampaign:
-		return 10 // behind campaign, ordinal and variant
-	case sendOfProfile:
-		return 5
-	}
-	return 13 // behind what ids of the outbox hold
-}
 
 // Sent is what a message's id leads to.
 type Sent struct {
@@ -121,9 +18,8 @@ type Sent struct {
 
 // Sent finds the message of an id. ok is false when it is none. Of a campaign that
 // was deleted only the recipient and the channel are known.
-func (v *View) Sent(id SendID) (s Sent, ok bool) {
-	if id[0] == sendOfProfile {
-		o := binary.BigEndian.Uint32(id[1:])
+func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
+	if o, is := id.Profile(); is {
 		if o >= v.a.headers.Count {
 			return s, false
 		}

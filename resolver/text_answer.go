@@ -3,11 +3,9 @@ package resolver
 import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
-
-// CommandTextAnswer queues an answer to a text that somebody wrote.
-const CommandTextAnswer = "text.answer"
 
 // answerEveryMs is the pause between two answers to one person by one channel: two programs
 // that answer each other must not go on for ever.
@@ -16,25 +14,15 @@ const answerEveryMs = 60_000
 // maxAnswerBytes bounds an answer.
 const maxAnswerBytes = 4096
 
-// TextAnswer is an answer to a text that somebody wrote, such as what to do for help. It
-// goes to who wrote, whatever they have subscribed to.
-type TextAnswer struct {
-	Profile string `json:"profile_id"`
-	Channel string `json:"channel"` // sms or whatsapp
-	Text    string `json:"text"`
-	// Key makes a repeat harmless: what the provider calls the text that is answered.
-	Key string `json:"key"`
-}
-
-func (m *Machine) answerText(cmd *command, c TextAnswer) *Refusal {
+func (m *Machine) answerText(cmd *command, c messages.TextAnswer) *Refusal {
 	a := cmd.account
 	switch {
 	case c.Channel != outbox.KindSMS && c.Channel != outbox.KindWhatsApp:
 		return invalid("channel", "channel Input should be sms or whatsapp")
 	case c.Text == "" || len(c.Text) > maxAnswerBytes:
 		return invalid("text", "text must have 1 to %d bytes", maxAnswerBytes)
-	case c.Key == "" || len(c.Key) > maxSendKeyBytes:
-		return invalid("key", "key must have 1 to %d bytes", maxSendKeyBytes)
+	case c.Key == "" || len(c.Key) > messages.MaxKeyBytes:
+		return invalid("key", "key must have 1 to %d bytes", messages.MaxKeyBytes)
 	}
 	o, ok := a.resolveText(c.Profile)
 	if !ok {
@@ -52,7 +40,7 @@ func (m *Machine) answerText(cmd *command, c TextAnswer) *Refusal {
 			return nil
 		}
 	}
-	payload := must.JSON(OutboxText{Text: c.Text, Answer: true})
+	payload := must.JSON(messages.Text{Text: c.Text, Answer: true})
 	if _, r := a.outbox.Queue(m.tx(a), outbox.Item{Kind: c.Channel, Ordinal: o}, payload); r != nil {
 		return r
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // TestB2TextsAreNotKeptInMemory: bodies of campaigns, texts of templates and what
@@ -71,8 +72,8 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 		d.reload()
 	}
 	first, _ := a().campaigns.Campaign(sent[0])
-	send := CampaignSend(first.Number, 0, 0)
-	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1})
+	send := messages.CampaignSend(first.Number, 0, 0)
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementClick, Link: 1})
 	run, _ := a().campaigns.Run(sent[0])
 	if got := run.ByLink; len(got) != 2 || got[1] != 1 {
 		t.Errorf("clicks by link: %v", got)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/conversations"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -30,7 +31,7 @@ func TestTextsStory(t *testing.T) {
 	}
 	annID, bobID := r.view().ProfileID(first).String(), r.view().ProfileID(second).String()
 	say := func(id, kind, key string) {
-		r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "whatsapp", Kind: kind, Source: "reply", Key: key})
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "whatsapp", Kind: kind, Source: "reply", Key: key})
 	}
 	consent := func(o uint32) string {
 		p, err := r.view().Profile(o)
@@ -39,29 +40,29 @@ func TestTextsStory(t *testing.T) {
 		}
 		return p.Consent("whatsapp").Status
 	}
-	say(annID, EngagementSubscribed, "1")
-	say(annID, EngagementUnsubscribed, "2")
-	say(annID, EngagementSubscribed, "1") // told again
+	say(annID, messages.EngagementSubscribed, "1")
+	say(annID, messages.EngagementUnsubscribed, "2")
+	say(annID, messages.EngagementSubscribed, "1") // told again
 	if got := consent(first); got != "unsubscribed" {
 		t.Errorf("after STOP and an old START: %s", got)
 	}
-	say(annID, EngagementSubscribed, "3")
-	say(annID, EngagementSubscribed, "4") // nothing new
+	say(annID, messages.EngagementSubscribed, "3")
+	say(annID, messages.EngagementSubscribed, "4") // nothing new
 	if got := consent(first); got != "subscribed" {
 		t.Errorf("after START: %s", got)
 	}
 	// A dead number is blocked; another failure is only on record.
-	r.must(CommandEngagement, EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: EngagementFailed, Reason: "undeliverable", Key: "5"})
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Reason: "undeliverable", Key: "5"})
 	if p, _ := r.view().Profile(second); p.Blocked("whatsapp") != "" {
 		t.Errorf("a failure blocks: %s", p.Blocked("whatsapp"))
 	}
-	r.must(CommandEngagement, EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: EngagementFailed, Hard: true, Key: "6"})
+	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Hard: true, Key: "6"})
 	if p, _ := r.view().Profile(second); p.Blocked("whatsapp") != "bounced" {
 		t.Errorf("a dead number: %q", p.Blocked("whatsapp"))
 	}
 
 	answer := func(channel, text, key string) {
-		r.must(CommandTextAnswer, TextAnswer{Profile: annID, Channel: channel, Text: text, Key: key})
+		r.must(messages.CommandTextAnswer, messages.TextAnswer{Profile: annID, Channel: channel, Text: text, Key: key})
 	}
 	queued := func(kind string) int {
 		list, err := r.view().OutboxDue(kind, r.now, 100, func(uint64) bool { return false })
@@ -69,7 +70,7 @@ func TestTextsStory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range list {
-			var x OutboxText
+			var x messages.Text
 			if err := json.Unmarshal(w.Payload, &x); err != nil || !x.Answer {
 				t.Errorf("%s: %v", w.Payload, err)
 			}
@@ -86,14 +87,14 @@ func TestTextsStory(t *testing.T) {
 	if w, s := queued(outbox.KindWhatsApp), queued(outbox.KindSMS); w != 2 || s != 1 {
 		t.Errorf("%d and %d answers", w, s)
 	}
-	for code, c := range map[string]TextAnswer{
+	for code, c := range map[string]messages.TextAnswer{
 		"invalid":   {Profile: annID, Channel: "email", Text: "x", Key: "k"},
 		"not_found": {Profile: "prf_none", Channel: "sms", Text: "x", Key: "k"},
 	} {
-		r.refusedWhole(code, CommandTextAnswer, c)
+		r.refusedWhole(code, messages.CommandTextAnswer, c)
 	}
-	for _, c := range []TextAnswer{{Profile: annID, Channel: "sms", Key: "k"}, {Profile: annID, Channel: "sms", Text: "x"}} {
-		r.refusedWhole("invalid", CommandTextAnswer, c)
+	for _, c := range []messages.TextAnswer{{Profile: annID, Channel: "sms", Key: "k"}, {Profile: annID, Channel: "sms", Text: "x"}} {
+		r.refusedWhole("invalid", messages.CommandTextAnswer, c)
 	}
 
 	// The two are one person, whose conversation is the later one.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -63,7 +64,7 @@ func messageEvents() (out []string) {
 // people are conditions that leave out what machines opened and clicked.
 func people(also ...segment.Predicate) []segment.Predicate {
 	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
-	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(resolver.AgentPrefetch), text(resolver.AgentMachine)}})
+	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(messages.AgentPrefetch), text(messages.AgentMachine)}})
 }
 
 // messageRow is how many messages something happened to.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -43,13 +43,13 @@ func TestRecipientActivity(t *testing.T) {
 	act := func(ordinal uint32, kind, url, agent string) {
 		t.Helper()
 		s.clock.advance(time.Minute)
-		command(resolver.CommandEngagement, resolver.EngagementRecord{Send: resolver.CampaignSend(0, ordinal, 0), Channel: "email", Kind: kind, URL: url, Agent: agent}, nil)
+		command(messages.CommandEngagement, messages.EngagementRecord{Send: messages.CampaignSend(0, ordinal, 0), Channel: "email", Kind: kind, URL: url, Agent: agent}, nil)
 	}
-	act(0, resolver.EngagementOpen, "", resolver.AgentMachine)
-	act(0, resolver.EngagementOpen, "", resolver.AgentPerson) // 12:02
-	act(0, resolver.EngagementOpen, "", resolver.AgentPerson)
-	act(0, resolver.EngagementClick, "http://l/1", resolver.AgentPerson) // 12:04
-	act(1, resolver.EngagementOpen, "", resolver.AgentMachine)
+	act(0, messages.EngagementOpen, "", messages.AgentMachine)
+	act(0, messages.EngagementOpen, "", messages.AgentPerson) // 12:02
+	act(0, messages.EngagementOpen, "", messages.AgentPerson)
+	act(0, messages.EngagementClick, "http://l/1", messages.AgentPerson) // 12:04
+	act(1, messages.EngagementOpen, "", messages.AgentMachine)
 	var out []recipientActivity
 	s.a("GET", "/campaign/"+c.ID+"/recipients/activity", "", &out)
 	if len(out) != 2 {

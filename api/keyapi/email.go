@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 func (a *API) emailOperations() group {
@@ -110,11 +111,11 @@ func (a *API) sendEmail(c *call) (any, error) {
 		return nil, unfit
 	}
 	// A repeat gets the first answer, whatever the template or the person lacks by now.
-	args := resolver.EmailSend{Key: in.IdempotencyKey, Unfit: unfit != nil, OutboxMail: resolver.OutboxMail{
+	args := messages.EmailSend{Key: in.IdempotencyKey, Unfit: unfit != nil, Mail: messages.Mail{
 		To: in.To, TemplateID: in.TemplateID, Subject: in.Subject, Sender: in.Sender, SenderName: in.SenderName, Data: in.Data,
 	}}
-	var out resolver.EmailSendReply
-	if err := c.command(resolver.CommandEmailSend, args, &out); err != nil {
+	var out messages.EmailSendReply
+	if err := c.command(messages.CommandEmailSend, args, &out); err != nil {
 		var refusal *resolver.Refusal
 		if unfit != nil && errors.As(err, &refusal) && refusal.Field == "template_id" {
 			return nil, unfit

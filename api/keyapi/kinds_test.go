@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -212,7 +213,7 @@ func init() {
 			if err != nil {
 				panic(errNotMade)
 			}
-			s.command(resolver.CommandOutboxDone, outbox.Done{Seq: seq, Result: outbox.ResultFailed, Reason: s.name("no "), Log: &outbox.DeliveryAnswer{Status: 500}}, nil)
+			s.command(messages.CommandOutboxDone, outbox.Done{Seq: seq, Result: outbox.ResultFailed, Reason: s.name("no "), Log: &outbox.DeliveryAnswer{Status: 500}}, nil)
 			var dead []struct{ Seq uint64 }
 			s.console("GET", "/webhooks/"+hook+"/dead-letters", "", &dead)
 			if len(dead) == 0 {
@@ -417,7 +418,7 @@ func turned(c byte) byte {
 
 // unknownToken is a link signed by a company, of a message that is not there.
 func unknownToken(c *company, account uint64) string {
-	send := messaging.SealSend(keyOf(c), resolver.CampaignSend(4711, 12, 0))
+	send := messaging.SealSend(keyOf(c), messages.CampaignSend(4711, 12, 0))
 	return keyOf(c).Token(tracking.Claims{Kind: tracking.Unsubscribe, Account: account, Send: tracking.ID(send)})
 }
 

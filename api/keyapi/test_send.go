@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // The bounds of tests of campaigns.
@@ -192,7 +193,7 @@ func (a *API) sendTest(ctx context.Context, test *messaging.Tester, r *testResul
 	if _, err := io.ReadFull(a.opts.Rand, random[:]); err != nil {
 		return fmt.Errorf("name a test message: %w", err)
 	}
-	o, err := test.Send(ctx, resolver.TestSend(random), r.To, at)
+	o, err := test.Send(ctx, messages.TestSend(random), r.To, at)
 	if err != nil {
 		return err
 	}

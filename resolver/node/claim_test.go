@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -134,7 +135,7 @@ func TestNodeIsSuperseded(t *testing.T) {
 		default:
 		}
 	}
-	if _, err := one.Command(ctx, testAccount, resolver.CommandOutboxDone, outbox.Done{Seq: 1, Result: outbox.ResultSent}); err != nil {
+	if _, err := one.Command(ctx, testAccount, messages.CommandOutboxDone, outbox.Done{Seq: 1, Result: outbox.ResultSent}); err != nil {
 		t.Errorf("an outcome while the partition is given up: %v", err)
 	}
 	end()

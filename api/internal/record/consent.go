@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // SuppressedConsent warns of a consent that was put on record for channels on which the
@@ -13,7 +14,7 @@ import (
 func SuppressedConsent(p *resolver.Profile, channels ...string) string {
 	var warnings []string
 	for _, channel := range channels {
-		if reason := p.Blocked(channel); slices.Contains(resolver.Undeliverable, reason) {
+		if reason := p.Blocked(channel); slices.Contains(messages.Undeliverable, reason) {
 			warnings = append(warnings, channel+": the consent is on record, but nothing is sent: the address is suppressed ("+reason+"); lift the suppression first")
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
@@ -275,8 +276,8 @@ func (w *life) manage() {
 	case 6, 7:
 		name, args = contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
 	case 8, 9, 10, 11:
-		name, args = resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: channel,
-			Kind: pick(resolver.EngagementOpen, resolver.EngagementClick, resolver.EngagementComplaint)}
+		name, args = messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: channel,
+			Kind: pick(messages.EngagementOpen, messages.EngagementClick, messages.EngagementComplaint)}
 		w.engagedMs = append(w.engagedMs, w.clock.Load())
 	case 12, 13:
 		name, args = contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: pick("webpush", "fcm", "apns"), Address: pick("a", "b", "c")}

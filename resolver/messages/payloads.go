@@ -1,0 +1,38 @@
+package messages
+
+import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/resolver/campaigns"
+)
+
+// Text is the payload of a text message. It is rendered when it goes out,
+// for whoever the profile is then.
+type Text struct {
+	Text string `json:"text"` // with merge tags
+	// Event is what started the flow, the object behind the merge tags event.….
+	Event json.RawMessage `json:"event,omitempty"`
+	// Template is sent by WhatsApp in the place of a text.
+	Template *campaigns.WhatsAppTemplate `json:"template,omitempty"`
+	// Answer marks what answers a text that the person has just written: it goes out as it
+	// is, whatever the person has subscribed to.
+	Answer bool `json:"answer,omitempty"`
+}
+
+// Request is the payload of a call.
+type Request struct {
+	URL     string       `json:"url"` // with merge tags, like Body and header values
+	Method  string       `json:"method"`
+	Headers []HeaderLine `json:"headers,omitempty"`
+	Body    string       `json:"body,omitempty"`
+	// TimeoutMs bounds an attempt. After Attempts of them the call has failed.
+	TimeoutMs int64           `json:"timeout_ms"`
+	Attempts  int             `json:"attempts"`
+	Event     json.RawMessage `json:"event,omitempty"`
+}
+
+// HeaderLine is a line of a request's head.
+type HeaderLine struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
