@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -133,14 +134,14 @@ func (a *account) giveUpAnonymous(m *Machine, d *profile.Document) {
 // id or as an external id, and the kind it was found by; profile.NoOrdinal for none. One
 // that is unknown is noted in r to become an anonymous id of the profile: what comes with it
 // later is the same person's.
-func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how identifierRules, r *resolved) (o uint32, kind IdentityKind, refusal *Refusal, err error) {
+func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how identrules.Identifiers, r *resolved) (o uint32, kind IdentityKind, refusal *Refusal, err error) {
 	ev := &p.ev
 	switch {
 	case len(ev.PreviousID) == 0:
 		return profile.NoOrdinal, 0, nil, nil
 	case ev.Public:
 		return 0, 0, invalid("previousId", "previousId: a browser key may not send alias; send it from a server, with a server key"), nil
-	case len(ev.ExternalID) == 0 && !(how.calls && len(ev.Email) > 0):
+	case len(ev.ExternalID) == 0 && !(how.Calls && len(ev.Email) > 0):
 		return 0, 0, invalid("userId", "userId: alias needs the id that the person has now"), nil
 	case p.previousBlank, m.isPlaceholder(a, IdentityAnonymous, ev.PreviousID, p.previous.Anonymous):
 		return 0, 0, invalid("previousId", "previousId %q is blank or a placeholder; send no alias when the id before is not known", ev.PreviousID), nil

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment/engine"
@@ -18,7 +19,7 @@ import (
 // applyEvent resolves one event to a profile and records it. It first works
 // everything out in scratch memory and then commits: a refused event changes
 // nothing.
-func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
+func (m *Machine) applyEvent(a *account, p *prepared, rules identrules.Event, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
 	ev := &p.ev
 	refuse := func(r *Refusal) error {
 		out.Status, out.Refusal = EventRefused, r
@@ -32,7 +33,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		if at = ev.TimeMs; at > m.logTime {
 			return refuse(invalid("timestamp", "timestamp must not be in the future"))
 		}
-		if rules.aged() && at < m.logTime-a.Settings.maxEventAgeMs() {
+		if rules.Aged() && at < m.logTime-a.Settings.maxEventAgeMs() {
 			return refuse(invalid("timestamp", "timestamp is more than %d hours ago, the most that max_event_age_hours of the settings allows; bring in older events by an import, and check the unit (Unix milliseconds)", a.Settings.Shown().MaxEventAgeHours))
 		}
 	}
@@ -44,7 +45,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		}
 		if ok && v.AtMs > a.keysFromMs(m.logTime) {
 			out.Status, out.Profile = EventDuplicate, a.headers.Get(v.Ordinal).ID
-			out.Dropped, out.Erased = m.leftOut(a, p, rules.identifiers())
+			out.Dropped, out.Erased = m.leftOut(a, p, rules.Identifiers())
 			out.Foreign = m.foreign(a, p, a.root(v.Ordinal))
 			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.Ordinal))
 			return err
@@ -54,11 +55,11 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 
-	if rules.version >= rulesCalls && a.publicTypeFull(ev) {
+	if rules.Version >= identrules.VersionCalls && a.publicTypeFull(ev) {
 		return refuse(&Refusal{Code: CodePublicTypes, Field: "event_type", Message: fmt.Sprintf("event_type: browser keys have brought %d event types that no server sends, the most that they may; use one of them and put the difference into properties, or send the type from a server once", maxPublicTypes)})
 	}
 
-	r, refusal, err := m.resolve(a, p, at, rules.identifiers())
+	r, refusal, err := m.resolve(a, p, at, rules.Identifiers())
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	}
 	winner := m.commit(a, p, &r, record, offset, index, rows)
 	m.trackProfile(a, &r)
-	if rules.sent() {
+	if rules.Sent() {
 		a.engine.Sent(winner, at, ev.Type, ev.Properties)
 	} else {
 		a.engine.Event(winner, at, ev.Type, ev.Properties)
@@ -93,13 +94,13 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	if !ev.Redacted { // history and catalog are rid of those
 		m.look(a, typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
-		if rules.sent() {
+		if rules.Sent() {
 			m.sentKey = query.AppendSentKey(m.sentKey[:0], ev.Type, key)
 			key = m.sentKey
 		}
 		appendRow(rows, a.number, offset, index, winner, at, ev, key)
 	}
-	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); a.flows.Made() {
+	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); a.flows.Made() {
 		// Each event has its effect before the next.
 		if !stale {
 			a.flows.Event(winner, ev.Type, ev.Properties)
@@ -130,11 +131,11 @@ type resolved struct {
 // works out in scratch memory what becomes of its document: identifiers that are
 // new to it, profiles that turn out to be the same, fields and attributes. A
 // refusal has changed nothing.
-func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules) (r resolved, refusal *Refusal, err error) {
+func (m *Machine) resolve(a *account, p *prepared, at int64, how identrules.Identifiers) (r resolved, refusal *Refusal, err error) {
 	ev := &p.ev
 	m.merger.Reset()
 	// Which profiles hold the event's identifiers?
-	raw := identifiersOf(ev)
+	raw := identrules.Of(ev)
 	owner := [identifier.Kinds]uint32{profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal}
 	winner := profile.NoOrdinal
 	by := identifier.Kinds // the kind that led to the winner
@@ -145,7 +146,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			continue
 		}
 		if no := m.noIdentifier(a, p, k, raw[k], how); no != nil {
-			if !how.drop {
+			if !how.Drop {
 				return r, no, nil
 			}
 			if refusal == nil {
@@ -163,7 +164,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			o = profile.NoOrdinal // it was given up before its person was erased
 		}
 		if o == profile.NoOrdinal && a.keepsOut(k, p.hashes[k], how) {
-			if none || !how.dropErased {
+			if none || !how.DropErased {
 				return r, a.refuseErased(k), nil
 			}
 			if !identifier.IsMasked(raw[k]) { // it came before the mark, see [partition.keepOut]
@@ -173,14 +174,14 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			raw[k] = nil
 			continue
 		}
-		if o == profile.NoOrdinal && k == IdentityExternalID && how.calls {
+		if o == profile.NoOrdinal && k == IdentityExternalID && how.Calls {
 			if o, err = m.calledBefore(a, raw[k]); err != nil {
 				return r, nil, err
 			}
 			calledBefore = o != profile.NoOrdinal
 		}
 		owner[k] = o
-		if winner == profile.NoOrdinal && (none || !how.firstOnly) {
+		if winner == profile.NoOrdinal && (none || !how.FirstOnly) {
 			winner, by = o, k
 		}
 		none = false
@@ -188,7 +189,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	switch {
 	case none && refusal != nil:
 		return r, refusal, nil
-	case none && !how.optional:
+	case none && !how.Optional:
 		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
 	previous, previousKind, refusal, err := m.previousProfile(a, p, winner, how, &r)
@@ -208,7 +209,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	}
 
 	// weak: what led here is a browser's key, or what one has claimed.
-	d, weak, changed := &m.doc, ev.Public && how.calls, false
+	d, weak, changed := &m.doc, ev.Public && how.Calls, false
 	for winner != profile.NoOrdinal {
 		if err := m.load(a, winner, d); err != nil {
 			return r, nil, err
@@ -219,7 +220,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		if weak, changed = m.claimedLink(a, d, p, &owner, winner, how); !weak {
 			break
 		}
-		if how.yields {
+		if how.Yields {
 			next, nextBy, err := m.insteadOfClaim(a, p, &raw, &owner, d, winner, by, joins, how)
 			if err != nil {
 				return r, nil, err
@@ -284,7 +285,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	}
 	claims := claiming{weak: weak, known: d.Known() > 0, created: r.created, externalID: len(raw[IdentityExternalID]) > 0 && owner[IdentityExternalID] == profile.NoOrdinal}
 	attach := func(k IdentityKind) {
-		if !how.calls && d.Full(k, a.Settings.IdentifierCap, maxAnonymousIDs) || k != IdentityAnonymous && d.Full(k, a.Settings.IdentifierCap, 0) {
+		if !how.Calls && d.Full(k, a.Settings.IdentifierCap, maxAnonymousIDs) || k != IdentityAnonymous && d.Full(k, a.Settings.IdentifierCap, 0) {
 			changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
 			m.counters.Conflicts++
 			r.notAdded.add(k)
@@ -295,7 +296,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			m.counters.Conflicts++
 			return
 		}
-		if how.noteSecond && k < by && d.Has(k) {
+		if how.NoteSecond && k < by && d.Has(k) {
 			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictSecond, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]})
 			m.counters.Conflicts++
 		}
@@ -331,7 +332,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			if renewed || ev.Call && (k == IdentityEmail || k == IdentityPhone) {
 				changed = m.saidIdentifier(d, k, at, ev.Call) || changed
 			}
-		case how.firstOnly:
+		case how.FirstOnly:
 			if a.share(m, d, k, raw[k], p.hashes[k]) {
 				fields |= identifierField(k)
 			}
@@ -350,9 +351,9 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 				public = weak || claimed
 			}
 			reason := profile.ConflictHigherRank
-			if how.yields && claimed && !weak && k != IdentityAnonymous {
+			if how.Yields && claimed && !weak && k != IdentityAnonymous {
 				reason = profile.ConflictClaimed
-			} else if r.created && how.calls { // the event belongs to no profile that these identifiers lead to
+			} else if r.created && how.Calls { // the event belongs to no profile that these identifiers lead to
 				if public {
 					reason = profile.ConflictPublic
 				}
@@ -376,16 +377,16 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	}
 
 	if r.attachPrevious {
-		if !how.calls && d.Full(IdentityAnonymous, 0, maxAnonymousIDs) {
+		if !how.Calls && d.Full(IdentityAnonymous, 0, maxAnonymousIDs) {
 			r.attachPrevious = false
 			m.counters.Conflicts++
 			d.NoteConflict(profile.Conflict{Kind: IdentityAnonymous, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: p.previousAs(IdentityAnonymous)})
 		} else {
-			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityAnonymous, Value: p.previousAs(IdentityAnonymous), Previous: how.calls})
+			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityAnonymous, Value: p.previousAs(IdentityAnonymous), Previous: how.Calls})
 		}
 		changed = true
 	}
-	if how.calls {
+	if how.Calls {
 		a.giveUpAnonymous(m, d)
 	}
 	if len(m.mergedProfiles) > 0 {
@@ -394,7 +395,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 	}
 
-	if how.noteEarlier && d.Seen(at) {
+	if how.NoteEarlier && d.Seen(at) {
 		changed = true
 		fields |= engine.FieldFirstSeen
 	}
@@ -505,8 +506,8 @@ func subscribedAddress(d *profile.Document, k IdentityKind) bool {
 
 // keepsAddress reports whether an identifier is another e-mail or phone than the one that
 // a profile has subscribed, which stays its newest.
-func (m *Machine) keepsAddress(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identifierRules) bool {
-	if !how.keepAddress || !subscribedAddress(d, k) {
+func (m *Machine) keepsAddress(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identrules.Identifiers) bool {
+	if !how.KeepAddress || !subscribedAddress(d, k) {
 		return false
 	}
 	have, _ := a.hasher.HashIdentifier(k, d.Newest(k), &m.normal)

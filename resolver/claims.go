@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -98,7 +99,7 @@ func (m *Machine) nextOwner(a *account, raw *[identifier.Kinds][]byte, owner *[i
 // claimedLink reports whether only claims lead from an event of a server to the profile o (weak).
 // Any other identifier confirms the claims, which changes the document d (confirmed).
 // Under rules before [rulesYield] several claims confirm each other.
-func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owner *[identifier.Kinds]uint32, o uint32, how identifierRules) (weak, confirmed bool) {
+func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owner *[identifier.Kinds]uint32, o uint32, how identrules.Identifiers) (weak, confirmed bool) {
 	if !d.HasClaimed() {
 		return false, false
 	}
@@ -116,7 +117,7 @@ func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owne
 	if len(claims) == 0 || links == 1 {
 		return len(claims) == 1, false
 	}
-	if how.yields && len(claims) == links {
+	if how.Yields && len(claims) == links {
 		return true, false
 	}
 	for _, i := range claims {
@@ -129,7 +130,7 @@ func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owne
 // found by, when only claims lead to the profile claiming, whose document is d. It is a
 // profile that another identifier leads to without being a claim; no profile, if the event contradicts
 // the claim; or else claiming itself. It reads d and does not change it.
-func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, claiming uint32, by IdentityKind, joins uint32, how identifierRules) (uint32, IdentityKind, error) {
+func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, claiming uint32, by IdentityKind, joins uint32, how identrules.Identifiers) (uint32, IdentityKind, error) {
 	contradicts := false
 	for k := range identifier.Identifying {
 		o := owner[k]

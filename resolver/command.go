@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
@@ -138,7 +139,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	contacts.CommandCreate1:  handle((*Machine).createContact),
 	contacts.CommandUpdate:   handle((*Machine).updateContact),
 	CommandContactErase:      handle((*Machine).eraseContact),
-	commandRefused:           handle((*Machine).refuse),
+	redact.CommandRefused:    handle((*Machine).refuse),
 
 	messages.CommandEngagement:  handle((*Machine).recordEngagement),
 	messages.CommandEngagement1: handle((*Machine).recordEngagement),
@@ -219,7 +220,7 @@ func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *comm
 func (c *command) reply(v any) { c.out.Reply = must.JSON(v) }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
-	if of, ok := strings.CutPrefix(name, redactedPrefix); ok {
+	if of, ok := strings.CutPrefix(name, redact.Prefix); ok {
 		name, m.rec.redacted = of, true
 	}
 	switch name {
@@ -254,6 +255,11 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		m.noteChange(a, change, before, out.Reply)
 	}
 	return err
+}
+
+// refuse refuses a command that was refused before it was redacted.
+func (m *Machine) refuse(*command, struct{}) *Refusal {
+	return &Refusal{Code: "invalid", Message: "the command was refused, and is redacted"}
 }
 
 func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {

@@ -12,15 +12,10 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
-
-// contactRules are the rules for the identifiers of a command that makes a contact.
-func contactRules(command string) identifierRules {
-	now := command != contacts.CommandCreate1 && command != contacts.CommandListAdd1
-	return identifierRules{optional: true, firstOnly: now, dropErased: now}
-}
 
 func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 	a := cmd.account
@@ -53,7 +48,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		p.ev.Email = nil
 	}
 	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, contactRules(cmd.name))
+	r, refusal, err := m.resolve(a, p, m.logTime, identrules.OfContact(cmd.name))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -250,7 +245,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		if cmd.redacted && bytes.HasPrefix(*f.raw, []byte("{")) {
 			continue // it was canonical before it was masked
 		}
-		if refusal = canonicalObject(f.name, f.raw); refusal != nil {
+		if refusal = contacts.CanonicalObject(f.name, f.raw); refusal != nil {
 			return refusal
 		}
 	}

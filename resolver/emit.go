@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -159,11 +160,11 @@ func (a *account) publicTypeFull(ev *eventlog.Event) bool {
 }
 
 // countSent is count of an event that was sent, by a browser's key or not.
-func (a *account) countSent(ev *eventlog.Event, atMs int64, rules eventRules) *EventType {
+func (a *account) countSent(ev *eventlog.Event, atMs int64, rules identrules.Event) *EventType {
 	_, known := a.types[string(ev.Type)]
 	t := a.count(ev.Type, atMs)
 	switch {
-	case !known && ev.Public && rules.version >= rulesCalls:
+	case !known && ev.Public && rules.Version >= identrules.VersionCalls:
 		t.Public = true
 		a.publicTypes++
 	case t.Public && !ev.Public:

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 
 	"maps"
 	"slices"
@@ -37,8 +38,8 @@ func (a *account) gone(ordinal uint32) bool { return a.headers.Get(ordinal).Flag
 
 // keepsOut is erased of an identifier of a kind. The anonymous id of an erased person is the
 // next one's on the device: it leads to nothing of the erased person.
-func (a *account) keepsOut(k IdentityKind, h identifier.Hash, how identifierRules) bool {
-	return a.erasure.Erased(h) && (k != IdentityAnonymous || !how.calls)
+func (a *account) keepsOut(k IdentityKind, h identifier.Hash, how identrules.Identifiers) bool {
+	return a.erasure.Erased(h) && (k != IdentityAnonymous || !how.Calls)
 }
 
 // refuseErased refuses an identifier of an erased person, in a record whose text is to leave

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -23,7 +22,7 @@ const IdentityKinds = identifier.Kinds
 
 // The bounds of anonymous ids, which are beside the identifiers that identifier_cap counts.
 const (
-	// maxAnonymousIDs is how many a profile shows. Under rules before [rulesCalls] those
+	// maxAnonymousIDs is how many a profile shows. Under rules before [identrules.VersionCalls] those
 	// beyond stay with a profile of their own; later the oldest make room.
 	maxAnonymousIDs = 200
 	// maxGivenUp is how many of those that made room are still known to be the person's
@@ -32,8 +31,3 @@ const (
 	// maxMergedAnonymous is how many anonymous profiles can become part of one.
 	maxMergedAnonymous = 1000
 )
-
-// identifiersOf are the identifiers of an event, by kind.
-func identifiersOf(ev *eventlog.Event) [identifier.Kinds][]byte {
-	return [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID}
-}

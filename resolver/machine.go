@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 
 	"errors"
 	"fmt"
@@ -265,8 +266,8 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 	if err != nil {
 		return err
 	}
-	rules := eventRules{version: r.Rules(), live: env.Kind == eventlog.KindEvents}
-	if rules.version >= rulesCatalog {
+	rules := identrules.Event{Version: r.Rules(), Live: env.Kind == eventlog.KindEvents}
+	if rules.Version >= rulesCatalog {
 		m.beginCatalog(a)
 	}
 	for i := uint32(0); ; {

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -13,7 +14,7 @@ import (
 // an event brought them together by an identifier of the kind. A reason other
 // than 0 says why they stay apart; d is then unchanged. public says that everybody may
 // have sent the event.
-func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, public bool, how identifierRules) (profile.ConflictReason, error) {
+func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, public bool, how identrules.Identifiers) (profile.ConflictReason, error) {
 	o := &m.other
 	if err := m.load(a, other, o); err != nil {
 		return 0, err
@@ -29,7 +30,7 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	if public && d.Known() > 0 && o.Known() > 0 {
 		return profile.ConflictPublic, nil
 	}
-	if how.yields && d.Known() > 0 && o.Known() > 0 && (a.inDoubt(m, d, o) || a.inDoubt(m, o, d)) {
+	if how.Yields && d.Known() > 0 && o.Known() > 0 && (a.inDoubt(m, d, o) || a.inDoubt(m, o, d)) {
 		return profile.ConflictInDoubt, nil
 	}
 	if !fits(d, o, a.Settings.IdentifierCap, how) {
@@ -55,12 +56,12 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	var consented [identifier.Kinds]bool
 	for k := range consented {
 		kind := IdentityKind(k)
-		consented[k] = how.keepMerged && subscribedAddress(o, kind) && !subscribedAddress(d, kind)
+		consented[k] = how.KeepMerged && subscribedAddress(o, kind) && !subscribedAddress(d, kind)
 		if !consented[k] && kind != IdentityAnonymous && !subscribedAddress(d, kind) {
 			consented[k] = d.Has(kind) && o.Has(kind) && d.Times.Later(&o.Times, profile.IdentifierTrait(kind), true, true)
 		}
 	}
-	if public && how.calls {
+	if public && how.Calls {
 		claimAnonymous(o)
 	}
 	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
@@ -97,13 +98,13 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 // fits reports whether two profiles may become one. Anonymous ids, and profiles that had
 // nothing else, have a limit of their own: devices must not use up what a person may have.
 // Each of those profiles brought an anonymous id at least.
-func fits(d, o *profile.Document, limit int, how identifierRules) bool {
+func fits(d, o *profile.Document, limit int, how identrules.Identifiers) bool {
 	known, merged := d.Known()+o.Known(), d.MergedKnown()+o.MergedKnown()
 	if !o.IsAnonymous() {
 		merged++
 	}
 	anonymous := len(d.Identifiers) + len(o.Identifiers) - known
-	if how.calls { // the oldest anonymous ids make room, but profiles stay known
+	if how.Calls { // the oldest anonymous ids make room, but profiles stay known
 		all := len(d.Merged) + len(o.Merged) + 1
 		return known <= limit && merged <= limit && all-merged <= maxMergedAnonymous
 	}

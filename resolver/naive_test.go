@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 )
 
 // naive is the oracle of resolution: the rules of DESIGN written for
@@ -181,7 +182,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}
 	var norm [identifier.Kinds]string
 	owner := [identifier.Kinds]int{-1, -1, -1, -1}
-	calls, yields := n.rules >= rulesCalls, n.rules >= rulesYield
+	calls, yields := n.rules >= identrules.VersionCalls, n.rules >= identrules.VersionYield
 	calledBefore := false
 	winner, by := -1, identifier.Kinds
 	first := identifier.Kinds
@@ -455,7 +456,7 @@ func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]
 	if id == "" {
 		return -1, false, true
 	}
-	if ev.Public || len(ev.ExternalID) == 0 && (n.rules < rulesCalls || len(ev.Email) == 0) || n.isNone(IdentityAnonymous, id) {
+	if ev.Public || len(ev.ExternalID) == 0 && (n.rules < identrules.VersionCalls || len(ev.Email) == 0) || n.isNone(IdentityAnonymous, id) {
 		return -1, false, false
 	}
 	anonymous, external := "anonymous_id\x00"+id, "external_id\x00"+id
@@ -466,7 +467,7 @@ func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]
 		return a, false, true
 	case knownX:
 		return x, false, true
-	case knownA || n.barred[anonymous] && n.rules < rulesCalls || n.barred[external]:
+	case knownA || n.barred[anonymous] && n.rules < identrules.VersionCalls || n.barred[external]:
 		return -1, false, true
 	}
 	return -1, norm[IdentityAnonymous] != anonymous, true
@@ -694,7 +695,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 	if public && n.total(w) > 0 && n.total(l) > 0 {
 		return false
 	}
-	if n.rules >= rulesYield && n.total(w) > 0 && n.total(l) > 0 && (n.doubts(w, l) || n.doubts(l, w)) {
+	if n.rules >= identrules.VersionYield && n.total(w) > 0 && n.total(l) > 0 && (n.doubts(w, l) || n.doubts(l, w)) {
 		return false
 	}
 	merged := len(w.merged) - w.mergedAnonymous + len(l.merged) - l.mergedAnonymous
@@ -707,10 +708,10 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 	if n.total(w)+n.total(l) > n.settings.IdentifierCap || merged > n.settings.IdentifierCap {
 		return false
 	}
-	if n.rules < rulesCalls && len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs || n.rules >= rulesCalls && devices > maxMergedAnonymous {
+	if n.rules < identrules.VersionCalls && len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs || n.rules >= identrules.VersionCalls && devices > maxMergedAnonymous {
 		return false
 	}
-	if public && n.rules >= rulesCalls {
+	if public && n.rules >= identrules.VersionCalls {
 		l.claimDevices()
 	}
 	w.givenUp = append(w.givenUp, l.givenUp...)

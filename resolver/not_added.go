@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -71,7 +72,7 @@ func (m *Machine) foreign(a *account, p *prepared, ordinal uint32) bool {
 	}
 	any := false
 	for k := range identifier.Kinds {
-		raw := identifiersOf(&p.ev)[k]
+		raw := identrules.Of(&p.ev)[k]
 		if len(raw) == 0 || p.blank[k] || p.junk[k] {
 			continue
 		}
@@ -87,7 +88,7 @@ func (m *Machine) foreign(a *account, p *prepared, ordinal uint32) bool {
 // cap: those that are not the profile's and stand among its conflicts. It forgets what
 // was pushed out of the conflicts, or became the profile's, since.
 func (m *Machine) notAddedBefore(a *account, p *prepared, ordinal uint32) (s KindSet, err error) {
-	raw := identifiersOf(&p.ev)
+	raw := identrules.Of(&p.ev)
 	loaded := false
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 || p.blank[k] {

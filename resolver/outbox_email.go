@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -116,7 +117,7 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 	p := &m.window[0]
 	p.ev = eventlog.Event{Email: []byte(to)}
 	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, identifierRules{})
+	r, refusal, err := m.resolve(a, p, m.logTime, identrules.Identifiers{})
 	if err != nil {
 		panic(err)
 	}

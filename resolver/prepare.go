@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -33,17 +34,9 @@ type prepared struct {
 	version uint64
 }
 
-// keyHash is the hash of an event's idempotency key, in its namespace.
-func keyHash(h identifier.Hasher, ev *eventlog.Event, buf *[]byte) identifier.Hash {
-	if ev.MessageID {
-		return h.HashMessageID(ev.IdempotencyKey, buf)
-	}
-	return h.HashIdempotencyKey(ev.IdempotencyKey, buf)
-}
-
 // hashIdentifiers hashes the identifiers of the event in p.
 func (m *Machine) hashIdentifiers(a *account, p *prepared) {
-	for k, raw := range identifiersOf(&p.ev) {
+	for k, raw := range identrules.Of(&p.ev) {
 		p.owner[k], p.blank[k], p.junk[k] = profile.NoOrdinal, false, false
 		if len(raw) > 0 {
 			h, ok := a.hasher.HashIdentifier(IdentityKind(k), raw, &m.normal)
@@ -63,7 +56,7 @@ func (m *Machine) hashIdentifiers(a *account, p *prepared) {
 func (m *Machine) lookUp(a *account, p *prepared) {
 	m.hashIdentifiers(a, p)
 	p.version = a.ids.Version
-	for k, raw := range identifiersOf(&p.ev) {
+	for k, raw := range identrules.Of(&p.ev) {
 		if len(raw) > 0 && !p.blank[k] {
 			p.owner[k] = a.ids.Owner(p.hashes[k])
 		}
@@ -77,14 +70,14 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 		p := &m.window[n]
 		m.hashIdentifiers(a, p)
 		if len(p.ev.IdempotencyKey) > 0 {
-			p.key = keyHash(a.hasher, &p.ev, &m.normal)
+			p.key = identrules.KeyHash(a.hasher, &p.ev, &m.normal)
 		}
 		n++
 	}
 	for i := range m.window[:n] {
 		p := &m.window[i]
 		p.version = a.ids.Version
-		for k, raw := range identifiersOf(&p.ev) {
+		for k, raw := range identrules.Of(&p.ev) {
 			if len(raw) > 0 && !p.blank[k] {
 				p.owner[k] = a.ids.Owner(p.hashes[k])
 			}

@@ -7,38 +7,54 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
 // Redactor is one for a batch, as of now. It is used while records are applied: held
 // calls a function while the machine is held still, or does not when it is given up.
-func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*Redactor, error) {
+func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Redactor, error) {
 	a := m.accounts[b.Account]
-	r := newRedactor(a)
-	r.owner = func(h identifier.Hash) (o uint32) {
-		held(func() { o = a.ids.Owner(h) })
-		return o
-	}
-	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (shows bool, err error) {
-		held(func() { shows, err = m.shows(a, o, kind, h) })
-		return shows, err
-	}
-	r.whose = func(id string) (o uint32, ok bool) {
-		held(func() { o, ok = a.ordinalOf(id) })
-		return o, ok
-	}
-	r.gone = func(o uint32) (gone bool) {
-		held(func() { gone = a.isGone(o) })
-		return gone
-	}
 	marks := a.erasure.Offsets()
-	r.marked = func(h identifier.Hash) (int64, bool) {
-		at, ok := marks[h]
-		return at, ok
-	}
+	now := m.redactPeople(a)
+	r := redact.New(a.number, a.hasher, a.Settings.Placeholders, redact.People{
+		Marked: func(h identifier.Hash) (int64, bool) {
+			at, ok := marks[h]
+			return at, ok
+		},
+		Owner: func(h identifier.Hash) (o uint32) {
+			held(func() { o = now.Owner(h) })
+			return o
+		},
+		Shows: func(o uint32, kind IdentityKind, h identifier.Hash) (shows bool, err error) {
+			held(func() { shows, err = now.Shows(o, kind, h) })
+			return shows, err
+		},
+		Named: func(id string) (o uint32, ok bool) {
+			held(func() { o, ok = now.Named(id) })
+			return o, ok
+		},
+		Gone: func(o uint32) (gone bool) {
+			held(func() { gone = now.Gone(o) })
+			return gone
+		},
+	})
 	ordinals, below, err := a.erasure.Persons(b)
-	r.ordinals.AddMany(ordinals)
-	r.below = below
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	r.Erase(ordinals, below)
+	return r, nil
+}
+
+// redactPeople is the account as it is, for whoever holds the machine still.
+func (m *Machine) redactPeople(a *account) redact.People {
+	return redact.People{
+		Marked: a.erasure.MarkedAt,
+		Owner:  a.ids.Owner,
+		Shows:  func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return m.shows(a, o, kind, h) },
+		Named:  a.ordinalOf,
+		Gone:   a.isGone,
+	}
 }
 
 // KeepOut takes out of a record, before it is stored, what the machine refuses because
@@ -48,18 +64,14 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 	if a == nil || a.erasure.Marks() == 0 {
 		return rec, nil, nil
 	}
-	r := newRedactor(a)
-	r.owner = a.ids.Owner
-	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return m.shows(a, o, kind, h) }
-	r.whose, r.gone = a.ordinalOf, a.isGone
-	r.marked = a.erasure.MarkedAt
+	r := redact.New(a.number, a.hasher, a.Settings.Placeholders, m.redactPeople(a))
 	x := eventlog.Redaction{}
 	var err error
 	if x.Splices, err = r.Record(math.MaxInt64, rec); err != nil || x.Splices == nil {
 		return rec, nil, err
 	}
-	if r.keptOut {
-		return nil, ownField(erasure.Refuse(r.keptOutKind)), nil
+	if kind, out := r.KeptOut(); out {
+		return nil, ownField(erasure.Refuse(kind)), nil
 	}
 	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
 	return now, nil, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -468,7 +469,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 		var ev eventlog.Event
 		for i := 0; r.Next(&ev); i++ {
 			// The device of an erased person is free: what was not stored is nobody's.
-			free := r.Rules() >= rulesCalls && w.kept[offset][i] != EventAccepted
+			free := r.Rules() >= identrules.VersionCalls && w.kept[offset][i] != EventAccepted
 			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID} {
 				if free && IdentityKind(k) == IdentityAnonymous {
 					continue

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
 // TestSettingsCommands: commands that set up an account say what they refuse, and change
@@ -42,5 +43,5 @@ func TestSettingsCommands(t *testing.T) {
 	if _, is := r.view().Credentials().Get(credentials.Push, "fcm"); is {
 		t.Error("the credentials are still there")
 	}
-	r.refuses("was refused, and is redacted", commandRefused, struct{}{})
+	r.refuses("was refused, and is redacted", redact.CommandRefused, struct{}{})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
 // View is the state of one account at one offset. It is valid inside the
@@ -239,7 +240,7 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 			return id.Shared && id.Kind == c.Kind && bytes.Equal(id.Value, c.Value)
 		})
 		if identifier.IsMasked(c.Value) {
-			c.Value = []byte(erasedText) // replayed from a redacted record
+			c.Value = []byte(redact.ErasedText) // replayed from a redacted record
 		}
 		x := Conflict{Kind: c.Kind, Value: string(c.Value), Reason: profile.ConflictReasons[c.Reason], AtMs: c.AtMs}
 		if c.Reason == profile.ConflictHeld && !shared {

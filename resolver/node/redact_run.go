@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
 // redactingLog is a log from whose records bytes can be taken out. Roll lets the next
@@ -102,7 +103,7 @@ func (p *partition) roll(ctx context.Context, log redactingLog) error {
 }
 
 // redactor is one for a batch, as of now. It looks at the partition while it is used.
-func (p *partition) redactor(b *erasure.Batch) (*resolver.Redactor, error) {
+func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {

@@ -1,4 +1,7 @@
-package resolver
+// Package redact takes erased persons out of records of the log. It knows records and the
+// rules by which their identifiers lead to profiles; what it must know of an account as it is
+// now it asks of [People]. It changes no state.
+package redact
 
 import (
 	"bytes"
@@ -18,77 +21,88 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// redactedPrefix begins the name of a command that was redacted.
-const redactedPrefix = "redacted:"
+// Prefix begins the name of a command that was redacted.
+const Prefix = "redacted:"
 
-// commandRefused stands for a command that was refused because of its own arguments,
+// CommandRefused stands for a command that was refused because of its own arguments,
 // of which nothing is left.
-const commandRefused = "refused"
+const CommandRefused = "refused"
 
-func (m *Machine) refuse(*command, struct{}) *Refusal {
-	return &Refusal{Code: "invalid", Message: "the command was refused, and is redacted"}
-}
-
-// erasedText stands for a text that is gone where one must be.
-const erasedText = "(erased)"
+// ErasedText stands for a text that is gone where one must be.
+const ErasedText = "(erased)"
 
 // Redactor takes erased persons of one account out of records. What replay needs
-// stays, see masked.go: which identifiers belong together, when, and by which type
+// stays, see package identifier: which identifiers belong together, when, and by which type
 // of event; the texts go.
 //
 // An identifier belongs to one profile until it is erased, so who an event was of
 // can be told from who has its identifiers now: it was of the owner of the first one
 // that has any.
 type Redactor struct {
-	account uint64
-	// scratch has the account's key and no other state.
-	scratch *Machine
-	a       *account
-	// below says up to which offset an identifier was a person's who is erased now.
-	below map[identifier.Hash]int64
-	// placeholders are the account's, placeholderSet is made of them when it is needed.
-	placeholders   []string
+	account      uint64
+	hasher       identifier.Hasher
+	buf          []byte // scratch
+	placeholders []string
+	// placeholderSet is made of the placeholders when it is needed.
 	placeholderSet *identifier.Placeholders
-	// marked says behind which offset what has the identifier was refused.
-	marked func(h identifier.Hash) (at int64, ok bool)
-	// owner is the live profile that has an identifier, or profile.NoOrdinal.
-	owner func(h identifier.Hash) uint32
-	// shows reports whether the live profile that an ordinal leads to shows an
-	// identifier, its own or another's.
-	shows func(ordinal uint32, kind IdentityKind, h identifier.Hash) (bool, error)
-	// err is that of shows, which ends everything: what is redacted cannot be undone.
+	people         People
+	// below says up to which offset an identifier was a person's who is erased now,
+	// ordinals are those of the persons.
+	below    map[identifier.Hash]int64
+	ordinals *roaring.Bitmap
+	// err is an error of people, which ends everything: what is redacted cannot be undone.
 	err error
 	// rules are those of the record at hand.
-	rules identifierRules
+	rules identrules.Identifiers
 	// updates is the profile that the record at hand changes by its id, profile.NoOrdinal if it
 	// does not. What that one shows is no erased person's there.
 	updates uint32
-	// whose is the profile that an id names, merged or erased; gone reports whether an
-	// ordinal is of one that was erased.
-	whose    func(id string) (uint32, bool)
-	gone     func(ordinal uint32) bool
-	ordinals *roaring.Bitmap // of those to be erased
-	plain    command         // one that is redacted
 
 	// What the newest record was found to be: of somebody whose identifier keeps it out.
 	keptOut     bool
-	keptOutKind IdentityKind
+	keptOutKind identifier.Kind
 	// invalid says that the command was refused because of its own arguments, and
 	// might not be without what is taken out.
 	invalid bool
 }
 
-func newRedactor(a *account) *Redactor {
-	return &Redactor{
-		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
-		below: map[identifier.Hash]int64{}, ordinals: roaring.New(),
-	}
+// People is what is asked of the account's profiles as they are now.
+type People struct {
+	// Marked says behind which offset what has an identifier was refused.
+	Marked func(h identifier.Hash) (at int64, ok bool)
+	// Owner is the live profile that has an identifier, or profile.NoOrdinal.
+	Owner func(h identifier.Hash) uint32
+	// Shows reports whether the live profile that an ordinal leads to shows an
+	// identifier, its own or another's.
+	Shows func(ordinal uint32, kind identifier.Kind, h identifier.Hash) (bool, error)
+	// Named is the profile that an id names, merged or erased; Gone reports whether an
+	// ordinal is of one that was erased.
+	Named func(id string) (uint32, bool)
+	Gone  func(ordinal uint32) bool
 }
+
+// New returns one for the records of an account, with its hasher and its
+// placeholders. It erases nobody yet, but keeps out whom marks keep out.
+func New(account uint64, hasher identifier.Hasher, placeholders []string, people People) *Redactor {
+	return &Redactor{account: account, hasher: hasher, placeholders: placeholders, people: people, below: map[identifier.Hash]int64{}, ordinals: roaring.New()}
+}
+
+// Erase adds persons: the ordinals that they had, and for each of their identifiers the
+// offset up to which it was theirs.
+func (r *Redactor) Erase(ordinals []uint32, below map[identifier.Hash]int64) {
+	r.ordinals.AddMany(ordinals)
+	r.below = below
+}
+
+// KeptOut reports whether the newest record was of somebody whose identifier keeps it out,
+// and the kind of that identifier.
+func (r *Redactor) KeptOut() (kind identifier.Kind, ok bool) { return r.keptOutKind, r.keptOut }
 
 // Record returns what is to be taken out of a record, nil for nothing.
 func (r *Redactor) Record(offset int64, data []byte) ([]eventlog.Splice, error) {
@@ -111,16 +125,16 @@ func (r *Redactor) Record(offset int64, data []byte) ([]eventlog.Splice, error) 
 		if err != nil {
 			return nil, err
 		}
-		name = strings.TrimPrefix(name, redactedPrefix)
-		r.invalid, r.rules, r.updates = false, identifierRules{}, profile.NoOrdinal
+		name = strings.TrimPrefix(name, Prefix)
+		r.invalid, r.rules, r.updates = false, identrules.Identifiers{}, profile.NoOrdinal
 		now, changed, err := r.command(offset, name, args)
 		if err = errors.Join(err, r.err); err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
 			return nil, err
 		}
 		if r.invalid {
-			name, now = commandRefused, []byte("{}")
+			name, now = CommandRefused, []byte("{}")
 		}
-		return []eventlog.Splice{{At: eventlog.EnvelopeSize, Len: len(body), New: eventlog.AppendCommand(nil, redactedPrefix+name, now)}}, nil
+		return []eventlog.Splice{{At: eventlog.EnvelopeSize, Len: len(body), New: eventlog.AppendCommand(nil, Prefix+name, now)}}, nil
 	}
 	return nil, nil
 }
@@ -141,7 +155,7 @@ type identifiers struct {
 	shown [identifier.Kinds]bool
 	// refused says that it was refused because of one of the kind.
 	refused bool
-	kind    IdentityKind
+	kind    identifier.Kind
 }
 
 // look finds out whose identifiers are. public says that a browser's key sent them, under
@@ -153,26 +167,26 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte, public bool)
 		if len(raw[k]) == 0 {
 			continue
 		}
-		if x.hashes[k], x.has[k] = r.a.hasher.HashIdentifier(k, raw[k], &r.scratch.normal); !x.has[k] {
+		if x.hashes[k], x.has[k] = r.hasher.HashIdentifier(k, raw[k], &r.buf); !x.has[k] {
 			continue
 		}
-		at, marked := r.marked(x.hashes[k])
-		out, mine := marked && offset > at && !(k == IdentityAnonymous && r.rules.calls), offset < r.below[x.hashes[k]]
+		at, marked := r.people.Marked(x.hashes[k])
+		out, mine := marked && offset > at && !(k == identifier.Anonymous && r.rules.Calls), offset < r.below[x.hashes[k]]
 		if (out || mine) && r.updates != profile.NoOrdinal {
-			shows, err := r.shows(r.updates, k, x.hashes[k])
+			shows, err := r.people.Shows(r.updates, k, x.hashes[k])
 			if r.err = errors.Join(r.err, err); shows {
 				continue
 			}
 		}
 		if out {
 			switch x.out[k] = true; {
-			case stands && r.rules.dropErased:
+			case stands && r.rules.DropErased:
 				x.some = true
 			case !x.refused:
 				x.refused, x.kind = true, k
 			}
 		} else if !stands {
-			stands = !r.isPlaceholder(raw[k]) || r.rules.optional && k == IdentityEmail
+			stands = !r.isPlaceholder(raw[k]) || r.rules.Optional && k == identifier.Email
 		}
 		if mine {
 			x.mine[k], x.any = true, true
@@ -189,10 +203,10 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte, public bool)
 		if !x.has[k] {
 			continue
 		}
-		if o := r.owner(x.hashes[k]); o != profile.NoOrdinal {
-			for j := k + 1; r.rules.firstOnly && j < identifier.Kinds; j++ {
+		if o := r.people.Owner(x.hashes[k]); o != profile.NoOrdinal {
+			for j := k + 1; r.rules.FirstOnly && j < identifier.Kinds; j++ {
 				if x.mine[j] && r.err == nil {
-					x.shown[j], r.err = r.shows(o, j, x.hashes[j])
+					x.shown[j], r.err = r.people.Shows(o, j, x.hashes[j])
 				}
 			}
 			return x
@@ -207,7 +221,7 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte, public bool)
 // somebody else's later. It is kept until the other one is erased, too.
 func (r *Redactor) othersToo(x *identifiers) bool {
 	for k := range identifier.Identifying {
-		if x.has[k] && !x.mine[k] && r.owner(x.hashes[k]) != profile.NoOrdinal {
+		if x.has[k] && !x.mine[k] && r.people.Owner(x.hashes[k]) != profile.NoOrdinal {
 			return true
 		}
 	}
@@ -231,10 +245,10 @@ func (r *Redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 	for k := range identifier.Kinds {
 		switch {
 		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
-		case x.shown[k]: // it is the contact's too, see share.go
-		case x.mine[k], x.out[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == profile.NoOrdinal:
-			out[k] = r.a.hasher.Mask(k, x.raw[k], &r.scratch.normal)
-		case x.whole && !x.has[k] && k == IdentityPhone:
+		case x.shown[k]: // it is the contact's too, since a contact shows what another profile has
+		case x.mine[k], x.out[k], x.whole && x.has[k] && r.people.Owner(x.hashes[k]) == profile.NoOrdinal:
+			out[k] = r.hasher.Mask(k, x.raw[k], &r.buf)
+		case x.whole && !x.has[k] && k == identifier.Phone:
 			out[k] = []byte("-") // no number either, and refused alike
 		}
 	}
@@ -246,7 +260,7 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 	if err != nil {
 		return nil, err
 	}
-	r.rules, r.updates = eventRules{version: list.Rules()}.identifiers(), profile.NoOrdinal
+	r.rules, r.updates = identrules.Event{Version: list.Rules()}.Identifiers(), profile.NoOrdinal
 	var ev eventlog.Event
 	for {
 		begin := len(data) - list.Rest()
@@ -256,20 +270,20 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 		if ev.Refused {
 			continue
 		}
-		x := r.look(offset, identifiersOf(&ev), ev.Public && r.rules.calls)
+		x := r.look(offset, identrules.Of(&ev), ev.Public && r.rules.Calls)
 		alias := r.previous(offset, &ev)
 		switch {
 		case x.refused:
 			ev = eventlog.Event{Type: ev.Type, HasTime: ev.HasTime, TimeMs: ev.TimeMs, Refused: true, RefusedKind: uint8(x.kind)}
 		case x.any, x.some, alias:
 			m := r.masked(&x)
-			ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone], m[IdentityAnonymous]
+			ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID = m[identifier.Email], m[identifier.ExternalID], m[identifier.Phone], m[identifier.Anonymous]
 			if alias || x.whole && r.nobodysPrevious(&ev) {
 				ev.PreviousID = r.maskPrevious(ev.PreviousID)
 			}
 			if x.whole {
 				ev.FirstName, ev.LastName, ev.Properties, ev.Redacted = nil, nil, nil, true
-				ev.Geo, ev.Attributes = profile.MaskObject(r.a.hasher, ev.Geo), profile.MaskObject(r.a.hasher, ev.Attributes)
+				ev.Geo, ev.Attributes = profile.MaskObject(r.hasher, ev.Geo), profile.MaskObject(r.hasher, ev.Attributes)
 				ev.IdempotencyKey = r.key(&ev)
 			}
 		default:
@@ -287,7 +301,7 @@ func (r *Redactor) key(ev *eventlog.Event) []byte {
 	if len(ev.IdempotencyKey) == 0 || identifier.IsMasked(ev.IdempotencyKey) {
 		return ev.IdempotencyKey
 	}
-	return identifier.Masked(identifier.MaskIdempotencyKey, keyHash(r.a.hasher, ev, &r.scratch.normal))
+	return identifier.Masked(identifier.MaskIdempotencyKey, identrules.KeyHash(r.hasher, ev, &r.buf))
 }
 
 // previous reports whether the previous id of an alias was an erased person's, of either
@@ -296,21 +310,21 @@ func (r *Redactor) previous(offset int64, ev *eventlog.Event) bool {
 	if len(ev.PreviousID) == 0 || identifier.IsMasked(ev.PreviousID) {
 		return false
 	}
-	p, ok := r.a.hasher.HashPrevious(ev.PreviousID, &r.scratch.normal)
+	p, ok := r.hasher.HashPrevious(ev.PreviousID, &r.buf)
 	if !ok {
 		return false
 	}
 	out := func(h identifier.Hash) bool {
-		at, marked := r.marked(h)
+		at, marked := r.people.Marked(h)
 		return marked && offset > at
 	}
-	return offset < max(r.below[p.Anonymous], r.below[p.External]) || out(p.External) || !r.rules.calls && out(p.Anonymous)
+	return offset < max(r.below[p.Anonymous], r.below[p.External]) || out(p.External) || !r.rules.Calls && out(p.Anonymous)
 }
 
 // nobodysPrevious reports whether the previous id of an alias is no live profile's.
 func (r *Redactor) nobodysPrevious(ev *eventlog.Event) bool {
-	p, ok := r.a.hasher.HashPrevious(ev.PreviousID, &r.scratch.normal)
-	return ok && r.owner(p.Anonymous) == profile.NoOrdinal && r.owner(p.External) == profile.NoOrdinal
+	p, ok := r.hasher.HashPrevious(ev.PreviousID, &r.buf)
+	return ok && r.people.Owner(p.Anonymous) == profile.NoOrdinal && r.people.Owner(p.External) == profile.NoOrdinal
 }
 
 // maskPrevious masks the previous id of an alias.
@@ -318,7 +332,7 @@ func (r *Redactor) maskPrevious(raw []byte) []byte {
 	if len(raw) == 0 || identifier.IsMasked(raw) || r.isPlaceholder(raw) {
 		return raw
 	}
-	p, ok := r.a.hasher.HashPrevious(raw, &r.scratch.normal)
+	p, ok := r.hasher.HashPrevious(raw, &r.buf)
 	if !ok {
 		return raw
 	}
@@ -327,12 +341,12 @@ func (r *Redactor) maskPrevious(raw []byte) []byte {
 
 // erased reports whether an id names an erased person.
 func (r *Redactor) erased(id string) bool {
-	o, ok := r.whose(id)
+	o, ok := r.people.Named(id)
 	return ok && r.isErased(o)
 }
 
 func (r *Redactor) isErased(ordinal uint32) bool {
-	return r.ordinals.Contains(ordinal) || r.gone(ordinal)
+	return r.ordinals.Contains(ordinal) || r.people.Gone(ordinal)
 }
 
 // rewrite reads a command's arguments and writes them anew where fn says that it has
@@ -365,7 +379,7 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *contacts.DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
 	case contacts.CommandDeviceRemove:
 		return rewrite(args, func(c *contacts.DeviceRemove) bool {
-			c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
+			c.Device = r.hasher.MaskText(identifier.MaskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
 	case messages.CommandEmailSend, messages.CommandEmailSend1, messages.CommandEmailSend2:
@@ -416,7 +430,7 @@ func (r *Redactor) named(offset int64, others bool, email, externalID, phone *st
 	if x.refused && !x.any {
 		x.mine, x.any, x.whole = x.out, true, true
 		for k := range identifier.Kinds {
-			if others && x.has[k] && r.owner(x.hashes[k]) != profile.NoOrdinal {
+			if others && x.has[k] && r.people.Owner(x.hashes[k]) != profile.NoOrdinal {
 				x.whole = false
 			}
 		}
@@ -435,7 +449,7 @@ func (r *Redactor) named(offset int64, others bool, email, externalID, phone *st
 
 func (r *Redactor) contact(offset int64, command string, c *contacts.Create) bool {
 	invalid := c.Check(true) != nil
-	r.rules = contactRules(command)
+	r.rules = identrules.OfContact(command)
 	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
 	if whole {
 		changed = blank(&c.FirstName, &c.LastName) || changed
@@ -453,7 +467,7 @@ func (r *Redactor) update(offset int64, c *contacts.Update) bool {
 	}
 	invalid := (&contacts.Create{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}).Check(true) != nil
 	if !r.erased(c.ID) {
-		if o, ok := r.whose(c.ID); ok {
+		if o, ok := r.people.Named(c.ID); ok {
 			r.updates = o
 		}
 		_, changed := r.named(offset, true, c.Email, c.ExternalID, c.Phone)
@@ -466,8 +480,8 @@ func (r *Redactor) update(offset int64, c *contacts.Update) bool {
 			continue
 		}
 		// What another has was refused, and is not this person's.
-		if h, ok := r.a.hasher.HashIdentifier(IdentityKind(k), []byte(*t), &r.scratch.normal); !ok || r.owner(h) == profile.NoOrdinal {
-			*t = string(r.a.hasher.Mask(IdentityKind(k), []byte(*t), &r.scratch.normal))
+		if h, ok := r.hasher.HashIdentifier(identifier.Kind(k), []byte(*t), &r.buf); !ok || r.people.Owner(h) == profile.NoOrdinal {
+			*t = string(r.hasher.Mask(identifier.Kind(k), []byte(*t), &r.buf))
 		}
 	}
 	for _, t := range []*string{c.FirstName, c.LastName} {
@@ -483,10 +497,10 @@ func (r *Redactor) update(offset int64, c *contacts.Update) bool {
 	for _, o := range []*json.RawMessage{&c.Geo, &c.Attributes} {
 		switch {
 		case len(*o) == 0:
-		case canonicalObject("", o) == nil:
-			*o = profile.MaskObject(r.a.hasher, *o)
+		case contacts.CanonicalObject("", o) == nil:
+			*o = profile.MaskObject(r.hasher, *o)
 		case !bytes.Contains(*o, []byte(profile.MaskedKey)): // it was refused, and is again
-			*o = must.JSON(erasedText)
+			*o = must.JSON(ErasedText)
 		}
 	}
 	return true
@@ -502,8 +516,8 @@ func (r *Redactor) device(c *contacts.DeviceAdd) bool {
 		r.invalid = true
 		return true
 	}
-	c.Device = r.a.hasher.MaskText(identifier.MaskDevice, c.Device)
-	c.Address = string(identifier.Masked(identifier.MaskDevice, r.a.hasher.HashDevice(byte(kind), []byte(c.Address), &r.scratch.normal)))
+	c.Device = r.hasher.MaskText(identifier.MaskDevice, c.Device)
+	c.Address = string(identifier.Masked(identifier.MaskDevice, r.hasher.HashDevice(byte(kind), []byte(c.Address), &r.buf)))
 	return *c != was
 }
 
@@ -519,7 +533,7 @@ func (r *Redactor) mail(offset int64, c *messages.EmailSend) bool {
 	if c.Key != "" && !identifier.IsMasked(c.Key) {
 		var parts [identifier.SendKeyParts]identifier.Hash
 		for i := range parts {
-			parts[i] = r.a.hasher.HashSendKey(c.Key, byte(i), &r.scratch.normal)
+			parts[i] = r.hasher.HashSendKey(c.Key, byte(i), &r.buf)
 		}
 		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, parts[:]...)), true
 	}
@@ -538,7 +552,7 @@ func (r *Redactor) call(offset int64, c *automation.Trigger) bool {
 		return true
 	}
 	if c.Key != "" && !identifier.IsMasked(c.Key) {
-		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, r.a.hasher.HashFlowKey(c.ID, c.Key, &r.scratch.normal))), true
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, r.hasher.HashFlowKey(c.ID, c.Key, &r.buf))), true
 	}
 	changed = changed || len(c.Data) > 0
 	c.Data = nil
@@ -574,8 +588,8 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 		return r.text(offset, &c.Reason)
 	}
 	changed := false
-	if c.Reason != "" && c.Reason != erasedText {
-		c.Reason, changed = erasedText, true
+	if c.Reason != "" && c.Reason != ErasedText {
+		c.Reason, changed = ErasedText, true
 	}
 	var retired []string
 	for _, address := range c.Retired {
@@ -584,7 +598,7 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 			continue
 		}
 		for kind := range profile.DeviceKinds {
-			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.a.hasher.HashDevice(byte(kind), []byte(address), &r.scratch.normal))))
+			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.hasher.HashDevice(byte(kind), []byte(address), &r.buf))))
 		}
 		changed = true
 	}
@@ -597,7 +611,7 @@ func (r *Redactor) lift(offset int64, c *erasure.Lift) bool {
 		if c.Value == "" || identifier.IsMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
 			continue
 		}
-		h, ok := r.a.hasher.HashIdentifier(k, []byte(c.Value), &r.scratch.normal)
+		h, ok := r.hasher.HashIdentifier(k, []byte(c.Value), &r.buf)
 		if !ok || offset >= r.below[h] {
 			continue
 		}
@@ -612,22 +626,22 @@ func (r *Redactor) lift(offset int64, c *erasure.Lift) bool {
 func (r *Redactor) text(offset int64, text *string) bool {
 	changed := false
 	out := splitWords(*text, func(word string) string {
-		kind := IdentityEmail
+		kind := identifier.Email
 		switch {
 		case strings.Contains(word, "@"):
 		case len(word) > 6 && strings.IndexFunc(word, func(c rune) bool { return !unicode.IsDigit(c) && c != '+' }) < 0:
-			kind = IdentityPhone
+			kind = identifier.Phone
 		case len(word) > 2:
-			kind = IdentityExternalID
+			kind = identifier.ExternalID
 		default:
 			return word
 		}
-		h, ok := r.a.hasher.HashIdentifier(kind, []byte(word), &r.scratch.normal)
+		h, ok := r.hasher.HashIdentifier(kind, []byte(word), &r.buf)
 		if !ok || offset >= r.below[h] {
 			return word
 		}
 		changed = true
-		return erasedText
+		return ErasedText
 	})
 	if changed {
 		*text = out

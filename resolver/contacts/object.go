@@ -1,10 +1,11 @@
-package resolver
+package contacts
 
 import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 // Objects of commands are brought into the form that those of events have when
@@ -18,9 +19,9 @@ const (
 	objectLevel = 2
 )
 
-// canonicalObject makes an object canonical in place. What cannot be kept as it
+// CanonicalObject makes an object canonical in place. What cannot be kept as it
 // is, is refused.
-func canonicalObject(field string, raw *json.RawMessage) *Refusal {
+func CanonicalObject(field string, raw *json.RawMessage) *refuse.Refusal {
 	if len(*raw) == 0 {
 		return nil
 	}
@@ -35,25 +36,25 @@ func canonicalObject(field string, raw *json.RawMessage) *Refusal {
 		return faultyObject(field, scan.Fault())
 	}
 	if len(text) == 0 || text[0] != '{' {
-		return invalid(field, "%s Input should be a valid object", field)
+		return refuse.Invalid(field, "%s Input should be a valid object", field)
 	}
 	*raw = text
 	return nil
 }
 
-func faultyObject(field string, f *jsonscan.Fault) *Refusal {
+func faultyObject(field string, f *jsonscan.Fault) *refuse.Refusal {
 	where := field + string(f.Path)
 	switch f.Kind {
 	case jsonscan.FaultDuplicate:
-		return invalid(field, "%s.%s occurs twice; send each key of an object once", where, f.Key)
+		return refuse.Invalid(field, "%s.%s occurs twice; send each key of an object once", where, f.Key)
 	case jsonscan.FaultDepth:
-		return invalid(field, "%s is nested deeper than %d levels; flatten it", where, objectDepth)
+		return refuse.Invalid(field, "%s is nested deeper than %d levels; flatten it", where, objectDepth)
 	case jsonscan.FaultRange:
-		return invalid(field, "%s is a number beyond the range of a 64-bit floating point number; send it as a string", where)
+		return refuse.Invalid(field, "%s is a number beyond the range of a 64-bit floating point number; send it as a string", where)
 	case jsonscan.FaultSurrogate:
-		return invalid(field, `%s holds a \u escape of half a character (a lone surrogate); send whole characters`, where)
+		return refuse.Invalid(field, `%s holds a \u escape of half a character (a lone surrogate); send whole characters`, where)
 	case jsonscan.FaultNUL:
-		return invalid(field, `%s holds the character NUL (\u0000); remove it`, where)
+		return refuse.Invalid(field, `%s holds the character NUL (\u0000); remove it`, where)
 	}
-	return atLimit(field, "%s is longer than %d bytes; send less", where, profile.MaxObjectBytes)
+	return refuse.AtLimit(field, "%s is longer than %d bytes; send less", where, profile.MaxObjectBytes)
 }
