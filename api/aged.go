@@ -8,8 +8,8 @@ import (
 )
 
 // aged answers a list with the oldest first, a page at a time.
-func aged[T, R any](a *API, c *call, all func(*resolver.View) []T, of func(*T) paging.Age, show func(*resolver.View, *T) R) (any, error) {
-	return sorted(a, c, false, all, of, show)
+func aged[T, R any](c *call, all func(*resolver.View) []T, of func(*T) paging.Age, show func(*resolver.View, *T) R) (any, error) {
+	return sorted(c, false, all, of, show)
 }
 
 // ageOrder is the parameter of a list that has either order.
@@ -29,7 +29,7 @@ func newest(c *call) (bool, error) {
 }
 
 // sorted is [aged] in either order.
-func sorted[T, R any](a *API, c *call, newest bool, all func(*resolver.View) []T, of func(*T) paging.Age, show func(*resolver.View, *T) R) (any, error) {
+func sorted[T, R any](c *call, newest bool, all func(*resolver.View) []T, of func(*T) paging.Age, show func(*resolver.View, *T) R) (any, error) {
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
@@ -39,17 +39,17 @@ func sorted[T, R any](a *API, c *call, newest bool, all func(*resolver.View) []T
 		return nil, cursorFault(err)
 	}
 	var out page
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		var room paging.Room
 		out.items, out.next, room = paging.ShowByAge(all(v), after, limit, newest, of, func(x *T) R { return show(v, x) })
-		return a.hold(c, room.Bytes)
+		return c.hold(room.Bytes)
 	})
 	return out, err
 }
 
 // hold takes the bytes of a large page from the memory that all requests share.
-func (a *API) hold(c *call, n int) error {
-	if n > largeAnswer && !a.opts.Memory.Hold(c.RequestCtx, n) {
+func (c *call) hold(n int) error {
+	if n > largeAnswer && !c.chain.opts.Memory.Hold(c.RequestCtx, n) {
 		return errNoMemory
 	}
 	return nil

@@ -3,7 +3,6 @@ package api
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/fasthttp/router"
@@ -20,6 +19,7 @@ const Prefix = "/console/api/v1"
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
 	opts   Options
+	chain  *chain
 	logins *loginThrottle
 	// linkUse is held while a sign-in link is used up.
 	linkUse sync.Mutex
@@ -38,9 +38,6 @@ type API struct {
 
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
-
-	stop    chan struct{} // closed when the service stops: streams end
-	stopped sync.Once
 
 	tracker *tracker
 	columns *columnMaker
@@ -68,11 +65,14 @@ func New(opts Options) (*API, error) {
 		evaluations:  newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
 		combinations: newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
 		exports:      newSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
-		stop:         make(chan struct{}),
 
 		strangersPasswords: newSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 	}
 	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
+	a.chain = newChain(chainOptions{
+		Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Metrics: opts.Metrics, Logger: opts.Logger, Memory: opts.Memory, PublicMemory: a.publicMemory,
+		BodyBytes: opts.BodyBytes, ReadTimeout: opts.ReadTimeout, Heartbeat: opts.Heartbeat,
+	})
 	a.watchTransitions = a.watchNode
 	var err error
 	if a.decoy, err = password.Decoy(opts.Rand, opts.Password); err != nil {
@@ -86,7 +86,7 @@ func New(opts Options) (*API, error) {
 
 // Close ends what streams. Calls under way are answered.
 func (a *API) Close() {
-	a.stopped.Do(func() { close(a.stop) })
+	a.chain.close()
 	a.tracker.close()
 	a.columns.close()
 }
@@ -107,9 +107,4 @@ func NewRouter() *router.Router {
 			message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
 	}
 	return r
-}
-
-// retryAfter rounds a wait up to whole seconds, at least one.
-func retryAfter(wait time.Duration) time.Duration {
-	return max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
@@ -36,7 +37,7 @@ func (a *API) newAPIKey(v *resolver.View, account uint64, k *access.APIKey) apiK
 
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
 func (a *API) listAPIKeys(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []access.APIKey { return v.Access().APIKeys() }, func(k *access.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
+	return aged(c, func(v *resolver.View) []access.APIKey { return v.Access().APIKeys() }, func(k *access.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
 		func(v *resolver.View, k *access.APIKey) apiKey { return a.newAPIKey(v, c.account, k) })
 }
 
@@ -46,10 +47,10 @@ func (a *API) createAPIKey(c *call) (any, error) {
 		Name        *string   `json:"name"`
 		Permissions *[]string `json:"permissions"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	known := KeyPermissions()
+	known := operation.KeyPermissions()
 	switch {
 	case in.Name == nil || strings.TrimSpace(*in.Name) == "":
 		return nil, badField("name", "name is missing; name what the key is for")
@@ -67,8 +68,8 @@ func (a *API) createAPIKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.commandID(c, access.CommandAPIKeyCreate,
-		access.APIKeyCreate{ActorID: c.user.ID, Name: *in.Name, Hash: hashText(key), Permissions: *in.Permissions})
+	id, err := c.commandID(access.CommandAPIKeyCreate,
+		access.APIKeyCreate{ActorID: c.user.ID, Name: *in.Name, Hash: tokens.Hash(key), Permissions: *in.Permissions})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (a *API) createAPIKey(c *call) (any, error) {
 
 // revokeAPIKey answers DELETE /api-keys/{id} with the record, which stays.
 func (a *API) revokeAPIKey(c *call) (any, error) {
-	err := a.command(c, access.CommandAPIKeyRevoke, access.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()}, nil)
+	err := c.command(access.CommandAPIKeyRevoke, access.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (a *API) revokeAPIKey(c *call) (any, error) {
 
 // apiKey reads a key.
 func (a *API) apiKey(c *call, id string) (out apiKey, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		k, ok := v.Access().APIKey(id)
 		if !ok {
 			return missing("there is no API key with this id")

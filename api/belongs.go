@@ -44,19 +44,19 @@ func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32
 // answerProfile answers the profile that find names, with the segments that
 // hold it. Only segments that are building make it ask history; a history that
 // does not answer costs the segments, not the profile.
-func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), none string) (any, error) {
+func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), none error) (any, error) {
 	p := &person{}
 	load := func(v *resolver.View, saved []resolver.Segment, atMs int64) error {
 		ordinal, ok := find(v)
 		if !ok {
-			return missing("%s", none)
+			return none
 		}
 		return p.load(saved, v, ordinal, atMs)
 	}
 	var saved []resolver.Segment
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		saved = v.Segments()
-		return load(v, saved, a.instant(v))
+		return load(v, saved, a.chain.instant(v))
 	})
 	if err != nil {
 		return nil, err

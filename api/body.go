@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 )
 
-// check reads the body of a call and refuses what its operation does not take.
-func (a *API) check(c *call) error {
+// check reads the call's body and refuses what its operation does not take.
+func (c *call) check() error {
 	if c.op.Raw {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (a *API) check(c *call) error {
 		return nil // and nobody reads a body
 	}
 	var err error
-	if c.payload, err = a.body(c); err != nil {
+	if c.payload, err = c.body(); err != nil {
 		return err
 	}
 	if len(bytes.TrimSpace(c.payload)) == 0 {
@@ -51,9 +51,9 @@ func (a *API) check(c *call) error {
 	return bodyFault(err)
 }
 
-// decode reads a call's body, a JSON object with known fields only, into v, which
+// decode reads the call's body, a JSON object with known fields only, into v, which
 // stays as it is where an optional body is missing.
-func (a *API) decode(c *call, v any) error {
+func (c *call) decode(v any) error {
 	if len(c.payload) == 0 {
 		return nil
 	}
@@ -65,8 +65,8 @@ func (c *call) isJSON() bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
-// body reads a call's body, which says that it is JSON unless there need not be one.
-func (a *API) body(c *call) ([]byte, error) {
+// body reads the call's body, which says that it is JSON unless there need not be one.
+func (c *call) body() ([]byte, error) {
 	empty := !c.Request.IsBodyStream() && len(c.Request.Body()) == 0 || c.Request.Header.ContentLength() == 0
 	if !c.isJSON() && !(empty && c.op.Optional) {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
@@ -74,9 +74,9 @@ func (a *API) body(c *call) ([]byte, error) {
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
 	}
-	limit, memory := a.opts.BodyBytes, a.opts.Memory
+	limit, memory := c.chain.opts.BodyBytes, c.chain.opts.Memory
 	if c.user.ID == "" {
-		limit, memory = min(limit, maxPublicBytes), a.publicMemory
+		limit, memory = min(limit, maxPublicBytes), c.chain.opts.PublicMemory
 	}
 	return readBody(c.RequestCtx, memory, limit)
 }

@@ -3,17 +3,17 @@ package api
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
@@ -24,6 +24,7 @@ import (
 // call is one request.
 type call struct {
 	*fasthttp.RequestCtx
+	chain *chain
 	// ctx ends with the call's time.
 	ctx context.Context
 	// here and leave are those of untilGone, nil before it is asked for.
@@ -44,18 +45,18 @@ type call struct {
 }
 
 // serve runs the chain that all calls share.
-func (a *API) serve(r *route) fasthttp.RequestHandler {
+func (h *chain) serve(r *route) fasthttp.RequestHandler {
 	name := r.Method + " " + r.Path
-	statuses := newStatusCounters(a.opts.Metrics, name)
+	statuses := newStatusCounters(h.opts.Metrics, name)
 	return func(rc *fasthttp.RequestCtx) {
-		data, err := a.run(rc, r)
+		data, err := h.run(rc, r)
 		if err == nil && data != streaming {
-			err = writeData(rc, a.opts.Memory, data)
+			err = writeData(rc, h.opts.Memory, data)
 		}
 		if err != nil {
 			p, ours := classify(err)
 			if ours {
-				a.opts.Logger.Error("console call failed", "route", name, "error", err)
+				h.opts.Logger.Error("console call failed", "route", name, "error", err)
 			}
 			writeProblem(rc, p)
 		}
@@ -66,17 +67,17 @@ func (a *API) serve(r *route) fasthttp.RequestHandler {
 // streaming is what a handler returns that writes its own answer.
 var streaming any = &struct{ int }{}
 
-func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
+func (h *chain) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = panics.Count(a.opts.Metrics, fault)
+			err = panics.Count(h.opts.Metrics, fault)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Timeout, a.opts.ReadTimeout))
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Timeout, h.opts.ReadTimeout))
 	defer cancel()
-	c := &call{RequestCtx: rc, ctx: ctx}
+	c := &call{RequestCtx: rc, chain: h, ctx: ctx}
 	if r.Permission != operation.Anybody {
-		if err := a.authenticate(c); err != nil {
+		if err := c.authenticate(); err != nil {
 			return nil, err
 		}
 		ingest.Authenticated(rc)
@@ -88,7 +89,7 @@ func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 		return nil, badField(field, "%s must be %s", field, target.Reason)
 	}
 	c.op = &r.Operation
-	if err := a.check(c); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	return c.answer(r.handle)
@@ -107,21 +108,21 @@ func (c *call) may(need string) error {
 
 // The one answer to a token that does not hold, whatever is wrong with it.
 var errNotSignedIn = &problem{status: http.StatusUnauthorized,
-	message: `sign in first: POST ` + Prefix + `/session, and send its token as "Authorization: Bearer <token>"`}
+	message: `sign in first: POST ` + operation.SurfaceConsole.Prefix + `/session, and send its token as "Authorization: Bearer <token>"`}
 
 // authenticate finds the session of a call's token. The token names its
 // account; the state knows it by its hash only.
-func (a *API) authenticate(c *call) error {
+func (c *call) authenticate() error {
 	token, inCookie, ok := sessionToken(c.RequestCtx)
 	if !ok {
 		return errNotSignedIn
 	}
-	account, ok := tokenAccount(token)
+	account, ok := tokens.Account(token, tokens.Session)
 	if !ok {
 		return errNotSignedIn
 	}
-	c.account, c.tokenHash = account, hashText(token)
-	found, err := a.findSession(c)
+	c.account, c.tokenHash = account, tokens.Hash(token)
+	found, err := c.findSession()
 	switch {
 	case errors.Is(err, resolver.ErrNoAccount), err == nil && !found:
 		return errNotSignedIn
@@ -134,11 +135,11 @@ func (a *API) authenticate(c *call) error {
 	return nil
 }
 
-// findSession looks for the session of c's token and sets its user.
-func (a *API) findSession(c *call) (found bool, err error) {
-	err = a.opts.Node.Read(c.ctx, c.account, func(v *resolver.View) error {
+// findSession looks for the session of the call's token and sets its user.
+func (c *call) findSession() (found bool, err error) {
+	err = c.read(func(v *resolver.View) error {
 		s, ok := v.Access().Session(c.tokenHash)
-		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
+		if !ok || s.ExpiresMs <= c.chain.opts.Now().UnixMilli() || !v.Active() {
 			return nil
 		}
 		c.expiresMs = s.ExpiresMs
@@ -154,21 +155,15 @@ func bearer(header []byte) (token string, ok bool) {
 	return token, ok && strings.EqualFold(scheme, "bearer") && token != ""
 }
 
-// hashText is what is stored of a token or secret.
-func hashText(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
-}
-
 // read takes the barrier and runs fn on the account's state.
-func (a *API) read(c *call, fn func(*resolver.View) error) error {
-	return a.opts.Node.Read(c.ctx, c.account, fn)
+func (c *call) read(fn func(*resolver.View) error) error {
+	return c.chain.opts.Node.Read(c.ctx, c.account, fn)
 }
 
 // command runs a command of the call's account and reads its reply into v, which
 // may be nil.
-func (a *API) command(c *call, name string, args, v any) error {
-	reply, err := a.opts.Node.CommandBy(c.ctx, c.account, name, args, c.by())
+func (c *call) command(name string, args, v any) error {
+	reply, err := c.chain.opts.Node.CommandBy(c.ctx, c.account, name, args, c.by())
 	if err != nil || v == nil {
 		return err
 	}
@@ -176,6 +171,29 @@ func (a *API) command(c *call, name string, args, v any) error {
 		return fmt.Errorf("reply to %s: %w", name, err)
 	}
 	return nil
+}
+
+// commandID runs a command that answers an id.
+func (c *call) commandID(name string, args any) (string, error) {
+	var saved struct{ ID string }
+	err := c.command(name, args, &saved)
+	return saved.ID, err
+}
+
+// stopping is closed when the service stops.
+func (c *call) stopping() <-chan struct{} { return c.chain.stop }
+
+// param is what the path has in place of a part in braces, "" if it has not got
+// one.
+func (c *call) param(name string) string {
+	if c.shared != nil {
+		return c.shared.params[name]
+	}
+	text, _ := c.UserValue(name).(string)
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
 }
 
 // id is the path's parameter.

@@ -16,7 +16,7 @@ func (a *API) campaignOperations() group {
 		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", Query: []operation.Parameter{ageOrder()}, Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
 		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "Read a campaign's statistics", Data: campaignNumbersShape}},
-		a.usedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
+		usedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
 		{a.getCredits, operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "Read the e-mail credits", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
 		{a.listOutbox, operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
 			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",
@@ -32,12 +32,12 @@ func (a *API) listCampaigns(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sorted(a, c, newest, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
+	return sorted(c, newest, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
 	var out record.Campaign
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		x, ok, err := v.Campaigns().WholeCampaign(c.id())
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ type campaignNumbers struct {
 // campaignStats answers GET /campaigns/{id}/stats.
 func (a *API) campaignStats(c *call) (any, error) {
 	var out campaignNumbers
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		x, ok := v.Campaigns().Campaign(c.id())
 		if !ok {
 			return errNoCampaign
@@ -112,6 +112,6 @@ func (a *API) getCredits(c *call) (any, error) {
 	var out struct {
 		EmailCredits int64 `json:"email_credits"`
 	}
-	err := a.read(c, func(v *resolver.View) error { out.EmailCredits = v.CompanyState().EmailCredits; return nil })
+	err := c.read(func(v *resolver.View) error { out.EmailCredits = v.CompanyState().EmailCredits; return nil })
 	return out, err
 }

@@ -82,7 +82,7 @@ func newEventType(t resolver.EventType) eventType {
 // bounded, and each is short: the list comes in one page.
 func (a *API) listCatalog(c *call) (any, error) {
 	out := []eventType{}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		for _, t := range v.Catalog() {
 			line := newEventType(t)
 			if s := v.Properties(t.Key); s != nil {
@@ -98,7 +98,7 @@ func (a *API) listCatalog(c *call) (any, error) {
 // getEventType answers GET /catalog/{id}.
 func (a *API) getEventType(c *call) (any, error) {
 	var out eventTypeDetails
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		t, ok := v.EventType(c.id())
 		if !ok {
 			return missing("there is no event type with the key %s", c.id())
@@ -116,14 +116,14 @@ func (a *API) defineEvent(c *call) (any, error) {
 	var in struct {
 		Name *string `json:"name"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Name == nil || strings.TrimSpace(*in.Name) == "" {
 		return nil, badField("name", "name is missing; name the event type, such as \"Item purchased\"")
 	}
 	var t resolver.EventType
-	if err := a.command(c, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
+	if err := c.command(resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
 		return nil, err
 	}
 	return newEventType(t), nil
@@ -135,15 +135,15 @@ func (a *API) updateEventType(c *call) (any, error) {
 		Description *string `json:"description"`
 		Hidden      *bool   `json:"hidden"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	var t resolver.EventType
-	if err := a.command(c, resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.id(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
+	if err := c.command(resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.id(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
 		return nil, err
 	}
 	out := newEventType(t)
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		if s := v.Properties(t.Key); s != nil {
 			out.PropertyCount = s.Known()
 		}

@@ -99,7 +99,7 @@ func (a *API) listAttributes(c *call) (any, error) {
 		Attributes []catalogField `json:"attributes"`
 		More       uint64         `json:"more"`
 	}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		out.LookedAt, out.Attributes, out.More = newCatalogFields(v.Attributes())
 		return nil
 	})

@@ -31,6 +31,12 @@ func missing(format string, args ...any) *problem {
 	return &problem{status: http.StatusNotFound, message: fmt.Sprintf(format, args...)}
 }
 
+// What several kinds of calls look for.
+var (
+	errNoProfile = missing("there is no profile with this id")
+	errNoSegment = missing("there is no segment with this id")
+)
+
 // busy reports that a bounded resource is taken.
 func busy(what string) *problem {
 	return &problem{status: http.StatusServiceUnavailable, message: what + "; try again in a moment", retryAfter: 2 * time.Second}
@@ -86,4 +92,9 @@ func ofRefusal(r *resolver.Refusal) *problem {
 		p.status = http.StatusBadRequest
 	}
 	return p
+}
+
+// retryAfter rounds a wait up to whole seconds, at least one.
+func retryAfter(wait time.Duration) time.Duration {
+	return max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 }

@@ -124,7 +124,7 @@ func (a *API) createCompany(c *call) (any, error) {
 		// EmailCredits is how many it begins with.
 		EmailCredits *int64 `json:"email_credits"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -169,7 +169,7 @@ func (a *API) createCompany(c *call) (any, error) {
 // updateCompany answers PATCH /companies/{id}: what is left out stays.
 func (a *API) updateCompany(c *call) (any, error) {
 	var in resolver.CompanyUpdate
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	account, err := a.findCompany(c)
@@ -187,7 +187,7 @@ func (a *API) addCredits(c *call) (any, error) {
 	var in struct {
 		Amount *int64 `json:"amount"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Amount == nil {

@@ -30,7 +30,7 @@ func (a *API) updateProfile(c *call) (any, error) {
 		Geo        json.RawMessage `json:"geo"`
 		Attributes json.RawMessage `json:"attributes"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
@@ -50,7 +50,7 @@ func (a *API) updateProfile(c *call) (any, error) {
 			*f.dst = f.src
 		}
 	}
-	if err := a.command(c, resolver.CommandContactUpdate, args, nil); err != nil {
+	if err := c.command(resolver.CommandContactUpdate, args, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
@@ -58,7 +58,7 @@ func (a *API) updateProfile(c *call) (any, error) {
 
 // eraseProfile answers DELETE /profiles/{id}.
 func (a *API) eraseProfile(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandContactErase, resolver.ContactErase{ID: c.id()}, nil)
+	return nil, c.command(resolver.CommandContactErase, resolver.ContactErase{ID: c.id()}, nil)
 }
 
 // setConsent answers POST /profiles/{id}/consent.
@@ -68,13 +68,13 @@ func (a *API) setConsent(c *call) (any, error) {
 		Status  string `json:"status"`
 		Source  string `json:"source"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Source == "" {
 		in.Source = c.source()
 	}
-	if err := a.command(c, resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
+	if err := c.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
 	}
 	out, err := a.getProfile(c)
@@ -82,10 +82,10 @@ func (a *API) setConsent(c *call) (any, error) {
 		return out, err
 	}
 	warning := ""
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		o, ok := v.ResolveText(c.id())
 		if !ok {
-			return missing(errNoProfile)
+			return errNoProfile
 		}
 		p, err := v.Profile(o)
 		if err == nil {
@@ -111,7 +111,7 @@ func (a *API) suppress(c *call) (any, error) {
 		Channel string `json:"channel"`
 		Reason  string `json:"reason"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Reason == "" {
@@ -129,7 +129,7 @@ func (a *API) block(c *call, channel, reason string) (any, error) {
 	if channel == "" {
 		return nil, badField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := a.command(c, resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
+	if err := c.command(resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
@@ -149,7 +149,7 @@ func (a *API) listErasures(c *call) (any, error) {
 	}
 	out := []erasure{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		list := v.Erasures(string(c.QueryArgs().Peek("cursor")), limit+1)
 		for i, x := range list {
 			if i == limit {
@@ -166,9 +166,9 @@ func (a *API) listErasures(c *call) (any, error) {
 // liftErasure answers DELETE /erasures/{hash or identifier}.
 func (a *API) liftErasure(c *call) (any, error) {
 	id := c.param("id")
-	err := a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
+	err := c.command(resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
 	if p, _ := classify(err); err != nil && p.status == 404 {
-		err = a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
+		err = c.command(resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
 	}
 	return nil, err
 }

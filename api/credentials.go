@@ -13,9 +13,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/tokens"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
@@ -40,7 +41,7 @@ type Credentials struct {
 // NewAPIKey draws a key of an account: the prefix, then the number of the account and
 // random bytes.
 func NewAPIKey(rand io.Reader, account uint64) (string, error) {
-	b := make([]byte, 8+secretRandom)
+	b := make([]byte, 8+tokens.SecretRandom)
 	binary.BigEndian.PutUint64(b, account)
 	if _, err := io.ReadFull(rand, b[8:]); err != nil {
 		return "", fmt.Errorf("source of randomness: %w", err)
@@ -51,7 +52,7 @@ func NewAPIKey(rand io.Reader, account uint64) (string, error) {
 // ParseAPIKey reads the number of the account out of a key.
 func ParseAPIKey(key string) (account uint64, ok bool) {
 	text, ok := strings.CutPrefix(key, resolver.APIKeyPrefix)
-	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(8+secretRandom) {
+	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(8+tokens.SecretRandom) {
 		return 0, false
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
@@ -59,27 +60,6 @@ func ParseAPIKey(key string) (account uint64, ok bool) {
 		return 0, false
 	}
 	return binary.BigEndian.Uint64(b), true
-}
-
-// KeyPermissions are all that an API key may ever hold.
-func KeyPermissions() []string { return permissions(keyAreas...) }
-
-// userPermissions are all that a person may hold.
-func userPermissions() []string { return permissions(slices.Concat(keyAreas, userAreas)...) }
-
-// keyAreas are what an API key may be permitted to read and write; userAreas
-// are for people only.
-var (
-	keyAreas  = []string{"contacts", "lists", "segments", "campaigns", "flows", "templates", "push", "analytics", "events"}
-	userAreas = []string{"settings", "users", "api_keys", "billing"}
-)
-
-func permissions(areas ...string) []string {
-	out := make([]string, 0, 2*len(areas))
-	for _, a := range areas {
-		out = append(out, a+":read", a+":write")
-	}
-	return out
 }
 
 // NewCredentials draws the credentials of a new company. origin is where its
@@ -128,8 +108,8 @@ func newCredentials(rand io.Reader, origin string, account uint64) (Credentials,
 		dst    *string
 		prefix string
 		bytes  int
-	}{{&c.AppSecret, SecretPrefix, secretRandom}, {&c.ConsolePassword, "", 18}} {
-		if *x.dst, err = randomText(rand, x.prefix, x.bytes); err != nil {
+	}{{&c.AppSecret, tokens.SecretPrefix, tokens.SecretRandom}, {&c.ConsolePassword, "", 18}} {
+		if *x.dst, err = tokens.Random(rand, x.prefix, x.bytes); err != nil {
 			return Credentials{}, err
 		}
 	}
@@ -157,7 +137,7 @@ func (c *Credentials) account() (uint64, error) {
 	switch {
 	case !ok || n == 0 || c.AccountID != resolver.AccountID(n):
 		return 0, errors.New("app_id and account_id do not belong together")
-	case !strings.HasPrefix(c.AppSecret, SecretPrefix) || len(c.AppSecret) < len(SecretPrefix)+27:
+	case !strings.HasPrefix(c.AppSecret, tokens.SecretPrefix) || len(c.AppSecret) < len(tokens.SecretPrefix)+27:
 		return 0, errors.New("app_secret is not one of ours")
 	case !isKeyOf(c.APIKey, n):
 		return 0, errors.New("api_key is not one of this account")
@@ -196,14 +176,14 @@ func (c *Credentials) open(ctx context.Context, node *node.Node, rand io.Reader,
 		ApplyVersion: resolver.ApplyVersion,
 		Company:      resolver.Company{ID: "com_" + hex.EncodeToString(draw.Company[:]), Name: name},
 		HashKey:      hex.EncodeToString(draw.Hash[:]),
-		SecretHash:   hashText(c.AppSecret),
+		SecretHash:   tokens.Hash(c.AppSecret),
 		Settings:     resolver.DefaultSettings(),
 		User: access.User{
 			ID: "usr_" + hex.EncodeToString(draw.User[:]), Email: c.ConsoleEmail, PasswordHash: hash,
-			Permissions: userPermissions(),
+			Permissions: operation.UserPermissions(),
 		},
 		APIKey: access.APIKey{
-			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: KeyPermissions(),
+			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: tokens.Hash(c.APIKey), Permissions: operation.KeyPermissions(),
 		},
 		EmailCredits: emailCredits,
 	})

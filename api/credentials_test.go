@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -82,7 +83,7 @@ func TestBootstrapOnce(t *testing.T) {
 	if err := other.Bootstrap(t.Context(), s.node, rand.Reader); !errors.As(err, &refusal) || refusal.Code != "conflict" {
 		t.Errorf("a second account: %v", err)
 	}
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
 		u, found := v.Access().UserByEmail(s.creds.ConsoleEmail)
 		if !found || !slices.Contains(u.Permissions, "settings:write") || strings.Contains(u.PasswordHash, s.creds.ConsolePassword) {

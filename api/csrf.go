@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/operation"
 )
 
 // The web page keeps its session in a cookie that scripts cannot read. Other
@@ -38,7 +40,7 @@ func csrfToken(token string) string {
 }
 
 var errCSRF = &problem{status: http.StatusForbidden,
-	message: "the header " + headerCSRF + " is missing or wrong; send the csrf_token that GET " + Prefix + "/session answers"}
+	message: "the header " + headerCSRF + " is missing or wrong; send the csrf_token that GET " + operation.SurfaceConsole.Prefix + "/session answers"}
 
 // checkCSRF refuses a call that changes something without the token.
 func (c *call) checkCSRF() error {

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/resolver/access"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // A known device is a browser or program that a person has signed in with before.

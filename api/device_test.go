@@ -249,8 +249,7 @@ func TestFloodLeavesRoom(t *testing.T) {
 	release, err := s.api.strangersPasswords.acquire(t.Context())
 	ok(t, err)
 	defer release()
-	s.api.strangersPasswords.waiting.Add(1)
-	defer s.api.strangersPasswords.waiting.Add(-1)
+	defer enqueue(t, s.api.strangersPasswords)()
 	if status, _ := s.right("198.51.100.2", ""); status != 503 {
 		t.Errorf("a stranger in the flood: %d", status)
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/url"
-
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
@@ -24,10 +22,10 @@ func (a *API) deviceOperations() group {
 func (a *API) listDevices(c *call) (any, error) { return a.devicesOf(c, c.id()) }
 
 func (a *API) devicesOf(c *call, id string) (list []record.Device, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		o, ok := v.ResolveText(id)
 		if !ok {
-			return missing("%s", errNoProfile)
+			return errNoProfile
 		}
 		p, err := v.Profile(o)
 		if err == nil {
@@ -46,7 +44,7 @@ func (a *API) addDevice(c *call) (any, error) {
 		Kind    string `json:"kind"`
 		Address string `json:"address"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	kind, ok := messaging.PushKind(in.Kind)
@@ -57,7 +55,7 @@ func (a *API) addDevice(c *call) (any, error) {
 		return nil, badField("address", "address: %s", err)
 	}
 	var out resolver.DeviceReply
-	if err := a.command(c, resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
+	if err := c.command(resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
 		return nil, err
 	}
 	list, err := a.devicesOf(c, out.Profile)
@@ -72,18 +70,5 @@ func (a *API) addDevice(c *call) (any, error) {
 
 // removeDevice answers DELETE /profiles/{id}/devices/{device}.
 func (a *API) removeDevice(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.id(), Device: c.param("device")}, nil)
-}
-
-// param is what the path has in place of a part in braces, "" if it has not got
-// one.
-func (c *call) param(name string) string {
-	if c.shared != nil {
-		return c.shared.params[name]
-	}
-	text, _ := c.UserValue(name).(string)
-	if plain, err := url.PathUnescape(text); err == nil {
-		return plain
-	}
-	return text
+	return nil, c.command(resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.id(), Device: c.param("device")}, nil)
 }

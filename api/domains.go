@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging/email"
@@ -31,7 +32,7 @@ func (a *API) domainOperations() group {
 		{a.verifyDomain, operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
 			Body: shape.Object(shape.Opt("force", shape.Boolean(false, "An administrator of the system vouches for the domain, and DNS is not asked.").Default(false))), Optional: true, Data: domain}},
 		{a.deleteDomain, operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
-		a.usedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
+		usedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
 	}}
 }
 
@@ -96,7 +97,7 @@ func newDomain(d *domains.Domain) (out domain, err error) {
 }
 
 func (a *API) domainOf(c *call, name string) (d domains.Domain, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		var ok bool
 		if d, ok = v.Domains().Get(name); !ok {
 			return errNoDomain
@@ -108,7 +109,7 @@ func (a *API) domainOf(c *call, name string) (d domains.Domain, err error) {
 
 func (a *API) listDomains(c *call) (any, error) {
 	var all []domains.Domain
-	if err := a.read(c, func(v *resolver.View) error { all = v.Domains().All(); return nil }); err != nil {
+	if err := c.read(func(v *resolver.View) error { all = v.Domains().All(); return nil }); err != nil {
 		return nil, err
 	}
 	out := []domain{}
@@ -137,14 +138,14 @@ func (a *API) addDomain(c *call) (any, error) {
 	var in struct {
 		Domain string `json:"domain"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	key, _, err := email.GenerateKeys()
 	if err != nil {
 		return nil, err
 	}
-	token, err := randomText(a.opts.Rand, "", 24)
+	token, err := tokens.Random(a.opts.Rand, "", 24)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +157,7 @@ func (a *API) addDomain(c *call) (any, error) {
 	if err != nil {
 		return nil, badField("domain", "domain: %s", err)
 	}
-	if err := a.command(c, domains.CommandAdd, d, nil); err != nil {
+	if err := c.command(domains.CommandAdd, d, nil); err != nil {
 		return nil, err
 	}
 	return a.showDomain(c, in.Domain)
@@ -168,7 +169,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 	var in struct {
 		Force bool `json:"force"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	d, err := a.domainOf(c, c.param("id"))
@@ -179,7 +180,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 		if !c.user.Admin {
 			return nil, &problem{status: http.StatusForbidden, field: "force", message: "force: only administrators of the system may vouch for a domain"}
 		}
-		if err := a.command(c, domains.CommandVerify, domains.Name{Name: d.Name, By: "administrator"}, nil); err != nil {
+		if err := c.command(domains.CommandVerify, domains.Name{Name: d.Name, By: "administrator"}, nil); err != nil {
 			return nil, err
 		}
 		return a.showDomain(c, d.Name)
@@ -195,7 +196,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 		return nil, &problem{status: http.StatusServiceUnavailable, retryAfter: 30 * time.Second, message: "DNS did not answer, so nothing was found out: " + err.Error()}
 	}
 	if found.Verified {
-		if err := a.command(c, domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
+		if err := c.command(domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
 			return nil, err
 		}
 		if d, err = a.domainOf(c, d.Name); err != nil {
@@ -221,7 +222,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 }
 
 func (a *API) deleteDomain(c *call) (any, error) {
-	return nil, a.command(c, domains.CommandDelete, domains.Name{Name: c.param("id")}, nil)
+	return nil, c.command(domains.CommandDelete, domains.Name{Name: c.param("id")}, nil)
 }
 
 var errNoDomain = missing("there is no such sender domain")

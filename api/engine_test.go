@@ -344,12 +344,12 @@ func TestPreviewTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go s.api.combinations.acquire(ctx) // it only waits
-	eventually.Holds(t, "a preview waits", func() bool { return s.api.combinations.waiting.Load() != 0 })
+	eventually.Holds(t, "a preview waits", func() bool { return s.api.combinations.inQueue() != 0 })
 	if status, a := s.do("POST", "/segments/preview", `{"definition":`+berlin+`}`); status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %d %s", status, a.Message)
 	}
 	cancel()
-	eventually.Holds(t, "no preview waits", func() bool { return s.api.combinations.waiting.Load() == 0 })
+	eventually.Holds(t, "no preview waits", func() bool { return s.api.combinations.inQueue() == 0 })
 	release()
 	s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, nil)
 	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, nil)

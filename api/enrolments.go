@@ -82,7 +82,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 	at := string(c.QueryArgs().Peek("step"))
 	out := []enrolment{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
@@ -147,14 +147,14 @@ type enrolmentPath struct {
 // through a flow, the newest last.
 func (a *API) getEnrolments(c *call) (any, error) {
 	out := []enrolmentPath{}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
 		}
 		o, ok := v.ResolveText(c.param("profile"))
 		if !ok {
-			return missing(errNoProfile)
+			return errNoProfile
 		}
 		ways, err := v.Flows().EnrolmentsOf(f.ID, o)
 		if err != nil {

@@ -45,26 +45,11 @@ type columnLeaf struct {
 	column    *resolver.FieldColumn
 }
 
-// beginQuestion waits for its turn. done must follow; the context ends with
-// ctx, and after the time given.
-func (s *semaphore) beginQuestion(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	release, err := s.acquire(ctx)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	return ctx, func() {
-		release()
-		cancel()
-	}, nil
-}
-
 // beginQuestion waits for its turn to ask history for a call, and until history has the
 // records below the cut. The context ends when the caller is gone, too. After an error
 // there is nothing to call done for.
 func (a *API) beginQuestion(c *call, cut query.Cut) (ctx context.Context, done func(), err error) {
-	ctx, done, err = a.evaluations.beginQuestion(c.untilGone(), a.opts.EvaluationTimeout)
+	ctx, done, err = a.evaluations.acquireFor(c.untilGone(), a.opts.EvaluationTimeout)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +87,7 @@ func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question,
 func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
 	q := &question{api: a, within: c.untilGone(), account: c.account}
 	var err error
-	if q.ctx, q.finish, err = a.combinations.beginQuestion(q.within, a.opts.EvaluationTimeout); err != nil {
+	if q.ctx, q.finish, err = a.combinations.acquireFor(q.within, a.opts.EvaluationTimeout); err != nil {
 		return nil, err
 	}
 	q.held = a.combinations
@@ -128,7 +113,7 @@ func (q *question) toHistory() error {
 	q.drop()
 	q.finish()
 	q.finish, q.held = func() {}, nil
-	ctx, done, err := q.api.evaluations.beginQuestion(q.within, q.api.opts.EvaluationTimeout)
+	ctx, done, err := q.api.evaluations.acquireFor(q.within, q.api.opts.EvaluationTimeout)
 	if err != nil {
 		return err
 	}
@@ -146,7 +131,7 @@ func (q *question) take(also alsoRead) error {
 		return err
 	}
 	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		q.cut, q.atMs, q.saved = v.Cut(), q.api.instant(v), v.Segments()
+		q.cut, q.atMs, q.saved = v.Cut(), q.api.chain.instant(v), v.Segments()
 		q.defs = make(map[string]*segment.Node, len(q.saved))
 		for _, s := range q.saved {
 			q.defs[s.ID] = s.Root

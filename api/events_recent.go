@@ -98,8 +98,8 @@ func (a *API) recentEvents(c *call) (any, error) {
 	var cut query.Cut
 	var types []string
 	var atMs, after int64
-	err = a.read(c, func(v *resolver.View) error {
-		cut, atMs = v.Cut(), a.instant(v)
+	err = c.read(func(v *resolver.View) error {
+		cut, atMs = v.Cut(), a.chain.instant(v)
 		after = atMs - int64(seconds)*1000
 		for _, t := range v.Catalog() {
 			// What a type's events were before its last one does not matter here.
@@ -130,7 +130,7 @@ func (a *API) recentEvents(c *call) (any, error) {
 		}
 	}
 	list.cut()
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		for i := range list.kept {
 			e := &list.kept[i]
 			id, err := v.HistoryProfileID(e.ordinal)
@@ -156,7 +156,7 @@ func (a *API) recentEvents(c *call) (any, error) {
 	if list.kept == nil {
 		list.kept = []recentEvent{}
 	}
-	if err := a.hold(c, list.bytes); err != nil {
+	if err := c.hold(list.bytes); err != nil {
 		return nil, err
 	}
 	return map[string]any{"events": list.kept, "total": list.total, "as_of": record.Time(atMs)}, nil

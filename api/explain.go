@@ -67,7 +67,7 @@ func (a *API) explainDefinition(c *call) (any, error) {
 		Definition json.RawMessage `json:"definition"`
 		ProfileID  string          `json:"profile_id"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	root, _, err := parseDefinition(in.Definition)
@@ -92,7 +92,7 @@ func (a *API) explainTo(c *call, segmentID, profileID string, find func(*questio
 		}
 		ordinal, ok := v.ResolveText(profileID)
 		if !ok {
-			return missing("%s", errNoProfile)
+			return errNoProfile
 		}
 		return p.load(nil, v, ordinal, q.atMs)
 	})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -60,7 +61,7 @@ func TestExplain(t *testing.T) {
 	}
 	inner := s.segment("In Berlin", berlin)
 	purchases := func(rest string) string { return `{"kind":"activity","event":"item_purchased",` + rest + `}` }
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	reply, err := s.node.Command(t.Context(), account, resolver.CommandListCreate, resolver.ListSave{Name: "l"})
 	ok(t, err)
 	var list struct{ ID string }

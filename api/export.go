@@ -216,7 +216,7 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := a.stop
+	stop := c.stopping()
 	r, w := io.Pipe()
 	s := &exportStream{PipeReader: r, conn: c.Conn(), cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -261,7 +261,7 @@ func (a *API) exportProfiles(c *call) (any, error) {
 // exportSegment answers GET /export/segments/{id}.
 func (a *API) exportSegment(c *call) (any, error) {
 	account, id := c.account, c.id()
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		if _, ok := v.Segment(id); !ok {
 			return errNoSegment
 		}
@@ -285,7 +285,7 @@ func (a *API) exportEvents(c *call) (any, error) {
 	}
 	// A history that cannot answer is told before the answer begins.
 	var cut query.Cut
-	if err := a.read(c, func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
+	if err := c.read(func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
 		return nil, err
 	}
 	if err := a.opts.Node.WaitHistory(c.ctx, cut); err != nil {

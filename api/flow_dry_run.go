@@ -101,7 +101,7 @@ func (a *API) dryRun(c *call) (any, error) {
 	var in struct {
 		ProfileID string `json:"profile_id"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.ProfileID == "" {
@@ -122,7 +122,7 @@ func (a *API) dryRun(c *call) (any, error) {
 		}
 		ordinal, ok := v.ResolveText(in.ProfileID)
 		if !ok {
-			return missing("%s", errNoProfile)
+			return errNoProfile
 		}
 		for i := range f.Def.Steps {
 			if x := f.Def.Steps[i].Condition; x != nil {

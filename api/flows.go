@@ -30,9 +30,9 @@ func (a *API) flowOperations() group {
 		{a.listFlows, operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{a.createFlow, operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},
 		{a.getFlow, operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
-		a.flowVersionsRoute(),
+		flowVersionsRoute(),
 		a.dryRunRoute(),
-		a.usedInRoute("/flows", "flows:read", "flowUsedIn", "a flow", "Segments and flows whose conditions or triggers name it, by the `flow_id` of events. They do not keep it from being deleted.", (*resolver.View).FlowUsedIn, errNoFlow),
+		usedInRoute("/flows", "flows:read", "flowUsedIn", "a flow", "Segments and flows whose conditions or triggers name it, by the `flow_id` of events. They do not keep it from being deleted.", (*resolver.View).FlowUsedIn, errNoFlow),
 		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Query: ifVersion(), Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
 		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "Its enrolments are deleted, too. Refused while it is live.", Also: []int{409}}},
@@ -75,7 +75,7 @@ func (a *API) listFlows(c *call) (any, error) {
 		return nil, cursorFault(err)
 	}
 	var out page
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		out.items, out.next = record.FlowPage(v, after, limit)
 		return nil
 	})
@@ -83,7 +83,7 @@ func (a *API) listFlows(c *call) (any, error) {
 }
 
 func (a *API) flowOf(c *call, id string) (out record.Flow, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		f, ok := v.Flows().Find(id)
 		if !ok {
 			return errNoFlow
@@ -114,7 +114,7 @@ func (a *API) saveFlow(c *call, command, id string) (any, error) {
 		return nil, formFault(err)
 	}
 	def.UseCurrentFields()
-	id, err = a.commandID(c, command, automation.Save{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
+	id, err = c.commandID(command, automation.Save{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +132,13 @@ func formFault(err error) error {
 
 // deleteFlow answers DELETE /flows/{id}.
 func (a *API) deleteFlow(c *call) (any, error) {
-	return nil, a.command(c, automation.CommandDelete, automation.ID{ID: c.id()}, nil)
+	return nil, c.command(automation.CommandDelete, automation.ID{ID: c.id()}, nil)
 }
 
 // changeFlow answers a call without a body, with the flow that is its result.
 func (a *API) changeFlow(command string) func(*call) (any, error) {
 	return func(c *call) (any, error) {
-		id, err := a.commandID(c, command, automation.ID{ID: c.id()})
+		id, err := c.commandID(command, automation.ID{ID: c.id()})
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ type flowFault struct {
 // going live, want of credits last.
 func (a *API) validateFlow(c *call) (any, error) {
 	out := []flowFault{}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		f, ok := v.Flows().Find(c.id())
 		if !ok {
 			return errNoFlow
@@ -194,7 +194,7 @@ func (a *API) publishFlow(c *call) (any, error) {
 	if err := a.checkTargets(c); err != nil {
 		return nil, err
 	}
-	if err := a.command(c, automation.CommandPublish, automation.ID{ID: c.id()}, nil); err != nil {
+	if err := c.command(automation.CommandPublish, automation.ID{ID: c.id()}, nil); err != nil {
 		return nil, err
 	}
 	late := time.NewTimer(a.opts.PublishWait)
@@ -215,7 +215,7 @@ func (a *API) publishFlow(c *call) (any, error) {
 		case <-poll.C:
 			continue
 		case <-late.C:
-		case <-a.stop:
+		case <-c.stopping():
 		}
 		return accepted{f, "the conditions of the flow's steps are being built; it goes live by itself when they are, look at its status"}, nil
 	}
@@ -225,7 +225,7 @@ func (a *API) publishFlow(c *call) (any, error) {
 // does not call, or with messages whose merge tags have no value. What else is wrong with the flow is found when the record is applied.
 func (a *API) checkTargets(c *call) error {
 	var faults flows.Faults
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		if f, ok := v.Flows().Find(c.id()); ok && f.Status == automation.Draft {
 			faults = append(f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)...)
 		}
@@ -247,6 +247,17 @@ func (a *API) triggerFlow(c *call) (any, error) {
 		return nil, formFault(err)
 	}
 	var out automation.Triggered
-	err = a.command(c, automation.CommandTrigger, args, &out)
+	err = c.command(automation.CommandTrigger, args, &out)
 	return out, err
+}
+
+func flowVersionsRoute() route {
+	return contentVersionsRoute("/flows/{id}", "flows:read", "flowVersions", "FlowVersion", "a flow", "flow",
+		shape.FreeObject(shape.Pairs("name", "Welcome", "trigger", nil, "reentry", "once", "steps", []any{}), "The definition, as saving a draft takes it."), nil,
+		func(v *resolver.View, id string) error {
+			if _, ok := v.Flows().Find(id); !ok {
+				return errNoFlow
+			}
+			return nil
+		})
 }

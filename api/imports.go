@@ -117,7 +117,7 @@ func imported[B, R any](a *API, c *call, do func(i Imports, body B) (R, error)) 
 		return nil, err
 	}
 	var body B
-	if err := a.decode(c, &body); err != nil {
+	if err := c.decode(&body); err != nil {
 		return nil, err
 	}
 	return do(i, body)

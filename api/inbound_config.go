@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -57,7 +58,7 @@ func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.R
 			in.Secrets = []string{s.Text()}
 			once["secrets"] = in.Secrets
 		case "mail", "postmark", "whatsapp":
-			s, err := randomText(a.opts.Rand, "", secretRandom)
+			s, err := tokens.Random(a.opts.Rand, "", tokens.SecretRandom)
 			if err != nil {
 				return nil, nil, err
 			}

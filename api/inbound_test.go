@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -254,7 +255,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		}
 	}
 	// Who may do all that an API key may, and read settings, may not see them.
-	permissions, err := json.Marshal(append(KeyPermissions(), "settings:read"))
+	permissions, err := json.Marshal(append(operation.KeyPermissions(), "settings:read"))
 	ok(t, err)
 	m.want("POST", "/users", fmt.Sprintf(`{"email":"x@x.io","password":"long enough password","permissions":%s}`, permissions), nil)
 	var d struct{ Token string }

@@ -2,7 +2,7 @@ package api
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Twilio signs with it
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"

@@ -16,7 +16,7 @@ func (a *API) listOperations() group {
 		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
 		{a.updateList, operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
 		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
-		a.usedInRoute("/lists", "lists:read", "listUsedIn", "a list", keepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
+		usedInRoute("/lists", "lists:read", "listUsedIn", "a list", keepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
 		{a.listMembers, operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
 			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
 		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Remove a profile from a list"}},
@@ -26,11 +26,11 @@ func (a *API) listOperations() group {
 var errNoList = missing("there is no list with this id")
 
 func (a *API) listLists(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
+	return aged(c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 }
 
 func (a *API) listOf(c *call, id string) (out record.List, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		l, ok := v.List(id)
 		if !ok {
 			return errNoList
@@ -50,11 +50,11 @@ type listBody struct {
 
 func (a *API) createList(c *call) (any, error) {
 	var in listBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	var l resolver.List
-	if err := a.command(c, resolver.CommandListCreate, resolver.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
+	if err := c.command(resolver.CommandListCreate, resolver.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
 		return nil, err
 	}
 	return a.listOf(c, l.ID)
@@ -62,17 +62,17 @@ func (a *API) createList(c *call) (any, error) {
 
 func (a *API) updateList(c *call) (any, error) {
 	var in listBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	if err := a.command(c, resolver.CommandListUpdate, resolver.ListSave{ID: c.id(), Name: in.Name, Description: in.Description}, nil); err != nil {
+	if err := c.command(resolver.CommandListUpdate, resolver.ListSave{ID: c.id(), Name: in.Name, Description: in.Description}, nil); err != nil {
 		return nil, err
 	}
 	return a.getList(c)
 }
 
 func (a *API) deleteList(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandListDelete, resolver.ListDelete{ID: c.id()}, nil)
+	return nil, c.command(resolver.CommandListDelete, resolver.ListDelete{ID: c.id()}, nil)
 }
 
 // listMembers answers GET /lists/{id}/members.
@@ -87,7 +87,7 @@ func (a *API) listMembers(c *call) (any, error) {
 	}
 	members := []string{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		l, ok := v.List(c.id())
 		if !ok {
 			return errNoList
@@ -103,5 +103,5 @@ func (a *API) listMembers(c *call) (any, error) {
 }
 
 func (a *API) removeMember(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandListRemove, resolver.ListRemove{ListID: c.id(), Profile: c.param("profile")}, nil)
+	return nil, c.command(resolver.CommandListRemove, resolver.ListRemove{ListID: c.id(), Profile: c.param("profile")}, nil)
 }

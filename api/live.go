@@ -138,7 +138,7 @@ func (a *API) live(c *call) (any, error) {
 	for _, e := range a.opts.Node.Refused(c.account) {
 		s.show(hello, &live.Event{Refused: &e})
 	}
-	return a.stream(c, s, string(hello.pending)), nil
+	return c.stream(s, string(hello.pending)), nil
 }
 
 // liveSource is a stream of events.
@@ -162,7 +162,7 @@ func (l *liveSource) next(s *stream) bool {
 			}
 		case <-l.watcher.Ended(): // the account is another node's by now
 			return s.end()
-		case <-s.api.stop:
+		case <-s.stopping():
 			return s.end()
 		}
 		if d := l.watcher.Dropped(); d != l.dropped {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 )
@@ -43,7 +44,7 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		return Everybody, 0
 	case below(path, Prefix):
 		if token, _, has := sessionToken(rc); has {
-			account, ok = tokenAccount(token)
+			account, ok = tokens.Account(token, tokens.Session)
 		}
 	case begins(path, tracking.Path):
 		account, ok = tracking.Account(string(path[len(tracking.Path):]))

@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -38,12 +39,12 @@ func (a *API) members(c *call) (any, error) {
 	}
 	var p membersPage
 	live := false
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		s, ok := v.Segment(c.id())
 		if !ok {
 			return errNoSegment
 		}
-		p = membersPage{root: s.Root, atMs: a.instant(v)}
+		p = membersPage{root: s.Root, atMs: a.chain.instant(v)}
 		var ordinals []uint32
 		// One more reports whether there is another page.
 		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
@@ -145,4 +146,25 @@ func definitionHash(root *segment.Node, behind []*segment.Node) (short [8]byte) 
 	}
 	copy(short[:], h.Sum(nil))
 	return short
+}
+
+// memberCursor names a place in a segment's members, under one definition.
+type memberCursor struct {
+	from       uint32  // the first ordinal of the page
+	definition [8]byte // start of the definition's hash
+}
+
+const memberCursorBytes = 4 + 8
+
+func (m memberCursor) encode() string {
+	b := binary.LittleEndian.AppendUint32(nil, m.from)
+	return paging.Encode(paging.Members, append(b, m.definition[:]...))
+}
+
+func peekMemberCursor(c *call) (*memberCursor, error) {
+	b, err := c.cursor(paging.Members, memberCursorBytes)
+	if b == nil {
+		return nil, err
+	}
+	return &memberCursor{binary.LittleEndian.Uint32(b), [8]byte(b[4:])}, nil
 }

@@ -27,7 +27,7 @@ func (a *API) preview(c *call) (any, error) {
 		SegmentID  string          `json:"segment_id"`
 		Explain    bool            `json:"explain"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	root, _, err := parseDefinition(in.Definition)
@@ -250,7 +250,7 @@ func (a *API) eachDoubtful(c *call, who *roaring.Bitmap, fn func(v *resolver.Vie
 		if k == 0 {
 			break
 		}
-		err := a.read(c, func(v *resolver.View) error {
+		err := c.read(func(v *resolver.View) error {
 			for _, o := range piece[:k] {
 				if !v.Has(v.Root(o)) {
 					continue // erased meanwhile

@@ -136,8 +136,8 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	var byLastEvent *resolver.LastEvents
 	for {
 		live := true
-		err = a.read(c, func(v *resolver.View) (err error) {
-			f.AtMs, f.Within = a.instant(v), nil
+		err = c.read(func(v *resolver.View) (err error) {
+			f.AtMs, f.Within = a.chain.instant(v), nil
 			if f.list != "" {
 				l, ok := v.List(f.list)
 				if !ok {
@@ -179,7 +179,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	}
 	if byLastEvent != nil {
 		byLastEvent.Rank() // changes of the state do not wait for it
-		err = a.read(c, func(v *resolver.View) (err error) {
+		err = c.read(func(v *resolver.View) (err error) {
 			found, err = v.SearchProfiles(&f.ProfileSearch)
 			return err
 		})

@@ -170,7 +170,7 @@ func (a *API) profileTimeline(c *call) (any, error) {
 	if t.before, err = timelinePlaceOf(c); err != nil {
 		return nil, err
 	}
-	if err := a.read(c, func(v *resolver.View) error { return t.state(v, c.account, c.id()) }); err != nil {
+	if err := c.read(func(v *resolver.View) error { return t.state(v, c.account, c.id()) }); err != nil {
 		return nil, err
 	}
 	if err := t.history(c); err != nil {
@@ -186,7 +186,7 @@ func (a *API) profileTimeline(c *call) (any, error) {
 	if len(list) > n {
 		list, next = list[:n], list[n-1].place.encode()
 	}
-	return page{items: append([]timelineEntry{}, list...), next: next}, a.hold(c, room.Bytes)
+	return page{items: append([]timelineEntry{}, list...), next: next}, c.hold(room.Bytes)
 }
 
 // timelineRead collects the entries of a page: of each source those that could be on it.
@@ -216,7 +216,7 @@ func (t *timelineRead) isBefore(p timelinePlace) bool {
 func (t *timelineRead) state(v *resolver.View, account uint64, id string) error {
 	ordinal, ok := v.ResolveText(id)
 	if !ok {
-		return missing("%s", errNoProfile)
+		return errNoProfile
 	}
 	merges, err := v.MergesOf(ordinal)
 	if err != nil {

@@ -139,6 +139,9 @@ func (x *person) answer(segments []string) profile {
 	return out
 }
 
+// maxIdentifierBytes is the longest identifier that is looked for.
+const maxIdentifierBytes = 512
+
 // findProfile answers GET /profiles with one identifier.
 func (a *API) findProfile(c *call) (any, error) {
 	var kind resolver.IdentityKind
@@ -155,10 +158,10 @@ func (a *API) findProfile(c *call) (any, error) {
 		return nil, badField("email", "give exactly one of email, external_id and phone in the query")
 	case strings.TrimSpace(value) == "":
 		return nil, badField(kind.String(), "%s is empty; give the identifier to look for", kind)
-	case len(value) > maxEmailBytes:
-		return nil, badField(kind.String(), "%s is longer than %d bytes", kind, maxEmailBytes)
+	case len(value) > maxIdentifierBytes:
+		return nil, badField(kind.String(), "%s is longer than %d bytes", kind, maxIdentifierBytes)
 	}
-	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, "no profile has this "+kind.String())
+	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, missing("no profile has this %s", kind))
 }
 
 // getProfile answers GET /profiles/{id}; the id of a merged profile finds the
@@ -166,5 +169,3 @@ func (a *API) findProfile(c *call) (any, error) {
 func (a *API) getProfile(c *call) (any, error) {
 	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.ResolveText(c.id()) }, errNoProfile)
 }
-
-const errNoProfile = "there is no profile with this id"

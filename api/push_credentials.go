@@ -44,7 +44,7 @@ type credential struct {
 func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		list := []credential{}
-		err := a.read(c, func(v *resolver.View) error {
+		err := c.read(func(v *resolver.View) error {
 			for _, x := range v.Credentials().Of(g.name) {
 				list = append(list, credential{Kind: x.Name, UpdatedAt: record.Time(x.UpdatedMs), Details: g.show(c, x.Name, x.Config)})
 			}
@@ -58,7 +58,7 @@ func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
 func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		body := map[string]json.RawMessage{}
-		if err := a.decode(c, &body); err != nil {
+		if err := c.decode(&body); err != nil {
 			return nil, err
 		}
 		if err := g.known(c.id()); err != nil {
@@ -72,7 +72,7 @@ func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.command(c, credentials.CommandSet, credentials.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
+		if err := c.command(credentials.CommandSet, credentials.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
 			return nil, err
 		}
 		return credential{Kind: c.id(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
@@ -85,7 +85,7 @@ func (a *API) deleteCredential(g *credentialGroup) func(*call) (any, error) {
 		if err := g.known(c.id()); err != nil {
 			return nil, err
 		}
-		return nil, a.command(c, credentials.CommandDelete, credentials.Credential{Group: g.name, Name: c.id()}, nil)
+		return nil, c.command(credentials.CommandDelete, credentials.Credential{Group: g.name, Name: c.id()}, nil)
 	}
 }
 

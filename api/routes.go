@@ -6,18 +6,6 @@ import (
 	"github.com/musterhq/muster/api/operation"
 )
 
-// route is an operation with what answers it.
-type route struct {
-	handle func(*call) (any, error)
-	operation.Operation
-}
-
-// group is the operations of a noun.
-type group struct {
-	operation.Group
-	routes []route
-}
-
 // groups are the nouns, in the order in which they are documented.
 func (a *API) groups() []group {
 	return []group{
@@ -47,8 +35,19 @@ func (a *API) Operations() (out []operation.Group) {
 func (a *API) Register(r *router.Router) {
 	for _, g := range a.groups() {
 		for i := range g.routes {
-			r.Handle(g.routes[i].Method, g.Surface.Prefix+g.routes[i].Path, a.serve(&g.routes[i]))
+			r.Handle(g.routes[i].Method, g.Surface.Prefix+g.routes[i].Path, a.chain.serve(&g.routes[i]))
 		}
 	}
 	a.registerLinks(r)
+}
+
+// SharedGroups lists the calls that API keys have because people have them: all of
+// the console's whose permission a key may hold, but for those that keys have one of
+// their own for. The calls of a zero API are the same, but must not be run.
+func (a *API) SharedGroups() []SharedGroup { return a.chain.sharedGroups(a.groups()) }
+
+// RegisterKeyCalls adds the calls that people have because keys have them. The chain of
+// the console's calls runs before each: session, permission, body and query.
+func (a *API) RegisterKeyCalls(r *router.Router, groups []KeyGroup) {
+	a.chain.registerKeyCalls(r, groups)
 }

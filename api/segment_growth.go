@@ -46,7 +46,7 @@ func (a *API) segmentGrowth(c *call) (any, error) {
 	}
 	var cut query.Cut
 	var createdMs, asOfMs int64
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		s, ok := v.Segment(c.id())
 		if !ok {
 			return errNoSegment

@@ -39,7 +39,7 @@ func (a *API) segmentOperations() group {
 		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
 		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: ifVersion(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
 		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
-		a.usedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", keepsFromDeletion, (*resolver.View).SegmentUsedIn, errNoSegment),
+		usedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", keepsFromDeletion, (*resolver.View).SegmentUsedIn, errNoSegment),
 		a.versionsRoute(),
 		a.growthRoute(),
 		a.overlapRoute(),
@@ -172,7 +172,7 @@ func (a *API) updateSegment(c *call) (any, error) {
 
 func (a *API) saveSegment(c *call, command, id string) (any, error) {
 	var in segmentBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
@@ -183,11 +183,11 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: definition, IfVersion: c.ifVersion()}); err != nil {
+	if id, err = c.commandID(command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: definition, IfVersion: c.ifVersion()}); err != nil {
 		return nil, err
 	}
 	var warnings []string
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
 		return nil
 	})
@@ -199,13 +199,11 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 
 // deleteSegment answers DELETE /segments/{id}.
 func (a *API) deleteSegment(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.id()}, nil)
+	return nil, c.command(resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.id()}, nil)
 }
 
 // getSegment answers GET /segments/{id}.
 func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id(), nil) }
-
-var errNoSegment = missing("there is no segment with this id")
 
 // answerSegment answers a segment with its count, from what is published if that
 // tells. While it is building history is asked; when that does not answer, the
@@ -229,7 +227,7 @@ func (a *API) answerSegment(c *call, id string, warnings []string) (any, error) 
 		r = newRecords(v, atMs).of(&s)
 		return nil
 	}
-	err := a.read(c, func(v *resolver.View) error { return find(v, a.instant(v)) })
+	err := c.read(func(v *resolver.View) error { return find(v, a.chain.instant(v)) })
 	if err != nil || !r.building() {
 		return answer(), err
 	}
@@ -365,8 +363,8 @@ func (a *API) listSegments(c *call) (any, error) {
 		}
 	}
 	var p segmentPage
-	err = a.read(c, func(v *resolver.View) (err error) {
-		p, err = pageOf(v, v.Segments(), after, limit, a.instant(v))
+	err = c.read(func(v *resolver.View) (err error) {
+		p, err = pageOf(v, v.Segments(), after, limit, a.chain.instant(v))
 		return err
 	})
 	if err != nil {

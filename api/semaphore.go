@@ -2,7 +2,11 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 )
 
 // semaphore bounds how many of something run at once, and how many wait for it.
@@ -48,3 +52,28 @@ func (s *semaphore) acquire(ctx context.Context) (release func(), err error) {
 func (s *semaphore) release() { s.free <- struct{}{} }
 
 func (s *semaphore) running() int { return cap(s.free) - len(s.free) }
+
+// inQueue is how many wait for a slot.
+func (s *semaphore) inQueue() int64 { return s.waiting.Load() }
+
+// register adds the numbers of the semaphore to set. kind says what runs.
+func (s *semaphore) register(set *metrics.Set, kind string) {
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, kind), func() float64 { return float64(s.running()) })
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, kind), func() float64 { return float64(s.inQueue()) })
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, kind), func() float64 { return float64(s.turnedAway.Load()) })
+}
+
+// acquireFor waits for a slot. done must follow; the context ends with
+// ctx, and after the time given.
+func (s *semaphore) acquireFor(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	release, err := s.acquire(ctx)
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, func() {
+		release()
+		cancel()
+	}, nil
+}

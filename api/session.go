@@ -1,15 +1,13 @@
 package api
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/password"
@@ -46,26 +44,6 @@ func (a *API) sessionOperations() group {
 	}}
 }
 
-// A token is this prefix, the account's number in 16 hexadecimal digits, an
-// underscore and 256 random bits.
-const (
-	tokenPrefix = "ses_"
-	tokenRandom = 32
-)
-
-// tokenAccount reads the account out of a token.
-func tokenAccount(token string) (account uint64, ok bool) { return accountInToken(token, tokenPrefix) }
-
-// accountInToken reads the account out of a token that begins with prefix.
-func accountInToken(token, prefix string) (account uint64, ok bool) {
-	rest, ok := strings.CutPrefix(token, prefix)
-	if !ok || len(rest) != 16+1+base64.RawURLEncoding.EncodedLen(tokenRandom) || rest[16] != '_' {
-		return 0, false
-	}
-	account, err := strconv.ParseUint(rest[:16], 16, 64)
-	return account, err == nil
-}
-
 const (
 	maxEmailBytes    = 512
 	maxPasswordBytes = 1024
@@ -90,7 +68,7 @@ func (a *API) signIn(c *call) (any, error) {
 		Cookie      bool    `json:"cookie"`
 		DeviceToken string  `json:"device_token"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -224,13 +202,13 @@ func newSessionAnswer(account uint64, user *access.User, expiresMs int64) sessio
 }
 
 func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
-	token, err := randomText(a.opts.Rand, fmt.Sprintf("%s%016x_", tokenPrefix, p.Account), tokenRandom)
+	token, err := tokens.New(a.opts.Rand, tokens.Session, p.Account)
 	if err != nil {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
 	_, err = a.opts.Node.Command(c.ctx, p.Account, access.CommandSessionCreate,
-		access.SessionCreate{UserID: p.User.ID, TokenHash: hashText(token), ExpiresMs: expires})
+		access.SessionCreate{UserID: p.User.ID, TokenHash: tokens.Hash(token), ExpiresMs: expires})
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +234,7 @@ func (a *API) getSession(c *call) (any, error) {
 		CapturedChannels []string `json:"captured_channels"`
 	}{sessionAnswer: newSessionAnswer(c.account, &c.user, c.expiresMs)}
 	out.CSRFToken = c.csrf
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		out.Company = v.Company().Name
 		out.CapturedChannels = a.capturedChannels(v)
 		return nil
@@ -266,7 +244,7 @@ func (a *API) getSession(c *call) (any, error) {
 
 // signOut answers DELETE /session.
 func (a *API) signOut(c *call) (any, error) {
-	err := a.command(c, access.CommandSessionDelete, access.SessionDelete{TokenHash: c.tokenHash}, nil)
+	err := c.command(access.CommandSessionDelete, access.SessionDelete{TokenHash: c.tokenHash}, nil)
 	if err == nil && c.csrf != "" {
 		dropSessionCookie(c.RequestCtx)
 	}

@@ -25,22 +25,22 @@ type KeyCall struct {
 	Answer func(*Caller) (Shared, error)
 }
 
-// RegisterKeyCalls adds the calls that people have because keys have them. The chain of
+// registerKeyCalls adds the calls that people have because keys have them. The chain of
 // the console's calls runs before each: session, permission, body and query.
-func (a *API) RegisterKeyCalls(r *router.Router, groups []KeyGroup) {
+func (h *chain) registerKeyCalls(r *router.Router, groups []KeyGroup) {
 	for _, g := range groups {
 		for i := range g.Calls {
 			k := &g.Calls[i]
-			r.Handle(k.Method, g.Surface.Prefix+k.Path, a.serve(&route{a.keyCall(k), k.Operation}))
+			r.Handle(k.Method, g.Surface.Prefix+k.Path, h.serve(&route{keyCall(k), k.Operation}))
 		}
 	}
 }
 
-func (a *API) keyCall(k *KeyCall) func(*call) (any, error) {
+func keyCall(k *KeyCall) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		out, err := k.Answer(&Caller{
 			RequestCtx: c.RequestCtx, Context: c.ctx, Account: c.account, Email: c.user.Email, UserID: c.user.ID, Params: c.params(), Payload: bytes.TrimSpace(c.payload),
-			Holds: func() (bool, error) { return a.findSession(c) },
+			Holds: func() (bool, error) { return c.findSession() },
 		})
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/password"
 )
 
@@ -120,17 +123,34 @@ func TestPasswordChecksBounded(t *testing.T) {
 	release, err := s.api.strangersPasswords.acquire(t.Context())
 	ok(t, err)
 	defer release()
-	s.api.strangersPasswords.waiting.Add(1)
+	leave := enqueue(t, s.api.strangersPasswords)
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
 	}
-	s.api.strangersPasswords.waiting.Add(-1)
-	s.api.opts.ReadTimeout = 200 * time.Millisecond
+	leave()
+	s.api.chain.opts.ReadTimeout = 200 * time.Millisecond
 	for range 10 { // more than may fail without a pause: these are not judged
 		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
 			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)
 		}
+	}
+}
+
+// enqueue has a caller wait for a slot until leave is called.
+func enqueue(t testing.TB, slots *semaphore) (leave func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if release, err := slots.acquire(ctx); err == nil {
+			release()
+		}
+	}()
+	eventually.Holds(t, "a caller waits", func() bool { return slots.inQueue() == 1 })
+	return func() {
+		cancel()
+		<-done
 	}
 }
 
@@ -145,7 +165,7 @@ func TestBearer(t *testing.T) {
 	for name, header := range map[string]string{
 		"none": "", "no scheme": token, "basic": "Basic " + token, "no token": "Bearer ", "nonsense": "Bearer x",
 		"other account": "Bearer " + string(other), "changed": "Bearer " + string(changed), "longer": "Bearer " + token + "A",
-		"hash instead of token": "Bearer " + hashText(token),
+		"hash instead of token": "Bearer " + tokens.Hash(token),
 	} {
 		var headers []string
 		if header != "" {
@@ -166,7 +186,7 @@ func TestPermissions(t *testing.T) {
 	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {
 		called := false
 		r := NewRouter()
-		r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { called = true; return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
+		r.GET("/console/x", s.api.chain.serve(&route{func(*call) (any, error) { called = true; return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
 		s.ops.Open(r.Handler, s.node.Err)
 		status, a := s.get("/console/x")
 		if status != want || called != (want == 200) {
@@ -179,7 +199,7 @@ func TestPermissions(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	r := NewRouter()
-	r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { panic("on purpose") }, operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
+	r.GET("/console/x", s.api.chain.serve(&route{func(*call) (any, error) { panic("on purpose") }, operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
 	s.ops.Open(r.Handler, s.node.Err)
 	if status, a := s.get("/console/x"); status != 500 || a.Message != "the server failed to answer; its log has the reason" {
 		t.Errorf("%d %s", status, a.Message)

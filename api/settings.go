@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
@@ -29,28 +30,21 @@ func (a *API) settingsOperations() group {
 	answer := shape.Named("Settings", settings())
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: settings", Title: "Settings", About: "Settings of the account."}, []route{
 		{a.getSettings, operation.Operation{Method: "GET", Path: "/settings", Permission: "settings:read", ID: "getSettings", Summary: "Read the settings", Data: answer}},
-		a.settingsVersionsRoute(answer),
+		settingsVersionsRoute(answer),
 		{a.setSettings, operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All fields are required.", Body: settings(), Data: answer}},
 		{a.newAppSecret, operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Rotate the App Secret", About: "Only the new secret works once this call has answered. The App ID stays the same.",
 			Data: shape.Object(shape.Req("app_id", shape.AppID("")), shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "Shown this once.")))}},
 	}}
 }
 
-// SecretPrefix begins every App Secret.
-const SecretPrefix = "sk_live_"
-
-// secretRandom is how many random bytes an App Secret has, and an API key
-// behind the number of its account.
-const secretRandom = 24
-
 // newAppSecret answers POST /app-secret. From the answer on only the new secret
 // holds.
 func (a *API) newAppSecret(c *call) (any, error) {
-	secret, err := randomText(a.opts.Rand, SecretPrefix, secretRandom)
+	secret, err := tokens.Random(a.opts.Rand, tokens.SecretPrefix, tokens.SecretRandom)
 	if err != nil {
 		return nil, err
 	}
-	err = a.command(c, resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: hashText(secret)}, nil)
+	err = c.command(resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: tokens.Hash(secret)}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +54,7 @@ func (a *API) newAppSecret(c *call) (any, error) {
 // getSettings answers GET /settings.
 func (a *API) getSettings(c *call) (any, error) {
 	var s resolver.Settings
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		s = v.Settings()
 		return nil
 	})
@@ -85,7 +79,7 @@ func shownSettings(s resolver.Settings) settings {
 // and stay as they are.
 func (a *API) setSettings(c *call) (any, error) {
 	fields := map[string]json.RawMessage{}
-	if err := a.decode(c, &fields); err != nil {
+	if err := c.decode(&fields); err != nil {
 		return nil, err
 	}
 	whole, err := json.Marshal(resolver.Settings{})
@@ -113,7 +107,7 @@ func (a *API) setSettings(c *call) (any, error) {
 		return nil, r
 	}
 	var old resolver.Settings
-	if err := a.read(c, func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
+	if err := c.read(func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
 		return nil, err
 	}
 	for name, keep := range map[string]func(){
@@ -129,8 +123,22 @@ func (a *API) setSettings(c *call) (any, error) {
 		return nil, &problem{status: http.StatusForbidden, field: "surface_c_per_minute",
 			message: "surface_c_per_minute: only a system administrator raises it"}
 	}
-	if err := a.command(c, resolver.CommandSettingsSet, s, nil); err != nil {
+	if err := c.command(resolver.CommandSettingsSet, s, nil); err != nil {
 		return nil, err
 	}
 	return shownSettings(s), nil
+}
+
+func settingsVersionsRoute(settings *shape.Schema) route {
+	return contentVersionsRoute("/settings", "settings:read", "settingsVersions", "SettingsVersion", "the settings", "settings", settings, wholeSettings,
+		func(*resolver.View, string) error { return nil })
+}
+
+// wholeSettings are settings as they are kept, with those that have their defaults.
+func wholeSettings(content json.RawMessage) (json.RawMessage, error) {
+	var s resolver.Settings
+	if err := json.Unmarshal(content, &s); err != nil {
+		return nil, err
+	}
+	return json.Marshal(shownSettings(s))
 }

@@ -24,6 +24,7 @@ type SharedGroup struct {
 type SharedCall struct {
 	operation.Operation
 	handle func(*call) (any, error)
+	chain  *chain
 }
 
 // Caller is who makes a shared call, and what was read of the request. A caller with a
@@ -99,18 +100,18 @@ var ownOfKeys = map[string]string{
 // keyNouns are the first parts of paths that Surface A names otherwise.
 var keyNouns = map[string]string{"flows": "custom-flows", "campaigns": "campaign"}
 
-// SharedGroups lists the calls that API keys have because people have them: all of
-// the console's whose permission a key may hold, but for those that keys have one of
-// their own for. The calls of a zero API are the same, but must not be run.
-func (a *API) SharedGroups() (out []SharedGroup) {
-	known := KeyPermissions()
-	for _, g := range a.groups() {
+// sharedGroups lists the calls of groups that API keys have because people have them:
+// all whose permission a key may hold, but for those that keys have one of
+// their own for.
+func (h *chain) sharedGroups(groups []group) (out []SharedGroup) {
+	known := operation.KeyPermissions()
+	for _, g := range groups {
 		s := SharedGroup{Group: g.Group}
 		s.Surface, s.Tag = operation.SurfaceA, keyTag(g.Title)
 		for i := range g.routes {
 			r := &g.routes[i]
 			if g.Surface == operation.SurfaceConsole && slices.Contains(known, r.Permission) && ownOfKeys[r.Method+" "+r.Path] == "" {
-				s.Calls = append(s.Calls, share(r))
+				s.Calls = append(s.Calls, h.share(r))
 			}
 		}
 		if len(s.Calls) > 0 {
@@ -145,8 +146,8 @@ func CallOfKeys(method, path string) string {
 }
 
 // share is a call of the console as keys have it.
-func share(r *route) SharedCall {
-	s := SharedCall{Operation: r.Operation, handle: r.handle}
+func (h *chain) share(r *route) SharedCall {
+	s := SharedCall{Operation: r.Operation, handle: r.handle, chain: h}
 	_, s.Path, _ = strings.Cut(CallOfKeys(r.Method, r.Path), " ")
 	name := strings.TrimPrefix(r.ID, "console")
 	s.ID = strings.ToLower(name[:1]) + name[1:] + "ByKey"
@@ -164,7 +165,7 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	if params == nil {
 		params = map[string]string{}
 	}
-	c := &call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
+	c := &call{RequestCtx: who.RequestCtx, chain: s.chain, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
 	data, err := c.answer(s.handle)
 	var p *problem
 	switch {
@@ -211,9 +212,9 @@ func (c *call) by() resolver.ChangedBy {
 }
 
 // holds reports whether the caller may still make the call.
-func (a *API) holds(c *call) (bool, error) {
+func (c *call) holds() (bool, error) {
 	if c.shared != nil {
 		return c.shared.holds()
 	}
-	return a.findSession(c)
+	return c.findSession()
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
@@ -45,12 +46,12 @@ func (c *Credentials) SignInLink(ctx context.Context, node *node.Node, rand io.R
 	if err != nil {
 		return "", fmt.Errorf("sign-in link: %w", err)
 	}
-	token, err := randomText(rand, fmt.Sprintf("%s%016x_", linkPrefix, account), tokenRandom)
+	token, err := tokens.New(rand, linkPrefix, account)
 	if err != nil {
 		return "", fmt.Errorf("sign-in link: %w", err)
 	}
 	_, err = node.Command(ctx, account, access.CommandSessionCreate,
-		access.SessionCreate{UserID: user.ID, TokenHash: hashText(linkHash + token), ExpiresMs: now.Add(SignInLinkTTL).UnixMilli()})
+		access.SessionCreate{UserID: user.ID, TokenHash: tokens.Hash(linkHash + token), ExpiresMs: now.Add(SignInLinkTTL).UnixMilli()})
 	if err != nil {
 		return "", fmt.Errorf("sign-in link: %w", err)
 	}
@@ -77,17 +78,17 @@ func (a *API) useSignInLink(c *call) (any, error) {
 		Token  string `json:"token"`
 		Cookie bool   `json:"cookie"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Token == "" {
 		return nil, badField("token", "token is missing; send what follows #sign-in= in the link")
 	}
-	account, ok := accountInToken(in.Token, linkPrefix)
+	account, ok := tokens.Account(in.Token, linkPrefix)
 	if !ok {
 		return nil, errLinkUsed
 	}
-	hash := hashText(linkHash + in.Token)
+	hash := tokens.Hash(linkHash + in.Token)
 	p := &candidate{Account: account}
 	find := func() error {
 		err := a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest/trackingapi"
@@ -107,12 +108,12 @@ func (a *API) newSource(account uint64, s *sources.Source) eventSource {
 var errNoSource = missing("there is no source with this id")
 
 func (a *API) listSources(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []sources.Source { return v.Sources().All() }, func(s *sources.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
+	return aged(c, func(v *resolver.View) []sources.Source { return v.Sources().All() }, func(s *sources.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
 		func(_ *resolver.View, s *sources.Source) eventSource { return a.newSource(c.account, s) })
 }
 
 func (a *API) eventSource(c *call, id string) (out eventSource, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		s, ok := v.Sources().Get(id)
 		if !ok {
 			return errNoSource
@@ -144,7 +145,7 @@ func (a *API) newWriteKey(c *call, kind string) (text string, k *sources.NewWrit
 	if text, err = trackingapi.NewKey(a.opts.Rand, c.account); err != nil {
 		return "", nil, err
 	}
-	k = &sources.NewWriteKey{Hash: hashText(text)}
+	k = &sources.NewWriteKey{Hash: tokens.Hash(text)}
 	if kind == sources.Browser {
 		k.Text = text
 	}
@@ -154,7 +155,7 @@ func (a *API) newWriteKey(c *call, kind string) (text string, k *sources.NewWrit
 // createSource answers POST /sources.
 func (a *API) createSource(c *call) (any, error) {
 	var in sourceBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	text, key, err := a.newWriteKey(c, in.Kind)
@@ -163,7 +164,7 @@ func (a *API) createSource(c *call) (any, error) {
 	}
 	save := in.save()
 	save.Key = key
-	id, err := a.commandID(c, sources.CommandCreate, save)
+	id, err := c.commandID(sources.CommandCreate, save)
 	if err != nil {
 		return nil, err
 	}
@@ -175,19 +176,19 @@ func (a *API) createSource(c *call) (any, error) {
 // updateSource answers PATCH /sources/{id}.
 func (a *API) updateSource(c *call) (any, error) {
 	var in sourceBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	save := in.save()
 	save.ID = c.id()
-	if _, err := a.commandID(c, sources.CommandUpdate, save); err != nil {
+	if _, err := c.commandID(sources.CommandUpdate, save); err != nil {
 		return nil, err
 	}
 	return a.eventSource(c, save.ID)
 }
 
 func (a *API) deleteSource(c *call) (any, error) {
-	return nil, a.command(c, sources.CommandDelete, sources.Ref{ID: c.id()}, nil)
+	return nil, c.command(sources.CommandDelete, sources.Ref{ID: c.id()}, nil)
 }
 
 // createSourceKey answers POST /sources/{id}/keys.
@@ -200,7 +201,7 @@ func (a *API) createSourceKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.commandID(c, sources.CommandKeyCreate, sources.Ref{ID: s.ID, Key: key}); err != nil {
+	if _, err := c.commandID(sources.CommandKeyCreate, sources.Ref{ID: s.ID, Key: key}); err != nil {
 		return nil, err
 	}
 	s, err = a.eventSource(c, s.ID)
@@ -210,7 +211,7 @@ func (a *API) createSourceKey(c *call) (any, error) {
 
 // revokeSourceKey answers DELETE /sources/{id}/keys/{key} with the source.
 func (a *API) revokeSourceKey(c *call) (any, error) {
-	if _, err := a.commandID(c, sources.CommandKeyRevoke, sources.Ref{ID: c.id(), KeyID: c.param("key")}); err != nil {
+	if _, err := c.commandID(sources.CommandKeyRevoke, sources.Ref{ID: c.id(), KeyID: c.param("key")}); err != nil {
 		return nil, err
 	}
 	return a.eventSource(c, c.id())

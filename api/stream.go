@@ -28,7 +28,7 @@ type streamSource interface {
 // one. It ends when the watcher goes, signs out or loses the key, or the service stops, which
 // the message "end" says; comments are signs of life.
 type stream struct {
-	api     *API
+	chain   *chain
 	conn    net.Conn
 	beat    *time.Ticker
 	pending []byte
@@ -39,22 +39,25 @@ type stream struct {
 }
 
 // stream answers with the messages of a source, which it closes at the end.
-func (a *API) stream(c *call, source streamSource, hello string) any {
+func (c *call) stream(source streamSource, hello string) any {
 	c.SetStatusCode(http.StatusOK)
 	c.SetContentType("text/event-stream")
 	c.Response.Header.Set("Cache-Control", "no-store")
 	c.Response.Header.Set("X-Accel-Buffering", "no")
 	c.Response.ImmediateHeaderFlush = true
 	// The request is gone when the stream asks.
-	account, tokenHash, shared := c.account, c.tokenHash, c.shared
-	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "a live stream", &stream{
-		api: a, conn: c.Conn(), source: source, beat: time.NewTicker(a.opts.Heartbeat), pending: []byte(hello),
+	chain, account, tokenHash, shared := c.chain, c.account, c.tokenHash, c.shared
+	c.Response.SetBodyStream(ingest.GuardStream(c.chain.opts.Metrics, c.chain.opts.Logger, "a live stream", &stream{
+		chain: c.chain, conn: c.Conn(), source: source, beat: time.NewTicker(c.chain.opts.Heartbeat), pending: []byte(hello),
 		holds: func(ctx context.Context) (bool, error) {
-			return a.holds(&call{ctx: ctx, account: account, tokenHash: tokenHash, shared: shared})
+			return (&call{chain: chain, ctx: ctx, account: account, tokenHash: tokenHash, shared: shared}).holds()
 		},
 	}), -1)
 	return streaming
 }
+
+// stopping is closed when the service stops.
+func (s *stream) stopping() <-chan struct{} { return s.chain.stop }
 
 // Read implements [io.Reader].
 func (s *stream) Read(p []byte) (int, error) {
@@ -106,7 +109,7 @@ func (s *stream) Close() error {
 
 // mayWatch reports whether the session, or the permission of the key, still stands.
 func (s *stream) mayWatch() (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.api.opts.ReadTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.chain.opts.ReadTimeout)
 	defer cancel()
 	return s.holds(ctx)
 }

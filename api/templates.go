@@ -48,8 +48,8 @@ func (a *API) templateOperations() group {
 				shape.Req("profile_id", shape.ProfileID("")), shape.Req("subject", shape.Text("Your order 1001", "")),
 				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
 			))}},
-		a.templateVersionsRoute(),
-		a.usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
+		templateVersionsRoute(),
+		usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
 	}}
 }
 
@@ -81,12 +81,12 @@ func wholeTemplate(t *campaigns.Template) template {
 }
 
 func (a *API) listTemplates(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
+	return aged(c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
 }
 
 func (a *API) getTemplate(c *call) (any, error) {
 	var out template
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		t, ok, err := v.Campaigns().WholeTemplate(c.id())
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 
 		Transactional bool `json:"transactional"`
 	}{Source: campaigns.TemplateList}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	t := campaigns.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
@@ -121,7 +121,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	err := a.command(c, campaigns.CommandTemplateSave, campaigns.TemplateSave{IfVersion: c.ifVersion(), Template: campaigns.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
+	err := c.command(campaigns.CommandTemplateSave, campaigns.TemplateSave{IfVersion: c.ifVersion(), Template: campaigns.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,19 @@ func (a *API) saveTemplate(c *call) (any, error) {
 }
 
 func (a *API) deleteTemplate(c *call) (any, error) {
-	return nil, a.command(c, campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: c.id()}, nil)
+	return nil, c.command(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: c.id()}, nil)
 }
 
 var errNoTemplate = missing("there is no template with this id")
+
+func templateVersionsRoute() route {
+	return contentVersionsRoute("/templates/{id}", "templates:read", "templateVersions", "TemplateVersion", "a template", "template",
+		shape.Named("TemplateContent", shape.Object(shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")), shape.Req("subject", shape.Text("Your order {{order}}", "")),
+			shape.Req("html", shape.Text("<p>Hello {{first_name}}</p>", "")), shape.Req("text", shape.Text("Hello {{first_name}}", "")), shape.Req("transactional", shape.Boolean(true, "")))), nil,
+		func(v *resolver.View, id string) error {
+			if _, ok := v.Campaigns().Template(id); !ok {
+				return errNoTemplate
+			}
+			return nil
+		})
+}

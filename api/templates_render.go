@@ -19,7 +19,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		HTML      *string         `json:"html"`
 		Text      *string         `json:"text"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -34,7 +34,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		HTML      string `json:"html"`
 		Text      string `json:"text"`
 	}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		t, ok, err := v.Campaigns().WholeTemplate(c.id())
 		switch {
 		case err != nil:

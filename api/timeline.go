@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/binary"
+
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
@@ -19,10 +21,10 @@ func (a *API) timeline(c *call) (any, error) {
 	if q.Before, err = timelineCursor(c); err != nil {
 		return nil, err
 	}
-	err = a.read(c, func(v *resolver.View) (err error) {
+	err = c.read(func(v *resolver.View) (err error) {
 		ordinal, ok := v.ResolveText(c.id())
 		if !ok {
-			return missing("%s", errNoProfile)
+			return errNoProfile
 		}
 		q.Cut = v.Cut()
 		q.Ordinals, err = v.Ordinals(ordinal)
@@ -50,8 +52,28 @@ func (a *API) timeline(c *call) (any, error) {
 		entries = entries[:n]
 		next = encodeTimelineCursor(entries[n-1].Key)
 	}
-	if err := a.hold(c, room.Bytes); err != nil {
+	if err := c.hold(room.Bytes); err != nil {
 		return nil, err
 	}
 	return map[string]any{"events": record.Events(entries), "next": cursorOrNull(next)}, nil
+}
+
+const timelineCursorBytes = 8 + 8 + 4
+
+func encodeTimelineCursor(k query.TimelineKey) string {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(k.TimeMs))
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.Offset))
+	return paging.Encode(paging.Timeline, binary.LittleEndian.AppendUint32(b, k.Index))
+}
+
+func timelineCursor(c *call) (*query.TimelineKey, error) {
+	b, err := c.cursor(paging.Timeline, timelineCursorBytes)
+	if b == nil {
+		return nil, err
+	}
+	return &query.TimelineKey{
+		TimeMs: int64(binary.LittleEndian.Uint64(b)),
+		Offset: int64(binary.LittleEndian.Uint64(b[8:])),
+		Index:  binary.LittleEndian.Uint32(b[16:]),
+	}, nil
 }

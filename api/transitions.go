@@ -37,7 +37,7 @@ func (a *API) transitions(c *call) (any, error) {
 		return nil, err
 	}
 	t := &transitionSource{api: a, account: c.account, segment: c.id()}
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		if _, ok := v.Segment(t.segment); !ok {
 			return errNoSegment
 		}
@@ -62,7 +62,7 @@ func (a *API) transitions(c *call) (any, error) {
 	}
 	t.last, t.behind = *after, after.Offset < t.w.from
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	return a.stream(c, t, fmt.Sprintf(": watching\nid: %s\n\n", positionText(*after))), nil
+	return c.stream(t, fmt.Sprintf(": watching\nid: %s\n\n", positionText(*after))), nil
 }
 
 // transitionWatch is a watcher: what happens from the offset from on. The
@@ -149,7 +149,7 @@ func (t *transitionSource) next(s *stream) bool {
 				return s.end()
 			}
 			return s.alive()
-		case <-s.api.stop:
+		case <-s.stopping():
 			return s.end()
 		}
 	}
@@ -171,7 +171,7 @@ func (t *transitionSource) readPage() {
 
 // pastTransitions asks history, when its turn has come.
 func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]live.Transition, error) {
-	ctx, done, err := a.evaluations.beginQuestion(ctx, a.opts.EvaluationTimeout)
+	ctx, done, err := a.evaluations.acquireFor(ctx, a.opts.EvaluationTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -232,7 +233,7 @@ func TestTransitionsRefused(t *testing.T) {
 	if status, _ := s.get("/segments/seg_none/transitions"); status != 404 {
 		t.Errorf("no such segment: %d", status)
 	}
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	for {
 		w, free := s.node.WatchTransitions(account, seg.ID)
 		if !free {
@@ -453,7 +454,7 @@ func TestTransitionsWhole(t *testing.T) {
 	writers.Wait()
 	// One more that everybody waits for. Nothing falls due behind it.
 	end := s.event(`{"event_type":"seen","user":{"email":"end@x.io","attributes":{"plan":"pro"}}}`)
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	var cut query.Cut
 	ids := map[uint32]string{}
 	eventually.Holds(t, "the last transition is in history", func() bool {

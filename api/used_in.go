@@ -21,10 +21,10 @@ func usesShape() *shape.Schema {
 
 // usedInRoute is the call that says where something is used: by the same checks that
 // refuse its deletion.
-func (a *API) usedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]resolver.Use, bool), none error) route {
+func usedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]resolver.Use, bool), none error) route {
 	handle := func(c *call) (any, error) {
 		out := []use{}
-		err := a.read(c, func(v *resolver.View) error {
+		err := c.read(func(v *resolver.View) error {
 			found, ok := list(v, c.param("id"))
 			if !ok {
 				return none

@@ -70,7 +70,7 @@ func checkPermissions(list, known []string, fault string) error {
 			continue
 		}
 		says := fault
-		if near := jsonform.Near(p, known); near != "" && !slices.Contains(userPermissions(), p) {
+		if near := jsonform.Near(p, known); near != "" && !slices.Contains(operation.UserPermissions(), p) {
 			says = "is no permission; did you mean " + near + "?"
 		}
 		return badField("permissions", "permissions[%d] %.60q %s", i, p, says)
@@ -82,7 +82,7 @@ func checkPermissions(list, known []string, fault string) error {
 func (b *userBody) command(ctx context.Context, a *API, actor, id string) (access.UserSave, error) {
 	out := access.UserSave{ActorID: actor, ID: id, Email: b.Email, Name: b.Name, Permissions: b.Permissions, Admin: b.Admin}
 	if b.Permissions != nil {
-		if err := checkPermissions(*b.Permissions, userPermissions(), "is no permission; those there are have the form contacts:read"); err != nil {
+		if err := checkPermissions(*b.Permissions, operation.UserPermissions(), "is no permission; those there are have the form contacts:read"); err != nil {
 			return out, err
 		}
 	}
@@ -111,7 +111,7 @@ func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
 
 // listUsers answers GET /users, the oldest first.
 func (a *API) listUsers(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []access.User { return v.Access().Users() }, func(u *access.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
+	return aged(c, func(v *resolver.View) []access.User { return v.Access().Users() }, func(u *access.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
 		func(_ *resolver.View, u *access.User) user { return newUser(u) })
 }
 
@@ -121,7 +121,7 @@ func (a *API) getUser(c *call) (any, error) { return a.answerUser(c, c.id()) }
 func (a *API) answerUser(c *call, id string) (any, error) {
 	var u access.User
 	found := false
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		u, found = v.Access().User(id)
 		return nil
 	})
@@ -137,7 +137,7 @@ func (a *API) answerUser(c *call, id string) (any, error) {
 // createUser answers POST /users.
 func (a *API) createUser(c *call) (any, error) {
 	var in userBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -154,7 +154,7 @@ func (a *API) createUser(c *call) (any, error) {
 // updateUser answers PATCH /users/{id}: what is left out stays.
 func (a *API) updateUser(c *call) (any, error) {
 	var in userBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	return a.saveUser(c, access.CommandUserUpdate, c.id(), &in)
@@ -165,23 +165,16 @@ func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err = a.commandID(c, command, args)
+	id, err = c.commandID(command, args)
 	if err != nil {
 		return nil, err
 	}
 	return a.answerUser(c, id)
 }
 
-// commandID runs a command that answers an id.
-func (a *API) commandID(c *call, command string, args any) (string, error) {
-	var saved struct{ ID string }
-	err := a.command(c, command, args, &saved)
-	return saved.ID, err
-}
-
 // deleteUser answers DELETE /users/{id}.
 func (a *API) deleteUser(c *call) (any, error) {
-	return nil, a.command(c, access.CommandUserDelete, access.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
+	return nil, c.command(access.CommandUserDelete, access.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
 }
 
 // changePassword answers PUT /password: a person's own. All other sessions of
@@ -191,7 +184,7 @@ func (a *API) changePassword(c *call) (any, error) {
 		Current  *string `json:"current_password"`
 		Password *string `json:"password"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -226,7 +219,7 @@ func (a *API) changePassword(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.command(c, access.CommandPasswordSet, access.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
+	if err := c.command(access.CommandPasswordSet, access.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
 		return nil, err
 	}
 	return nil, a.keepDevice(c, hash)

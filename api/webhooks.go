@@ -96,7 +96,7 @@ func noWebhook() error { return missing("there is no webhook with this id") }
 
 // webhook reads an endpoint.
 func (a *API) webhook(c *call, id string) (h hook, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		e, ok := v.Outbox().Endpoint(id)
 		if !ok {
 			return noWebhook()
@@ -110,7 +110,7 @@ func (a *API) webhook(c *call, id string) (h hook, err error) {
 // listWebhooks answers GET /webhooks, the oldest first. There are few.
 func (a *API) listWebhooks(c *call) (any, error) {
 	list := []hook{}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) error {
 		for _, e := range v.Outbox().Endpoints() {
 			list = append(list, newHook(v, &e))
 		}
@@ -146,7 +146,7 @@ type webhookFields struct {
 // webhookSave reads and judges a request.
 func (a *API) webhookSave(c *call) (s outbox.WebhookSave, err error) {
 	var in webhookFields
-	if err := a.decode(c, &in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return s, err
 	}
 	if in.URL != nil {
@@ -169,7 +169,7 @@ func (a *API) createWebhook(c *call) (any, error) {
 	}
 	return a.withNewSecret(c, func(secret string) (string, error) {
 		s.Secret = secret
-		return a.commandID(c, outbox.CommandWebhookCreate, s)
+		return c.commandID(outbox.CommandWebhookCreate, s)
 	})
 }
 
@@ -196,28 +196,28 @@ func (a *API) updateWebhook(c *call) (any, error) {
 		return nil, err
 	}
 	s.ID = c.id()
-	if _, err := a.commandID(c, outbox.CommandWebhookUpdate, s); err != nil {
+	if _, err := c.commandID(outbox.CommandWebhookUpdate, s); err != nil {
 		return nil, err
 	}
 	return a.webhook(c, s.ID)
 }
 
 func (a *API) deleteWebhook(c *call) (any, error) {
-	return nil, a.command(c, outbox.CommandWebhookDelete, outbox.WebhookRef{ID: c.id()}, nil)
+	return nil, c.command(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: c.id()}, nil)
 }
 
 // rotateWebhook answers POST /webhooks/{id}/rotate with a new secret. The old one
 // signs beside it for a day.
 func (a *API) rotateWebhook(c *call) (any, error) {
 	return a.withNewSecret(c, func(secret string) (string, error) {
-		return a.commandID(c, outbox.CommandWebhookRotate, outbox.WebhookRef{ID: c.id(), Secret: secret})
+		return c.commandID(outbox.CommandWebhookRotate, outbox.WebhookRef{ID: c.id(), Secret: secret})
 	})
 }
 
 // testWebhook answers POST /webhooks/{id}/test: a test event is queued.
 func (a *API) testWebhook(c *call) (any, error) {
 	var queued struct{ Seq uint64 }
-	if err := a.command(c, outbox.CommandWebhookTest, outbox.WebhookRef{ID: c.id()}, &queued); err != nil {
+	if err := c.command(outbox.CommandWebhookTest, outbox.WebhookRef{ID: c.id()}, &queued); err != nil {
 		return nil, err
 	}
 	return map[string]any{"status": "queued", "seq": queued.Seq}, nil

@@ -33,7 +33,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 		return nil, err
 	}
 	list, out := []deadLetter{}, page{}
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
 			return noWebhook()
 		}
@@ -69,7 +69,7 @@ func (a *API) replayDeadLetters(c *call) (any, error) {
 	total := 0
 	for {
 		var reply outbox.ReplayReply
-		if err := a.command(c, outbox.CommandWebhookReplay, args, &reply); err != nil {
+		if err := c.command(outbox.CommandWebhookReplay, args, &reply); err != nil {
 			return nil, err
 		}
 		total += reply.Replayed

@@ -111,7 +111,7 @@ func (a *API) listDeliveries(c *call) (any, error) {
 		return nil, err
 	}
 	list, out := []delivery{}, page{}
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
 			return noWebhook()
 		}
@@ -154,7 +154,7 @@ func (a *API) getDelivery(c *call) (any, error) {
 		return nil, err
 	}
 	var out deliveryDetails
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		d, payload, ok, err := v.Outbox().Delivery(c.id(), origin)
 		if err == nil && !ok {
 			err = noDelivery()
@@ -179,7 +179,7 @@ func (a *API) redeliver(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.command(c, outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: c.id(), Origin: origin}, nil); err != nil {
+	if err := c.command(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: c.id(), Origin: origin}, nil); err != nil {
 		return nil, err
 	}
 	return map[string]string{"status": "queued"}, nil

@@ -77,7 +77,7 @@ func TestKeysCanWhatPeopleCan(t *testing.T) {
 	for _, g := range new(api.API).Operations() {
 		for i := range g.Operations {
 			op := &g.Operations[i]
-			if g.Surface != operation.SurfaceConsole || !slices.Contains(api.KeyPermissions(), op.Permission) {
+			if g.Surface != operation.SurfaceConsole || !slices.Contains(operation.KeyPermissions(), op.Permission) {
 				continue
 			}
 			tried++
