@@ -8,6 +8,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/internal/password"
@@ -19,19 +20,19 @@ const Prefix = "/console/api/v1"
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
 	opts   Options
-	chain  *chain
+	chain  *handler.Chain
 	logins *loginThrottle
 	// linkUse is held while a sign-in link is used up.
 	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
 	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
 	// room for the former.
-	passwords, strangersPasswords *semaphore
+	passwords, strangersPasswords *handler.Semaphore
 	// evaluations are questions to history, combinations those the engine knows
 	// the answers to.
-	evaluations  *semaphore
-	combinations *semaphore
-	exports      *semaphore
+	evaluations  *handler.Semaphore
+	combinations *handler.Semaphore
+	exports      *handler.Semaphore
 	// decoy is the hash that the password of an unknown e-mail is checked
 	// against, so that the answer takes as long.
 	decoy string
@@ -61,15 +62,15 @@ func New(opts Options) (*API, error) {
 	a := &API{
 		opts:         opts,
 		logins:       newLoginThrottle(opts.Now, opts.LoginThrottleEntries),
-		passwords:    newSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
-		evaluations:  newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
-		combinations: newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
-		exports:      newSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
+		passwords:    handler.NewSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
+		evaluations:  handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
+		combinations: handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		exports:      handler.NewSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
 
-		strangersPasswords: newSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		strangersPasswords: handler.NewSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 	}
 	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
-	a.chain = newChain(chainOptions{
+	a.chain = handler.NewChain(handler.Options{
 		Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Metrics: opts.Metrics, Logger: opts.Logger, Memory: opts.Memory, PublicMemory: a.publicMemory,
 		BodyBytes: opts.BodyBytes, ReadTimeout: opts.ReadTimeout, Heartbeat: opts.Heartbeat,
 	})
@@ -86,7 +87,7 @@ func New(opts Options) (*API, error) {
 
 // Close ends what streams. Calls under way are answered.
 func (a *API) Close() {
-	a.chain.close()
+	a.chain.Close()
 	a.tracker.close()
 	a.columns.close()
 }
@@ -100,11 +101,11 @@ func NewRouter() *router.Router {
 	r.HandleOPTIONS = false
 	r.HandleMethodNotAllowed = true
 	r.NotFound = func(ctx *fasthttp.RequestCtx) {
-		writeProblem(ctx, &problem{status: fasthttp.StatusNotFound, message: "there is nothing at this path"})
+		handler.WriteProblem(ctx, &handler.Problem{Status: fasthttp.StatusNotFound, Message: "there is nothing at this path"})
 	}
 	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
-		writeProblem(ctx, &problem{status: fasthttp.StatusMethodNotAllowed,
-			message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
+		handler.WriteProblem(ctx, &handler.Problem{Status: fasthttp.StatusMethodNotAllowed,
+			Message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -124,9 +125,9 @@ func TestVersions(t *testing.T) {
 	ok(t, err)
 	s.want("PUT", "/settings", string(b), nil)
 	for path, want := range map[string][]string{"/flows/" + flow.ID: {"name:two", "name:one"}, "/templates/" + tpl.ID: {"<p>y", "<p>x"}, "/settings": {"double_opt_in:true"}} {
-		var got []version
+		var got []handler.Version
 		for cursor := ""; ; {
-			var list []version
+			var list []handler.Version
 			a := s.want("GET", path+"/versions?limit=1"+cursor, "", &list)
 			got = append(got, list...)
 			if a.Next == nil {

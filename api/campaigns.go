@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -11,34 +12,34 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-func (a *API) campaignOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: campaigns", Title: "Campaigns", About: "Campaigns with their numbers, e-mail credits, and captured messages."}, []route{
-		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", Query: []operation.Parameter{ageOrder()}, Data: shape.List(shapes.Campaign, ""), Paged: true}},
-		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
-		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "Read a campaign's statistics", Data: campaignNumbersShape}},
-		usedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
-		{a.getCredits, operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "Read the e-mail credits", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
-		{a.listOutbox, operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
+func (a *API) campaignOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: campaigns", Title: "Campaigns", About: "Campaigns with their numbers, e-mail credits, and captured messages."}, Routes: []handler.Route{
+		{Handle: a.listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", Query: []operation.Parameter{handler.AgeOrder()}, Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{Handle: a.getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
+		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "Read a campaign's statistics", Data: campaignNumbersShape}},
+		handler.UsedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
+		{Handle: a.getCredits, Operation: operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "Read the e-mail credits", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
+		{Handle: a.listOutbox, Operation: operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
 			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",
 			Query: []operation.Parameter{operation.Query("channel", shape.Channel("Those of a channel alone.")), operation.Query("to", shape.Text("ann@example.com", "Those to an address alone."))},
 			Data:  shape.List(capturedMessageShape, ""), Paged: true, Limit: capture.DefaultPage, Most: capture.MaxPage, Also: []int{404}}},
 	}}
 }
 
-var errNoCampaign = missing("there is no campaign with this id")
+var errNoCampaign = handler.NotFound("there is no campaign with this id")
 
-func (a *API) listCampaigns(c *call) (any, error) {
-	newest, err := newest(c)
+func (a *API) listCampaigns(c *handler.Call) (any, error) {
+	newest, err := handler.NewestFirst(c)
 	if err != nil {
 		return nil, err
 	}
-	return sorted(c, newest, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
+	return handler.ByAge(c, newest, func(v *resolver.View) []campaigns.Campaign { return v.Campaigns().All() }, func(x *campaigns.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
 }
 
-func (a *API) getCampaign(c *call) (any, error) {
+func (a *API) getCampaign(c *handler.Call) (any, error) {
 	var out record.Campaign
-	err := c.read(func(v *resolver.View) error {
-		x, ok, err := v.Campaigns().WholeCampaign(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		x, ok, err := v.Campaigns().WholeCampaign(c.PathID())
 		if err != nil {
 			return err
 		}
@@ -79,10 +80,10 @@ type campaignNumbers struct {
 }
 
 // campaignStats answers GET /campaigns/{id}/stats.
-func (a *API) campaignStats(c *call) (any, error) {
+func (a *API) campaignStats(c *handler.Call) (any, error) {
 	var out campaignNumbers
-	err := c.read(func(v *resolver.View) error {
-		x, ok := v.Campaigns().Campaign(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		x, ok := v.Campaigns().Campaign(c.PathID())
 		if !ok {
 			return errNoCampaign
 		}
@@ -108,10 +109,10 @@ func (a *API) campaignStats(c *call) (any, error) {
 }
 
 // getCredits answers GET /credits.
-func (a *API) getCredits(c *call) (any, error) {
+func (a *API) getCredits(c *handler.Call) (any, error) {
 	var out struct {
 		EmailCredits int64 `json:"email_credits"`
 	}
-	err := c.read(func(v *resolver.View) error { out.EmailCredits = v.CompanyState().EmailCredits; return nil })
+	err := c.Read(func(v *resolver.View) error { out.EmailCredits = v.CompanyState().EmailCredits; return nil })
 	return out, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -13,20 +14,20 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) companyOperations() group {
+func (a *API) companyOperations() handler.Group {
 	one := shape.Named("Company", companyShape)
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: companies", Title: "Companies", About: "For administrators of the system."}, []route{
-		{a.listCompanies, operation.Operation{Method: "GET", Path: "/companies", Permission: operation.SystemAdmin, ID: "listCompanies", Summary: "List companies", About: "In order of account ids.", Data: shape.List(one, ""), Paged: true}},
-		{a.createCompany, operation.Operation{Method: "POST", Path: "/companies", Permission: operation.SystemAdmin, ID: "createCompany", Summary: "Create a company", About: "The answer has its credentials; they are not shown again.",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: companies", Title: "Companies", About: "For administrators of the system."}, Routes: []handler.Route{
+		{Handle: a.listCompanies, Operation: operation.Operation{Method: "GET", Path: "/companies", Permission: operation.SystemAdmin, ID: "listCompanies", Summary: "List companies", About: "In order of account ids.", Data: shape.List(one, ""), Paged: true}},
+		{Handle: a.createCompany, Operation: operation.Operation{Method: "POST", Path: "/companies", Permission: operation.SystemAdmin, ID: "createCompany", Summary: "Create a company", About: "The answer has its credentials; they are not shown again.",
 			Body: shape.Object(shape.Req("name", shape.Text("Example Ltd", "").Bytes(1, 200)), shape.Req("email", shape.Text("owner@example.com", "What its first user signs in with.").Bytes(1, 512)),
 				shape.Opt("email_credits", shape.Integer(100000, "E-mails it may send at first.").Between(0, 1000000000).Default(100000))),
 			Data: companyShape.Plus(shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "")), shape.Req("api_key", shape.Text("svc_live_Zm9v…", "A key with all permissions.")),
 				shape.Req("console_email", shape.Text("owner@example.com", "")), shape.Req("console_password", shape.Text("Zm9vYmFyYmF6…", "")))}},
-		{a.getCompany, operation.Operation{Method: "GET", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "getCompany", Summary: "Read a company", Data: one}},
-		{a.updateCompany, operation.Operation{Method: "PATCH", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "updateCompany", Summary: "Change a company", About: "Omitted fields keep their values.",
+		{Handle: a.getCompany, Operation: operation.Operation{Method: "GET", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "getCompany", Summary: "Read a company", Data: one}},
+		{Handle: a.updateCompany, Operation: operation.Operation{Method: "PATCH", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "updateCompany", Summary: "Change a company", About: "Omitted fields keep their values.",
 			Body: shape.Object(shape.Opt("name", shape.Text("Example Ltd", "").Bytes(1, 200)), shape.Opt("api_access", shape.Boolean(true, "Let API keys in.")), shape.Opt("active", shape.Boolean(true, "Let anybody in.")),
 				shape.Opt("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds.").Between(1, 1000000))), Data: one}},
-		{a.addCredits, operation.Operation{Method: "POST", Path: "/companies/{id}/credits", Permission: operation.SystemAdmin, ID: "addCredits", Summary: "Top up e-mail credits",
+		{Handle: a.addCredits, Operation: operation.Operation{Method: "POST", Path: "/companies/{id}/credits", Permission: operation.SystemAdmin, ID: "addCredits", Summary: "Top up e-mail credits",
 			Body: shape.Object(shape.Req("amount", shape.Integer(10000, "How many to add.").Between(1, 1000000000))), Data: shape.Object(shape.Req("email_credits", shape.Integer(19800, "How many there are now.")))}},
 	}}
 }
@@ -55,12 +56,12 @@ func newCompany(s resolver.CompanyState) company {
 }
 
 // listCompanies answers GET /companies, in order of account ids.
-func (a *API) listCompanies(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listCompanies(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.cursor(paging.Accounts, 8)
+	after, err := c.Cursor(paging.Accounts, 8)
 	if err != nil {
 		return nil, err
 	}
@@ -69,36 +70,36 @@ func (a *API) listCompanies(c *call) (any, error) {
 		account := binary.BigEndian.Uint64(after)
 		q.After = &account
 	}
-	states, err := a.companies(c.ctx, q)
+	states, err := a.companies(c.Ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	out := page{}
+	out := handler.Page{}
 	if len(states) > limit {
 		states = states[:limit]
-		out.next = paging.Encode(paging.Accounts, binary.BigEndian.AppendUint64(nil, states[limit-1].Account))
+		out.Next = paging.Encode(paging.Accounts, binary.BigEndian.AppendUint64(nil, states[limit-1].Account))
 	}
 	list := []company{}
 	for _, s := range states {
 		list = append(list, newCompany(s))
 	}
-	out.items = list
+	out.Items = list
 	return out, nil
 }
 
 // findCompany finds the account of the company in the path.
-func (a *API) findCompany(c *call) (uint64, error) {
-	list, err := a.companies(c.ctx, companiesQuery{ID: c.id(), Limit: 1})
+func (a *API) findCompany(c *handler.Call) (uint64, error) {
+	list, err := a.companies(c.Ctx, companiesQuery{ID: c.PathID(), Limit: 1})
 	switch {
 	case err != nil:
 		return 0, err
 	case len(list) > 0:
 		return list[0].Account, nil
 	}
-	return 0, missing("there is no company with this id")
+	return 0, handler.NotFound("there is no company with this id")
 }
 
-func (a *API) answerCompany(c *call, account uint64) (any, error) {
+func (a *API) answerCompany(c *handler.Call, account uint64) (any, error) {
 	s, err := a.company(c, account)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (a *API) answerCompany(c *call, account uint64) (any, error) {
 }
 
 // getCompany answers GET /companies/{id}.
-func (a *API) getCompany(c *call) (any, error) {
+func (a *API) getCompany(c *handler.Call) (any, error) {
 	account, err := a.findCompany(c)
 	if err != nil {
 		return nil, err
@@ -117,23 +118,23 @@ func (a *API) getCompany(c *call) (any, error) {
 
 // createCompany answers POST /companies. Its credentials are in the answer and
 // nowhere else.
-func (a *API) createCompany(c *call) (any, error) {
+func (a *API) createCompany(c *handler.Call) (any, error) {
 	var in struct {
 		Name  *string `json:"name"`
 		Email *string `json:"email"`
 		// EmailCredits is how many it begins with.
 		EmailCredits *int64 `json:"email_credits"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
 	case in.Name == nil || strings.TrimSpace(*in.Name) == "":
-		return nil, badField("name", "name is missing; name the company")
+		return nil, handler.BadField("name", "name is missing; name the company")
 	case in.Email == nil || strings.TrimSpace(*in.Email) == "":
-		return nil, badField("email", "email is missing; send the e-mail its first user signs in with")
+		return nil, handler.BadField("email", "email is missing; send the e-mail its first user signs in with")
 	case len(*in.Email) > maxEmailBytes:
-		return nil, badField("email", "email is longer than %d bytes", maxEmailBytes)
+		return nil, handler.BadField("email", "email is longer than %d bytes", maxEmailBytes)
 	}
 	creds, err := NewCredentials(a.opts.Rand, "")
 	if err != nil {
@@ -144,11 +145,11 @@ func (a *API) createCompany(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := a.passwords.acquire(c.ctx)
+	release, err := a.passwords.Acquire(c.Ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = creds.open(c.ctx, a.opts.Node, a.opts.Rand, resolver.CommandCompanyCreate, *in.Name, in.EmailCredits, a.opts.Password)
+	err = creds.open(c.Ctx, a.opts.Node, a.opts.Rand, resolver.CommandCompanyCreate, *in.Name, in.EmailCredits, a.opts.Password)
 	release()
 	if err != nil {
 		return nil, err
@@ -167,37 +168,37 @@ func (a *API) createCompany(c *call) (any, error) {
 }
 
 // updateCompany answers PATCH /companies/{id}: what is left out stays.
-func (a *API) updateCompany(c *call) (any, error) {
+func (a *API) updateCompany(c *handler.Call) (any, error) {
 	var in resolver.CompanyUpdate
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	account, err := a.findCompany(c)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.opts.Node.CommandBy(c.ctx, account, resolver.CommandCompanyUpdate, in, c.by()); err != nil {
+	if _, err := a.opts.Node.CommandBy(c.Ctx, account, resolver.CommandCompanyUpdate, in, c.ChangedBy()); err != nil {
 		return nil, err
 	}
 	return a.answerCompany(c, account)
 }
 
 // addCredits answers POST /companies/{id}/credits.
-func (a *API) addCredits(c *call) (any, error) {
+func (a *API) addCredits(c *handler.Call) (any, error) {
 	var in struct {
 		Amount *int64 `json:"amount"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Amount == nil {
-		return nil, badField("amount", "amount is missing; send how many e-mail credits to add")
+		return nil, handler.BadField("amount", "amount is missing; send how many e-mail credits to add")
 	}
 	account, err := a.findCompany(c)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := a.opts.Node.CommandBy(c.ctx, account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: *in.Amount}, c.by())
+	reply, err := a.opts.Node.CommandBy(c.Ctx, account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: *in.Amount}, c.ChangedBy())
 	if err != nil {
 		return nil, err
 	}

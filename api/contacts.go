@@ -3,23 +3,24 @@ package api
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) erasureOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, []route{
-		{a.listErasures, operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
+func (a *API) erasureOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, Routes: []handler.Route{
+		{Handle: a.listErasures, Operation: operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
 			Data: shape.List(shape.Object(shape.Req("hash", shape.Text("9f86d081884c7d659a2feaa0c55ad015", "")), shape.Req("kind", shape.Word("", "email", "external_id", "phone", "anonymous_id")), shape.Req("erased_at", shape.Instant(""))), ""), Paged: true}},
-		{a.liftErasure, operation.Operation{Method: "DELETE", Path: "/erasures/{id}", Permission: "settings:write", ID: "liftErasure", Summary: "Lift the erasure of an identifier"}},
+		{Handle: a.liftErasure, Operation: operation.Operation{Method: "DELETE", Path: "/erasures/{id}", Permission: "settings:write", ID: "liftErasure", Summary: "Lift the erasure of an identifier"}},
 	}}
 }
 
 // updateProfile answers PATCH /profiles/{id}: what is given is changed, names
 // are removed by "", keys of geo and attributes by null.
-func (a *API) updateProfile(c *call) (any, error) {
+func (a *API) updateProfile(c *handler.Call) (any, error) {
 	var in struct {
 		Email      *string `json:"email"`
 		FirstName  *string `json:"first_name"`
@@ -30,12 +31,12 @@ func (a *API) updateProfile(c *call) (any, error) {
 		Geo        json.RawMessage `json:"geo"`
 		Attributes json.RawMessage `json:"attributes"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	args := resolver.ContactUpdate{ID: c.PathID(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	if field := args.Blank(); field != "" {
-		return nil, badField(field, "%s %s", field, record.BlankIdentifier)
+		return nil, handler.BadField(field, "%s %s", field, record.BlankIdentifier)
 	}
 	for _, f := range []struct {
 		name string
@@ -45,36 +46,36 @@ func (a *API) updateProfile(c *call) (any, error) {
 		switch {
 		case len(f.src) == 0 || string(f.src) == "null":
 		case f.src[0] != '{':
-			return nil, badField(f.name, "%s must be an object", f.name)
+			return nil, handler.BadField(f.name, "%s must be an object", f.name)
 		default:
 			*f.dst = f.src
 		}
 	}
-	if err := c.command(resolver.CommandContactUpdate, args, nil); err != nil {
+	if err := c.Command(resolver.CommandContactUpdate, args, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
 }
 
 // eraseProfile answers DELETE /profiles/{id}.
-func (a *API) eraseProfile(c *call) (any, error) {
-	return nil, c.command(resolver.CommandContactErase, resolver.ContactErase{ID: c.id()}, nil)
+func (a *API) eraseProfile(c *handler.Call) (any, error) {
+	return nil, c.Command(resolver.CommandContactErase, resolver.ContactErase{ID: c.PathID()}, nil)
 }
 
 // setConsent answers POST /profiles/{id}/consent.
-func (a *API) setConsent(c *call) (any, error) {
+func (a *API) setConsent(c *handler.Call) (any, error) {
 	var in struct {
 		Channel string `json:"channel"`
 		Status  string `json:"status"`
 		Source  string `json:"source"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Source == "" {
-		in.Source = c.source()
+		in.Source = c.Source()
 	}
-	if err := c.command(resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
+	if err := c.Command(resolver.CommandConsentSet, resolver.ConsentSet{ID: c.PathID(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
 	}
 	out, err := a.getProfile(c)
@@ -82,10 +83,10 @@ func (a *API) setConsent(c *call) (any, error) {
 		return out, err
 	}
 	warning := ""
-	err = c.read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(c.id())
+	err = c.Read(func(v *resolver.View) error {
+		o, ok := v.ResolveText(c.PathID())
 		if !ok {
-			return errNoProfile
+			return handler.ErrNoProfile
 		}
 		p, err := v.Profile(o)
 		if err == nil {
@@ -96,22 +97,22 @@ func (a *API) setConsent(c *call) (any, error) {
 	if err != nil || warning == "" {
 		return out, err
 	}
-	if n, has := out.(note); has {
-		out = n.data
-		if n.message != "" {
-			warning += "; " + n.message
+	if n, has := out.(handler.Note); has {
+		out = n.Data
+		if n.Message != "" {
+			warning += "; " + n.Message
 		}
 	}
-	return note{out, warning}, nil
+	return handler.Note{Data: out, Message: warning}, nil
 }
 
 // suppress answers POST /profiles/{id}/suppression.
-func (a *API) suppress(c *call) (any, error) {
+func (a *API) suppress(c *handler.Call) (any, error) {
 	var in struct {
 		Channel string `json:"channel"`
 		Reason  string `json:"reason"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Reason == "" {
@@ -121,15 +122,15 @@ func (a *API) suppress(c *call) (any, error) {
 }
 
 // unsuppress answers DELETE /profiles/{id}/suppression?channel=.
-func (a *API) unsuppress(c *call) (any, error) {
+func (a *API) unsuppress(c *handler.Call) (any, error) {
 	return a.block(c, string(c.QueryArgs().Peek("channel")), "")
 }
 
-func (a *API) block(c *call, channel, reason string) (any, error) {
+func (a *API) block(c *handler.Call, channel, reason string) (any, error) {
 	if channel == "" {
-		return nil, badField("channel", "channel is missing; name the channel, such as email")
+		return nil, handler.BadField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := c.command(resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
+	if err := c.Command(resolver.CommandBlockSet, resolver.BlockSet{ID: c.PathID(), Channel: channel, Reason: reason, Source: c.Source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
@@ -137,8 +138,8 @@ func (a *API) block(c *call, channel, reason string) (any, error) {
 
 // listErasures answers GET /erasures: the hashes of identifiers that are kept
 // out. A hash is also the cursor of what follows it.
-func (a *API) listErasures(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listErasures(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (a *API) listErasures(c *call) (any, error) {
 	}
 	out := []erasure{}
 	next := ""
-	err = c.read(func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		list := v.Erasures(string(c.QueryArgs().Peek("cursor")), limit+1)
 		for i, x := range list {
 			if i == limit {
@@ -160,15 +161,15 @@ func (a *API) listErasures(c *call) (any, error) {
 		}
 		return nil
 	})
-	return page{items: out, next: next}, err
+	return handler.Page{Items: out, Next: next}, err
 }
 
 // liftErasure answers DELETE /erasures/{hash or identifier}.
-func (a *API) liftErasure(c *call) (any, error) {
-	id := c.param("id")
-	err := c.command(resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
-	if p, _ := classify(err); err != nil && p.status == 404 {
-		err = c.command(resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
+func (a *API) liftErasure(c *handler.Call) (any, error) {
+	id := c.Param("id")
+	err := c.Command(resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
+	if p, _ := handler.Classify(err); err != nil && p.Status == 404 {
+		err = c.Command(resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
 	}
 	return nil, err
 }

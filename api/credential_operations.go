@@ -1,20 +1,21 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 )
 
 // credentialOperations set the keys to the services that messages go through, and
 // of those that report on them. All three kinds have the same three calls.
-func (a *API) credentialOperations() group {
+func (a *API) credentialOperations() handler.Group {
 	credential := shape.Named("Credential", shape.Object(
 		shape.Req("kind", shape.Text("webpush", "Which service.")), shape.Req("updated_at", shape.Instant("")),
 		shape.Req("details", shape.FreeObject(shape.Pairs("public_key", "BNcR…"), "What may be seen of it at any time: nothing that is secret.")),
 		shape.Opt("once", shape.FreeObject(shape.Pairs("token", "Zm9v…"), "What is shown when it is set and never again.")),
 	))
-	g := group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: credentials", Title: "Credentials",
-		About: "Keys to push services and to providers of texts, and of providers that report to us. They are taken in whole and never shown again. No API key reaches them."}, nil}
+	g := handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: credentials", Title: "Credentials",
+		About: "Keys to push services and to providers of texts, and of providers that report to us. They are taken in whole and never shown again. No API key reaches them."}, Routes: nil}
 	for _, k := range []struct {
 		of                    *credentialGroup
 		path, id, what, about string
@@ -52,10 +53,10 @@ func (a *API) credentialOperations() group {
 			shape.Opt("topics", shape.List(shape.Text("arn:aws:sns:eu-west-1:123456789012:bounces", ""), "ses: ARNs of the topics.")),
 		).Like(shape.Pairs("generate", true))},
 	} {
-		g.routes = append(g.routes,
-			route{a.listCredentials(k.of), operation.Operation{Method: "GET", Path: k.path, Permission: "settings:write", ID: "list" + k.id + "s", Summary: "List " + k.what, Data: shape.List(credential, "Those that are set.")}},
-			route{a.setCredential(k.of), operation.Operation{Method: "PUT", Path: k.path + "/{id}", Permission: "settings:write", ID: "set" + k.id, Summary: "Set " + k.what, About: k.about, Body: k.body, Data: credential}},
-			route{a.deleteCredential(k.of), operation.Operation{Method: "DELETE", Path: k.path + "/{id}", Permission: "settings:write", ID: "delete" + k.id, Summary: "Delete " + k.what}},
+		g.Routes = append(g.Routes,
+			handler.Route{Handle: a.listCredentials(k.of), Operation: operation.Operation{Method: "GET", Path: k.path, Permission: "settings:write", ID: "list" + k.id + "s", Summary: "List " + k.what, Data: shape.List(credential, "Those that are set.")}},
+			handler.Route{Handle: a.setCredential(k.of), Operation: operation.Operation{Method: "PUT", Path: k.path + "/{id}", Permission: "settings:write", ID: "set" + k.id, Summary: "Set " + k.what, About: k.about, Body: k.body, Data: credential}},
+			handler.Route{Handle: a.deleteCredential(k.of), Operation: operation.Operation{Method: "DELETE", Path: k.path + "/{id}", Permission: "settings:write", ID: "delete" + k.id, Summary: "Delete " + k.what}},
 		)
 	}
 	return g

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver/access"
 )
 
@@ -97,7 +98,7 @@ func shownDevice(rc *fasthttp.RequestCtx, inBody string) string {
 }
 
 func setDeviceCookie(rc *fasthttp.RequestCtx, token string) {
-	k := newCookie(rc, deviceCookie)
+	k := handler.NewCookie(rc, deviceCookie)
 	defer fasthttp.ReleaseCookie(k)
 	k.SetValue(token)
 	k.SetMaxAge(int(deviceTTL.Seconds()))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // headerFrom is the header that says in tests where a call comes from.
@@ -119,12 +121,12 @@ func TestDeviceCookie(t *testing.T) {
 	a.into(t, &in)
 	session := ""
 	for _, c := range a.header.Values("Set-Cookie") {
-		if strings.HasPrefix(c, sessionCookie+"=") {
+		if strings.HasPrefix(c, handler.SessionCookie+"=") {
 			session, _, _ = strings.Cut(c, ";")
 		}
 	}
 	const other = "correct horse battery"
-	status, a = s.do("PUT", "/password", fmt.Sprintf(`{"current_password":%q,"password":%q}`, s.creds.ConsolePassword, other), "Cookie", session, headerCSRF, in.CSRFToken, "X-Forwarded-Proto", "https")
+	status, a = s.do("PUT", "/password", fmt.Sprintf(`{"current_password":%q,"password":%q}`, s.creds.ConsolePassword, other), "Cookie", session, handler.HeaderCSRF, in.CSRFToken, "X-Forwarded-Proto", "https")
 	if status != 200 {
 		t.Fatalf("%d %s", status, a.Message)
 	}
@@ -246,7 +248,7 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 func TestFloodLeavesRoom(t *testing.T) {
 	s := newSignsInFrom(t, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
 	token := s.known()
-	release, err := s.api.strangersPasswords.acquire(t.Context())
+	release, err := s.api.strangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
 	defer enqueue(t, s.api.strangersPasswords)()

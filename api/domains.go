@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
@@ -14,7 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 )
 
-func (a *API) domainOperations() group {
+func (a *API) domainOperations() handler.Group {
 	domain := shape.Named("SenderDomain", shape.Object(
 		shape.Req("domain", shape.Text("mail.example.com", "")), shape.Req("verified", shape.Boolean(true, "")), shape.Req("verified_at", shape.Instant("").OrNull()),
 		shape.Req("verified_by", shape.Word("", "dns", "administrator").OrNull()), shape.Req("created_at", shape.Instant("")),
@@ -24,15 +25,15 @@ func (a *API) domainOperations() group {
 			shape.Opt("ok", shape.Boolean(true, "After a verification: whether it is published.")), shape.Opt("problem", shape.Text("", "After a verification: what is wrong; empty when nothing is.")),
 		), "What DNS must say. It may take up to 48 hours to be seen everywhere.")),
 	))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sender domains", Title: "Sender domains", About: "Domains that e-mails may come from."}, []route{
-		{a.listDomains, operation.Operation{Method: "GET", Path: "/sender-domains", Permission: "settings:read", ID: "listDomains", Summary: "List sender domains", Data: shape.List(domain, "")}},
-		{a.addDomain, operation.Operation{Method: "POST", Path: "/sender-domains", Permission: "settings:write", ID: "addDomain", Summary: "Add a sender domain", About: "The answer has the records to publish.",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sender domains", Title: "Sender domains", About: "Domains that e-mails may come from."}, Routes: []handler.Route{
+		{Handle: a.listDomains, Operation: operation.Operation{Method: "GET", Path: "/sender-domains", Permission: "settings:read", ID: "listDomains", Summary: "List sender domains", Data: shape.List(domain, "")}},
+		{Handle: a.addDomain, Operation: operation.Operation{Method: "POST", Path: "/sender-domains", Permission: "settings:write", ID: "addDomain", Summary: "Add a sender domain", About: "The answer has the records to publish.",
 			Body: shape.Object(shape.Req("domain", shape.Text("mail.example.com", ""))), Data: domain}},
-		{a.getDomain, operation.Operation{Method: "GET", Path: "/sender-domains/{id}", Permission: "settings:read", ID: "getDomain", Summary: "Read a sender domain", Data: domain}},
-		{a.verifyDomain, operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
+		{Handle: a.getDomain, Operation: operation.Operation{Method: "GET", Path: "/sender-domains/{id}", Permission: "settings:read", ID: "getDomain", Summary: "Read a sender domain", Data: domain}},
+		{Handle: a.verifyDomain, Operation: operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
 			Body: shape.Object(shape.Opt("force", shape.Boolean(false, "An administrator of the system vouches for the domain, and DNS is not asked.").Default(false))), Optional: true, Data: domain}},
-		{a.deleteDomain, operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
-		usedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
+		{Handle: a.deleteDomain, Operation: operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
+		handler.UsedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
 	}}
 }
 
@@ -96,8 +97,8 @@ func newDomain(d *domains.Domain) (out domain, err error) {
 	return out, err
 }
 
-func (a *API) domainOf(c *call, name string) (d domains.Domain, err error) {
-	err = c.read(func(v *resolver.View) error {
+func (a *API) domainOf(c *handler.Call, name string) (d domains.Domain, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		var ok bool
 		if d, ok = v.Domains().Get(name); !ok {
 			return errNoDomain
@@ -107,9 +108,9 @@ func (a *API) domainOf(c *call, name string) (d domains.Domain, err error) {
 	return d, err
 }
 
-func (a *API) listDomains(c *call) (any, error) {
+func (a *API) listDomains(c *handler.Call) (any, error) {
 	var all []domains.Domain
-	if err := c.read(func(v *resolver.View) error { all = v.Domains().All(); return nil }); err != nil {
+	if err := c.Read(func(v *resolver.View) error { all = v.Domains().All(); return nil }); err != nil {
 		return nil, err
 	}
 	out := []domain{}
@@ -123,9 +124,9 @@ func (a *API) listDomains(c *call) (any, error) {
 	return out, nil
 }
 
-func (a *API) getDomain(c *call) (any, error) { return a.showDomain(c, c.param("id")) }
+func (a *API) getDomain(c *handler.Call) (any, error) { return a.showDomain(c, c.Param("id")) }
 
-func (a *API) showDomain(c *call, name string) (any, error) {
+func (a *API) showDomain(c *handler.Call, name string) (any, error) {
 	d, err := a.domainOf(c, name)
 	if err != nil {
 		return nil, err
@@ -134,11 +135,11 @@ func (a *API) showDomain(c *call, name string) (any, error) {
 }
 
 // addDomain answers POST /sender-domains with the records to publish.
-func (a *API) addDomain(c *call) (any, error) {
+func (a *API) addDomain(c *handler.Call) (any, error) {
 	var in struct {
 		Domain string `json:"domain"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	key, _, err := email.GenerateKeys()
@@ -155,9 +156,9 @@ func (a *API) addDomain(c *call) (any, error) {
 		_, err = s.Records()
 	}
 	if err != nil {
-		return nil, badField("domain", "domain: %s", err)
+		return nil, handler.BadField("domain", "domain: %s", err)
 	}
-	if err := c.command(domains.CommandAdd, d, nil); err != nil {
+	if err := c.Command(domains.CommandAdd, d, nil); err != nil {
 		return nil, err
 	}
 	return a.showDomain(c, in.Domain)
@@ -165,22 +166,22 @@ func (a *API) addDomain(c *call) (any, error) {
 
 // verifyDomain answers POST /sender-domains/{domain}/verify: DNS is asked. A
 // system administrator may vouch for the domain instead, with force.
-func (a *API) verifyDomain(c *call) (any, error) {
+func (a *API) verifyDomain(c *handler.Call) (any, error) {
 	var in struct {
 		Force bool `json:"force"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	d, err := a.domainOf(c, c.param("id"))
+	d, err := a.domainOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
 	if in.Force {
-		if !c.user.Admin {
-			return nil, &problem{status: http.StatusForbidden, field: "force", message: "force: only administrators of the system may vouch for a domain"}
+		if !c.User.Admin {
+			return nil, &handler.Problem{Status: http.StatusForbidden, Field: "force", Message: "force: only administrators of the system may vouch for a domain"}
 		}
-		if err := c.command(domains.CommandVerify, domains.Name{Name: d.Name, By: "administrator"}, nil); err != nil {
+		if err := c.Command(domains.CommandVerify, domains.Name{Name: d.Name, By: "administrator"}, nil); err != nil {
 			return nil, err
 		}
 		return a.showDomain(c, d.Name)
@@ -193,10 +194,10 @@ func (a *API) verifyDomain(c *call) (any, error) {
 	defer cancel()
 	found, err := (&email.Verifier{Resolver: a.opts.DNS}).Verify(ctx, s)
 	if err != nil {
-		return nil, &problem{status: http.StatusServiceUnavailable, retryAfter: 30 * time.Second, message: "DNS did not answer, so nothing was found out: " + err.Error()}
+		return nil, &handler.Problem{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second, Message: "DNS did not answer, so nothing was found out: " + err.Error()}
 	}
 	if found.Verified {
-		if err := c.command(domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
+		if err := c.Command(domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
 			return nil, err
 		}
 		if d, err = a.domainOf(c, d.Name); err != nil {
@@ -218,11 +219,11 @@ func (a *API) verifyDomain(c *call) (any, error) {
 	if !found.Verified {
 		message = "not all required records are right; see the problem of each"
 	}
-	return note{out, message}, nil
+	return handler.Note{Data: out, Message: message}, nil
 }
 
-func (a *API) deleteDomain(c *call) (any, error) {
-	return nil, c.command(domains.CommandDelete, domains.Name{Name: c.param("id")}, nil)
+func (a *API) deleteDomain(c *handler.Call) (any, error) {
+	return nil, c.Command(domains.CommandDelete, domains.Name{Name: c.Param("id")}, nil)
 }
 
-var errNoDomain = missing("there is no such sender domain")
+var errNoDomain = handler.NotFound("there is no such sender domain")

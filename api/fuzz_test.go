@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -26,12 +27,12 @@ func FuzzDecodeStrict(f *testing.F) {
 				Attributes map[string]any `json:"attributes"`
 			}{},
 		} {
-			err := decodeStrict(body, v)
-			var p *problem
+			err := handler.Decode(body, v)
+			var p *handler.Problem
 			switch {
 			case err == nil && !json.Valid(body):
 				t.Errorf("%q is taken", body)
-			case err != nil && (!errors.As(err, &p) || p.status != 400 || p.message == ""):
+			case err != nil && (!errors.As(err, &p) || p.Status != 400 || p.Message == ""):
 				t.Errorf("%q: %v", body, err)
 			}
 		}

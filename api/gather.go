@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -167,15 +168,15 @@ func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQue
 }
 
 // company reads the company of an account, wherever that is.
-func (a *API) company(c *call, account uint64) (s resolver.CompanyState, err error) {
-	err = a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {
+func (a *API) company(c *handler.Call, account uint64) (s resolver.CompanyState, err error) {
+	err = a.opts.Node.Read(c.Ctx, account, func(v *resolver.View) error {
 		s = v.CompanyState()
 		return nil
 	})
 	if !errors.Is(err, resolver.ErrNotOwner) || a.opts.Peers == nil {
 		return s, err
 	}
-	list, err := a.companies(c.ctx, companiesQuery{Account: &account, Limit: 1})
+	list, err := a.companies(c.Ctx, companiesQuery{Account: &account, Limit: 1})
 	switch {
 	case err != nil:
 		return s, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -41,7 +42,7 @@ const (
 )
 
 // inboundOperations are what providers and mail servers call.
-func (a *API) inboundOperations() group {
+func (a *API) inboundOperations() handler.Group {
 	result := shape.Named("InboundResult", shape.Object(
 		shape.Req("events", shape.Count(2, "Events in the report.")),
 		shape.Req("recorded", shape.Count(2, "Those that concern a message or contact of the account; the same again changes nothing.")),
@@ -64,21 +65,21 @@ func (a *API) inboundOperations() group {
 		}
 	}
 	report := shape.OneOf(shape.List(inboundEventShape, "").Entries(0, 10000), inboundEventShape).Says("generic: events, signed as Standard Webhooks with one of the secrets. Other providers send their own forms. At most 1 MiB.")
-	return group{operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
-		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages, and texts that people write. Each provider proves itself in its own way; the console sets the keys."}, []route{
-		{a.inboundChallenge, inboundChallengeOperation(answers[1:])},
-		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Receive delivery reports", Body: report, Data: result, Other: answers,
+	return handler.Group{Group: operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
+		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages, and texts that people write. Each provider proves itself in its own way; the console sets the keys."}, Routes: []handler.Route{
+		{Handle: a.inboundChallenge, Operation: inboundChallengeOperation(answers[1:])},
+		{Handle: a.inbound, Operation: operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Receive delivery reports", Body: report, Data: result, Other: answers,
 			Query: []operation.Parameter{operation.Query("secret", shape.Text("a-long-enough-secret", "postmark, ses: the secret, where they do not sign."))},
 			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),
 				operation.Query("webhook-signature", shape.Text("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", "generic: the signature."))}}},
-		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Receive a bounce or complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
+		{Handle: a.inbound, Operation: operation.Operation{Method: "POST", Path: inboundPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Receive a bounce or complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
 			Body: shape.Text("From: MAILER-DAEMON@example.com\r\n\r\n…", "The mail, of at most 1 MiB."), Media: "message/rfc822", Data: result, Other: answers}},
 	}}
 }
 
 // The one answer to whoever does not prove who he is, whatever is wrong.
-var errNotProvider = &problem{status: http.StatusUnauthorized,
-	message: "the request is not authenticated: set the provider's keys with PUT " + Prefix + "/inbound-providers/{provider}, and call the address that it answers"}
+var errNotProvider = &handler.Problem{Status: http.StatusUnauthorized,
+	Message: "the request is not authenticated: set the provider's keys with PUT " + Prefix + "/inbound-providers/{provider}, and call the address that it answers"}
 
 // inboundResult is the answer to a report.
 type inboundResult struct {
@@ -98,7 +99,7 @@ type source struct {
 }
 
 // inbound answers POST /inbound/{account}/{provider}.
-func (a *API) inbound(c *call) (any, error) {
+func (a *API) inbound(c *handler.Call) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), inboundTimeout)
 	defer cancel()
 	s, err := a.source(ctx, c)
@@ -109,16 +110,16 @@ func (a *API) inbound(c *call) (any, error) {
 		return nil, errNotProvider
 	}
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
-		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
+		return nil, &handler.Problem{Status: http.StatusUnsupportedMediaType, Message: "Content-Encoding is not understood here; send the body as it is"}
 	}
-	body, err := readBody(c.RequestCtx, a.inboundMemory, inbound.MaxBytes)
+	body, err := handler.ReadBody(c.RequestCtx, a.inboundMemory, inbound.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
 	events, err := a.readInbound(ctx, c, s, body)
 	if errors.Is(err, inbound.ErrNotRecognised) {
 		// Mail of another kind: its server must not send it again.
-		return note{inboundResult{}, err.Error()}, nil
+		return handler.Note{Data: inboundResult{}, Message: err.Error()}, nil
 	}
 	if err != nil {
 		return nil, inboundProblem(err)
@@ -133,22 +134,22 @@ func inboundProblem(err error) error {
 	case errors.Is(err, inbound.ErrUnauthorised):
 		return errNotProvider
 	case errors.Is(err, inbound.ErrTooLarge):
-		return &problem{status: http.StatusRequestEntityTooLarge, message: err.Error()}
+		return &handler.Problem{Status: http.StatusRequestEntityTooLarge, Message: err.Error()}
 	case errors.Is(err, inbound.ErrMalformed):
-		return &problem{status: http.StatusBadRequest, message: err.Error()}
+		return &handler.Problem{Status: http.StatusBadRequest, Message: err.Error()}
 	case errors.Is(err, inbound.ErrUnavailable):
-		return &problem{status: http.StatusServiceUnavailable, message: "the report cannot be checked at the moment; send it again", retryAfter: 30 * time.Second}
+		return &handler.Problem{Status: http.StatusServiceUnavailable, Message: "the report cannot be checked at the moment; send it again", RetryAfter: 30 * time.Second}
 	}
 	return err
 }
 
 // source finds the provider that a path names.
-func (a *API) source(ctx context.Context, c *call) (*source, error) {
+func (a *API) source(ctx context.Context, c *handler.Call) (*source, error) {
 	s := &source{name: "mail"}
-	if name := c.param("provider"); name != "" {
+	if name := c.Param("provider"); name != "" {
 		s.name = name
 	}
-	account, ok := parseAccountID(c.param("account"))
+	account, ok := parseAccountID(c.Param("account"))
 	if !ok {
 		return nil, errNotProvider
 	}
@@ -183,10 +184,10 @@ func (s *source) keyOf(e *inbound.Event) string {
 
 // letsIn reports whether who hands over mail has the token: in the path, or in the
 // header Authorization.
-func (s *source) letsIn(c *call) bool {
-	token, ok := c.param("token"), false
+func (s *source) letsIn(c *handler.Call) bool {
+	token, ok := c.Param("token"), false
 	if token == "" {
-		if token, ok = bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization)); !ok {
+		if token, ok = handler.Bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization)); !ok {
 			token = basicPassword(string(c.Request.Header.Peek(fasthttp.HeaderAuthorization)))
 		}
 	}
@@ -210,7 +211,7 @@ func basicPassword(header string) string {
 }
 
 // readInbound authenticates a report and reads its events.
-func (a *API) readInbound(ctx context.Context, c *call, s *source, body []byte) ([]inbound.Event, error) {
+func (a *API) readInbound(ctx context.Context, c *handler.Call, s *source, body []byte) ([]inbound.Event, error) {
 	if s.name == "mail" {
 		return inbound.ParseMail(body, inbound.MailOptions{})
 	}

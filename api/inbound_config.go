@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/inbound"
@@ -39,7 +40,7 @@ type inboundConfig struct {
 
 // prepareInboundProvider takes what a provider shows, or makes a secret of ours,
 // which is then shown once.
-func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
+func prepareInboundProvider(a *API, _ *handler.Call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
 	var in struct {
 		inboundConfig
 		Generate bool `json:"generate"`
@@ -71,7 +72,7 @@ func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.R
 				in.VerifyToken, once["verify_token"] = s, s
 			}
 		default:
-			return nil, nil, badField("generate", "generate is for generic, mail, postmark and whatsapp; give the keys that %s shows", name)
+			return nil, nil, handler.BadField("generate", "generate is for generic, mail, postmark and whatsapp; give the keys that %s shows", name)
 		}
 	}
 	if _, err := a.inboundProvider(name, &in.inboundConfig); err != nil {
@@ -82,22 +83,22 @@ func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.R
 			continue
 		}
 		if name != "twilio" && name != "whatsapp" && name != "generic" {
-			return nil, nil, badField(f.field, "%s is for twilio, whatsapp and generic; %s brings no texts", f.field, name)
+			return nil, nil, handler.BadField(f.field, "%s is for twilio, whatsapp and generic; %s brings no texts", f.field, name)
 		}
 		if len(f.text) > maxReplyBytes {
-			return nil, nil, badField(f.field, "%s must have at most %d bytes", f.field, maxReplyBytes)
+			return nil, nil, handler.BadField(f.field, "%s must have at most %d bytes", f.field, maxReplyBytes)
 		}
 		if err := messaging.CheckText(f.text); err != nil {
-			return nil, nil, badField(f.field, "%s: %s", f.field, err)
+			return nil, nil, handler.BadField(f.field, "%s: %s", f.field, err)
 		}
 	}
 	return in.inboundConfig, once, nil
 }
 
 // showInboundProvider shows where the provider is to send.
-func showInboundProvider(c *call, name string, config json.RawMessage) map[string]any {
+func showInboundProvider(c *handler.Call, name string, config json.RawMessage) map[string]any {
 	out := pick(config, "topics", "user", "phone_number_id", "stop_reply", "start_reply", "help_reply")
-	out["path"] = inboundPath + resolver.AccountID(c.account) + "/" + name
+	out["path"] = inboundPath + resolver.AccountID(c.Account) + "/" + name
 	return out
 }
 
@@ -109,54 +110,54 @@ func (a *API) inboundProvider(name string, c *inboundConfig) (inbound.Provider, 
 	switch name {
 	case "generic":
 		if len(c.Secrets) == 0 || len(c.Secrets) > webhook.MaxSecrets {
-			return nil, badField("secrets", "secrets must have 1 to %d signing secrets (whsec_…); set generate to have one made", webhook.MaxSecrets)
+			return nil, handler.BadField("secrets", "secrets must have 1 to %d signing secrets (whsec_…); set generate to have one made", webhook.MaxSecrets)
 		}
 		var g inbound.Generic
 		for _, s := range c.Secrets {
 			secret, err := webhook.ParseSecret(s)
 			if err != nil {
-				return nil, badField("secrets", "secrets: %s", err)
+				return nil, handler.BadField("secrets", "secrets: %s", err)
 			}
 			g.Secrets = append(g.Secrets, secret)
 		}
 		return g, nil
 	case "mail":
 		if len(c.Token) < minInboundSecret {
-			return nil, badField("token", "token must have at least %d characters; set generate to have one made", minInboundSecret)
+			return nil, handler.BadField("token", "token must have at least %d characters; set generate to have one made", minInboundSecret)
 		}
 		return nil, nil
 	case "mailgun":
 		if c.SigningKey == "" {
-			return nil, badField("signing_key", "signing_key is missing: the account's HTTP webhook signing key")
+			return nil, handler.BadField("signing_key", "signing_key is missing: the account's HTTP webhook signing key")
 		}
 		return inbound.Mailgun{SigningKey: c.SigningKey}, nil
 	case "postmark":
 		if !strong {
-			return nil, badField("secret", "secret, or user and password, must be set, with at least %d characters; set generate to have a secret made", minInboundSecret)
+			return nil, handler.BadField("secret", "secret, or user and password, must be set, with at least %d characters; set generate to have a secret made", minInboundSecret)
 		}
 		return inbound.Postmark{Password: password}, nil
 	case "sendgrid":
 		p, err := inbound.NewSendGrid(c.PublicKey)
 		if err != nil {
-			return nil, badField("public_key", "public_key: %s", err)
+			return nil, handler.BadField("public_key", "public_key: %s", err)
 		}
 		return p, nil
 	case "twilio":
 		if c.AuthToken == "" {
-			return nil, badField("auth_token", "auth_token is missing: the account's auth token, which signs webhooks")
+			return nil, handler.BadField("auth_token", "auth_token is missing: the account's auth token, which signs webhooks")
 		}
 		return inbound.Twilio{AuthToken: c.AuthToken}, nil
 	case "whatsapp":
 		if c.AppSecret == "" {
-			return nil, badField("app_secret", "app_secret is missing: the secret of the app at Meta, which signs webhooks")
+			return nil, handler.BadField("app_secret", "app_secret is missing: the secret of the app at Meta, which signs webhooks")
 		}
 		if len(c.VerifyToken) < minInboundSecret {
-			return nil, badField("verify_token", "verify_token must have at least %d characters; set generate to have one made", minInboundSecret)
+			return nil, handler.BadField("verify_token", "verify_token must have at least %d characters; set generate to have one made", minInboundSecret)
 		}
 		return inbound.WhatsApp{AppSecret: c.AppSecret, PhoneNumberID: c.PhoneNumberID}, nil
 	case "ses":
 		if len(c.Topics) == 0 && !strong {
-			return nil, badField("topics", "topics must list the ARNs of the account's topics; raw delivery needs secret, or user and password, of at least %d characters", minInboundSecret)
+			return nil, handler.BadField("topics", "topics must list the ARNs of the account's topics; raw delivery needs secret, or user and password, of at least %d characters", minInboundSecret)
 		}
 		return inbound.SES{SNS: a.opts.SNS, Topics: c.Topics, Password: password}, nil
 	}

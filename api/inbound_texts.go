@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
@@ -192,7 +193,7 @@ func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key str
 			// others STOP counts all the same.
 			return a.holderOf(ctx, s.account, e.From)
 		}
-		return "", false, &problem{status: http.StatusServiceUnavailable, message: refused.Message}
+		return "", false, &handler.Problem{Status: http.StatusServiceUnavailable, Message: refused.Message}
 	}
 	if err != nil {
 		return "", false, err
@@ -243,7 +244,7 @@ func withoutReplies(events []inbound.Event) (replies, others []inbound.Event) {
 
 // inboundChallenge answers GET /inbound/{account}/{provider}, by which Meta asks whether
 // the address is the account's: with what it was asked to repeat.
-func (a *API) inboundChallenge(c *call) (any, error) {
+func (a *API) inboundChallenge(c *handler.Call) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), inboundTimeout)
 	defer cancel()
 	s, err := a.source(ctx, c)
@@ -256,12 +257,12 @@ func (a *API) inboundChallenge(c *call) (any, error) {
 	}
 	challenge := slices.Clone(q.Peek("hub.challenge"))
 	if len(challenge) > 256 {
-		return nil, badField("hub.challenge", "hub.challenge must have at most 256 bytes")
+		return nil, handler.BadField("hub.challenge", "hub.challenge must have at most 256 bytes")
 	}
 	c.SetContentType("text/plain; charset=utf-8")
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
 	c.SetBody(challenge)
-	return streaming, nil
+	return handler.Streaming, nil
 }
 
 // inboundChallengeOperation describes [API.inboundChallenge].

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -34,7 +35,7 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 	case string(path) == "/api/v1/events", string(path) == "/api/v1/events/batch", string(path) == "/api/v1/events/import":
 		account, ok = resolver.ParseAppID(rc.Request.Header.Peek("X-App-Id"))
 	case below(path, "/api/v1"), below(path, "/v1"):
-		key, isBearer := bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
+		key, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
 		if account, ok = ParseAPIKey(key); !isBearer {
 			ok = false
 		}
@@ -43,7 +44,7 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		// directory has.
 		return Everybody, 0
 	case below(path, Prefix):
-		if token, _, has := sessionToken(rc); has {
+		if token, _, has := handler.SessionToken(rc); has {
 			account, ok = tokens.Account(token, tokens.Session)
 		}
 	case begins(path, tracking.Path):

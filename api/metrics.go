@@ -9,6 +9,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/node"
@@ -23,8 +24,8 @@ func (a *API) registerMetrics(set *metrics.Set) {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
 	}
 	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.logins.size()) })
-	for name, s := range map[string]*semaphore{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
-		s.register(set, name)
+	for name, s := range map[string]*handler.Semaphore{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
+		s.Register(set, name)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
@@ -21,16 +22,16 @@ const outboxLooks = 20
 // listOutbox answers GET /outbox: captured messages, the newest first, by
 // channel and to. The store is one for all accounts; a message is of the account
 // that its id names (R2).
-func (a *API) listOutbox(c *call) (any, error) {
+func (a *API) listOutbox(c *handler.Call) (any, error) {
 	if a.opts.Captured == nil {
-		return nil, &problem{status: http.StatusNotFound, message: "this server captures no messages: all of its senders are configured"}
+		return nil, &handler.Problem{Status: http.StatusNotFound, Message: "this server captures no messages: all of its senders are configured"}
 	}
-	limit, err := c.limit()
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
 	cursor := uint64(0)
-	if b, err := c.cursor(paging.Outbox, 8); err != nil {
+	if b, err := c.Cursor(paging.Outbox, 8); err != nil {
 		return nil, err
 	} else if b != nil {
 		cursor = binary.LittleEndian.Uint64(b)
@@ -45,9 +46,9 @@ func (a *API) listOutbox(c *call) (any, error) {
 		}
 		for i, m := range list {
 			account, _, ok := messaging.ParseSend(m.SendID)
-			ours := ok && account == c.account
+			ours := ok && account == c.Account
 			if ours && !room.Take(&list[i]) {
-				return page{items: out, next: outboxCursor(cursor)}, nil
+				return handler.Page{Items: out, Next: outboxCursor(cursor)}, nil
 			}
 			cursor = m.Seq
 			if ours {
@@ -55,7 +56,7 @@ func (a *API) listOutbox(c *call) (any, error) {
 					if i == len(list)-1 && next == 0 {
 						cursor = 0
 					}
-					return page{items: out, next: outboxCursor(cursor)}, nil
+					return handler.Page{Items: out, Next: outboxCursor(cursor)}, nil
 				}
 			}
 		}
@@ -63,7 +64,7 @@ func (a *API) listOutbox(c *call) (any, error) {
 			break
 		}
 	}
-	return page{items: out, next: outboxCursor(cursor)}, nil
+	return handler.Page{Items: out, Next: outboxCursor(cursor)}, nil
 }
 
 func outboxCursor(seq uint64) string {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
@@ -20,9 +21,9 @@ type credentialGroup struct {
 	name string
 	// prepare checks what a person sent and says what is stored, and what is shown
 	// of it this once.
-	prepare func(a *API, c *call, name string, body map[string]json.RawMessage) (config any, once map[string]any, err error)
+	prepare func(a *API, c *handler.Call, name string, body map[string]json.RawMessage) (config any, once map[string]any, err error)
 	// show is what may be seen of it at any time: nothing that is secret.
-	show func(c *call, name string, config json.RawMessage) map[string]any
+	show func(c *handler.Call, name string, config json.RawMessage) map[string]any
 }
 
 var (
@@ -41,10 +42,10 @@ type credential struct {
 }
 
 // listCredentials answers GET: which are set, and nothing that is secret.
-func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
-	return func(c *call) (any, error) {
+func (a *API) listCredentials(g *credentialGroup) func(*handler.Call) (any, error) {
+	return func(c *handler.Call) (any, error) {
 		list := []credential{}
-		err := c.read(func(v *resolver.View) error {
+		err := c.Read(func(v *resolver.View) error {
 			for _, x := range v.Credentials().Of(g.name) {
 				list = append(list, credential{Kind: x.Name, UpdatedAt: record.Time(x.UpdatedMs), Details: g.show(c, x.Name, x.Config)})
 			}
@@ -55,16 +56,16 @@ func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
 }
 
 // setCredential answers PUT, which takes them whole.
-func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
-	return func(c *call) (any, error) {
+func (a *API) setCredential(g *credentialGroup) func(*handler.Call) (any, error) {
+	return func(c *handler.Call) (any, error) {
 		body := map[string]json.RawMessage{}
-		if err := c.decode(&body); err != nil {
+		if err := c.Decode(&body); err != nil {
 			return nil, err
 		}
-		if err := g.known(c.id()); err != nil {
+		if err := g.known(c.PathID()); err != nil {
 			return nil, err
 		}
-		config, once, err := g.prepare(a, c, c.id(), body)
+		config, once, err := g.prepare(a, c, c.PathID(), body)
 		if err != nil {
 			return nil, err
 		}
@@ -72,20 +73,20 @@ func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := c.command(credentials.CommandSet, credentials.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
+		if err := c.Command(credentials.CommandSet, credentials.Credential{Group: g.name, Name: c.PathID(), Config: raw}, nil); err != nil {
 			return nil, err
 		}
-		return credential{Kind: c.id(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
+		return credential{Kind: c.PathID(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.PathID(), raw), Once: once}, nil
 	}
 }
 
 // deleteCredential answers DELETE.
-func (a *API) deleteCredential(g *credentialGroup) func(*call) (any, error) {
-	return func(c *call) (any, error) {
-		if err := g.known(c.id()); err != nil {
+func (a *API) deleteCredential(g *credentialGroup) func(*handler.Call) (any, error) {
+	return func(c *handler.Call) (any, error) {
+		if err := g.known(c.PathID()); err != nil {
 			return nil, err
 		}
-		return nil, c.command(credentials.CommandDelete, credentials.Credential{Group: g.name, Name: c.id()}, nil)
+		return nil, c.Command(credentials.CommandDelete, credentials.Credential{Group: g.name, Name: c.PathID()}, nil)
 	}
 }
 
@@ -96,7 +97,7 @@ func (g *credentialGroup) known(name string) error {
 			return nil
 		}
 	}
-	return &problem{status: http.StatusNotFound, message: fmt.Sprintf("there is no provider %q here; it is one of %v", name, names)}
+	return &handler.Problem{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no provider %q here; it is one of %v", name, names)}
 }
 
 // asStruct reads a body's fields into v, known fields only.
@@ -105,12 +106,12 @@ func asStruct(body map[string]json.RawMessage, v any) error {
 	if err != nil {
 		return err
 	}
-	return decodeStrict(raw, v)
+	return handler.Decode(raw, v)
 }
 
 // preparePushCredential takes credentials as the services give them. With
 // generate, a pair of VAPID keys is made; its public half is shown always.
-func preparePushCredential(_ *API, _ *call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
+func preparePushCredential(_ *API, _ *handler.Call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
 	kind, _ := messaging.PushKind(name)
 	if name == "webpush" {
 		var in struct {
@@ -123,7 +124,7 @@ func preparePushCredential(_ *API, _ *call, name string, body map[string]json.Ra
 		if in.Generate {
 			keys, err := push.GenerateWebCredentials(in.Subject)
 			if err != nil {
-				return nil, nil, badField("subject", "%s", err)
+				return nil, nil, handler.BadField("subject", "%s", err)
 			}
 			in.WebCredentials = keys
 		}
@@ -132,7 +133,7 @@ func preparePushCredential(_ *API, _ *call, name string, body map[string]json.Ra
 			return nil, nil, err
 		}
 		if err := push.Validate(kind, raw); err != nil {
-			return nil, nil, badField("", "%s", err)
+			return nil, nil, handler.BadField("", "%s", err)
 		}
 		return in.WebCredentials, nil, nil
 	}
@@ -141,12 +142,12 @@ func preparePushCredential(_ *API, _ *call, name string, body map[string]json.Ra
 		return nil, nil, err
 	}
 	if err := push.Validate(kind, raw); err != nil {
-		return nil, nil, badField("", "%s", err)
+		return nil, nil, handler.BadField("", "%s", err)
 	}
 	return body, nil, nil
 }
 
-func showPushCredential(_ *call, name string, config json.RawMessage) map[string]any {
+func showPushCredential(_ *handler.Call, name string, config json.RawMessage) map[string]any {
 	return pick(config, map[string][]string{
 		"webpush": {"public_key", "subject"}, "fcm": {"project_id", "client_email"}, "apns": {"key_id", "team_id", "topic", "sandbox"},
 	}[name]...)
@@ -167,7 +168,7 @@ func pick(config json.RawMessage, names ...string) map[string]any {
 
 // prepareMessageProvider takes a configuration of its own, or one of the presets
 // with what it needs.
-func prepareMessageProvider(a *API, _ *call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
+func prepareMessageProvider(a *API, _ *handler.Call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
 	config, err := messageConfig(name, body)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +178,7 @@ func prepareMessageProvider(a *API, _ *call, name string, body map[string]json.R
 		return nil, nil, err
 	}
 	if err := messaging.CheckProvider(raw, text.Options{AllowPrivate: a.opts.AllowPrivate}); err != nil {
-		return nil, nil, badField("", "%s", err)
+		return nil, nil, handler.BadField("", "%s", err)
 	}
 	return config, nil, nil
 }
@@ -206,17 +207,17 @@ func messageConfig(name string, body map[string]json.RawMessage) (c text.Config,
 	case "whatsapp_cloud":
 		c, err = text.WhatsAppCloud(in.Version, in.PhoneNumberID, in.Token, in.BaseURL)
 	default:
-		return c, badField("preset", "preset must be twilio or whatsapp_cloud; leave it out to describe another provider")
+		return c, handler.BadField("preset", "preset must be twilio or whatsapp_cloud; leave it out to describe another provider")
 	}
 	if err != nil {
-		return c, badField("preset", "%s", err)
+		return c, handler.BadField("preset", "%s", err)
 	}
 	return c, nil
 }
 
 // showMessageProvider shows where texts go. The rest of the URL, headers and
 // fields may hold keys.
-func showMessageProvider(_ *call, _ string, config json.RawMessage) map[string]any {
+func showMessageProvider(_ *handler.Call, _ string, config json.RawMessage) map[string]any {
 	out := pick(config, "from", "format")
 	var c text.Config
 	if json.Unmarshal(config, &c) == nil {

@@ -314,7 +314,7 @@ func TestEvaluationsBounded(t *testing.T) {
 		group.Go(ask)
 	}
 	eventually.Holds(t, "one preview runs and two wait", func() bool {
-		return s.api.evaluations.running() >= 1 && s.api.evaluations.inQueue() >= 2
+		return s.api.evaluations.Running() >= 1 && s.api.evaluations.Queued() >= 2
 	})
 	status, a := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {

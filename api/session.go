@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/internal/tokens"
@@ -15,7 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 )
 
-func (a *API) sessionOperations() group {
+func (a *API) sessionOperations() handler.Group {
 	session := func(more ...shape.Field) *shape.Schema {
 		return shape.Object(append(more,
 			shape.Req("expires_at", shape.Instant("When it ends.")), shape.Req("account_id", shape.AccountID("")), shape.Req("app_id", shape.AppID("")), shape.Req("user_id", shape.UserID("")),
@@ -24,8 +25,8 @@ func (a *API) sessionOperations() group {
 		)...)
 	}
 	csrf := shape.Opt("csrf_token", shape.Text("Yk3…", "For a session in a cookie: to be sent as `X-CSRF-Token` with every call that changes something."))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: session", Title: "Session", About: "Signing in and out."}, []route{
-		{a.signIn, operation.Operation{Method: "POST", Path: "/session", Permission: operation.Anybody, ID: "signIn", Summary: "Sign in", About: "After failed attempts the wait grows: for all attempts from the same address, and for attempts with the same e-mail from there. Failures elsewhere hold nobody up. A browser or program that shows that the person signed in with it before (`device_token`, or the cookie `muster_device`) waits for its own failures only.",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: session", Title: "Session", About: "Signing in and out."}, Routes: []handler.Route{
+		{Handle: a.signIn, Operation: operation.Operation{Method: "POST", Path: "/session", Permission: operation.Anybody, ID: "signIn", Summary: "Sign in", About: "After failed attempts the wait grows: for all attempts from the same address, and for attempts with the same e-mail from there. Failures elsewhere hold nobody up. A browser or program that shows that the person signed in with it before (`device_token`, or the cookie `muster_device`) waits for its own failures only.",
 			Body: shape.Object(
 				shape.Req("email", shape.Text("owner@example.com", "").Bytes(1, 512)), shape.Req("password", shape.Text("correct horse battery", "").Bytes(1, 1024)),
 				shape.Opt("account_id", shape.AccountID("Which account, where the e-mail is known in several.")),
@@ -35,11 +36,11 @@ func (a *API) sessionOperations() group {
 			Data: session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")),
 				shape.Opt("device_token", shape.Text("dev_Zm9v…", "To be sent with the next sign-in of this person: failures of others do not hold it up then. It is valid for a year, or until the password changes. Absent where it is in a cookie.")), csrf), Also: []int{429}}},
 		a.signInLinkRoute(session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "As of a sign-in.")), shape.Opt("device_token", shape.Text("dev_Zm9v…", "As of a sign-in.")), csrf)),
-		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session",
+		{Handle: a.getSession, Operation: operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session",
 			Data: session(csrf, shape.Req("company", shape.Text("Example Ltd", "Name of the company.")),
 				shape.Req("captured_channels", shape.List(shape.Word("", "email", "sms", "whatsapp", "im", "push"), "Channels whose messages are kept by the server, see `/outbox`, and sent to nobody: e-mail where the server has no relay, the others where the account has no provider.")))}},
-		{a.signOut, operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
-		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change your password", About: "All other sessions of the person end.",
+		{Handle: a.signOut, Operation: operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
+		{Handle: a.changePassword, Operation: operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change your password", About: "All other sessions of the person end.",
 			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},
 	}}
 }
@@ -57,10 +58,10 @@ const (
 	signInResults
 )
 
-var errWrongPassword = &problem{status: http.StatusUnauthorized, message: "email or password is wrong"}
+var errWrongPassword = &handler.Problem{Status: http.StatusUnauthorized, Message: "email or password is wrong"}
 
 // signIn answers POST /session.
-func (a *API) signIn(c *call) (any, error) {
+func (a *API) signIn(c *handler.Call) (any, error) {
 	var in struct {
 		Email       *string `json:"email"`
 		Password    *string `json:"password"`
@@ -68,18 +69,18 @@ func (a *API) signIn(c *call) (any, error) {
 		Cookie      bool    `json:"cookie"`
 		DeviceToken string  `json:"device_token"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
 	case in.Email == nil || *in.Email == "":
-		return nil, badField("email", "email is missing; send the e-mail you sign in with")
+		return nil, handler.BadField("email", "email is missing; send the e-mail you sign in with")
 	case in.Password == nil || *in.Password == "":
-		return nil, badField("password", "password is missing")
+		return nil, handler.BadField("password", "password is missing")
 	case len(*in.Email) > maxEmailBytes:
-		return nil, badField("email", "email is longer than %d bytes", maxEmailBytes)
+		return nil, handler.BadField("email", "email is longer than %d bytes", maxEmailBytes)
 	case len(*in.Password) > maxPasswordBytes:
-		return nil, badField("password", "password is longer than %d bytes", maxPasswordBytes)
+		return nil, handler.BadField("password", "password is longer than %d bytes", maxPasswordBytes)
 	}
 	who := usersQuery{*in.Email, in.AccountID}
 	known, candidates, err := a.knownDevice(c, who, shownDevice(c.RequestCtx, in.DeviceToken))
@@ -99,12 +100,12 @@ func (a *API) signIn(c *call) (any, error) {
 		return nil, err
 	}
 	if candidates == nil {
-		if candidates, err = a.usersByEmail(c.ctx, who); err != nil {
+		if candidates, err = a.usersByEmail(c.Ctx, who); err != nil {
 			attempt.undo()
 			return nil, err
 		}
 	}
-	release, err := checks.acquire(c.ctx)
+	release, err := checks.Acquire(c.Ctx)
 	if err != nil {
 		attempt.undo()
 		return nil, err
@@ -125,7 +126,7 @@ func (a *API) signIn(c *call) (any, error) {
 
 // knownDevice returns the key of the device that a sign-in shows, nil when it shows
 // none or one that is not known. candidates are nil when nothing was looked up.
-func (a *API) knownDevice(c *call, who usersQuery, token string) (known *throttleKey, candidates []candidate, err error) {
+func (a *API) knownDevice(c *handler.Call, who usersQuery, token string) (known *throttleKey, candidates []candidate, err error) {
 	d, ok := parseDevice(token, a.opts.Now())
 	if !ok {
 		return nil, nil, nil
@@ -134,7 +135,7 @@ func (a *API) knownDevice(c *call, who usersQuery, token string) (known *throttl
 	if !look {
 		return nil, nil, nil
 	}
-	if candidates, err = a.usersByEmail(c.ctx, who); err != nil {
+	if candidates, err = a.usersByEmail(c.Ctx, who); err != nil {
 		recognised() // no attempt was caught
 		return nil, nil, err
 	}
@@ -151,9 +152,9 @@ func allowed(x attempt, wait time.Duration) (attempt, error) {
 	if wait <= 0 {
 		return x, nil
 	}
-	wait = retryAfter(wait)
-	return x, &problem{status: http.StatusTooManyRequests, retryAfter: wait,
-		message: fmt.Sprintf("too many failed attempts to sign in; try again in %d seconds", int(wait.Seconds()))}
+	wait = handler.WholeSeconds(wait)
+	return x, &handler.Problem{Status: http.StatusTooManyRequests, RetryAfter: wait,
+		Message: fmt.Sprintf("too many failed attempts to sign in; try again in %d seconds", int(wait.Seconds()))}
 }
 
 // whose finds the first person whose password it is, nil if it is nobody's. For
@@ -201,13 +202,13 @@ func newSessionAnswer(account uint64, user *access.User, expiresMs int64) sessio
 	}
 }
 
-func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
+func (a *API) createSession(c *handler.Call, p *candidate, cookie bool) (any, error) {
 	token, err := tokens.New(a.opts.Rand, tokens.Session, p.Account)
 	if err != nil {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
-	_, err = a.opts.Node.Command(c.ctx, p.Account, access.CommandSessionCreate,
+	_, err = a.opts.Node.Command(c.Ctx, p.Account, access.CommandSessionCreate,
 		access.SessionCreate{UserID: p.User.ID, TokenHash: tokens.Hash(token), ExpiresMs: expires})
 	if err != nil {
 		return nil, err
@@ -218,9 +219,9 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 	}
 	out := newSessionAnswer(p.Account, &p.User, expires)
 	if cookie {
-		setSessionCookie(c.RequestCtx, token, a.opts.SessionTTL)
+		handler.SetSessionCookie(c.RequestCtx, token, a.opts.SessionTTL)
 		setDeviceCookie(c.RequestCtx, device)
-		out.CSRFToken = csrfToken(token)
+		out.CSRFToken = handler.CSRFToken(token)
 	} else {
 		out.Token, out.DeviceToken = token, device
 	}
@@ -228,13 +229,13 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 }
 
 // getSession answers GET /session.
-func (a *API) getSession(c *call) (any, error) {
+func (a *API) getSession(c *handler.Call) (any, error) {
 	out := struct {
 		sessionAnswer
 		CapturedChannels []string `json:"captured_channels"`
-	}{sessionAnswer: newSessionAnswer(c.account, &c.user, c.expiresMs)}
-	out.CSRFToken = c.csrf
-	err := c.read(func(v *resolver.View) error {
+	}{sessionAnswer: newSessionAnswer(c.Account, &c.User, c.ExpiresMs)}
+	out.CSRFToken = c.CSRF
+	err := c.Read(func(v *resolver.View) error {
 		out.Company = v.Company().Name
 		out.CapturedChannels = a.capturedChannels(v)
 		return nil
@@ -243,10 +244,10 @@ func (a *API) getSession(c *call) (any, error) {
 }
 
 // signOut answers DELETE /session.
-func (a *API) signOut(c *call) (any, error) {
-	err := c.command(access.CommandSessionDelete, access.SessionDelete{TokenHash: c.tokenHash}, nil)
-	if err == nil && c.csrf != "" {
-		dropSessionCookie(c.RequestCtx)
+func (a *API) signOut(c *handler.Call) (any, error) {
+	err := c.Command(access.CommandSessionDelete, access.SessionDelete{TokenHash: c.TokenHash}, nil)
+	if err == nil && c.CSRF != "" {
+		handler.DropSessionCookie(c.RequestCtx)
 	}
 	return nil, err
 }

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/eventually"
@@ -120,34 +122,47 @@ func TestSignInPauses(t *testing.T) {
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
-	release, err := s.api.strangersPasswords.acquire(t.Context())
+	release, err := s.api.strangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	leave := enqueue(t, s.api.strangersPasswords)
+	defer enqueue(t, s.api.strangersPasswords)()
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
 	}
-	leave()
-	s.api.chain.opts.ReadTimeout = 200 * time.Millisecond
-	for range 10 { // more than may fail without a pause: these are not judged
-		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
-			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)
+}
+
+// TestPasswordQueueEnds (Q1): a sign-in that finds no free computation in time is
+// refused, and is no failed attempt.
+func TestPasswordQueueEnds(t *testing.T) {
+	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.ReadTimeout = 1, time.Second })
+	release, err := s.api.strangersPasswords.Acquire(t.Context())
+	ok(t, err)
+	defer release()
+	for range 3 { // more together than may fail without a pause: these are not judged
+		var waiting sync.WaitGroup
+		for range 4 {
+			waiting.Go(func() {
+				if status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
+					t.Errorf("who waits in vain is answered %d %s", status, a.Message)
+				}
+			})
 		}
+		waiting.Wait()
 	}
 }
 
 // enqueue has a caller wait for a slot until leave is called.
-func enqueue(t testing.TB, slots *semaphore) (leave func()) {
+func enqueue(t testing.TB, slots *handler.Semaphore) (leave func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if release, err := slots.acquire(ctx); err == nil {
+		if release, err := slots.Acquire(ctx); err == nil {
 			release()
 		}
 	}()
-	eventually.Holds(t, "a caller waits", func() bool { return slots.inQueue() == 1 })
+	eventually.Holds(t, "a caller waits", func() bool { return slots.Queued() == 1 })
 	return func() {
 		cancel()
 		<-done
@@ -171,7 +186,7 @@ func TestBearer(t *testing.T) {
 		if header != "" {
 			headers = []string{"Authorization", header}
 		}
-		if status, a := s.do("GET", "/settings", "", headers...); status != 401 || a.Message != errNotSignedIn.message {
+		if status, a := s.do("GET", "/settings", "", headers...); status != 401 || a.Message != handler.ErrNotSignedIn.Message {
 			t.Errorf("%s: %d %s", name, status, a.Message)
 		}
 	}
@@ -186,7 +201,7 @@ func TestPermissions(t *testing.T) {
 	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {
 		called := false
 		r := NewRouter()
-		r.GET("/console/x", s.api.chain.serve(&route{func(*call) (any, error) { called = true; return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
+		r.GET("/console/x", s.api.chain.Serve(&handler.Route{Handle: func(*handler.Call) (any, error) { called = true; return nil, nil }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
 		s.ops.Open(r.Handler, s.node.Err)
 		status, a := s.get("/console/x")
 		if status != want || called != (want == 200) {
@@ -199,7 +214,7 @@ func TestPermissions(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	r := NewRouter()
-	r.GET("/console/x", s.api.chain.serve(&route{func(*call) (any, error) { panic("on purpose") }, operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
+	r.GET("/console/x", s.api.chain.Serve(&handler.Route{Handle: func(*handler.Call) (any, error) { panic("on purpose") }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
 	s.ops.Open(r.Handler, s.node.Err)
 	if status, a := s.get("/console/x"); status != 500 || a.Message != "the server failed to answer; its log has the reason" {
 		t.Errorf("%d %s", status, a.Message)

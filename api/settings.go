@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) settingsOperations() group {
+func (a *API) settingsOperations() handler.Group {
 	settings := func() *shape.Schema {
 		return shape.Object(
 			shape.Req("placeholders", shape.List(shape.Text("anonymous", "").With("maxLength", 256), "Values that are no identifiers, compared trimmed and in lower case.").Entries(0, 1000)),
@@ -28,33 +29,33 @@ func (a *API) settingsOperations() group {
 		)
 	}
 	answer := shape.Named("Settings", settings())
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: settings", Title: "Settings", About: "Settings of the account."}, []route{
-		{a.getSettings, operation.Operation{Method: "GET", Path: "/settings", Permission: "settings:read", ID: "getSettings", Summary: "Read the settings", Data: answer}},
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: settings", Title: "Settings", About: "Settings of the account."}, Routes: []handler.Route{
+		{Handle: a.getSettings, Operation: operation.Operation{Method: "GET", Path: "/settings", Permission: "settings:read", ID: "getSettings", Summary: "Read the settings", Data: answer}},
 		settingsVersionsRoute(answer),
-		{a.setSettings, operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All fields are required.", Body: settings(), Data: answer}},
-		{a.newAppSecret, operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Rotate the App Secret", About: "Only the new secret works once this call has answered. The App ID stays the same.",
+		{Handle: a.setSettings, Operation: operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All fields are required.", Body: settings(), Data: answer}},
+		{Handle: a.newAppSecret, Operation: operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Rotate the App Secret", About: "Only the new secret works once this call has answered. The App ID stays the same.",
 			Data: shape.Object(shape.Req("app_id", shape.AppID("")), shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "Shown this once.")))}},
 	}}
 }
 
 // newAppSecret answers POST /app-secret. From the answer on only the new secret
 // holds.
-func (a *API) newAppSecret(c *call) (any, error) {
+func (a *API) newAppSecret(c *handler.Call) (any, error) {
 	secret, err := tokens.Random(a.opts.Rand, tokens.SecretPrefix, tokens.SecretRandom)
 	if err != nil {
 		return nil, err
 	}
-	err = c.command(resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: tokens.Hash(secret)}, nil)
+	err = c.Command(resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: tokens.Hash(secret)}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"app_id": resolver.AppID(c.account), "app_secret": secret}, nil
+	return map[string]string{"app_id": resolver.AppID(c.Account), "app_secret": secret}, nil
 }
 
 // getSettings answers GET /settings.
-func (a *API) getSettings(c *call) (any, error) {
+func (a *API) getSettings(c *handler.Call) (any, error) {
 	var s resolver.Settings
-	err := c.read(func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		s = v.Settings()
 		return nil
 	})
@@ -77,9 +78,9 @@ func shownSettings(s resolver.Settings) settings {
 // setSettings answers PUT /settings, which takes them whole: a setting that is
 // left out would otherwise fall back in silence. Those that came later may be left out,
 // and stay as they are.
-func (a *API) setSettings(c *call) (any, error) {
+func (a *API) setSettings(c *handler.Call) (any, error) {
 	fields := map[string]json.RawMessage{}
-	if err := c.decode(&fields); err != nil {
+	if err := c.Decode(&fields); err != nil {
 		return nil, err
 	}
 	whole, err := json.Marshal(resolver.Settings{})
@@ -92,7 +93,7 @@ func (a *API) setSettings(c *call) (any, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if v, ok := fields[name]; !ok || string(v) == "null" {
-			return nil, badField(name, "%s is missing; send all settings, as GET %s/settings answers them", name, Prefix)
+			return nil, handler.BadField(name, "%s is missing; send all settings, as GET %s/settings answers them", name, Prefix)
 		}
 	}
 	body, err := json.Marshal(fields)
@@ -100,14 +101,14 @@ func (a *API) setSettings(c *call) (any, error) {
 		return nil, err
 	}
 	var s resolver.Settings
-	if err := decodeStrict(body, &s); err != nil {
+	if err := handler.Decode(body, &s); err != nil {
 		return nil, err
 	}
 	if r := s.Validate(); r != nil {
 		return nil, r
 	}
 	var old resolver.Settings
-	if err := c.read(func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
+	if err := c.Read(func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
 		return nil, err
 	}
 	for name, keep := range map[string]func(){
@@ -119,18 +120,18 @@ func (a *API) setSettings(c *call) (any, error) {
 			keep()
 		}
 	}
-	if s.SurfaceCPerMinute > old.SurfaceCPerMinute && !c.user.Admin {
-		return nil, &problem{status: http.StatusForbidden, field: "surface_c_per_minute",
-			message: "surface_c_per_minute: only a system administrator raises it"}
+	if s.SurfaceCPerMinute > old.SurfaceCPerMinute && !c.User.Admin {
+		return nil, &handler.Problem{Status: http.StatusForbidden, Field: "surface_c_per_minute",
+			Message: "surface_c_per_minute: only a system administrator raises it"}
 	}
-	if err := c.command(resolver.CommandSettingsSet, s, nil); err != nil {
+	if err := c.Command(resolver.CommandSettingsSet, s, nil); err != nil {
 		return nil, err
 	}
 	return shownSettings(s), nil
 }
 
-func settingsVersionsRoute(settings *shape.Schema) route {
-	return contentVersionsRoute("/settings", "settings:read", "settingsVersions", "SettingsVersion", "the settings", "settings", settings, wholeSettings,
+func settingsVersionsRoute(settings *shape.Schema) handler.Route {
+	return handler.ContentVersionsRoute("/settings", "settings:read", "settingsVersions", "SettingsVersion", "the settings", "settings", settings, wholeSettings,
 		func(*resolver.View, string) error { return nil })
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -59,8 +60,8 @@ func (c *Credentials) SignInLink(ctx context.Context, node *node.Node, rand io.R
 	return c.ConsoleURL + "#sign-in=" + token, nil
 }
 
-func (a *API) signInLinkRoute(data *shape.Schema) route {
-	return route{a.useSignInLink, operation.Operation{Method: "POST", Path: "/session/link", Permission: operation.Anybody, ID: "useSignInLink", Summary: "Sign in by a link",
+func (a *API) signInLinkRoute(data *shape.Schema) handler.Route {
+	return handler.Route{Handle: a.useSignInLink, Operation: operation.Operation{Method: "POST", Path: "/session/link", Permission: operation.Anybody, ID: "useSignInLink", Summary: "Sign in by a link",
 		About: "With the token of the link that the first start prints. It works once, within an hour.",
 		Body: shape.Object(
 			shape.Req("token", shape.Text("lnk_3f9a7c2e5d1b8046_Zm9v…", "What follows `#sign-in=` in the link.").Bytes(1, 128)),
@@ -70,19 +71,19 @@ func (a *API) signInLinkRoute(data *shape.Schema) route {
 }
 
 // The one answer to a link that does not work, whatever the reason.
-var errLinkUsed = &problem{status: http.StatusUnauthorized, message: "this sign-in link was used or has expired; sign in with e-mail and password"}
+var errLinkUsed = &handler.Problem{Status: http.StatusUnauthorized, Message: "this sign-in link was used or has expired; sign in with e-mail and password"}
 
 // useSignInLink answers POST /session/link.
-func (a *API) useSignInLink(c *call) (any, error) {
+func (a *API) useSignInLink(c *handler.Call) (any, error) {
 	var in struct {
 		Token  string `json:"token"`
 		Cookie bool   `json:"cookie"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Token == "" {
-		return nil, badField("token", "token is missing; send what follows #sign-in= in the link")
+		return nil, handler.BadField("token", "token is missing; send what follows #sign-in= in the link")
 	}
 	account, ok := tokens.Account(in.Token, linkPrefix)
 	if !ok {
@@ -91,7 +92,7 @@ func (a *API) useSignInLink(c *call) (any, error) {
 	hash := tokens.Hash(linkHash + in.Token)
 	p := &candidate{Account: account}
 	find := func() error {
-		err := a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {
+		err := a.opts.Node.Read(c.Ctx, account, func(v *resolver.View) error {
 			s, ok := v.Access().Session(hash)
 			if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
 				return errLinkUsed
@@ -116,7 +117,7 @@ func (a *API) useSignInLink(c *call) (any, error) {
 	if err := find(); err != nil {
 		return nil, err
 	}
-	if _, err := a.opts.Node.Command(c.ctx, account, access.CommandSessionDelete, access.SessionDelete{TokenHash: hash}); err != nil {
+	if _, err := a.opts.Node.Command(c.Ctx, account, access.CommandSessionDelete, access.SessionDelete{TokenHash: hash}); err != nil {
 		return nil, err
 	}
 	a.signIns[signInOK].Inc()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/tokens"
@@ -11,7 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/sources"
 )
 
-func (a *API) sourceOperations() group {
+func (a *API) sourceOperations() handler.Group {
 	key := shape.Named("WriteKey", shape.Object(
 		shape.Req("_id", shape.WriteKeyID("")), shape.Req("key", shape.Text("wk_P5p8Ll0bgEYAAQ…", "The key itself, of a browser source: it is public. Null for a server source, whose keys are shown once.").OrNull()),
 		shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("Null before the first call.").OrNull()),
@@ -36,15 +37,15 @@ func (a *API) sourceOperations() group {
 		return shape.Object(append(append([]shape.Field{name}, more...), settings...)...)
 	}
 	name := shape.Text("Shop", "The application that sends.").Bytes(1, 200)
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sources", Title: "Sources",
-		About: "Applications that send through the tracking API, with the SDKs of Segment, RudderStack or PostHog. A source has write keys, `wk_…`, which can send and nothing else. A browser's keys are public: they attach an anonymous person to an identified one, and never merge two identified people."}, []route{
-		{a.listSources, operation.Operation{Method: "GET", Path: "/sources", Permission: "events:read", ID: "listSources", Summary: "List sources", About: "The oldest first.", Data: shape.List(one, ""), Paged: true}},
-		{a.createSource, operation.Operation{Method: "POST", Path: "/sources", Permission: "events:write", ID: "createSource", Summary: "Create a source", About: "With its first write key.", Body: body(shape.Req("name", name), shape.Req("kind", sourceKind("`browser` for pages and apps, whose keys anybody can read; it never changes."))), Data: made}},
-		{a.getSource, operation.Operation{Method: "GET", Path: "/sources/{id}", Permission: "events:read", ID: "getSource", Summary: "Read a source", Data: one}},
-		{a.updateSource, operation.Operation{Method: "PATCH", Path: "/sources/{id}", Permission: "events:write", ID: "updateSource", Summary: "Change a source", About: "Omitted fields keep their values.", Body: body(shape.Opt("name", name)), Data: one}},
-		{a.deleteSource, operation.Operation{Method: "DELETE", Path: "/sources/{id}", Permission: "events:write", ID: "deleteSource", Summary: "Delete a source", About: "Its keys stop working at once. Its events stay."}},
-		{a.createSourceKey, operation.Operation{Method: "POST", Path: "/sources/{id}/keys", Permission: "events:write", ID: "createSourceKey", Summary: "Add a write key", About: "The others go on working. To rotate a key, add one, move the application to it, and revoke the old one.", Data: made}},
-		{a.revokeSourceKey, operation.Operation{Method: "DELETE", Path: "/sources/{id}/keys/{key}", Permission: "events:write", ID: "revokeSourceKey", Summary: "Revoke a write key", About: "It stops working at once.", Data: one}},
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sources", Title: "Sources",
+		About: "Applications that send through the tracking API, with the SDKs of Segment, RudderStack or PostHog. A source has write keys, `wk_…`, which can send and nothing else. A browser's keys are public: they attach an anonymous person to an identified one, and never merge two identified people."}, Routes: []handler.Route{
+		{Handle: a.listSources, Operation: operation.Operation{Method: "GET", Path: "/sources", Permission: "events:read", ID: "listSources", Summary: "List sources", About: "The oldest first.", Data: shape.List(one, ""), Paged: true}},
+		{Handle: a.createSource, Operation: operation.Operation{Method: "POST", Path: "/sources", Permission: "events:write", ID: "createSource", Summary: "Create a source", About: "With its first write key.", Body: body(shape.Req("name", name), shape.Req("kind", sourceKind("`browser` for pages and apps, whose keys anybody can read; it never changes."))), Data: made}},
+		{Handle: a.getSource, Operation: operation.Operation{Method: "GET", Path: "/sources/{id}", Permission: "events:read", ID: "getSource", Summary: "Read a source", Data: one}},
+		{Handle: a.updateSource, Operation: operation.Operation{Method: "PATCH", Path: "/sources/{id}", Permission: "events:write", ID: "updateSource", Summary: "Change a source", About: "Omitted fields keep their values.", Body: body(shape.Opt("name", name)), Data: one}},
+		{Handle: a.deleteSource, Operation: operation.Operation{Method: "DELETE", Path: "/sources/{id}", Permission: "events:write", ID: "deleteSource", Summary: "Delete a source", About: "Its keys stop working at once. Its events stay."}},
+		{Handle: a.createSourceKey, Operation: operation.Operation{Method: "POST", Path: "/sources/{id}/keys", Permission: "events:write", ID: "createSourceKey", Summary: "Add a write key", About: "The others go on working. To rotate a key, add one, move the application to it, and revoke the old one.", Data: made}},
+		{Handle: a.revokeSourceKey, Operation: operation.Operation{Method: "DELETE", Path: "/sources/{id}/keys/{key}", Permission: "events:write", ID: "revokeSourceKey", Summary: "Revoke a write key", About: "It stops working at once.", Data: one}},
 	}}
 }
 
@@ -105,26 +106,26 @@ func (a *API) newSource(account uint64, s *sources.Source) eventSource {
 	return out
 }
 
-var errNoSource = missing("there is no source with this id")
+var errNoSource = handler.NotFound("there is no source with this id")
 
-func (a *API) listSources(c *call) (any, error) {
-	return aged(c, func(v *resolver.View) []sources.Source { return v.Sources().All() }, func(s *sources.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
-		func(_ *resolver.View, s *sources.Source) eventSource { return a.newSource(c.account, s) })
+func (a *API) listSources(c *handler.Call) (any, error) {
+	return handler.OldestFirst(c, func(v *resolver.View) []sources.Source { return v.Sources().All() }, func(s *sources.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
+		func(_ *resolver.View, s *sources.Source) eventSource { return a.newSource(c.Account, s) })
 }
 
-func (a *API) eventSource(c *call, id string) (out eventSource, err error) {
-	err = c.read(func(v *resolver.View) error {
+func (a *API) eventSource(c *handler.Call, id string) (out eventSource, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		s, ok := v.Sources().Get(id)
 		if !ok {
 			return errNoSource
 		}
-		out = a.newSource(c.account, &s)
+		out = a.newSource(c.Account, &s)
 		return nil
 	})
 	return out, err
 }
 
-func (a *API) getSource(c *call) (any, error) { return a.eventSource(c, c.id()) }
+func (a *API) getSource(c *handler.Call) (any, error) { return a.eventSource(c, c.PathID()) }
 
 // sourceBody is a request about a source.
 type sourceBody struct {
@@ -141,8 +142,8 @@ func (b *sourceBody) save() sources.Save {
 }
 
 // newWriteKey draws a write key for a source of a kind.
-func (a *API) newWriteKey(c *call, kind string) (text string, k *sources.NewWriteKey, err error) {
-	if text, err = trackingapi.NewKey(a.opts.Rand, c.account); err != nil {
+func (a *API) newWriteKey(c *handler.Call, kind string) (text string, k *sources.NewWriteKey, err error) {
+	if text, err = trackingapi.NewKey(a.opts.Rand, c.Account); err != nil {
 		return "", nil, err
 	}
 	k = &sources.NewWriteKey{Hash: tokens.Hash(text)}
@@ -153,9 +154,9 @@ func (a *API) newWriteKey(c *call, kind string) (text string, k *sources.NewWrit
 }
 
 // createSource answers POST /sources.
-func (a *API) createSource(c *call) (any, error) {
+func (a *API) createSource(c *handler.Call) (any, error) {
 	var in sourceBody
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	text, key, err := a.newWriteKey(c, in.Kind)
@@ -164,7 +165,7 @@ func (a *API) createSource(c *call) (any, error) {
 	}
 	save := in.save()
 	save.Key = key
-	id, err := c.commandID(sources.CommandCreate, save)
+	id, err := c.CommandID(sources.CommandCreate, save)
 	if err != nil {
 		return nil, err
 	}
@@ -174,26 +175,26 @@ func (a *API) createSource(c *call) (any, error) {
 }
 
 // updateSource answers PATCH /sources/{id}.
-func (a *API) updateSource(c *call) (any, error) {
+func (a *API) updateSource(c *handler.Call) (any, error) {
 	var in sourceBody
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	save := in.save()
-	save.ID = c.id()
-	if _, err := c.commandID(sources.CommandUpdate, save); err != nil {
+	save.ID = c.PathID()
+	if _, err := c.CommandID(sources.CommandUpdate, save); err != nil {
 		return nil, err
 	}
 	return a.eventSource(c, save.ID)
 }
 
-func (a *API) deleteSource(c *call) (any, error) {
-	return nil, c.command(sources.CommandDelete, sources.Ref{ID: c.id()}, nil)
+func (a *API) deleteSource(c *handler.Call) (any, error) {
+	return nil, c.Command(sources.CommandDelete, sources.Ref{ID: c.PathID()}, nil)
 }
 
 // createSourceKey answers POST /sources/{id}/keys.
-func (a *API) createSourceKey(c *call) (any, error) {
-	s, err := a.eventSource(c, c.id())
+func (a *API) createSourceKey(c *handler.Call) (any, error) {
+	s, err := a.eventSource(c, c.PathID())
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (a *API) createSourceKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.commandID(sources.CommandKeyCreate, sources.Ref{ID: s.ID, Key: key}); err != nil {
+	if _, err := c.CommandID(sources.CommandKeyCreate, sources.Ref{ID: s.ID, Key: key}); err != nil {
 		return nil, err
 	}
 	s, err = a.eventSource(c, s.ID)
@@ -210,9 +211,9 @@ func (a *API) createSourceKey(c *call) (any, error) {
 }
 
 // revokeSourceKey answers DELETE /sources/{id}/keys/{key} with the source.
-func (a *API) revokeSourceKey(c *call) (any, error) {
-	if _, err := c.commandID(sources.CommandKeyRevoke, sources.Ref{ID: c.id(), KeyID: c.param("key")}); err != nil {
+func (a *API) revokeSourceKey(c *handler.Call) (any, error) {
+	if _, err := c.CommandID(sources.CommandKeyRevoke, sources.Ref{ID: c.PathID(), KeyID: c.Param("key")}); err != nil {
 		return nil, err
 	}
-	return a.eventSource(c, c.id())
+	return a.eventSource(c, c.PathID())
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -12,7 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-func (a *API) templateOperations() group {
+func (a *API) templateOperations() handler.Group {
 	body := func() *shape.Schema {
 		return shape.Object(
 			shape.Req("name", shape.Text("Order confirmation", "").Bytes(1, 200)),
@@ -29,13 +30,13 @@ func (a *API) templateOperations() group {
 		shape.Req("transactional", shape.Boolean(true, "Whether `POST /v1/email/send` sends it to people who have unsubscribed, too.")),
 		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")), shape.Opt("version", shape.ContentVersion()),
 	))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Reusable texts of messages."}, []route{
-		{a.listTemplates, operation.Operation{Method: "GET", Path: "/templates", Permission: "templates:read", ID: "listTemplates", Summary: "List templates", About: "The oldest first.", Data: shape.List(template, ""), Paged: true}},
-		{a.saveTemplate, operation.Operation{Method: "POST", Path: "/templates", Permission: "templates:write", ID: "createTemplate", Summary: "Save a template", Body: body(), Data: template}},
-		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
-		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Query: ifVersion(), Body: body(), Data: template, Also: []int{409}}},
-		{a.deleteTemplate, operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
-		{a.renderTemplate, operation.Operation{Method: "POST", Path: "/templates/{id}/render", Permission: "templates:read", ID: "renderTemplate", Summary: "Render a template for one person",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Reusable texts of messages."}, Routes: []handler.Route{
+		{Handle: a.listTemplates, Operation: operation.Operation{Method: "GET", Path: "/templates", Permission: "templates:read", ID: "listTemplates", Summary: "List templates", About: "The oldest first.", Data: shape.List(template, ""), Paged: true}},
+		{Handle: a.saveTemplate, Operation: operation.Operation{Method: "POST", Path: "/templates", Permission: "templates:write", ID: "createTemplate", Summary: "Save a template", Body: body(), Data: template}},
+		{Handle: a.getTemplate, Operation: operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
+		{Handle: a.saveTemplate, Operation: operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Query: handler.IfVersionQuery(), Body: body(), Data: template, Also: []int{409}}},
+		{Handle: a.deleteTemplate, Operation: operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
+		{Handle: a.renderTemplate, Operation: operation.Operation{Method: "POST", Path: "/templates/{id}/render", Permission: "templates:read", ID: "renderTemplate", Summary: "Render a template for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent. Texts that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(
 				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
@@ -49,7 +50,7 @@ func (a *API) templateOperations() group {
 				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
 			))}},
 		templateVersionsRoute(),
-		usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
+		handler.UsedInRoute("/templates", "templates:read", "templateUsedIn", "a template", handler.KeepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
 	}}
 }
 
@@ -80,14 +81,14 @@ func wholeTemplate(t *campaigns.Template) template {
 	return x
 }
 
-func (a *API) listTemplates(c *call) (any, error) {
-	return aged(c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
+func (a *API) listTemplates(c *handler.Call) (any, error) {
+	return handler.OldestFirst(c, func(v *resolver.View) []campaigns.Template { return v.Campaigns().Templates() }, func(t *campaigns.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
 }
 
-func (a *API) getTemplate(c *call) (any, error) {
+func (a *API) getTemplate(c *handler.Call) (any, error) {
 	var out template
-	err := c.read(func(v *resolver.View) error {
-		t, ok, err := v.Campaigns().WholeTemplate(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		t, ok, err := v.Campaigns().WholeTemplate(c.PathID())
 		if err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (a *API) getTemplate(c *call) (any, error) {
 }
 
 // saveTemplate answers POST /templates and PUT /templates/{id}.
-func (a *API) saveTemplate(c *call) (any, error) {
+func (a *API) saveTemplate(c *handler.Call) (any, error) {
 	in := struct {
 		Name    string `json:"name"`
 		Source  string `json:"source"`
@@ -111,31 +112,31 @@ func (a *API) saveTemplate(c *call) (any, error) {
 
 		Transactional bool `json:"transactional"`
 	}{Source: campaigns.TemplateList}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	t := campaigns.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
 	var fault *messaging.ContentError
 	if err := messaging.CheckTemplate(&t); errors.As(err, &fault) {
-		return nil, badField(fault.Field, "%s", fault)
+		return nil, handler.BadField(fault.Field, "%s", fault)
 	} else if err != nil {
 		return nil, err
 	}
-	err := c.command(campaigns.CommandTemplateSave, campaigns.TemplateSave{IfVersion: c.ifVersion(), Template: campaigns.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
+	err := c.Command(campaigns.CommandTemplateSave, campaigns.TemplateSave{IfVersion: c.IfVersion(), Template: campaigns.Template{ID: c.PathID(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
 	if err != nil {
 		return nil, err
 	}
 	return wholeTemplate(&t), nil
 }
 
-func (a *API) deleteTemplate(c *call) (any, error) {
-	return nil, c.command(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: c.id()}, nil)
+func (a *API) deleteTemplate(c *handler.Call) (any, error) {
+	return nil, c.Command(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: c.PathID()}, nil)
 }
 
-var errNoTemplate = missing("there is no template with this id")
+var errNoTemplate = handler.NotFound("there is no template with this id")
 
-func templateVersionsRoute() route {
-	return contentVersionsRoute("/templates/{id}", "templates:read", "templateVersions", "TemplateVersion", "a template", "template",
+func templateVersionsRoute() handler.Route {
+	return handler.ContentVersionsRoute("/templates/{id}", "templates:read", "templateVersions", "TemplateVersion", "a template", "template",
 		shape.Named("TemplateContent", shape.Object(shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")), shape.Req("subject", shape.Text("Your order {{order}}", "")),
 			shape.Req("html", shape.Text("<p>Hello {{first_name}}</p>", "")), shape.Req("text", shape.Text("Hello {{first_name}}", "")), shape.Req("transactional", shape.Boolean(true, "")))), nil,
 		func(v *resolver.View, id string) error {

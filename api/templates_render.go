@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // renderTemplate answers POST /templates/{id}/render.
-func (a *API) renderTemplate(c *call) (any, error) {
+func (a *API) renderTemplate(c *handler.Call) (any, error) {
 	var in struct {
 		ProfileID string          `json:"profile_id"`
 		Email     string          `json:"email"`
@@ -19,14 +20,14 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		HTML      *string         `json:"html"`
 		Text      *string         `json:"text"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
 	case (in.ProfileID == "") == (in.Email == ""):
-		return nil, badField("profile_id", "name the person by profile_id or email")
+		return nil, handler.BadField("profile_id", "name the person by profile_id or email")
 	case len(in.Data) > 0 && in.Data[0] != '{' && string(in.Data) != "null":
-		return nil, badField("data", "data must be an object")
+		return nil, handler.BadField("data", "data must be an object")
 	}
 	var out struct {
 		ProfileID string `json:"profile_id"`
@@ -34,8 +35,8 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		HTML      string `json:"html"`
 		Text      string `json:"text"`
 	}
-	err := c.read(func(v *resolver.View) error {
-		t, ok, err := v.Campaigns().WholeTemplate(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		t, ok, err := v.Campaigns().WholeTemplate(c.PathID())
 		switch {
 		case err != nil:
 			return err
@@ -49,7 +50,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		}
 		o, field, found := v.Person(in.ProfileID, in.Email)
 		if !found {
-			return &problem{status: 404, field: field, message: field + ": there is no such person"}
+			return &handler.Problem{Status: 404, Field: field, Message: field + ": there is no such person"}
 		}
 		p, err := v.Profile(o)
 		if err != nil {
@@ -61,7 +62,7 @@ func (a *API) renderTemplate(c *call) (any, error) {
 			if fault.Field == "body" {
 				fault.Field = "html"
 			}
-			return badField(fault.Field, "%s", fault)
+			return handler.BadField(fault.Field, "%s", fault)
 		}
 		out.ProfileID, out.Subject, out.HTML, out.Text = p.ID.String(), r.Subject, r.HTML, r.Text
 		return err

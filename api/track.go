@@ -9,6 +9,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
@@ -233,7 +234,7 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
 	defer cancel()
 	if err := do(ctx, f, strings.Contains(string(body), "One-Click")); err != nil {
-		if p, ours := classify(err); ours || p.status < http.StatusInternalServerError {
+		if p, ours := handler.Classify(err); ours || p.Status < http.StatusInternalServerError {
 			a.opts.Logger.Error("tracking failed", "error", err)
 		}
 		writePage(rc, pageFault)

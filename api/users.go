@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -15,17 +16,17 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 )
 
-func (a *API) userOperations() group {
+func (a *API) userOperations() handler.Group {
 	email := shape.Text("ann@example.com", "What the person signs in with.").Bytes(1, 512)
 	rest := []shape.Field{shape.Opt("name", shape.Text("Ann Lee", "").Bytes(0, 200)), shape.Opt("admin", shape.Boolean(false, "Only administrators of the system make others so."))}
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: users", Title: "Users", About: "People of the account. A user can grant only permissions that they have."}, []route{
-		{a.listUsers, operation.Operation{Method: "GET", Path: "/users", Permission: "users:read", ID: "listUsers", Summary: "List users", About: "The oldest first.", Data: shape.List(userShape, ""), Paged: true}},
-		{a.createUser, operation.Operation{Method: "POST", Path: "/users", Permission: "users:write", ID: "createUser", Summary: "Add a user",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: users", Title: "Users", About: "People of the account. A user can grant only permissions that they have."}, Routes: []handler.Route{
+		{Handle: a.listUsers, Operation: operation.Operation{Method: "GET", Path: "/users", Permission: "users:read", ID: "listUsers", Summary: "List users", About: "The oldest first.", Data: shape.List(userShape, ""), Paged: true}},
+		{Handle: a.createUser, Operation: operation.Operation{Method: "POST", Path: "/users", Permission: "users:write", ID: "createUser", Summary: "Add a user",
 			Body: shape.Object(append([]shape.Field{shape.Req("email", email), shape.Req("password", passwordShape("correct horse battery", "")), shape.Req("permissions", shapes.Permissions("What the person may do."))}, rest...)...), Data: userShape}},
-		{a.getUser, operation.Operation{Method: "GET", Path: "/users/{id}", Permission: "users:read", ID: "getUser", Summary: "Read a user", Data: userShape}},
-		{a.updateUser, operation.Operation{Method: "PATCH", Path: "/users/{id}", Permission: "users:write", ID: "updateUser", Summary: "Change a user", About: "Omitted fields keep their values. API keys that the person made narrow with their permissions.",
+		{Handle: a.getUser, Operation: operation.Operation{Method: "GET", Path: "/users/{id}", Permission: "users:read", ID: "getUser", Summary: "Read a user", Data: userShape}},
+		{Handle: a.updateUser, Operation: operation.Operation{Method: "PATCH", Path: "/users/{id}", Permission: "users:write", ID: "updateUser", Summary: "Change a user", About: "Omitted fields keep their values. API keys that the person made narrow with their permissions.",
 			Body: shape.Object(append([]shape.Field{shape.Opt("email", email), shape.Opt("password", passwordShape("correct horse battery", "")), shape.Opt("permissions", shapes.Permissions(""))}, rest...)...), Data: userShape}},
-		{a.deleteUser, operation.Operation{Method: "DELETE", Path: "/users/{id}", Permission: "users:write", ID: "deleteUser", Summary: "Remove a user", About: "The person's sessions end, and keys they made stop working."}},
+		{Handle: a.deleteUser, Operation: operation.Operation{Method: "DELETE", Path: "/users/{id}", Permission: "users:write", ID: "deleteUser", Summary: "Remove a user", About: "The person's sessions end, and keys they made stop working."}},
 	}}
 }
 
@@ -58,7 +59,7 @@ const minPasswordBytes = 12
 
 func checkPassword(field, text string) error {
 	if len(text) < minPasswordBytes || len(text) > maxPasswordBytes {
-		return badField(field, "%s must have %d to %d bytes", field, minPasswordBytes, maxPasswordBytes)
+		return handler.BadField(field, "%s must have %d to %d bytes", field, minPasswordBytes, maxPasswordBytes)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func checkPermissions(list, known []string, fault string) error {
 		if near := jsonform.Near(p, known); near != "" && !slices.Contains(operation.UserPermissions(), p) {
 			says = "is no permission; did you mean " + near + "?"
 		}
-		return badField("permissions", "permissions[%d] %.60q %s", i, p, says)
+		return handler.BadField("permissions", "permissions[%d] %.60q %s", i, p, says)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func (b *userBody) command(ctx context.Context, a *API, actor, id string) (acces
 
 // hashPassword waits for its turn: each hash takes its memory.
 func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
-	release, err := a.passwords.acquire(ctx)
+	release, err := a.passwords.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -110,23 +111,23 @@ func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
 }
 
 // listUsers answers GET /users, the oldest first.
-func (a *API) listUsers(c *call) (any, error) {
-	return aged(c, func(v *resolver.View) []access.User { return v.Access().Users() }, func(u *access.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
+func (a *API) listUsers(c *handler.Call) (any, error) {
+	return handler.OldestFirst(c, func(v *resolver.View) []access.User { return v.Access().Users() }, func(u *access.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
 		func(_ *resolver.View, u *access.User) user { return newUser(u) })
 }
 
 // getUser answers GET /users/{id}.
-func (a *API) getUser(c *call) (any, error) { return a.answerUser(c, c.id()) }
+func (a *API) getUser(c *handler.Call) (any, error) { return a.answerUser(c, c.PathID()) }
 
-func (a *API) answerUser(c *call, id string) (any, error) {
+func (a *API) answerUser(c *handler.Call, id string) (any, error) {
 	var u access.User
 	found := false
-	err := c.read(func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		u, found = v.Access().User(id)
 		return nil
 	})
 	if err == nil && !found {
-		err = missing("there is no user with this id")
+		err = handler.NotFound("there is no user with this id")
 	}
 	if err != nil {
 		return nil, err
@@ -135,37 +136,37 @@ func (a *API) answerUser(c *call, id string) (any, error) {
 }
 
 // createUser answers POST /users.
-func (a *API) createUser(c *call) (any, error) {
+func (a *API) createUser(c *handler.Call) (any, error) {
 	var in userBody
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
 	case in.Email == nil:
-		return nil, badField("email", "email is missing; send the e-mail the person signs in with")
+		return nil, handler.BadField("email", "email is missing; send the e-mail the person signs in with")
 	case in.Password == nil:
-		return nil, badField("password", "password is missing")
+		return nil, handler.BadField("password", "password is missing")
 	case in.Permissions == nil:
-		return nil, badField("permissions", "permissions is missing; list what the person may do")
+		return nil, handler.BadField("permissions", "permissions is missing; list what the person may do")
 	}
 	return a.saveUser(c, access.CommandUserCreate, "", &in)
 }
 
 // updateUser answers PATCH /users/{id}: what is left out stays.
-func (a *API) updateUser(c *call) (any, error) {
+func (a *API) updateUser(c *handler.Call) (any, error) {
 	var in userBody
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	return a.saveUser(c, access.CommandUserUpdate, c.id(), &in)
+	return a.saveUser(c, access.CommandUserUpdate, c.PathID(), &in)
 }
 
-func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
-	args, err := in.command(c.ctx, a, c.user.ID, id)
+func (a *API) saveUser(c *handler.Call, command, id string, in *userBody) (any, error) {
+	args, err := in.command(c.Ctx, a, c.User.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	id, err = c.commandID(command, args)
+	id, err = c.CommandID(command, args)
 	if err != nil {
 		return nil, err
 	}
@@ -173,64 +174,64 @@ func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
 }
 
 // deleteUser answers DELETE /users/{id}.
-func (a *API) deleteUser(c *call) (any, error) {
-	return nil, c.command(access.CommandUserDelete, access.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
+func (a *API) deleteUser(c *handler.Call) (any, error) {
+	return nil, c.Command(access.CommandUserDelete, access.UserDelete{ActorID: c.User.ID, ID: c.PathID()}, nil)
 }
 
 // changePassword answers PUT /password: a person's own. All other sessions of
 // theirs end.
-func (a *API) changePassword(c *call) (any, error) {
+func (a *API) changePassword(c *handler.Call) (any, error) {
 	var in struct {
 		Current  *string `json:"current_password"`
 		Password *string `json:"password"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	switch {
 	case in.Current == nil || len(*in.Current) > maxPasswordBytes:
-		return nil, badField("current_password", "current_password is missing or too long; send the password you have")
+		return nil, handler.BadField("current_password", "current_password is missing or too long; send the password you have")
 	case in.Password == nil:
-		return nil, badField("password", "password is missing")
+		return nil, handler.BadField("password", "password is missing")
 	}
 	if err := checkPassword("password", *in.Password); err != nil {
 		return nil, err
 	}
 	// Who has got hold of a session must not find out the password with it.
-	attempt, err := allowed(a.logins.beginKnown(newThrottleKey("s", []byte(c.tokenHash))))
+	attempt, err := allowed(a.logins.beginKnown(newThrottleKey("s", []byte(c.TokenHash))))
 	if err != nil {
 		return nil, err
 	}
-	release, err := a.passwords.acquire(c.ctx)
+	release, err := a.passwords.Acquire(c.Ctx)
 	if err != nil {
 		attempt.undo()
 		return nil, err
 	}
-	found, err := a.whose([]candidate{{c.account, c.user}}, *in.Current)
+	found, err := a.whose([]candidate{{c.Account, c.User}}, *in.Current)
 	release()
 	if err != nil {
 		return nil, err
 	}
 	if found == nil {
-		return nil, badField("current_password", "current_password is wrong")
+		return nil, handler.BadField("current_password", "current_password is wrong")
 	}
 	attempt.succeeded()
-	hash, err := a.hashPassword(c.ctx, *in.Password)
+	hash, err := a.hashPassword(c.Ctx, *in.Password)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.command(access.CommandPasswordSet, access.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
+	if err := c.Command(access.CommandPasswordSet, access.PasswordSet{ID: c.User.ID, PasswordHash: hash, KeepSession: c.TokenHash}, nil); err != nil {
 		return nil, err
 	}
 	return nil, a.keepDevice(c, hash)
 }
 
 // keepDevice keeps the browser known whose person has a new password.
-func (a *API) keepDevice(c *call, passwordHash string) error {
-	if c.csrf == "" { // no browser
+func (a *API) keepDevice(c *handler.Call, passwordHash string) error {
+	if c.CSRF == "" { // no browser
 		return nil
 	}
-	u := c.user
+	u := c.User
 	u.PasswordHash = passwordHash
 	device, err := newDeviceToken(a.opts.Rand, &u, a.opts.Now())
 	if err == nil {

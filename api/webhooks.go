@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -12,7 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-func (a *API) webhookOperations() group {
+func (a *API) webhookOperations() handler.Group {
 	hook := shape.Object(
 		shape.Req("_id", shape.WebhookID("")), shape.Req("url", shape.Text("https://example.com/hooks", "")), shape.Req("events", shape.List(shape.Text("email.opened", ""), "")), shape.Req("description", shape.Text("CRM", "")),
 		shape.Req("ordered", shape.Boolean(false, "Deliveries go out one at a time, in order: one that fails holds back those behind it until it is delivered or given up.")),
@@ -37,23 +38,23 @@ func (a *API) webhookOperations() group {
 		return shape.Object(append(first, shape.Opt("description", shape.Text("CRM", "").Bytes(0, 2000)), shape.Opt("ordered", ordered), shape.Opt("status", shape.Word("A disabled endpoint keeps what waits for it.", "active", "disabled")))...)
 	}
 	replayed := shape.Object(shape.Req("replayed", shape.Count(1, "How many are queued again.")), shape.Req("left", shape.Count(0, "How many are left.")))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: webhooks", Title: "Webhooks",
-		About: "Endpoints that receive events. Deliveries are signed, tried again over three days each, and kept as dead letters when they are given up. One that fails holds back no other, unless the endpoint is `ordered`. `timestamp` in the body says when the event happened, and the header webhook-id is the same at every attempt."}, append([]route{
-		{a.listWebhooks, operation.Operation{Method: "GET", Path: "/webhooks", Permission: "settings:read", ID: "listWebhooks", Summary: "List endpoints", Data: shape.List(one, "")}},
-		{a.createWebhook, operation.Operation{Method: "POST", Path: "/webhooks", Permission: "settings:write", ID: "createWebhook", Summary: "Register an endpoint", Body: fields(true), Data: withSecret}},
-		{a.listWebhookEvents, operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List event names",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: webhooks", Title: "Webhooks",
+		About: "Endpoints that receive events. Deliveries are signed, tried again over three days each, and kept as dead letters when they are given up. One that fails holds back no other, unless the endpoint is `ordered`. `timestamp` in the body says when the event happened, and the header webhook-id is the same at every attempt."}, Routes: append([]handler.Route{
+		{Handle: a.listWebhooks, Operation: operation.Operation{Method: "GET", Path: "/webhooks", Permission: "settings:read", ID: "listWebhooks", Summary: "List endpoints", Data: shape.List(one, "")}},
+		{Handle: a.createWebhook, Operation: operation.Operation{Method: "POST", Path: "/webhooks", Permission: "settings:write", ID: "createWebhook", Summary: "Register an endpoint", Body: fields(true), Data: withSecret}},
+		{Handle: a.listWebhookEvents, Operation: operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List event names",
 			Data: shape.List(shape.Object(shape.Req("name", shape.Text("email.opened", "")), shape.Req("description", shape.Text("An email was opened.", ""))), "")}},
-		{a.getWebhook, operation.Operation{Method: "GET", Path: "/webhooks/{id}", Permission: "settings:read", ID: "getWebhook", Summary: "Read an endpoint", Data: one}},
-		{a.updateWebhook, operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "Omitted fields keep their values. An endpoint that is made active again receives its pending deliveries.", Body: fields(false), Data: one}},
-		{a.deleteWebhook, operation.Operation{Method: "DELETE", Path: "/webhooks/{id}", Permission: "settings:write", ID: "deleteWebhook", Summary: "Remove an endpoint"}},
-		{a.rotateWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Rotate the secret", About: "Deliveries are signed with both secrets for a day.", Data: withSecret}},
-		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "An ordered endpoint gets it after its pending deliveries.",
+		{Handle: a.getWebhook, Operation: operation.Operation{Method: "GET", Path: "/webhooks/{id}", Permission: "settings:read", ID: "getWebhook", Summary: "Read an endpoint", Data: one}},
+		{Handle: a.updateWebhook, Operation: operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "Omitted fields keep their values. An endpoint that is made active again receives its pending deliveries.", Body: fields(false), Data: one}},
+		{Handle: a.deleteWebhook, Operation: operation.Operation{Method: "DELETE", Path: "/webhooks/{id}", Permission: "settings:write", ID: "deleteWebhook", Summary: "Remove an endpoint"}},
+		{Handle: a.rotateWebhook, Operation: operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Rotate the secret", About: "Deliveries are signed with both secrets for a day.", Data: withSecret}},
+		{Handle: a.testWebhook, Operation: operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "An ordered endpoint gets it after its pending deliveries.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")), shape.Req("seq", shape.Count(17, "")))}},
-		{a.listDeadLetters, operation.Operation{Method: "GET", Path: "/webhooks/{id}/dead-letters", Permission: "settings:read", ID: "listDeadLetters", Summary: "List dead letters", About: "In the order in which they were given up.",
+		{Handle: a.listDeadLetters, Operation: operation.Operation{Method: "GET", Path: "/webhooks/{id}/dead-letters", Permission: "settings:read", ID: "listDeadLetters", Summary: "List dead letters", About: "In the order in which they were given up.",
 			Data: shape.List(shape.Object(shape.Req("seq", shape.Count(17, "")), shape.Req("webhook_id", shape.Text("msg_3f9a7c2e5d1b8046_17", "The header webhook-id of all its attempts.")), shape.Req("event", shape.Text("email.opened", "")), shape.Req("attempts", shape.Count(12, "")),
 				shape.Req("reason", shape.Text("HTTP 410", "")), shape.Req("created_at", shape.Instant("")), shape.Req("died_at", shape.Instant(""))), ""), Paged: true}},
-		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Replay all dead letters", Data: replayed}},
-		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Replay a dead letter", Data: replayed}},
+		{Handle: a.replayDeadLetters, Operation: operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Replay all dead letters", Data: replayed}},
+		{Handle: a.replayDeadLetters, Operation: operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Replay a dead letter", Data: replayed}},
 	}, a.deliveryRoutes()...)}
 }
 
@@ -92,11 +93,11 @@ func newHook(v *resolver.View, e *outbox.Endpoint) hook {
 	return h
 }
 
-func noWebhook() error { return missing("there is no webhook with this id") }
+func noWebhook() error { return handler.NotFound("there is no webhook with this id") }
 
 // webhook reads an endpoint.
-func (a *API) webhook(c *call, id string) (h hook, err error) {
-	err = c.read(func(v *resolver.View) error {
+func (a *API) webhook(c *handler.Call, id string) (h hook, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		e, ok := v.Outbox().Endpoint(id)
 		if !ok {
 			return noWebhook()
@@ -108,9 +109,9 @@ func (a *API) webhook(c *call, id string) (h hook, err error) {
 }
 
 // listWebhooks answers GET /webhooks, the oldest first. There are few.
-func (a *API) listWebhooks(c *call) (any, error) {
+func (a *API) listWebhooks(c *handler.Call) (any, error) {
 	list := []hook{}
-	err := c.read(func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		for _, e := range v.Outbox().Endpoints() {
 			list = append(list, newHook(v, &e))
 		}
@@ -119,10 +120,10 @@ func (a *API) listWebhooks(c *call) (any, error) {
 	return list, err
 }
 
-func (a *API) getWebhook(c *call) (any, error) { return a.webhook(c, c.id()) }
+func (a *API) getWebhook(c *handler.Call) (any, error) { return a.webhook(c, c.PathID()) }
 
 // listWebhookEvents answers GET /webhooks/events: what endpoints can hear of.
-func (a *API) listWebhookEvents(*call) (any, error) {
+func (a *API) listWebhookEvents(*handler.Call) (any, error) {
 	type event struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
@@ -144,14 +145,14 @@ type webhookFields struct {
 }
 
 // webhookSave reads and judges a request.
-func (a *API) webhookSave(c *call) (s outbox.WebhookSave, err error) {
+func (a *API) webhookSave(c *handler.Call) (s outbox.WebhookSave, err error) {
 	var in webhookFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return s, err
 	}
 	if in.URL != nil {
 		if err := (webhook.Guard{AllowPrivate: a.opts.AllowPrivate}).CheckURL(*in.URL); err != nil {
-			return s, badField("url", "%s", strings.TrimPrefix(err.Error(), "webhook: "))
+			return s, handler.BadField("url", "%s", strings.TrimPrefix(err.Error(), "webhook: "))
 		}
 	}
 	return outbox.WebhookSave{URL: in.URL, Events: in.Events, Description: in.Description, Status: in.Status, Ordered: in.Ordered}, nil
@@ -159,7 +160,7 @@ func (a *API) webhookSave(c *call) (s outbox.WebhookSave, err error) {
 
 // createWebhook answers POST /webhooks with the endpoint and its secret, which is
 // not shown again.
-func (a *API) createWebhook(c *call) (any, error) {
+func (a *API) createWebhook(c *handler.Call) (any, error) {
 	s, err := a.webhookSave(c)
 	if err != nil {
 		return nil, err
@@ -169,12 +170,12 @@ func (a *API) createWebhook(c *call) (any, error) {
 	}
 	return a.withNewSecret(c, func(secret string) (string, error) {
 		s.Secret = secret
-		return c.commandID(outbox.CommandWebhookCreate, s)
+		return c.CommandID(outbox.CommandWebhookCreate, s)
 	})
 }
 
 // withNewSecret makes a secret, has it saved, and answers the endpoint with it.
-func (a *API) withNewSecret(c *call, save func(secret string) (id string, err error)) (any, error) {
+func (a *API) withNewSecret(c *handler.Call, save func(secret string) (id string, err error)) (any, error) {
 	secret, err := webhook.NewSecret(a.opts.Rand)
 	if err != nil {
 		return nil, err
@@ -190,34 +191,34 @@ func (a *API) withNewSecret(c *call, save func(secret string) (id string, err er
 
 // updateWebhook answers PATCH /webhooks/{id}. An endpoint that is made active
 // again gets what waited for it.
-func (a *API) updateWebhook(c *call) (any, error) {
+func (a *API) updateWebhook(c *handler.Call) (any, error) {
 	s, err := a.webhookSave(c)
 	if err != nil {
 		return nil, err
 	}
-	s.ID = c.id()
-	if _, err := c.commandID(outbox.CommandWebhookUpdate, s); err != nil {
+	s.ID = c.PathID()
+	if _, err := c.CommandID(outbox.CommandWebhookUpdate, s); err != nil {
 		return nil, err
 	}
 	return a.webhook(c, s.ID)
 }
 
-func (a *API) deleteWebhook(c *call) (any, error) {
-	return nil, c.command(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: c.id()}, nil)
+func (a *API) deleteWebhook(c *handler.Call) (any, error) {
+	return nil, c.Command(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: c.PathID()}, nil)
 }
 
 // rotateWebhook answers POST /webhooks/{id}/rotate with a new secret. The old one
 // signs beside it for a day.
-func (a *API) rotateWebhook(c *call) (any, error) {
+func (a *API) rotateWebhook(c *handler.Call) (any, error) {
 	return a.withNewSecret(c, func(secret string) (string, error) {
-		return c.commandID(outbox.CommandWebhookRotate, outbox.WebhookRef{ID: c.id(), Secret: secret})
+		return c.CommandID(outbox.CommandWebhookRotate, outbox.WebhookRef{ID: c.PathID(), Secret: secret})
 	})
 }
 
 // testWebhook answers POST /webhooks/{id}/test: a test event is queued.
-func (a *API) testWebhook(c *call) (any, error) {
+func (a *API) testWebhook(c *handler.Call) (any, error) {
 	var queued struct{ Seq uint64 }
-	if err := c.command(outbox.CommandWebhookTest, outbox.WebhookRef{ID: c.id()}, &queued); err != nil {
+	if err := c.Command(outbox.CommandWebhookTest, outbox.WebhookRef{ID: c.PathID()}, &queued); err != nil {
 		return nil, err
 	}
 	return map[string]any{"status": "queued", "seq": queued.Seq}, nil

@@ -3,6 +3,7 @@ package api
 import (
 	"strconv"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
@@ -23,53 +24,53 @@ type deadLetter struct {
 
 // listDeadLetters answers GET /webhooks/{id}/dead-letters, in the order in which
 // they were given up.
-func (a *API) listDeadLetters(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listDeadLetters(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.numberCursor(paging.DeadLetters)
+	after, err := c.NumberCursor(paging.DeadLetters)
 	if err != nil {
 		return nil, err
 	}
-	list, out := []deadLetter{}, page{}
-	err = c.read(func(v *resolver.View) error {
-		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
+	list, out := []deadLetter{}, handler.Page{}
+	err = c.Read(func(v *resolver.View) error {
+		if _, ok := v.Outbox().Endpoint(c.PathID()); !ok {
 			return noWebhook()
 		}
-		letters, err := v.Outbox().DeadLetters(c.id(), after, limit+1)
+		letters, err := v.Outbox().DeadLetters(c.PathID(), after, limit+1)
 		if err != nil {
 			return err
 		}
 		if len(letters) > limit {
 			letters = letters[:limit]
-			out.next = encodeNumberCursor(paging.DeadLetters, letters[limit-1].Seq)
+			out.Next = handler.EncodeNumberCursor(paging.DeadLetters, letters[limit-1].Seq)
 		}
 		for _, x := range letters {
-			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, record.Time(x.CreatedMs), record.Time(x.DiedMs)})
+			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.Account, x.Origin), x.Ref, x.Attempt, x.Reason, record.Time(x.CreatedMs), record.Time(x.DiedMs)})
 		}
 		return nil
 	})
-	out.items = list
+	out.Items = list
 	return out, err
 }
 
 // replayDeadLetters answers POST /webhooks/{id}/dead-letters/replay and
 // /dead-letters/{seq}/replay: they are queued again, behind what waits, under the
 // same webhook-id.
-func (a *API) replayDeadLetters(c *call) (any, error) {
-	args := outbox.WebhookReplay{ID: c.id()}
+func (a *API) replayDeadLetters(c *handler.Call) (any, error) {
+	args := outbox.WebhookReplay{ID: c.PathID()}
 	if text, one := c.UserValue("seq").(string); one {
 		seq, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || seq == 0 {
-			return nil, missing("there is no dead letter with this number")
+			return nil, handler.NotFound("there is no dead letter with this number")
 		}
 		args.Seq = seq
 	}
 	total := 0
 	for {
 		var reply outbox.ReplayReply
-		if err := c.command(outbox.CommandWebhookReplay, args, &reply); err != nil {
+		if err := c.Command(outbox.CommandWebhookReplay, args, &reply); err != nil {
 			return nil, err
 		}
 		total += reply.Replayed

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -20,7 +21,7 @@ const maxBodyShown = 64 << 10
 // deliveryRoutes are the calls of the log of deliveries. Bodies hold what was sent of
 // people, so the call that shows them needs the permission by which one could have them
 // sent elsewhere.
-func (a *API) deliveryRoutes() []route {
+func (a *API) deliveryRoutes() []handler.Route {
 	attempt := shape.Named("WebhookAttempt", shape.Object(
 		shape.Req("number", shape.Count(1, "From 1, replays counted on.")), shape.Req("at", shape.Instant("When its outcome was recorded.")), shape.Req("duration_ms", shape.Count(84, "")),
 		shape.Req("status_code", shape.Count(500, "Of the answer.").OrNull()), shape.Req("error", shape.Text("the receiver answered 500", "Empty for a delivery that was taken.")),
@@ -35,12 +36,12 @@ func (a *API) deliveryRoutes() []route {
 		shape.Req("log", shape.List(shape.Named("WebhookAttemptDetails", attempt.Plus(shape.Req("answer", shape.Text("upstream timed out", "How the body of the answer begins, up to 1 KiB.")))), "The newest 20 attempts, the oldest first.")),
 		shape.Req("body", shape.Text(`{"type":"email.opened","timestamp":"2025-03-01T12:00:00Z","data":{}}`, "What is sent, up to 64 KiB.")), shape.Req("body_bytes", shape.Count(69, "How long the whole body is.")),
 	)
-	return []route{
-		{a.listDeliveries, operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries", Permission: "settings:read", ID: "listDeliveries", Summary: "List deliveries",
+	return []handler.Route{
+		{Handle: a.listDeliveries, Operation: operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries", Permission: "settings:read", ID: "listDeliveries", Summary: "List deliveries",
 			About: "The newest 1,000 of an endpoint with their last attempt, the one first attempted last first. What was delivered makes way for what was not, up to half of them. What waits for its first attempt is not among them.",
 			Query: []operation.Parameter{operation.Query("status", shape.Word("Those of a status alone.", outbox.DeliveryDelivered, outbox.DeliveryWaiting, outbox.DeliveryFailed))}, Data: shape.List(shape.Named("WebhookDelivery", line), ""), Paged: true}},
-		{a.getDelivery, operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries/{delivery}", Permission: "settings:write", ID: "getDelivery", Summary: "Read a delivery", About: "With its attempts, the body, and how the receiver's answers begin. It takes settings:write because bodies hold data of people.", Data: shape.Named("WebhookDeliveryDetails", whole)}},
-		{a.redeliver, operation.Operation{Method: "POST", Path: "/webhooks/{id}/deliveries/{delivery}/redeliver", Permission: "settings:write", ID: "redeliver", Summary: "Redeliver", About: "Under the same webhook-id. One that waits for its next attempt is tried now; a dead letter is replayed.",
+		{Handle: a.getDelivery, Operation: operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries/{delivery}", Permission: "settings:write", ID: "getDelivery", Summary: "Read a delivery", About: "With its attempts, the body, and how the receiver's answers begin. It takes settings:write because bodies hold data of people.", Data: shape.Named("WebhookDeliveryDetails", whole)}},
+		{Handle: a.redeliver, Operation: operation.Operation{Method: "POST", Path: "/webhooks/{id}/deliveries/{delivery}/redeliver", Permission: "settings:write", ID: "redeliver", Summary: "Redeliver", About: "Under the same webhook-id. One that waits for its next attempt is tried now; a dead letter is replayed.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")))}},
 	}
 }
@@ -95,8 +96,8 @@ func newAttempt(x *outbox.DeliveryAttempt) deliveryAttempt {
 }
 
 // listDeliveries answers GET /webhooks/{id}/deliveries, the newest first.
-func (a *API) listDeliveries(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listDeliveries(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -104,65 +105,65 @@ func (a *API) listDeliveries(c *call) (any, error) {
 	switch status {
 	case "", outbox.DeliveryDelivered, outbox.DeliveryWaiting, outbox.DeliveryFailed:
 	default:
-		return nil, badField("status", "status Input should be delivered, waiting or failed")
+		return nil, handler.BadField("status", "status Input should be delivered, waiting or failed")
 	}
-	before, err := c.numberCursor(paging.Deliveries)
+	before, err := c.NumberCursor(paging.Deliveries)
 	if err != nil {
 		return nil, err
 	}
-	list, out := []delivery{}, page{}
-	err = c.read(func(v *resolver.View) error {
-		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
+	list, out := []delivery{}, handler.Page{}
+	err = c.Read(func(v *resolver.View) error {
+		if _, ok := v.Outbox().Endpoint(c.PathID()); !ok {
 			return noWebhook()
 		}
-		found, err := v.Outbox().Deliveries(c.id(), status, before, limit+1)
+		found, err := v.Outbox().Deliveries(c.PathID(), status, before, limit+1)
 		if err != nil {
 			return err
 		}
 		if len(found) > limit {
 			found = found[:limit]
-			out.next = encodeNumberCursor(paging.Deliveries, found[limit-1].Line)
+			out.Next = handler.EncodeNumberCursor(paging.Deliveries, found[limit-1].Line)
 		}
 		for i := range found {
-			list = append(list, newDelivery(c.account, &found[i]))
+			list = append(list, newDelivery(c.Account, &found[i]))
 		}
 		return nil
 	})
-	out.items = list
+	out.Items = list
 	return out, err
 }
 
 func noDelivery() error {
-	return missing("the log of this webhook has no delivery with this id; it keeps the newest 1,000")
+	return handler.NotFound("the log of this webhook has no delivery with this id; it keeps the newest 1,000")
 }
 
 // deliveryOrigin is what the path names: a webhook-id of the account.
-func (c *call) deliveryOrigin() (uint64, error) {
-	text := c.param("delivery")
+func deliveryOrigin(c *handler.Call) (uint64, error) {
+	text := c.Param("delivery")
 	i := strings.LastIndexByte(text, '_')
 	origin, err := strconv.ParseUint(text[i+1:], 10, 64)
-	if err != nil || origin == 0 || text != messaging.WebhookID(c.account, origin) {
+	if err != nil || origin == 0 || text != messaging.WebhookID(c.Account, origin) {
 		return 0, noDelivery()
 	}
 	return origin, nil
 }
 
 // getDelivery answers GET /webhooks/{id}/deliveries/{delivery}.
-func (a *API) getDelivery(c *call) (any, error) {
-	origin, err := c.deliveryOrigin()
+func (a *API) getDelivery(c *handler.Call) (any, error) {
+	origin, err := deliveryOrigin(c)
 	if err != nil {
 		return nil, err
 	}
 	var out deliveryDetails
-	err = c.read(func(v *resolver.View) error {
-		d, payload, ok, err := v.Outbox().Delivery(c.id(), origin)
+	err = c.Read(func(v *resolver.View) error {
+		d, payload, ok, err := v.Outbox().Delivery(c.PathID(), origin)
 		if err == nil && !ok {
 			err = noDelivery()
 		}
 		if err != nil {
 			return err
 		}
-		out = deliveryDetails{delivery: newDelivery(c.account, &d), Body: clip.Text(string(payload), maxBodyShown), BodyBytes: len(payload)}
+		out = deliveryDetails{delivery: newDelivery(c.Account, &d), Body: clip.Text(string(payload), maxBodyShown), BodyBytes: len(payload)}
 		for i := range d.Attempts {
 			x := newAttempt(&d.Attempts[i])
 			x.Answer = &d.Attempts[i].Answer
@@ -174,12 +175,12 @@ func (a *API) getDelivery(c *call) (any, error) {
 }
 
 // redeliver answers POST /webhooks/{id}/deliveries/{delivery}/redeliver.
-func (a *API) redeliver(c *call) (any, error) {
-	origin, err := c.deliveryOrigin()
+func (a *API) redeliver(c *handler.Call) (any, error) {
+	origin, err := deliveryOrigin(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.command(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: c.id(), Origin: origin}, nil); err != nil {
+	if err := c.Command(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: c.PathID(), Origin: origin}, nil); err != nil {
 		return nil, err
 	}
 	return map[string]string{"status": "queued"}, nil

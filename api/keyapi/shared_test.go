@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/eventually"
 )
@@ -82,7 +83,7 @@ func TestKeysCanWhatPeopleCan(t *testing.T) {
 			}
 			tried++
 			name := op.Method + " " + op.Path
-			own := api.CallOfKeys(op.Method, op.Path)
+			own := handler.CallOfKeys(op.Method, op.Path)
 			if permission, there := permissions[own]; !there || permission != op.Permission {
 				t.Errorf("people with %s have %s; keys have %q with %q", op.Permission, name, own, permission)
 			}

@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"bytes"
@@ -20,13 +20,13 @@ import (
 )
 
 // check reads the call's body and refuses what its operation does not take.
-func (c *call) check() error {
+func (c *Call) check() error {
 	if c.op.Raw {
 		return nil
 	}
 	var parameter *operation.UnknownParameter
 	if errors.As(c.op.CheckQuery(c.QueryArgs()), &parameter) {
-		return badField(parameter.Name, "%s", parameter)
+		return BadField(parameter.Name, "%s", parameter)
 	}
 	switch {
 	case c.op.Body != nil:
@@ -34,82 +34,82 @@ func (c *call) check() error {
 		return nil // and nobody reads a body
 	}
 	var err error
-	if c.payload, err = c.body(); err != nil {
+	if c.Payload, err = c.body(); err != nil {
 		return err
 	}
-	if len(bytes.TrimSpace(c.payload)) == 0 {
+	if len(bytes.TrimSpace(c.Payload)) == 0 {
 		if c.op.Body != nil && !c.op.Optional {
-			return badField("", "the body is empty; send a JSON object")
+			return BadField("", "the body is empty; send a JSON object")
 		}
-		c.payload = nil
+		c.Payload = nil
 		return nil
 	}
-	text, err := jsonform.Canonical(c.payload)
+	text, err := jsonform.Canonical(c.Payload)
 	if err == nil {
 		err = c.op.CheckBody(text)
 	}
 	return bodyFault(err)
 }
 
-// decode reads the call's body, a JSON object with known fields only, into v, which
+// Decode reads the call's body, a JSON object with known fields only, into v, which
 // stays as it is where an optional body is missing.
-func (c *call) decode(v any) error {
-	if len(c.payload) == 0 {
+func (c *Call) Decode(v any) error {
+	if len(c.Payload) == 0 {
 		return nil
 	}
-	return decodeStrict(c.payload, v)
+	return Decode(c.Payload, v)
 }
 
-func (c *call) isJSON() bool {
+func (c *Call) isJSON() bool {
 	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
 // body reads the call's body, which says that it is JSON unless there need not be one.
-func (c *call) body() ([]byte, error) {
+func (c *Call) body() ([]byte, error) {
 	empty := !c.Request.IsBodyStream() && len(c.Request.Body()) == 0 || c.Request.Header.ContentLength() == 0
 	if !c.isJSON() && !(empty && c.op.Optional) {
-		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
+		return nil, &Problem{Status: http.StatusUnsupportedMediaType, Message: "Content-Type must be application/json; set it and send the body as JSON"}
 	}
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
-		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
+		return nil, &Problem{Status: http.StatusUnsupportedMediaType, Message: "Content-Encoding is not understood here; send the body as it is"}
 	}
 	limit, memory := c.chain.opts.BodyBytes, c.chain.opts.Memory
-	if c.user.ID == "" {
+	if c.User.ID == "" {
 		limit, memory = min(limit, maxPublicBytes), c.chain.opts.PublicMemory
 	}
-	return readBody(c.RequestCtx, memory, limit)
+	return ReadBody(c.RequestCtx, memory, limit)
 }
 
 // maxPublicBytes is the longest body of a call that anybody may make: an e-mail and
 // a password, also where each byte is escaped.
 const maxPublicBytes = 16 << 10
 
-// readBody reads a body of at most limit bytes.
-func readBody(rc *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte, error) {
+// ReadBody reads a body of at most limit bytes.
+func ReadBody(rc *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte, error) {
 	body, err := ingest.ReadBody(rc, memory, limit)
 	switch {
 	case err == nil:
 		return body, nil
 	case errors.Is(err, ingest.ErrBodyTooLarge):
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", limit)}
+		return nil, &Problem{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is longer than %d bytes; send less", limit)}
 	case errors.Is(err, ingest.ErrNoMemory):
 		return nil, errNoMemory
 	}
-	return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
+	return nil, &Problem{Status: http.StatusBadRequest, Message: err.Error()}
 }
 
-var errNoMemory = &problem{status: http.StatusServiceUnavailable, message: "too many bytes are in flight; send the request again in a moment", retryAfter: time.Second}
+var errNoMemory = &Problem{Status: http.StatusServiceUnavailable, Message: "too many bytes are in flight; send the request again in a moment", RetryAfter: time.Second}
 
 // inDefinition begins the paths of what is in a definition, which is told apart by
 // its own paths wherever it stands.
 const inDefinition = "definition."
 
-// decodeStrict reads an object strictly: exact names of known fields, each once, and
+// Decode reads an object strictly: exact names of known fields, each once, and
 // valid texts.
-func decodeStrict(body []byte, v any) error {
+func Decode(body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return badField("", "the body is empty; send a JSON object")
+		return BadField("", "the body is empty; send a JSON object")
 	}
 	return bodyFault(jsonform.Decode(body, v, jsonform.Refuse))
 }
@@ -124,26 +124,26 @@ func bodyFault(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &syntax):
-		return badField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax.Reason)
+		return BadField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax.Reason)
 	case errors.As(err, &unknown):
-		return badField(unknown.Path, "%s", unknown)
+		return BadField(unknown.Path, "%s", unknown)
 	case errors.As(err, &fault) && fault.Path == "":
-		return badField("", "the body must be a JSON object")
+		return BadField("", "the body must be a JSON object")
 	case errors.As(err, &fault) && strings.HasPrefix(fault.Path, inDefinition):
-		return badField("definition", "%s", jsonform.Faultf(fault.Path[len(inDefinition):], "%s", fault.Reason))
+		return BadField("definition", "%s", jsonform.Faultf(fault.Path[len(inDefinition):], "%s", fault.Reason))
 	case errors.As(err, &fault):
-		return badField(fault.Path, "%s", fault)
+		return BadField(fault.Path, "%s", fault)
 	case errors.As(err, &mistyped):
 		if mistyped.Field == "" {
-			return badField("", "the body must be a JSON object")
+			return BadField("", "the body must be a JSON object")
 		}
 		want := jsonName(mistyped.Type.Kind())
 		if strings.HasPrefix(mistyped.Value, "number ") && want != "a number" && want != "a whole number" {
 			mistyped.Value = "number"
 		}
-		return badField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, want, strings.TrimPrefix(mistyped.Value, "number "))
+		return BadField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, want, strings.TrimPrefix(mistyped.Value, "number "))
 	}
-	return badField("", "the body is not what this call takes: %s", err)
+	return BadField("", "the body is not what this call takes: %s", err)
 }
 
 // jsonName names a Go kind as a person who writes JSON knows it.
@@ -163,12 +163,12 @@ func jsonName(kind reflect.Kind) string {
 	return "a whole number"
 }
 
-// limit reads the query's limit.
-func (c *call) limit() (int, error) {
+// Limit reads the query's limit.
+func (c *Call) Limit() (int, error) {
 	absent, most := c.op.Page()
 	n, ok := paging.Number(c.QueryArgs().Peek("limit"), 1, most, absent)
 	if !ok {
-		return 0, badField("limit", "limit must be a whole number from 1 to %d", most)
+		return 0, BadField("limit", "limit must be a whole number from 1 to %d", most)
 	}
 	return n, nil
 }

@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"bytes"
@@ -20,34 +20,34 @@ type envelope struct {
 	Next *string `json:"next,omitempty"`
 }
 
-// note is data with something to say about it.
-type note struct {
-	data    any
-	message string
+// Note is data with something to say about it.
+type Note struct {
+	Data    any
+	Message string
 }
 
-// accepted is a note of what is not done yet.
-type accepted note
+// Accepted is a note of what is not done yet.
+type Accepted Note
 
-// page is a list with the cursor of the next page, "" at the end.
-type page struct {
-	items   any
-	next    string
-	message string
+// Page is a list with the cursor of the next page, "" at the end.
+type Page struct {
+	Items   any
+	Next    string
+	Message string
 }
 
 // writeData answers success.
 func writeData(ctx *fasthttp.RequestCtx, memory *ingest.Memory, data any) error {
 	e, status := envelope{Status: "success"}, fasthttp.StatusOK
 	switch d := data.(type) {
-	case note:
-		e.Data, e.Message = d.data, d.message
-	case accepted:
-		e.Data, e.Message, status = d.data, d.message, fasthttp.StatusAccepted
-	case page:
-		e.Data, e.Message = d.items, d.message
-		if d.next != "" {
-			e.Next = &d.next
+	case Note:
+		e.Data, e.Message = d.Data, d.Message
+	case Accepted:
+		e.Data, e.Message, status = d.Data, d.Message, fasthttp.StatusAccepted
+	case Page:
+		e.Data, e.Message = d.Items, d.Message
+		if d.Next != "" {
+			e.Next = &d.Next
 		}
 	case nil:
 		e.Data = struct{}{}
@@ -57,24 +57,24 @@ func writeData(ctx *fasthttp.RequestCtx, memory *ingest.Memory, data any) error 
 	return writeJSON(ctx, memory, status, e)
 }
 
-// writeProblem answers failure.
-func writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
-	if p.retryAfter > 0 {
-		seconds := int((p.retryAfter + time.Second - 1) / time.Second)
+// WriteProblem answers failure.
+func WriteProblem(ctx *fasthttp.RequestCtx, p *Problem) {
+	if p.RetryAfter > 0 {
+		seconds := int((p.RetryAfter + time.Second - 1) / time.Second)
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, string(fasthttp.AppendUint(nil, seconds)))
 	}
-	if p.status == fasthttp.StatusUnauthorized {
+	if p.Status == fasthttp.StatusUnauthorized {
 		ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer realm="muster console"`)
 	}
 	data := map[string]string{}
-	if p.field != "" {
-		data["field"] = oneline.Of(p.field)
+	if p.Field != "" {
+		data["field"] = oneline.Of(p.Field)
 	}
-	e := envelope{Status: "failure", Message: oneline.Of(p.message), Data: data}
+	e := envelope{Status: "failure", Message: oneline.Of(p.Message), Data: data}
 	if p.data != nil {
 		e.Data = p.data
 	}
-	_ = writeJSON(ctx, nil, p.status, e)
+	_ = writeJSON(ctx, nil, p.Status, e)
 }
 
 // largeAnswer is from how many bytes on an answer is taken from the memory that
@@ -105,9 +105,4 @@ func writeJSON(ctx *fasthttp.RequestCtx, memory *ingest.Memory, status int, e en
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.Response.SetBodyRaw(buf.Bytes())
 	return nil
-}
-
-// Refuse answers a request that came to no call in the console's form.
-func Refuse(ctx *fasthttp.RequestCtx, status int, message string) {
-	writeProblem(ctx, &problem{status: status, message: message})
 }

@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"context"
@@ -23,8 +23,8 @@ type SharedGroup struct {
 // and answer, and the same code behind it.
 type SharedCall struct {
 	operation.Operation
-	handle func(*call) (any, error)
-	chain  *chain
+	handle func(*Call) (any, error)
+	chain  *Chain
 }
 
 // Caller is who makes a shared call, and what was read of the request. A caller with a
@@ -100,16 +100,16 @@ var ownOfKeys = map[string]string{
 // keyNouns are the first parts of paths that Surface A names otherwise.
 var keyNouns = map[string]string{"flows": "custom-flows", "campaigns": "campaign"}
 
-// sharedGroups lists the calls of groups that API keys have because people have them:
+// SharedGroups lists the calls of groups that API keys have because people have them:
 // all whose permission a key may hold, but for those that keys have one of
 // their own for.
-func (h *chain) sharedGroups(groups []group) (out []SharedGroup) {
+func (h *Chain) SharedGroups(groups []Group) (out []SharedGroup) {
 	known := operation.KeyPermissions()
 	for _, g := range groups {
 		s := SharedGroup{Group: g.Group}
 		s.Surface, s.Tag = operation.SurfaceA, keyTag(g.Title)
-		for i := range g.routes {
-			r := &g.routes[i]
+		for i := range g.Routes {
+			r := &g.Routes[i]
 			if g.Surface == operation.SurfaceConsole && slices.Contains(known, r.Permission) && ownOfKeys[r.Method+" "+r.Path] == "" {
 				s.Calls = append(s.Calls, h.share(r))
 			}
@@ -146,8 +146,8 @@ func CallOfKeys(method, path string) string {
 }
 
 // share is a call of the console as keys have it.
-func (h *chain) share(r *route) SharedCall {
-	s := SharedCall{Operation: r.Operation, handle: r.handle, chain: h}
+func (h *Chain) share(r *Route) SharedCall {
+	s := SharedCall{Operation: r.Operation, handle: r.Handle, chain: h}
 	_, s.Path, _ = strings.Cut(CallOfKeys(r.Method, r.Path), " ")
 	name := strings.TrimPrefix(r.ID, "console")
 	s.ID = strings.ToLower(name[:1]) + name[1:] + "ByKey"
@@ -165,24 +165,24 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	if params == nil {
 		params = map[string]string{}
 	}
-	c := &call{RequestCtx: who.RequestCtx, chain: s.chain, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
+	c := &Call{RequestCtx: who.RequestCtx, chain: s.chain, Ctx: who.Context, Account: who.Account, op: &s.Operation, Payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
 	data, err := c.answer(s.handle)
-	var p *problem
+	var p *Problem
 	switch {
 	case errors.As(err, &p):
-		return Shared{}, &Refusal{Status: p.status, Field: p.field, Message: p.message, RetryAfter: p.retryAfter}
+		return Shared{}, &Refusal{Status: p.Status, Field: p.Field, Message: p.Message, RetryAfter: p.RetryAfter}
 	case err != nil:
 		return Shared{}, err
 	}
 	switch d := data.(type) {
-	case note:
-		return Shared{Data: d.data, Message: d.message}, nil
-	case accepted:
-		return Shared{Data: d.data, Message: d.message}, nil
-	case page:
-		return Shared{Data: d.items, Message: d.message, Next: d.next}, nil
+	case Note:
+		return Shared{Data: d.Data, Message: d.Message}, nil
+	case Accepted:
+		return Shared{Data: d.Data, Message: d.Message}, nil
+	case Page:
+		return Shared{Data: d.Items, Message: d.Message, Next: d.Next}, nil
 	}
-	if data == streaming {
+	if data == Streaming {
 		return Shared{Streamed: true}, nil
 	}
 	return Shared{Data: data}, nil
@@ -195,24 +195,24 @@ type sharing struct {
 	keyID  string
 }
 
-// source is where a call says that what it changes comes from.
-func (c *call) source() string {
+// Source is where a call says that what it changes comes from.
+func (c *Call) Source() string {
 	if c.shared != nil {
 		return "api"
 	}
 	return "console"
 }
 
-// by is who makes a call, for the audit log.
-func (c *call) by() resolver.ChangedBy {
+// ChangedBy is who makes a call, for the audit log.
+func (c *Call) ChangedBy() resolver.ChangedBy {
 	if c.shared != nil {
 		return resolver.ChangedBy{Kind: resolver.ByKey, ID: c.shared.keyID}
 	}
-	return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.user.ID}
+	return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.User.ID}
 }
 
 // holds reports whether the caller may still make the call.
-func (c *call) holds() (bool, error) {
+func (c *Call) holds() (bool, error) {
 	if c.shared != nil {
 		return c.shared.holds()
 	}

@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"context"
@@ -15,11 +15,11 @@ const goneInterval = 100 * time.Millisecond
 
 // errGone is the failure of a call whose caller has closed the connection. Nobody reads
 // it; the metrics count its status, 499, as those of other servers do.
-var errGone = &problem{status: 499, message: "the connection was closed before the answer was ready"}
+var errGone = &Problem{Status: 499, Message: "the connection was closed before the answer was ready"}
 
-// untilGone returns a context that ends when the caller closes the connection, so that
+// UntilGone returns a context that ends when the caller closes the connection, so that
 // history computes no answer that nobody reads. It ends with the call, too.
-func (c *call) untilGone() context.Context {
+func (c *Call) UntilGone() context.Context {
 	if c.here == nil {
 		c.here, c.leave = context.WithCancelCause(context.Background())
 		go watchConn(c.here, c.Conn(), c.leave)
@@ -44,7 +44,7 @@ func watchConn(ctx context.Context, conn net.Conn, leave context.CancelCauseFunc
 }
 
 // answer runs the call's handler. Once the connection is closed every error is errGone.
-func (c *call) answer(handle func(*call) (any, error)) (data any, err error) {
+func (c *Call) answer(handle func(*Call) (any, error)) (data any, err error) {
 	defer func() {
 		if c.here == nil {
 			return

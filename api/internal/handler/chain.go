@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"io"
@@ -13,8 +13,8 @@ import (
 	"github.com/musterhq/muster/resolver/node"
 )
 
-// chainOptions configure a [chain]. All must be set.
-type chainOptions struct {
+// Options configure a [Chain]. All must be set.
+type Options struct {
 	Node *node.Node
 	// Now is the wall clock, Rand the source of tokens and secrets.
 	Now  func() time.Time
@@ -33,20 +33,21 @@ type chainOptions struct {
 	Heartbeat time.Duration
 }
 
-// chain is what every call goes through: session, permission, body, handler, envelope.
-type chain struct {
-	opts    chainOptions
+// Chain is what every call goes through: session, permission, body, handler, envelope.
+type Chain struct {
+	opts    Options
 	stop    chan struct{} // closed when the service stops: streams end
 	stopped sync.Once
 }
 
-func newChain(opts chainOptions) *chain { return &chain{opts: opts, stop: make(chan struct{})} }
+// NewChain returns a chain with these options.
+func NewChain(opts Options) *Chain { return &Chain{opts: opts, stop: make(chan struct{})} }
 
-// close ends streams. Calls under way are answered.
-func (h *chain) close() { h.stopped.Do(func() { close(h.stop) }) }
+// Close ends streams. Calls under way are answered.
+func (h *Chain) Close() { h.stopped.Do(func() { close(h.stop) }) }
 
-// instant is when a question to a state is asked: every event of the state has
+// Instant is when a question to a state is asked: every event of the state has
 // happened by then, whatever the clock says.
-func (h *chain) instant(v *resolver.View) int64 {
+func (h *Chain) Instant(v *resolver.View) int64 {
 	return max(h.opts.Now().UnixMilli(), v.LogTimeMs())
 }

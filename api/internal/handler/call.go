@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"cmp"
@@ -21,53 +21,53 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 )
 
-// call is one request.
-type call struct {
+// Call is one request.
+type Call struct {
 	*fasthttp.RequestCtx
-	chain *chain
-	// ctx ends with the call's time.
-	ctx context.Context
-	// here and leave are those of untilGone, nil before it is asked for.
+	chain *Chain
+	// Ctx ends with the call's time.
+	Ctx context.Context
+	// here and leave are those of UntilGone, nil before it is asked for.
 	here  context.Context
 	leave context.CancelCauseFunc
-	// account, user and tokenHash are set unless the call is public.
-	account   uint64
-	user      access.User
-	tokenHash string
-	// csrf is the token that a call needs whose session is in a cookie; "" where
+	// Account, User and TokenHash are set unless the call is public.
+	Account   uint64
+	User      access.User
+	TokenHash string
+	// CSRF is the token that a call needs whose session is in a cookie; "" where
 	// the session is in a header.
-	csrf      string
-	expiresMs int64 // end of the session
+	CSRF      string
+	ExpiresMs int64 // end of the session
 	op        *operation.Operation
-	payload   []byte // the body, empty where there is none
+	Payload   []byte // the body, empty where there is none
 	// shared is set for a caller with an API key instead of a session.
 	shared *sharing
 }
 
-// serve runs the chain that all calls share.
-func (h *chain) serve(r *route) fasthttp.RequestHandler {
+// Serve runs the chain that all calls share.
+func (h *Chain) Serve(r *Route) fasthttp.RequestHandler {
 	name := r.Method + " " + r.Path
 	statuses := newStatusCounters(h.opts.Metrics, name)
 	return func(rc *fasthttp.RequestCtx) {
 		data, err := h.run(rc, r)
-		if err == nil && data != streaming {
+		if err == nil && data != Streaming {
 			err = writeData(rc, h.opts.Memory, data)
 		}
 		if err != nil {
-			p, ours := classify(err)
+			p, ours := Classify(err)
 			if ours {
 				h.opts.Logger.Error("console call failed", "route", name, "error", err)
 			}
-			writeProblem(rc, p)
+			WriteProblem(rc, p)
 		}
 		statuses.inc(rc.Response.StatusCode())
 	}
 }
 
-// streaming is what a handler returns that writes its own answer.
-var streaming any = &struct{ int }{}
+// Streaming is what a handler returns that writes its own answer.
+var Streaming any = &struct{ int }{}
 
-func (h *chain) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
+func (h *Chain) run(rc *fasthttp.RequestCtx, r *Route) (data any, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = panics.Count(h.opts.Metrics, fault)
@@ -75,7 +75,7 @@ func (h *chain) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Timeout, h.opts.ReadTimeout))
 	defer cancel()
-	c := &call{RequestCtx: rc, chain: h, ctx: ctx}
+	c := &Call{RequestCtx: rc, chain: h, Ctx: ctx}
 	if r.Permission != operation.Anybody {
 		if err := c.authenticate(); err != nil {
 			return nil, err
@@ -86,84 +86,85 @@ func (h *chain) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 		}
 	}
 	if field := target.Check(rc); field != "" {
-		return nil, badField(field, "%s must be %s", field, target.Reason)
+		return nil, BadField(field, "%s must be %s", field, target.Reason)
 	}
 	c.op = &r.Operation
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return c.answer(r.handle)
+	return c.answer(r.Handle)
 }
 
 // may refuses a caller without the permission that a call needs.
-func (c *call) may(need string) error {
+func (c *Call) may(need string) error {
 	switch {
-	case need == operation.SignedIn, need == operation.SystemAdmin && c.user.Admin, c.user.Can(need):
+	case need == operation.SignedIn, need == operation.SystemAdmin && c.User.Admin, c.User.Can(need):
 		return nil
 	case need == operation.SystemAdmin:
-		return &problem{status: http.StatusForbidden, message: "only administrators of the system may do this"}
+		return &Problem{Status: http.StatusForbidden, Message: "only administrators of the system may do this"}
 	}
-	return &problem{status: http.StatusForbidden, message: "you need the permission " + need + " for this; ask who manages your account"}
+	return &Problem{Status: http.StatusForbidden, Message: "you need the permission " + need + " for this; ask who manages your account"}
 }
 
 // The one answer to a token that does not hold, whatever is wrong with it.
-var errNotSignedIn = &problem{status: http.StatusUnauthorized,
-	message: `sign in first: POST ` + operation.SurfaceConsole.Prefix + `/session, and send its token as "Authorization: Bearer <token>"`}
+var ErrNotSignedIn = &Problem{Status: http.StatusUnauthorized,
+	Message: `sign in first: POST ` + operation.SurfaceConsole.Prefix + `/session, and send its token as "Authorization: Bearer <token>"`}
 
 // authenticate finds the session of a call's token. The token names its
 // account; the state knows it by its hash only.
-func (c *call) authenticate() error {
-	token, inCookie, ok := sessionToken(c.RequestCtx)
+func (c *Call) authenticate() error {
+	token, inCookie, ok := SessionToken(c.RequestCtx)
 	if !ok {
-		return errNotSignedIn
+		return ErrNotSignedIn
 	}
 	account, ok := tokens.Account(token, tokens.Session)
 	if !ok {
-		return errNotSignedIn
+		return ErrNotSignedIn
 	}
-	c.account, c.tokenHash = account, tokens.Hash(token)
+	c.Account, c.TokenHash = account, tokens.Hash(token)
 	found, err := c.findSession()
 	switch {
 	case errors.Is(err, resolver.ErrNoAccount), err == nil && !found:
-		return errNotSignedIn
+		return ErrNotSignedIn
 	case err != nil:
 		return err
 	case inCookie:
-		c.csrf = csrfToken(token)
+		c.CSRF = CSRFToken(token)
 		return c.checkCSRF()
 	}
 	return nil
 }
 
 // findSession looks for the session of the call's token and sets its user.
-func (c *call) findSession() (found bool, err error) {
-	err = c.read(func(v *resolver.View) error {
-		s, ok := v.Access().Session(c.tokenHash)
+func (c *Call) findSession() (found bool, err error) {
+	err = c.Read(func(v *resolver.View) error {
+		s, ok := v.Access().Session(c.TokenHash)
 		if !ok || s.ExpiresMs <= c.chain.opts.Now().UnixMilli() || !v.Active() {
 			return nil
 		}
-		c.expiresMs = s.ExpiresMs
-		c.user, found = v.Access().User(s.UserID)
+		c.ExpiresMs = s.ExpiresMs
+		c.User, found = v.Access().User(s.UserID)
 		return nil
 	})
 	return found, err
 }
 
-func bearer(header []byte) (token string, ok bool) {
+// Bearer is the token in a header Authorization of the scheme Bearer.
+func Bearer(header []byte) (token string, ok bool) {
 	scheme, token, ok := strings.Cut(string(header), " ")
 	token = strings.TrimSpace(token)
 	return token, ok && strings.EqualFold(scheme, "bearer") && token != ""
 }
 
-// read takes the barrier and runs fn on the account's state.
-func (c *call) read(fn func(*resolver.View) error) error {
-	return c.chain.opts.Node.Read(c.ctx, c.account, fn)
+// Read takes the barrier and runs fn on the account's state.
+func (c *Call) Read(fn func(*resolver.View) error) error {
+	return c.chain.opts.Node.Read(c.Ctx, c.Account, fn)
 }
 
-// command runs a command of the call's account and reads its reply into v, which
+// Command runs a command of the call's account and reads its reply into v, which
 // may be nil.
-func (c *call) command(name string, args, v any) error {
-	reply, err := c.chain.opts.Node.CommandBy(c.ctx, c.account, name, args, c.by())
+func (c *Call) Command(name string, args, v any) error {
+	reply, err := c.chain.opts.Node.CommandBy(c.Ctx, c.Account, name, args, c.ChangedBy())
 	if err != nil || v == nil {
 		return err
 	}
@@ -173,19 +174,19 @@ func (c *call) command(name string, args, v any) error {
 	return nil
 }
 
-// commandID runs a command that answers an id.
-func (c *call) commandID(name string, args any) (string, error) {
+// CommandID runs a command that answers an id.
+func (c *Call) CommandID(name string, args any) (string, error) {
 	var saved struct{ ID string }
-	err := c.command(name, args, &saved)
+	err := c.Command(name, args, &saved)
 	return saved.ID, err
 }
 
-// stopping is closed when the service stops.
-func (c *call) stopping() <-chan struct{} { return c.chain.stop }
+// Stopping is closed when the service stops.
+func (c *Call) Stopping() <-chan struct{} { return c.chain.stop }
 
-// param is what the path has in place of a part in braces, "" if it has not got
+// Param is what the path has in place of a part in braces, "" if it has not got
 // one.
-func (c *call) param(name string) string {
+func (c *Call) Param(name string) string {
 	if c.shared != nil {
 		return c.shared.params[name]
 	}
@@ -196,8 +197,8 @@ func (c *call) param(name string) string {
 	return text
 }
 
-// id is the path's parameter.
-func (c *call) id() string {
+// PathID is the path's parameter.
+func (c *Call) PathID() string {
 	if c.shared != nil {
 		return c.shared.params["id"]
 	}

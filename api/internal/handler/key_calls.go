@@ -1,4 +1,4 @@
-package api
+package handler
 
 import (
 	"bytes"
@@ -25,40 +25,40 @@ type KeyCall struct {
 	Answer func(*Caller) (Shared, error)
 }
 
-// registerKeyCalls adds the calls that people have because keys have them. The chain of
+// RegisterKeyCalls adds the calls that people have because keys have them. The chain of
 // the console's calls runs before each: session, permission, body and query.
-func (h *chain) registerKeyCalls(r *router.Router, groups []KeyGroup) {
+func (h *Chain) RegisterKeyCalls(r *router.Router, groups []KeyGroup) {
 	for _, g := range groups {
 		for i := range g.Calls {
 			k := &g.Calls[i]
-			r.Handle(k.Method, g.Surface.Prefix+k.Path, h.serve(&route{keyCall(k), k.Operation}))
+			r.Handle(k.Method, g.Surface.Prefix+k.Path, h.Serve(&Route{keyCall(k), k.Operation}))
 		}
 	}
 }
 
-func keyCall(k *KeyCall) func(*call) (any, error) {
-	return func(c *call) (any, error) {
+func keyCall(k *KeyCall) func(*Call) (any, error) {
+	return func(c *Call) (any, error) {
 		out, err := k.Answer(&Caller{
-			RequestCtx: c.RequestCtx, Context: c.ctx, Account: c.account, Email: c.user.Email, UserID: c.user.ID, Params: c.params(), Payload: bytes.TrimSpace(c.payload),
+			RequestCtx: c.RequestCtx, Context: c.Ctx, Account: c.Account, Email: c.User.Email, UserID: c.User.ID, Params: c.params(), Payload: bytes.TrimSpace(c.Payload),
 			Holds: func() (bool, error) { return c.findSession() },
 		})
 		switch {
 		case err != nil:
 			return nil, err
 		case out.Streamed:
-			return streaming, nil
+			return Streaming, nil
 		}
-		return page{out.Data, out.Next, out.Message}, nil
+		return Page{out.Data, out.Next, out.Message}, nil
 	}
 }
 
 // params are the texts in place of the parts of the path in braces, by name.
-func (c *call) params() map[string]string {
+func (c *Call) params() map[string]string {
 	out := map[string]string{}
 	for part := range strings.SplitSeq(c.op.Path, "/") {
 		if name, is := strings.CutPrefix(part, "{"); is {
 			name = strings.TrimSuffix(name, "}")
-			out[name] = c.param(name)
+			out[name] = c.Param(name)
 		}
 	}
 	return out
