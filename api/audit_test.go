@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (s *service) audit(query string) (list []change, next *string) {
+func (s *service) audit(query string) (list []accounts.Change, next *string) {
 	s.t.Helper()
 	status, a := s.do("GET", "/audit"+query, "")
 	if a.into(s.t, &list); status != http.StatusOK {

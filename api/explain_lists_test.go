@@ -32,7 +32,7 @@ func TestS1ExplainOfListsAndConsent(t *testing.T) {
 	var on, off resolver.ContactReply
 	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "on@x.io", ListID: l.ID}, &on)
 	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "off@x.io"}, &off)
-	s.clock.advance(48 * time.Hour)
+	s.clock.Advance(48 * time.Hour)
 	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: on.ID, Channel: "email", Status: "unsubscribed", Source: "form"}, nil)
 	for _, definition := range []string{
 		fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID),

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -56,7 +57,7 @@ func TestExplain(t *testing.T) {
 		`"item_purchased","properties":{"value":20,"sku":"b"}`, `"item_purchased","properties":{"value":70.1,"sku":"a"}`,
 		`"item_purchased","properties":{"value":"70","sku":true}`, `"seen"`,
 	} {
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 		s.event(`{"event_type":` + event + `,"user":{"email":"ann@x.io"}}`)
 	}
 	inner := s.segment("In Berlin", berlin)
@@ -427,13 +428,13 @@ func (h *twoHistories) Timeline(ctx context.Context, q query.TimelineQuery) ([]q
 // another's profiles, and counts none of their events.
 func TestR2ExplainApart(t *testing.T) {
 	mine := newServiceOn(t, &twoHistories{}, 2, nil)
-	own, err := mine.creds.account()
+	own, err := mine.creds.Account()
 	ok(t, err)
 	other := *mine
 	for {
-		other.creds, err = NewCredentials(rand.Reader, "http://muster.test")
+		other.creds, err = accounts.NewCredentials(rand.Reader, "http://muster.test")
 		ok(t, err)
-		if n, err := other.creds.account(); err == nil && n%2 != own%2 {
+		if n, err := other.creds.Account(); err == nil && n%2 != own%2 {
 			break
 		}
 	}

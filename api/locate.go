@@ -5,7 +5,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -36,7 +38,7 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		account, ok = resolver.ParseAppID(rc.Request.Header.Peek("X-App-Id"))
 	case below(path, "/api/v1"), below(path, "/v1"):
 		key, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
-		if account, ok = ParseAPIKey(key); !isBearer {
+		if account, ok = accounts.ParseAPIKey(key); !isBearer {
 			ok = false
 		}
 	case (string(path) == Prefix+"/session" || string(path) == Prefix+"/session/link") && rc.IsPost():
@@ -49,9 +51,9 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		}
 	case begins(path, tracking.Path):
 		account, ok = tracking.Account(string(path[len(tracking.Path):]))
-	case begins(path, inboundPath):
-		id, _, _ := strings.Cut(string(path[len(inboundPath):]), "/")
-		account, ok = parseAccountID(id)
+	case begins(path, providers.ReportPath):
+		id, _, _ := strings.Cut(string(path[len(providers.ReportPath):]), "/")
+		account, ok = providers.ParseAccountID(id)
 	}
 	if !ok {
 		return Nobody, 0
@@ -65,13 +67,4 @@ func begins(path []byte, prefix string) bool {
 
 func below(path []byte, prefix string) bool {
 	return begins(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
-}
-
-// parseAccountID reads the number of an account out of its id.
-func parseAccountID(id string) (account uint64, ok bool) {
-	number, ok := strings.CutPrefix(id, "acc_")
-	if !ok {
-		return 0, false
-	}
-	return resolver.ParseAppID([]byte("app_" + number))
 }

@@ -20,11 +20,7 @@ func (a *API) registerMetrics(set *metrics.Set) {
 		time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond,
 		250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, time.Minute)
 	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
-	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
-		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
-	}
-	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.logins.size()) })
-	for name, s := range map[string]*handler.Semaphore{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
+	for name, s := range map[string]*handler.Semaphore{"evaluation": a.evaluations, "combination": a.combinations} {
 		s.Register(set, name)
 	}
 }

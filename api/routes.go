@@ -4,18 +4,19 @@ import (
 	"github.com/fasthttp/router"
 
 	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/operation"
 )
 
 // groups are the nouns, in the order in which they are documented.
 func (a *API) groups() []handler.Group {
 	return []handler.Group{
-		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(), a.sourceOperations(),
+		a.accounts.Session(), a.accounts.Users(), a.accounts.Companies(), a.accounts.APIKeys(), a.settings.Sources(),
 		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
-		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
-		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.auditOperations(), a.exportOperations(), a.importOperations(),
-		{Group: linkOperations(), Routes: nil}, // answered by one handler
-		a.inboundOperations(),
+		a.listOperations(), a.messages.Templates(), a.messages.Campaigns(), a.flowOperations(), a.settings.Domains(),
+		a.messages.Webhooks(), a.providers.Credentials(), a.settings.Settings(), a.accounts.Audit(), a.exportOperations(), a.importOperations(),
+		{Group: links.Operations(), Routes: nil}, // answered by one handler
+		a.providers.Reports(),
 	}
 }
 
@@ -39,7 +40,7 @@ func (a *API) Register(r *router.Router) {
 			r.Handle(g.Routes[i].Method, g.Surface.Prefix+g.Routes[i].Path, a.chain.Serve(&g.Routes[i]))
 		}
 	}
-	a.registerLinks(r)
+	a.links.Register(r)
 }
 
 // SharedGroups lists the calls that API keys have because people have them: all of

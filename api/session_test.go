@@ -43,9 +43,9 @@ func TestSession(t *testing.T) {
 	}
 	s.token = first
 	s.want("GET", "/settings", "", nil)
-	s.clock.advance(14*24*time.Hour - time.Millisecond)
+	s.clock.Advance(14*24*time.Hour - time.Millisecond)
 	s.want("GET", "/settings", "", nil)
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if status, _ := s.get("/settings"); status != 401 {
 		t.Errorf("a session past its end is answered %d", status)
 	}
@@ -113,7 +113,7 @@ func TestSignInPauses(t *testing.T) {
 	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); status != 429 || after != 1 {
 		t.Errorf("the seventh attempt is answered %d, Retry-After %q", status, a.header.Get("Retry-After"))
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.want("POST", "/session", right, nil)
 	s.want("POST", "/session", right, nil)
 }
@@ -122,10 +122,10 @@ func TestSignInPauses(t *testing.T) {
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
-	release, err := s.api.strangersPasswords.Acquire(t.Context())
+	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	defer enqueue(t, s.api.strangersPasswords)()
+	defer enqueue(t, s.api.accounts.StrangersPasswords)()
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
@@ -136,7 +136,7 @@ func TestPasswordChecksBounded(t *testing.T) {
 // refused, and is no failed attempt.
 func TestPasswordQueueEnds(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.ReadTimeout = 1, time.Second })
-	release, err := s.api.strangersPasswords.Acquire(t.Context())
+	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
 	for range 3 { // more together than may fail without a pause: these are not judged

@@ -124,14 +124,14 @@ func TestTransitions(t *testing.T) {
 
 	f := s.follow(seg.ID, "", false)
 	start := f.last
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	a := s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
 	first := f.expect("entered", a, "event", "2025-03-01T13:00:00.000Z")
 	if first.data.SegmentID != seg.ID {
 		t.Errorf("have %+v", first)
 	}
 	// Time passes, and nothing else happens.
-	s.clock.advance(23 * time.Hour)
+	s.clock.Advance(23 * time.Hour)
 	f.expect("left", old, "expiry", "2025-03-02T12:00:00.000Z")
 	b := s.event(`{"event_type":"item_purchased","user":{"external_id":"b"}}`)
 	f.expect("entered", b, "event", "")
@@ -398,7 +398,7 @@ func TestTransitionsWhole(t *testing.T) {
 			if res.StatusCode != 202 {
 				t.Errorf("a batch is answered %d %s", res.StatusCode, b)
 			}
-			s.clock.advance(time.Duration(r.IntN(3)) * time.Hour)
+			s.clock.Advance(time.Duration(r.IntN(3)) * time.Hour)
 		}
 	}
 	var writers, readers sync.WaitGroup
