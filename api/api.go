@@ -2,16 +2,18 @@ package api
 
 import (
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/links"
+	"github.com/musterhq/muster/api/internal/messages"
+	"github.com/musterhq/muster/api/internal/providers"
+	"github.com/musterhq/muster/api/internal/settings"
 	"github.com/musterhq/muster/internal/histogram"
-	"github.com/musterhq/muster/internal/password"
 )
 
 // Prefix is where the console API lives.
@@ -19,40 +21,25 @@ const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
-	opts   Options
-	logins *loginThrottle
-	// linkUse is held while a sign-in link is used up.
-	linkUse sync.Mutex
-	// passwords are password computations for people who are signed in or show a known
-	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
-	// room for the former.
-	passwords, strangersPasswords *semaphore
+	opts  Options
+	chain *handler.Chain
 	// evaluations are questions to history, combinations those the engine knows
 	// the answers to.
-	evaluations  *semaphore
-	combinations *semaphore
-	exports      *semaphore
-	// decoy is the hash that the password of an unknown e-mail is checked
-	// against, so that the answer takes as long.
-	decoy string
-
+	evaluations  *handler.Semaphore
+	combinations *handler.Semaphore
+	exports      *handler.Semaphore
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
 
-	stop    chan struct{} // closed when the service stops: streams end
-	stopped sync.Once
-
-	tracker *tracker
-	columns *columnMaker
-
-	// What anybody may send shares a part of the memory, so that it leaves room for
-	// those who are let in: publicMemory for sign-ins and links of messages,
-	// inboundMemory for what providers report.
-	publicMemory, inboundMemory *ingest.Memory
+	accounts  *accounts.API
+	links     *links.API
+	providers *providers.API
+	settings  *settings.API
+	messages  *messages.API
+	columns   *columnMaker
 
 	evaluationTime *histogram.Histogram
 	snapshots      *metrics.Counter
-	signIns        [signInResults]*metrics.Counter
 }
 
 // New returns an API. The error names the option at fault.
@@ -63,31 +50,39 @@ func New(opts Options) (*API, error) {
 	}
 	a := &API{
 		opts:         opts,
-		logins:       newLoginThrottle(opts.Now, opts.LoginThrottleEntries),
-		passwords:    newSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
-		evaluations:  newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
-		combinations: newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
-		exports:      newSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
-		stop:         make(chan struct{}),
-
-		strangersPasswords: newSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		evaluations:  handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
+		combinations: handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		exports:      handler.NewSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
 	}
-	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
+	// What anybody may send shares a part of the memory, so that it leaves room for
+	// those who are let in: sign-ins and links of messages one, reports of providers
+	// another.
+	public, reports := opts.Memory.Part(8), opts.Memory.Part(8)
+	a.chain = handler.NewChain(handler.Options{
+		Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Metrics: opts.Metrics, Logger: opts.Logger, Memory: opts.Memory, PublicMemory: public,
+		BodyBytes: opts.BodyBytes, ReadTimeout: opts.ReadTimeout, Heartbeat: opts.Heartbeat,
+	})
 	a.watchTransitions = a.watchNode
+	a.registerMetrics(opts.Metrics)
+	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
+	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
+		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})
+	a.settings = settings.New(settings.Options{Rand: opts.Rand, DNS: opts.DNS, WriteKeyLastUsed: opts.WriteKeyLastUsed})
+	a.messages = messages.New(messages.Options{Now: opts.Now, Rand: opts.Rand, Captured: opts.Captured, CapturesEmail: opts.CapturesEmail, AllowPrivate: opts.AllowPrivate})
 	var err error
-	if a.decoy, err = password.Decoy(opts.Rand, opts.Password); err != nil {
+	a.accounts, err = accounts.New(accounts.Options{Node: opts.Node, Peers: opts.Peers, Now: opts.Now, Rand: opts.Rand, KeyLastUsed: opts.KeyLastUsed, CapturedChannels: a.messages.CapturedChannels,
+		Password: opts.Password, PasswordChecks: opts.PasswordChecks, PasswordQueue: opts.PasswordQueue, LoginThrottleEntries: opts.LoginThrottleEntries, SessionTTL: opts.SessionTTL, Metrics: opts.Metrics})
+	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.registerMetrics(opts.Metrics)
-	a.tracker = newTracker(opts.Node, opts.Now, opts.Metrics)
 	a.columns = newColumnMaker()
 	return a, nil
 }
 
 // Close ends what streams. Calls under way are answered.
 func (a *API) Close() {
-	a.stopped.Do(func() { close(a.stop) })
-	a.tracker.close()
+	a.chain.Close()
+	a.links.Close()
 	a.columns.close()
 }
 
@@ -100,16 +95,11 @@ func NewRouter() *router.Router {
 	r.HandleOPTIONS = false
 	r.HandleMethodNotAllowed = true
 	r.NotFound = func(ctx *fasthttp.RequestCtx) {
-		writeProblem(ctx, &problem{status: fasthttp.StatusNotFound, message: "there is nothing at this path"})
+		handler.WriteProblem(ctx, &handler.Problem{Status: fasthttp.StatusNotFound, Message: "there is nothing at this path"})
 	}
 	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
-		writeProblem(ctx, &problem{status: fasthttp.StatusMethodNotAllowed,
-			message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
+		handler.WriteProblem(ctx, &handler.Problem{Status: fasthttp.StatusMethodNotAllowed,
+			Message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
 	}
 	return r
-}
-
-// retryAfter rounds a wait up to whole seconds, at least one.
-func retryAfter(wait time.Duration) time.Duration {
-	return max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
 }

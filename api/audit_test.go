@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 )
 
-func (s *service) audit(query string) (list []change, next *string) {
+func (s *service) audit(query string) (list []accounts.Change, next *string) {
 	s.t.Helper()
 	status, a := s.do("GET", "/audit"+query, "")
 	if a.into(s.t, &list); status != http.StatusOK {
@@ -125,9 +127,9 @@ func TestVersions(t *testing.T) {
 	ok(t, err)
 	s.want("PUT", "/settings", string(b), nil)
 	for path, want := range map[string][]string{"/flows/" + flow.ID: {"name:two", "name:one"}, "/templates/" + tpl.ID: {"<p>y", "<p>x"}, "/settings": {"double_opt_in:true"}} {
-		var got []version
+		var got []handler.Version
 		for cursor := ""; ; {
-			var list []version
+			var list []handler.Version
 			a := s.want("GET", path+"/versions?limit=1"+cursor, "", &list)
 			got = append(got, list...)
 			if a.Next == nil {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -44,19 +45,19 @@ func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32
 // answerProfile answers the profile that find names, with the segments that
 // hold it. Only segments that are building make it ask history; a history that
 // does not answer costs the segments, not the profile.
-func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), none string) (any, error) {
+func (a *API) answerProfile(c *handler.Call, find func(*resolver.View) (uint32, bool), none error) (any, error) {
 	p := &person{}
 	load := func(v *resolver.View, saved []resolver.Segment, atMs int64) error {
 		ordinal, ok := find(v)
 		if !ok {
-			return missing("%s", none)
+			return none
 		}
 		return p.load(saved, v, ordinal, atMs)
 	}
 	var saved []resolver.Segment
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		saved = v.Segments()
-		return load(v, saved, a.instant(v))
+		return load(v, saved, a.chain.Instant(v))
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), n
 			return nil, err
 		}
 	}
-	return note{p.answer(segments), message}, nil
+	return handler.Note{Data: p.answer(segments), Message: message}, nil
 }
 
 // holding lists the segments that hold a profile, in the order they were made.
@@ -93,8 +94,8 @@ func holding(saved []resolver.Segment, in map[string]bool) []string {
 // withoutSegments reports that segments could not be found out because of err, if
 // that is a reason to go on without them.
 func (a *API) withoutSegments(err error) (message string, _ error) {
-	p, ours := classify(err)
-	if p.status < 500 {
+	p, ours := handler.Classify(err)
+	if p.Status < 500 {
 		return "", err
 	}
 	if ours {

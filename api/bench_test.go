@@ -42,7 +42,7 @@ func (s *service) grow(n int) (ids []string) {
 	for _, id := range ids {
 		s.live(id)
 	}
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	return ids
 }
 

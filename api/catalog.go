@@ -3,13 +3,14 @@ package api
 import (
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) eventOperations() group {
+func (a *API) eventOperations() handler.Group {
 	fields := func() []shape.Field {
 		return []shape.Field{
 			shape.Req("name", shape.Text("Item purchased", "Name for people; the key, where none was given.")),
@@ -28,13 +29,13 @@ func (a *API) eventOperations() group {
 		shape.Req("properties", shape.List(catalogFieldShape, "In order of their paths.")),
 		shape.Req("more", shape.Count(0, "How often something was found that had no room among the properties: there can be 100, of 8 keys and 200 bytes at most, without dots in their keys.")),
 	)...))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: events", Title: "Events", About: "The catalog of event types, and events as they come."}, []route{
-		{a.listCatalog, operation.Operation{Method: "GET", Path: "/catalog", Permission: "events:read", ID: "listCatalog", Summary: "List event types", About: "Those defined and those seen.", Data: shape.List(eventType, "")}},
-		{a.getEventType, operation.Operation{Method: "GET", Path: "/catalog/{id}", Permission: "events:read", ID: "getEventType", Summary: "Read an event type with its properties",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: events", Title: "Events", About: "The catalog of event types, and events as they come."}, Routes: []handler.Route{
+		{Handle: a.listCatalog, Operation: operation.Operation{Method: "GET", Path: "/catalog", Permission: "events:read", ID: "listCatalog", Summary: "List event types", About: "Those defined and those seen.", Data: shape.List(eventType, "")}},
+		{Handle: a.getEventType, Operation: operation.Operation{Method: "GET", Path: "/catalog/{id}", Permission: "events:read", ID: "getEventType", Summary: "Read an event type with its properties",
 			About: "By its key. What is known of the properties is kept with the state: nothing is scanned.", Data: details}},
-		{a.defineEvent, operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
+		{Handle: a.defineEvent, Operation: operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
-		{a.updateEventType, operation.Operation{Method: "PATCH", Path: "/catalog/{id}", Permission: "events:write", ID: "updateEventType", Summary: "Describe or hide an event type",
+		{Handle: a.updateEventType, Operation: operation.Operation{Method: "PATCH", Path: "/catalog/{id}", Permission: "events:write", ID: "updateEventType", Summary: "Describe or hide an event type",
 			About: "By its key. Omitted fields keep their values. Events of a hidden type are stored like any others, and conditions on them go on.",
 			Body: shape.Object(shape.Opt("description", shape.Text("Sent by the shop when an order is paid.", "For the people who work with it; at most 500 characters.").With("maxLength", 500)),
 				shape.Opt("hidden", shape.Boolean(true, "Leave it out where event types are offered."))), Data: eventType}},
@@ -80,9 +81,9 @@ func newEventType(t resolver.EventType) eventType {
 
 // listCatalog answers GET /catalog. The number of types of an account is
 // bounded, and each is short: the list comes in one page.
-func (a *API) listCatalog(c *call) (any, error) {
+func (a *API) listCatalog(c *handler.Call) (any, error) {
 	out := []eventType{}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		for _, t := range v.Catalog() {
 			line := newEventType(t)
 			if s := v.Properties(t.Key); s != nil {
@@ -96,12 +97,12 @@ func (a *API) listCatalog(c *call) (any, error) {
 }
 
 // getEventType answers GET /catalog/{id}.
-func (a *API) getEventType(c *call) (any, error) {
+func (a *API) getEventType(c *handler.Call) (any, error) {
 	var out eventTypeDetails
-	err := a.read(c, func(v *resolver.View) error {
-		t, ok := v.EventType(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		t, ok := v.EventType(c.PathID())
 		if !ok {
-			return missing("there is no event type with the key %s", c.id())
+			return handler.NotFound("there is no event type with the key %s", c.PathID())
 		}
 		out.eventType = newEventType(t)
 		out.LookedAt, out.Properties, out.More = newCatalogFields(v.Properties(t.Key))
@@ -112,38 +113,38 @@ func (a *API) getEventType(c *call) (any, error) {
 }
 
 // defineEvent answers POST /catalog.
-func (a *API) defineEvent(c *call) (any, error) {
+func (a *API) defineEvent(c *handler.Call) (any, error) {
 	var in struct {
 		Name *string `json:"name"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Name == nil || strings.TrimSpace(*in.Name) == "" {
-		return nil, badField("name", "name is missing; name the event type, such as \"Item purchased\"")
+		return nil, handler.BadField("name", "name is missing; name the event type, such as \"Item purchased\"")
 	}
 	var t resolver.EventType
-	if err := a.command(c, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
+	if err := c.Command(resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
 		return nil, err
 	}
 	return newEventType(t), nil
 }
 
 // updateEventType answers PATCH /catalog/{id}.
-func (a *API) updateEventType(c *call) (any, error) {
+func (a *API) updateEventType(c *handler.Call) (any, error) {
 	var in struct {
 		Description *string `json:"description"`
 		Hidden      *bool   `json:"hidden"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var t resolver.EventType
-	if err := a.command(c, resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.id(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
+	if err := c.Command(resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.PathID(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
 		return nil, err
 	}
 	out := newEventType(t)
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		if s := v.Properties(t.Key); s != nil {
 			out.PropertyCount = s.Known()
 		}

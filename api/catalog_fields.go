@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -8,9 +9,9 @@ import (
 	"github.com/musterhq/muster/resolver/catalog"
 )
 
-func (a *API) attributeOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: attributes", Title: "Attributes", About: "What profiles' `geo` and `attributes` look like."}, []route{
-		{a.listAttributes, operation.Operation{Method: "GET", Path: "/attributes", Permission: "contacts:read", ID: "listAttributes", Summary: "List the attributes of profiles",
+func (a *API) attributeOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: attributes", Title: "Attributes", About: "What profiles' `geo` and `attributes` look like."}, Routes: []handler.Route{
+		{Handle: a.listAttributes, Operation: operation.Operation{Method: "GET", Path: "/attributes", Permission: "contacts:read", ID: "listAttributes", Summary: "List the attributes of profiles",
 			About: "By the paths that conditions name, such as `attributes.plan`. What is known of them is kept with the state: nothing is scanned.",
 			Data: shape.Object(
 				shape.Req("looked_at", shape.Count(812, "Changes of profiles' `geo` or `attributes` that were looked at: the first 1,000, then one in 2, 4 and so on up to 64. Shares are of these.")),
@@ -93,18 +94,18 @@ func newCatalogFields(s *catalog.Sketch) (looked uint64, fields []catalogField, 
 
 // listAttributes answers GET /attributes. The number of attributes is bounded: the list
 // comes in one page.
-func (a *API) listAttributes(c *call) (any, error) {
+func (a *API) listAttributes(c *handler.Call) (any, error) {
 	var out struct {
 		LookedAt   uint64         `json:"looked_at"`
 		Attributes []catalogField `json:"attributes"`
 		More       uint64         `json:"more"`
 	}
-	err := a.read(c, func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		out.LookedAt, out.Attributes, out.More = newCatalogFields(v.Attributes())
 		return nil
 	})
 	if err == nil {
-		a.prepareColumns(c.account) // conditions on them come next
+		a.prepareColumns(c.Account) // conditions on them come next
 	}
 	return out, err
 }

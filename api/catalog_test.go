@@ -30,7 +30,7 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("the same key again: %d %s", status, a.Message)
 	}
 	s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	s.want("GET", "/catalog", "", &list)

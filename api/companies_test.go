@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -40,7 +41,7 @@ func TestCompanies(t *testing.T) {
 		!strings.HasPrefix(c.APIKey, "svc_live_") || !strings.HasPrefix(c.AppSecret, "sk_live_") || c.ConsolePassword == "" {
 		t.Fatalf("have %+v", c)
 	}
-	if account, ok := ParseAPIKey(c.APIKey); !ok || resolver.AccountID(account) != c.AccountID {
+	if account, ok := accounts.ParseAPIKey(c.APIKey); !ok || resolver.AccountID(account) != c.AccountID {
 		t.Errorf("the key names account %x", account)
 	}
 	raw := s.want("GET", "/companies/"+c.ID, "", nil)

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -11,17 +12,17 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
-func (a *API) erasureOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, []route{
-		{a.listErasures, operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
+func (a *API) erasureOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, Routes: []handler.Route{
+		{Handle: a.listErasures, Operation: operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
 			Data: shape.List(shape.Object(shape.Req("hash", shape.Text("9f86d081884c7d659a2feaa0c55ad015", "")), shape.Req("kind", shape.Word("", "email", "external_id", "phone", "anonymous_id")), shape.Req("erased_at", shape.Instant(""))), ""), Paged: true}},
-		{a.liftErasure, operation.Operation{Method: "DELETE", Path: "/erasures/{id}", Permission: "settings:write", ID: "liftErasure", Summary: "Lift the erasure of an identifier"}},
+		{Handle: a.liftErasure, Operation: operation.Operation{Method: "DELETE", Path: "/erasures/{id}", Permission: "settings:write", ID: "liftErasure", Summary: "Lift the erasure of an identifier"}},
 	}}
 }
 
 // updateProfile answers PATCH /profiles/{id}: what is given is changed, names
 // are removed by "", keys of geo and attributes by null.
-func (a *API) updateProfile(c *call) (any, error) {
+func (a *API) updateProfile(c *handler.Call) (any, error) {
 	var in struct {
 		Email      *string `json:"email"`
 		FirstName  *string `json:"first_name"`
@@ -32,12 +33,12 @@ func (a *API) updateProfile(c *call) (any, error) {
 		Geo        json.RawMessage `json:"geo"`
 		Attributes json.RawMessage `json:"attributes"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	args := contacts.Update{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	args := contacts.Update{ID: c.PathID(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	if field := args.Blank(); field != "" {
-		return nil, badField(field, "%s %s", field, record.BlankIdentifier)
+		return nil, handler.BadField(field, "%s %s", field, record.BlankIdentifier)
 	}
 	for _, f := range []struct {
 		name string
@@ -47,36 +48,36 @@ func (a *API) updateProfile(c *call) (any, error) {
 		switch {
 		case len(f.src) == 0 || string(f.src) == "null":
 		case f.src[0] != '{':
-			return nil, badField(f.name, "%s must be an object", f.name)
+			return nil, handler.BadField(f.name, "%s must be an object", f.name)
 		default:
 			*f.dst = f.src
 		}
 	}
-	if err := a.command(c, contacts.CommandUpdate, args, nil); err != nil {
+	if err := c.Command(contacts.CommandUpdate, args, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
 }
 
 // eraseProfile answers DELETE /profiles/{id}.
-func (a *API) eraseProfile(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandContactErase, resolver.ContactErase{ID: c.id()}, nil)
+func (a *API) eraseProfile(c *handler.Call) (any, error) {
+	return nil, c.Command(resolver.CommandContactErase, resolver.ContactErase{ID: c.PathID()}, nil)
 }
 
 // setConsent answers POST /profiles/{id}/consent.
-func (a *API) setConsent(c *call) (any, error) {
+func (a *API) setConsent(c *handler.Call) (any, error) {
 	var in struct {
 		Channel string `json:"channel"`
 		Status  string `json:"status"`
 		Source  string `json:"source"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Source == "" {
-		in.Source = c.source()
+		in.Source = c.Source()
 	}
-	if err := a.command(c, contacts.CommandConsentSet, contacts.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
+	if err := c.Command(contacts.CommandConsentSet, contacts.ConsentSet{ID: c.PathID(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
 	}
 	out, err := a.getProfile(c)
@@ -84,10 +85,10 @@ func (a *API) setConsent(c *call) (any, error) {
 		return out, err
 	}
 	warning := ""
-	err = a.read(c, func(v *resolver.View) error {
-		o, ok := v.ResolveText(c.id())
+	err = c.Read(func(v *resolver.View) error {
+		o, ok := v.ResolveText(c.PathID())
 		if !ok {
-			return missing(errNoProfile)
+			return handler.ErrNoProfile
 		}
 		p, err := v.Profile(o)
 		if err == nil {
@@ -98,22 +99,22 @@ func (a *API) setConsent(c *call) (any, error) {
 	if err != nil || warning == "" {
 		return out, err
 	}
-	if n, has := out.(note); has {
-		out = n.data
-		if n.message != "" {
-			warning += "; " + n.message
+	if n, has := out.(handler.Note); has {
+		out = n.Data
+		if n.Message != "" {
+			warning += "; " + n.Message
 		}
 	}
-	return note{out, warning}, nil
+	return handler.Note{Data: out, Message: warning}, nil
 }
 
 // suppress answers POST /profiles/{id}/suppression.
-func (a *API) suppress(c *call) (any, error) {
+func (a *API) suppress(c *handler.Call) (any, error) {
 	var in struct {
 		Channel string `json:"channel"`
 		Reason  string `json:"reason"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Reason == "" {
@@ -123,15 +124,15 @@ func (a *API) suppress(c *call) (any, error) {
 }
 
 // unsuppress answers DELETE /profiles/{id}/suppression?channel=.
-func (a *API) unsuppress(c *call) (any, error) {
+func (a *API) unsuppress(c *handler.Call) (any, error) {
 	return a.block(c, string(c.QueryArgs().Peek("channel")), "")
 }
 
-func (a *API) block(c *call, channel, reason string) (any, error) {
+func (a *API) block(c *handler.Call, channel, reason string) (any, error) {
 	if channel == "" {
-		return nil, badField("channel", "channel is missing; name the channel, such as email")
+		return nil, handler.BadField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := a.command(c, contacts.CommandBlockSet, contacts.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
+	if err := c.Command(contacts.CommandBlockSet, contacts.BlockSet{ID: c.PathID(), Channel: channel, Reason: reason, Source: c.Source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)
@@ -139,8 +140,8 @@ func (a *API) block(c *call, channel, reason string) (any, error) {
 
 // listErasures answers GET /erasures: the hashes of identifiers that are kept
 // out. A hash is also the cursor of what follows it.
-func (a *API) listErasures(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listErasures(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (a *API) listErasures(c *call) (any, error) {
 	}
 	out := []erasure{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		list := v.Erasures().List(string(c.QueryArgs().Peek("cursor")), limit+1)
 		for i, x := range list {
 			if i == limit {
@@ -162,15 +163,15 @@ func (a *API) listErasures(c *call) (any, error) {
 		}
 		return nil
 	})
-	return page{items: out, next: next}, err
+	return handler.Page{Items: out, Next: next}, err
 }
 
 // liftErasure answers DELETE /erasures/{hash or identifier}.
-func (a *API) liftErasure(c *call) (any, error) {
-	id := c.param("id")
-	err := a.command(c, erasure.CommandLift, erasure.Lift{Value: id}, nil)
-	if p, _ := classify(err); err != nil && p.status == 404 {
-		err = a.command(c, erasure.CommandLift, erasure.Lift{Hash: id}, nil)
+func (a *API) liftErasure(c *handler.Call) (any, error) {
+	id := c.Param("id")
+	err := c.Command(erasure.CommandLift, erasure.Lift{Value: id}, nil)
+	if p, _ := handler.Classify(err); err != nil && p.Status == 404 {
+		err = c.Command(erasure.CommandLift, erasure.Lift{Hash: id}, nil)
 	}
 	return nil, err
 }

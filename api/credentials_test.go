@@ -12,18 +12,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/resolver"
 )
 
 func TestCredentialsFile(t *testing.T) {
-	c, err := NewCredentials(rand.Reader, "http://127.0.0.1:1234")
+	c, err := accounts.NewCredentials(rand.Reader, "http://127.0.0.1:1234")
 	ok(t, err)
 	if c.BaseURL != "http://127.0.0.1:1234/api/v1" || c.BaseURLV1 != "http://127.0.0.1:1234/v1" || c.ConsoleURL != "http://127.0.0.1:1234/console" ||
 		c.AppID[4:] != c.AccountID[4:] || !strings.HasPrefix(c.APIKey, "svc_live_") || len(c.APIKey) < len("svc_live_")+27 {
 		t.Errorf("have %+v", c)
 	}
 	path := filepath.Join(t.TempDir(), "credentials.json")
-	if _, err := LoadCredentials(path); !errors.Is(err, os.ErrNotExist) {
+	if _, err := accounts.LoadCredentials(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	ok(t, c.Save(path))
@@ -35,7 +37,7 @@ func TestCredentialsFile(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("files were left behind: %v", entries)
 	}
-	back, err := LoadCredentials(path)
+	back, err := accounts.LoadCredentials(path)
 	if err != nil || back != c {
 		t.Errorf("read back %+v, %v", back, err)
 	}
@@ -50,7 +52,7 @@ func TestCredentialsFile(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", "[]", strings.Replace(printed.String(), c.AccountID, "acc_0000000000000001", 1), strings.Replace(printed.String(), c.AppSecret, "short", 1)} {
 		ok(t, os.WriteFile(path, []byte(bad), 0o600))
-		if _, err := LoadCredentials(path); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := accounts.LoadCredentials(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%.40q is taken for credentials (%v)", bad, err)
 		}
 	}
@@ -59,7 +61,7 @@ func TestCredentialsFile(t *testing.T) {
 func TestCredentialsDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for range 20 {
-		c, err := NewCredentials(rand.Reader, "")
+		c, err := accounts.NewCredentials(rand.Reader, "")
 		ok(t, err)
 		for _, x := range []string{c.AppID, c.AppSecret, c.APIKey, c.ConsoleEmail, c.ConsolePassword} {
 			if seen[x] {
@@ -76,13 +78,13 @@ func TestCredentialsDiffer(t *testing.T) {
 // TestBootstrapOnce: the first account is made once; no secret of it is kept.
 func TestBootstrapOnce(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
-	other, err := NewCredentials(rand.Reader, "")
+	other, err := accounts.NewCredentials(rand.Reader, "")
 	ok(t, err)
 	var refusal *resolver.Refusal
 	if err := other.Bootstrap(t.Context(), s.node, rand.Reader); !errors.As(err, &refusal) || refusal.Code != "conflict" {
 		t.Errorf("a second account: %v", err)
 	}
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
 		u, found := v.Access().UserByEmail(s.creds.ConsoleEmail)
 		if !found || !slices.Contains(u.Permissions, "settings:write") || strings.Contains(u.PasswordHash, s.creds.ConsolePassword) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // headerFrom is the header that says in tests where a call comes from.
@@ -19,6 +21,14 @@ type signsInFrom struct {
 	*service
 	body string // of a sign-in with the right password, but for the closing brace
 }
+
+// The form of a device's token: random bytes, the second it was made in, and a code.
+const (
+	tokenPrefix = "dev_"
+	tokenRandom = 16
+	tokenBytes  = tokenRandom + 8 + 32
+	tokenTTL    = 365 * 24 * time.Hour
+)
 
 func newSignsInFrom(t *testing.T, change func(*Options)) *signsInFrom {
 	s := newService(t, &memHistory{}, change)
@@ -119,12 +129,12 @@ func TestDeviceCookie(t *testing.T) {
 	a.into(t, &in)
 	session := ""
 	for _, c := range a.header.Values("Set-Cookie") {
-		if strings.HasPrefix(c, sessionCookie+"=") {
+		if strings.HasPrefix(c, handler.SessionCookie+"=") {
 			session, _, _ = strings.Cut(c, ";")
 		}
 	}
 	const other = "correct horse battery"
-	status, a = s.do("PUT", "/password", fmt.Sprintf(`{"current_password":%q,"password":%q}`, s.creds.ConsolePassword, other), "Cookie", session, headerCSRF, in.CSRFToken, "X-Forwarded-Proto", "https")
+	status, a = s.do("PUT", "/password", fmt.Sprintf(`{"current_password":%q,"password":%q}`, s.creds.ConsolePassword, other), "Cookie", session, handler.HeaderCSRF, in.CSRFToken, "X-Forwarded-Proto", "https")
 	if status != 200 {
 		t.Fatalf("%d %s", status, a.Message)
 	}
@@ -160,16 +170,16 @@ func TestDeviceIsNobodyElses(t *testing.T) {
 	for range 30 {
 		s.guess("203.0.113.1", "")
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, devicePrefix))
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, tokenPrefix))
 	ok(t, err)
 	changed := func(i int) string {
 		b := append([]byte{}, raw...)
 		b[i] ^= 1
-		return devicePrefix + base64.RawURLEncoding.EncodeToString(b)
+		return tokenPrefix + base64.RawURLEncoding.EncodeToString(b)
 	}
 	for name, x := range map[string]string{
-		"another person's": ann.DeviceToken, "its random bytes changed": changed(0), "its time changed": changed(deviceRandom + 7), "its code changed": changed(deviceBytes - 1),
-		"cut": token[:len(token)-1], "longer": token + "A", "no prefix": strings.TrimPrefix(token, devicePrefix), "nonsense": "x",
+		"another person's": ann.DeviceToken, "its random bytes changed": changed(0), "its time changed": changed(tokenRandom + 7), "its code changed": changed(tokenBytes - 1),
+		"cut": token[:len(token)-1], "longer": token + "A", "no prefix": strings.TrimPrefix(token, tokenPrefix), "nonsense": "x",
 	} {
 		if status, a := s.right("203.0.113.1", showing(x)); status != 429 {
 			t.Errorf("%s: %d %s", name, status, a.Message)
@@ -182,14 +192,14 @@ func TestDeviceIsNobodyElses(t *testing.T) {
 	if status, _ := s.do("POST", "/session", `{"email":"nobody@x.io","password":"wrong"`+showing(token)+`}`, headerFrom, "203.0.113.2"); status != 429 {
 		t.Errorf("an e-mail that nobody has: %d", status)
 	}
-	s.clock.advance(deviceTTL - 2*time.Hour)
+	s.clock.Advance(tokenTTL - 2*time.Hour)
 	for range 30 {
 		s.guess("203.0.113.1", "")
 	}
 	if status, a := s.right("203.0.113.1", showing(token)); status != 200 {
 		t.Errorf("a device of almost a year: %d %s", status, a.Message)
 	}
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	for range 30 {
 		s.guess("203.0.113.1", "")
 	}
@@ -223,13 +233,12 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 	for range 30 {
 		s.guess("203.0.113.1", "")
 	}
-	invented := devicePrefix + base64.RawURLEncoding.EncodeToString(make([]byte, deviceBytes))
-	if _, ok := parseDevice(invented, s.clock.Now()); ok {
-		t.Fatal("a device of 1970 is taken for one")
-	}
-	d, _ := parseDevice(token, s.clock.Now())
-	d.head[0] ^= 1
-	invented = devicePrefix + base64.RawURLEncoding.EncodeToString(append(d.head[:], d.code...))
+	invented := tokenPrefix + base64.RawURLEncoding.EncodeToString(make([]byte, tokenBytes))
+	s.guess("203.0.113.1", showing(invented)) // a device of 1970 is none
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, tokenPrefix))
+	ok(t, err)
+	raw[0] ^= 1
+	invented = tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	for range 11 {
 		s.guess("203.0.113.1", showing(invented))
 	}
@@ -246,11 +255,10 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 func TestFloodLeavesRoom(t *testing.T) {
 	s := newSignsInFrom(t, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
 	token := s.known()
-	release, err := s.api.strangersPasswords.acquire(t.Context())
+	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	s.api.strangersPasswords.waiting.Add(1)
-	defer s.api.strangersPasswords.waiting.Add(-1)
+	defer enqueue(t, s.api.accounts.StrangersPasswords)()
 	if status, _ := s.right("198.51.100.2", ""); status != 503 {
 		t.Errorf("a stranger in the flood: %d", status)
 	}

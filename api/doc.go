@@ -11,21 +11,24 @@
 //
 // # How it is organised
 //
-// [API] holds the chain that all calls share (call.go): find the session, check
-// the permission, run, write the envelope; classify.go is the one place where
-// errors become statuses. Each noun has its file: session.go, segments.go,
-// members.go, preview.go, transitions.go, profiles.go, timeline.go, catalog.go,
-// settings.go, live.go, users.go, companies.go, apikeys.go. The web page's session
-// is in a cookie, with a token against forged calls (csrf.go). Changes are
-// commands of the resolver. This package keeps only the
-// guards: login_throttle.go (against guessing passwords), device.go (known devices), semaphore.go (bounds
-// on concurrent costly calls).
+// [API] assembles packages that do not know each other. Each offers the calls of its
+// nouns as groups of routes (routes.go):
 //
-// API keys have the calls whose permission they may hold as well (shared.go): package
+//   - internal/accounts: sessions, users, API keys, companies, the audit log
+//   - internal/settings: settings, sender domains, sources
+//   - internal/messages: campaigns, templates, captured messages, webhooks
+//   - internal/providers: keys of providers, and what providers report
+//   - internal/links: links of messages
+//   - this package: segments, profiles, lists, events, flows, exports and imports
+//
+// They share internal/handler: the chain of all calls (session, permission, body,
+// envelope), problems, pages and streams. Changes are commands of the resolver.
+//
+// API keys have the calls whose permission they may hold as well: package
 // keyapi lets the key in, checks the request, and runs the same handler.
 //
 // [Ops] serves /healthz, /readyz and /metrics and answers everything else with
-// 503 until the service is ready. [Bootstrap] makes the first account.
+// 503 until the service is ready. [accounts.Bootstrap] makes the first account.
 //
 // # Where answers come from
 //
@@ -43,7 +46,7 @@
 //
 // # Streams
 //
-// Live events and transitions are server-sent events (stream.go). Transitions
+// Live events and transitions are server-sent events (internal/handler/stream.go). Transitions
 // are complete: a stream watches first, then reads earlier ones from history,
 // and reads history again when it falls behind (transitions.go).
 //

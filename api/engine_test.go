@@ -30,7 +30,7 @@ func TestLiveNeedsNoHistory(t *testing.T) {
 	snapshots := s.api.snapshots.Get()
 	h.set(errors.New("disk on fire"), nil)
 	for range s.api.opts.Evaluations {
-		release, err := s.api.evaluations.acquire(t.Context())
+		release, err := s.api.evaluations.Acquire(t.Context())
 		ok(t, err)
 		defer release()
 	}
@@ -320,7 +320,7 @@ func TestSampleWaitsItsTurn(t *testing.T) {
 	s.segment("Buyers", buyers)
 	h.questions()
 	for range s.api.opts.Evaluations {
-		release, err := s.api.evaluations.acquire(t.Context())
+		release, err := s.api.evaluations.Acquire(t.Context())
 		ok(t, err)
 		defer release()
 	}
@@ -339,21 +339,21 @@ func TestPreviewTurns(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.Evaluations, o.EvaluationQueue = 1, 1 })
 	s.fill(2)
 	s.live(s.segment("In Berlin", berlin).ID)
-	release, err := s.api.combinations.acquire(t.Context())
+	release, err := s.api.combinations.Acquire(t.Context())
 	ok(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go s.api.combinations.acquire(ctx) // it only waits
-	eventually.Holds(t, "a preview waits", func() bool { return s.api.combinations.waiting.Load() != 0 })
+	go s.api.combinations.Acquire(ctx) // it only waits
+	eventually.Holds(t, "a preview waits", func() bool { return s.api.combinations.Queued() != 0 })
 	if status, a := s.do("POST", "/segments/preview", `{"definition":`+berlin+`}`); status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %d %s", status, a.Message)
 	}
 	cancel()
-	eventually.Holds(t, "no preview waits", func() bool { return s.api.combinations.waiting.Load() == 0 })
+	eventually.Holds(t, "no preview waits", func() bool { return s.api.combinations.Queued() == 0 })
 	release()
 	s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, nil)
 	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, nil)
-	if n := s.api.combinations.running() + s.api.evaluations.running(); n != 0 {
+	if n := s.api.combinations.Running() + s.api.evaluations.Running(); n != 0 {
 		t.Errorf("%d turns were not given back", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/flows"
@@ -58,12 +59,12 @@ const enrolmentsLookedAt = 2000
 
 // listEnrolments answers GET /flows/{id}/enrolments: of each profile the newest
 // ways last.
-func (a *API) listEnrolments(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listEnrolments(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	place, err := c.cursor(paging.Enrolments, enrolmentCursorBytes)
+	place, err := c.Cursor(paging.Enrolments, enrolmentCursorBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -77,18 +78,18 @@ func (a *API) listEnrolments(c *call) (any, error) {
 	case flows.InProgress.String():
 		ended = false
 	default:
-		return nil, badField("status", "status must be all or in_progress")
+		return nil, handler.BadField("status", "status must be all or in_progress")
 	}
 	at := string(c.QueryArgs().Peek("step"))
 	out := []enrolment{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flows().Find(c.id())
+	err = c.Read(func(v *resolver.View) error {
+		f, ok := v.Flows().Find(c.PathID())
 		if !ok {
 			return errNoFlow
 		}
 		if at != "" && !slices.ContainsFunc(f.Def.Steps, func(s flows.Step) bool { return s.ID == at }) {
-			return badField("step", "step: the flow has no step with this id")
+			return handler.BadField("step", "step: the flow has no step with this id")
 		}
 		// Each has at least one, so that one more profile than enrolments reports whether
 		// there is a next page.
@@ -121,7 +122,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 		}
 		return nil
 	})
-	return map[string]any{"enrolments": out, "next": cursorOrNull(next)}, err
+	return map[string]any{"enrolments": out, "next": handler.CursorOrNull(next)}, err
 }
 
 // stepVisit is a step that somebody came to.
@@ -145,23 +146,23 @@ type enrolmentPath struct {
 
 // getEnrolments answers GET /flows/{id}/enrolments/{profile}: a profile's ways
 // through a flow, the newest last.
-func (a *API) getEnrolments(c *call) (any, error) {
+func (a *API) getEnrolments(c *handler.Call) (any, error) {
 	out := []enrolmentPath{}
-	err := a.read(c, func(v *resolver.View) error {
-		f, ok := v.Flows().Find(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		f, ok := v.Flows().Find(c.PathID())
 		if !ok {
 			return errNoFlow
 		}
-		o, ok := v.ResolveText(c.param("profile"))
+		o, ok := v.ResolveText(c.Param("profile"))
 		if !ok {
-			return missing(errNoProfile)
+			return handler.ErrNoProfile
 		}
 		ways, err := v.Flows().EnrolmentsOf(f.ID, o)
 		if err != nil {
 			return err
 		}
 		if len(ways) == 0 {
-			return missing("the profile was never in this flow")
+			return handler.NotFound("the profile was never in this flow")
 		}
 		for i := range ways {
 			out = append(out, enrolmentPath{newEnrolment(&f, v.ProfileID(o).String(), &ways[i]), visits(&f, ways[i].Path)})

@@ -5,14 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
 
 // TestRebuildingIsTold: whoever asks history while it is rebuilt learns how far it is.
 func TestRebuildingIsTold(t *testing.T) {
-	p, ours := classify(fmt.Errorf("%w: %w", resolver.ErrUnavailable, &query.RebuildingError{Done: 12, Total: 50}))
-	if p.status != 503 || ours || p.retryAfter == 0 || !strings.Contains(p.message, "12 of 50 records") {
+	p, ours := handler.Classify(fmt.Errorf("%w: %w", resolver.ErrUnavailable, &query.RebuildingError{Done: 12, Total: 50}))
+	if p.Status != 503 || ours || p.RetryAfter == 0 || !strings.Contains(p.Message, "12 of 50 records") {
 		t.Errorf("%+v", p)
 	}
 }

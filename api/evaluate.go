@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -34,7 +35,7 @@ type question struct {
 	lacks   bool
 
 	history *sharedHistory
-	held    *semaphore // whose slot it has
+	held    *handler.Semaphore // whose slot it has
 	finish  func()
 }
 
@@ -45,26 +46,11 @@ type columnLeaf struct {
 	column    *resolver.FieldColumn
 }
 
-// beginQuestion waits for its turn. done must follow; the context ends with
-// ctx, and after the time given.
-func (s *semaphore) beginQuestion(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	release, err := s.acquire(ctx)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	return ctx, func() {
-		release()
-		cancel()
-	}, nil
-}
-
 // beginQuestion waits for its turn to ask history for a call, and until history has the
 // records below the cut. The context ends when the caller is gone, too. After an error
 // there is nothing to call done for.
-func (a *API) beginQuestion(c *call, cut query.Cut) (ctx context.Context, done func(), err error) {
-	ctx, done, err = a.evaluations.beginQuestion(c.untilGone(), a.opts.EvaluationTimeout)
+func (a *API) beginQuestion(c *handler.Call, cut query.Cut) (ctx context.Context, done func(), err error) {
+	ctx, done, err = a.evaluations.AcquireFor(c.UntilGone(), a.opts.EvaluationTimeout)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,13 +66,13 @@ type alsoRead func(*question, *resolver.View) error
 
 // ask takes one state of the call's account, to ask history about it. also runs
 // on the same state. close must follow.
-func (a *API) ask(c *call, also alsoRead) (*question, error) {
-	return a.askWithin(c.untilGone(), c, also)
+func (a *API) ask(c *handler.Call, also alsoRead) (*question, error) {
+	return a.askWithin(c.UntilGone(), c, also)
 }
 
 // askWithin is ask that also ends with ctx.
-func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question, error) {
-	q := &question{api: a, within: ctx, account: c.account, finish: func() {}}
+func (a *API) askWithin(ctx context.Context, c *handler.Call, also alsoRead) (*question, error) {
+	q := &question{api: a, within: ctx, account: c.Account, finish: func() {}}
 	if err := q.toHistory(); err != nil {
 		return nil, err
 	}
@@ -99,10 +85,10 @@ func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question,
 
 // askEngine is ask for what the engine may well know: while it does, nobody
 // waits for those who ask history.
-func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
-	q := &question{api: a, within: c.untilGone(), account: c.account}
+func (a *API) askEngine(c *handler.Call, also alsoRead) (*question, error) {
+	q := &question{api: a, within: c.UntilGone(), account: c.Account}
 	var err error
-	if q.ctx, q.finish, err = a.combinations.beginQuestion(q.within, a.opts.EvaluationTimeout); err != nil {
+	if q.ctx, q.finish, err = a.combinations.AcquireFor(q.within, a.opts.EvaluationTimeout); err != nil {
 		return nil, err
 	}
 	q.held = a.combinations
@@ -128,7 +114,7 @@ func (q *question) toHistory() error {
 	q.drop()
 	q.finish()
 	q.finish, q.held = func() {}, nil
-	ctx, done, err := q.api.evaluations.beginQuestion(q.within, q.api.opts.EvaluationTimeout)
+	ctx, done, err := q.api.evaluations.AcquireFor(q.within, q.api.opts.EvaluationTimeout)
 	if err != nil {
 		return err
 	}
@@ -146,7 +132,7 @@ func (q *question) take(also alsoRead) error {
 		return err
 	}
 	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		q.cut, q.atMs, q.saved = v.Cut(), q.api.instant(v), v.Segments()
+		q.cut, q.atMs, q.saved = v.Cut(), q.api.chain.Instant(v), v.Segments()
 		q.defs = make(map[string]*segment.Node, len(q.saved))
 		for _, s := range q.saved {
 			q.defs[s.ID] = s.Root
@@ -411,7 +397,7 @@ func (q *question) count(ctx context.Context, root *segment.Node) (*uint64, erro
 
 // historyError marks what history failed at: it may come back.
 func historyError(err error) error {
-	if p, _ := classify(err); p.status != http.StatusInternalServerError {
+	if p, _ := handler.Classify(err); p.Status != http.StatusInternalServerError {
 		return err
 	}
 	return fmt.Errorf("%w: history: %w", resolver.ErrUnavailable, err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -20,8 +21,8 @@ const (
 	recentBytes = 4 << 20
 )
 
-func (a *API) recentEventsRoute() route {
-	return route{a.recentEvents, operation.Operation{Method: "GET", Path: "/events/recent", Permission: "events:read", ID: "recentEvents", Summary: "List the latest events",
+func (a *API) recentEventsRoute() handler.Route {
+	return handler.Route{Handle: a.recentEvents, Operation: operation.Operation{Method: "GET", Path: "/events/recent", Permission: "events:read", ID: "recentEvents", Summary: "List the latest events",
 		About: "The newest first, by their own times, with those that the service records itself. It fills what a watcher of live events missed while the connection was broken. Every event that was acknowledged is in it.",
 		Query: []operation.Parameter{
 			operation.Query("last_seconds", shape.Integer(60, "How far back, up to a day.").With("minimum", 1).With("maximum", maxRecentSeconds).Default(60)),
@@ -79,27 +80,27 @@ func (l *recentList) cut() {
 }
 
 // recentEvents answers GET /events/recent.
-func (a *API) recentEvents(c *call) (any, error) {
+func (a *API) recentEvents(c *handler.Call) (any, error) {
 	args := c.QueryArgs()
-	limit, err := c.limit()
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
 	seconds, valid := paging.Number(args.Peek("last_seconds"), 1, maxRecentSeconds, 60)
 	if !valid {
-		return nil, badField("last_seconds", "last_seconds must be a whole number from 1 to %d", maxRecentSeconds)
+		return nil, handler.BadField("last_seconds", "last_seconds must be a whole number from 1 to %d", maxRecentSeconds)
 	}
 	var wanted []string
 	if text := string(args.Peek("event_type")); text != "" {
 		if wanted = strings.Split(text, ","); len(wanted) > maxLiveTypes {
-			return nil, badField("event_type", "event_type names %d types; at most %d are allowed", len(wanted), maxLiveTypes)
+			return nil, handler.BadField("event_type", "event_type names %d types; at most %d are allowed", len(wanted), maxLiveTypes)
 		}
 	}
 	var cut query.Cut
 	var types []string
 	var atMs, after int64
-	err = a.read(c, func(v *resolver.View) error {
-		cut, atMs = v.Cut(), a.instant(v)
+	err = c.Read(func(v *resolver.View) error {
+		cut, atMs = v.Cut(), a.chain.Instant(v)
 		after = atMs - int64(seconds)*1000
 		for _, t := range v.Catalog() {
 			// What a type's events were before its last one does not matter here.
@@ -119,7 +120,7 @@ func (a *API) recentEvents(c *call) (any, error) {
 	defer done()
 	list := recentList{limit: limit}
 	for _, t := range types {
-		err := a.opts.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: c.account, EventType: t, AfterMs: &after, Properties: true}, func(b *query.ReplayBlock) error {
+		err := a.opts.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: c.Account, EventType: t, AfterMs: &after, Properties: true}, func(b *query.ReplayBlock) error {
 			for i := range b.Ordinal {
 				list.add(recentEvent{EventType: t, Properties: slices.Clone(record.Object(b.Properties.At(i))), ordinal: b.Ordinal[i], atMs: b.TimeMs[i]})
 			}
@@ -130,7 +131,7 @@ func (a *API) recentEvents(c *call) (any, error) {
 		}
 	}
 	list.cut()
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		for i := range list.kept {
 			e := &list.kept[i]
 			id, err := v.HistoryProfileID(e.ordinal)
@@ -156,7 +157,7 @@ func (a *API) recentEvents(c *call) (any, error) {
 	if list.kept == nil {
 		list.kept = []recentEvent{}
 	}
-	if err := a.hold(c, list.bytes); err != nil {
+	if err := c.Hold(list.bytes); err != nil {
 		return nil, err
 	}
 	return map[string]any{"events": list.kept, "total": list.total, "as_of": record.Time(atMs)}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -50,11 +51,11 @@ type explanation struct {
 // A profile with very many events has null facts at its activity conditions,
 // and a definition that refers to very much is not nested to the end; the
 // message says so, and holds and member are right all the same.
-func (a *API) explain(c *call) (any, error) {
-	return a.explainTo(c, c.id(), string(c.QueryArgs().Peek("profile_id")), func(_ *question, v *resolver.View) (*segment.Node, error) {
-		s, ok := v.Segment(c.id())
+func (a *API) explain(c *handler.Call) (any, error) {
+	return a.explainTo(c, c.PathID(), string(c.QueryArgs().Peek("profile_id")), func(_ *question, v *resolver.View) (*segment.Node, error) {
+		s, ok := v.Segment(c.PathID())
 		if !ok {
-			return nil, errNoSegment
+			return nil, handler.ErrNoSegment
 		}
 		return s.Root, nil
 	})
@@ -62,12 +63,12 @@ func (a *API) explain(c *call) (any, error) {
 
 // explainDefinition answers POST /segments/explain: the same of a definition that is
 // not saved, while it is being edited.
-func (a *API) explainDefinition(c *call) (any, error) {
+func (a *API) explainDefinition(c *handler.Call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`
 		ProfileID  string          `json:"profile_id"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	root, _, err := parseDefinition(in.Definition)
@@ -80,7 +81,7 @@ func (a *API) explainDefinition(c *call) (any, error) {
 }
 
 // explainTo explains the definition that find finds for the profile of an id.
-func (a *API) explainTo(c *call, segmentID, profileID string, find func(*question, *resolver.View) (*segment.Node, error)) (any, error) {
+func (a *API) explainTo(c *handler.Call, segmentID, profileID string, find func(*question, *resolver.View) (*segment.Node, error)) (any, error) {
 	p := &person{}
 	var root *segment.Node
 	q, err := a.ask(c, func(q *question, v *resolver.View) (err error) {
@@ -88,11 +89,11 @@ func (a *API) explainTo(c *call, segmentID, profileID string, find func(*questio
 			return err
 		}
 		if profileID == "" {
-			return badField("profile_id", "profile_id is missing; name the profile to explain the segment for")
+			return handler.BadField("profile_id", "profile_id is missing; name the profile to explain the segment for")
 		}
 		ordinal, ok := v.ResolveText(profileID)
 		if !ok {
-			return missing("%s", errNoProfile)
+			return handler.ErrNoProfile
 		}
 		return p.load(nil, v, ordinal, q.atMs)
 	})
@@ -102,7 +103,7 @@ func (a *API) explainTo(c *call, segmentID, profileID string, find func(*questio
 	defer q.close()
 	x, message, err := q.explainOne(root, p, explainEvents)
 	x.SegmentID = segmentID
-	return note{x, message}, err
+	return handler.Note{Data: x, Message: message}, err
 }
 
 // explainOne explains a definition for one profile, of whom most events are read at most.
@@ -135,7 +136,7 @@ func (q *question) activityAnswers(root *segment.Node, p *person, most int) (ans
 	case n == 0:
 		return tallies.Answer, "", nil
 	case n > explainActivities:
-		return nil, "", &problem{status: http.StatusConflict, message: fmt.Sprintf(
+		return nil, "", &handler.Problem{Status: http.StatusConflict, Message: fmt.Sprintf(
 			"the segment and those it refers to have %d different activity conditions, more than the %d that can be explained", n, explainActivities)}
 	}
 	if err := q.api.opts.Node.WaitHistory(q.ctx, q.cut); err != nil {

@@ -33,7 +33,7 @@ func TestS1ExplainOfListsAndConsent(t *testing.T) {
 	var on, off contacts.Reply
 	command(contacts.CommandCreate, contacts.Create{Email: "on@x.io", ListID: l.ID}, &on)
 	command(contacts.CommandCreate, contacts.Create{Email: "off@x.io"}, &off)
-	s.clock.advance(48 * time.Hour)
+	s.clock.Advance(48 * time.Hour)
 	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: on.ID, Channel: "email", Status: "unsubscribed", Source: "form"}, nil)
 	for _, definition := range []string{
 		fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID),

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
@@ -56,12 +58,12 @@ func TestExplain(t *testing.T) {
 		`"item_purchased","properties":{"value":20,"sku":"b"}`, `"item_purchased","properties":{"value":70.1,"sku":"a"}`,
 		`"item_purchased","properties":{"value":"70","sku":true}`, `"seen"`,
 	} {
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 		s.event(`{"event_type":` + event + `,"user":{"email":"ann@x.io"}}`)
 	}
 	inner := s.segment("In Berlin", berlin)
 	purchases := func(rest string) string { return `{"kind":"activity","event":"item_purchased",` + rest + `}` }
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	reply, err := s.node.Command(t.Context(), account, contacts.CommandListCreate, contacts.ListSave{Name: "l"})
 	ok(t, err)
 	var list struct{ ID string }
@@ -427,13 +429,13 @@ func (h *twoHistories) Timeline(ctx context.Context, q query.TimelineQuery) ([]q
 // another's profiles, and counts none of their events.
 func TestR2ExplainApart(t *testing.T) {
 	mine := newServiceOn(t, &twoHistories{}, 2, nil)
-	own, err := mine.creds.account()
+	own, err := mine.creds.Account()
 	ok(t, err)
 	other := *mine
 	for {
-		other.creds, err = NewCredentials(rand.Reader, "http://muster.test")
+		other.creds, err = accounts.NewCredentials(rand.Reader, "http://muster.test")
 		ok(t, err)
-		if n, err := other.creds.account(); err == nil && n%2 != own%2 {
+		if n, err := other.creds.Account(); err == nil && n%2 != own%2 {
 			break
 		}
 	}

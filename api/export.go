@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -22,15 +23,15 @@ import (
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func (a *API) exportOperations() group {
+func (a *API) exportOperations() handler.Group {
 	lines := func(about, example string) shape.Ordered {
 		return shape.Pairs("200", operation.Plain(about+" One JSON object a line. A fault in the middle breaks the answer off.", "application/x-ndjson", example, nil))
 	}
 	person := "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",…}\n"
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: exports", Title: "Exports", About: "All that the account holds, as JSON lines. `muster export` does the same."}, []route{
-		{a.exportProfiles, operation.Operation{Method: "GET", Path: "/export/profiles", Permission: "contacts:read", ID: "exportProfiles", Summary: "Export all profiles", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person)}},
-		{a.exportSegment, operation.Operation{Method: "GET", Path: "/export/segments/{id}", Permission: "contacts:read", ID: "exportSegment", Summary: "Export the members of a segment", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person), Also: []int{409}}},
-		{a.exportEvents, operation.Operation{Method: "GET", Path: "/export/events", Permission: "events:read", ID: "exportEvents", Summary: "Export all events", Query: []operation.Parameter{operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))},
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: exports", Title: "Exports", About: "All that the account holds, as JSON lines. `muster export` does the same."}, Routes: []handler.Route{
+		{Handle: a.exportProfiles, Operation: operation.Operation{Method: "GET", Path: "/export/profiles", Permission: "contacts:read", ID: "exportProfiles", Summary: "Export all profiles", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person)}},
+		{Handle: a.exportSegment, Operation: operation.Operation{Method: "GET", Path: "/export/segments/{id}", Permission: "contacts:read", ID: "exportSegment", Summary: "Export the members of a segment", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person), Also: []int{409}}},
+		{Handle: a.exportEvents, Operation: operation.Operation{Method: "GET", Path: "/export/events", Permission: "events:read", ID: "exportEvents", Summary: "Export all events", Query: []operation.Parameter{operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))},
 			Other: lines("Events, type by type. `idempotency_key` is null where there was none.", "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"event_type\":\"item_purchased\",\"timestamp\":\"2026-01-31T09:00:00.000Z\",\"properties\":{\"value\":79.9},\"idempotency_key\":\"order-1001\"}\n")}},
 	}}
 }
@@ -197,7 +198,7 @@ func (s *exportStream) Read(p []byte) (int, error) {
 	if n == 0 {
 		return n, err
 	}
-	return n, errors.Join(err, s.conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)))
+	return n, errors.Join(err, s.conn.SetWriteDeadline(time.Now().Add(handler.StreamWriteTimeout)))
 }
 
 // Close implements [io.Closer]. It waits for the making to end.
@@ -210,13 +211,13 @@ func (s *exportStream) Close() error {
 
 // export answers with the lines that write makes. A fault in the middle breaks
 // the answer off, so that nobody takes it for whole.
-func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.Writer) error) (any, error) {
-	release, err := a.exports.acquire(c.ctx)
+func (a *API) export(c *handler.Call, write func(ctx context.Context, e *Exporter, w io.Writer) error) (any, error) {
+	release, err := a.exports.Acquire(c.Ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := a.stop
+	stop := c.Stopping()
 	r, w := io.Pipe()
 	s := &exportStream{PipeReader: r, conn: c.Conn(), cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -250,23 +251,23 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 	c.SetContentType("application/x-ndjson")
 	c.Response.Header.Set("Cache-Control", "no-store")
 	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "the answer of an export", s), -1)
-	return streaming, nil
+	return handler.Streaming, nil
 }
 
-func (a *API) exportProfiles(c *call) (any, error) {
-	account := c.account
+func (a *API) exportProfiles(c *handler.Call) (any, error) {
+	account := c.Account
 	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Profiles(ctx, account, w) })
 }
 
 // exportSegment answers GET /export/segments/{id}.
-func (a *API) exportSegment(c *call) (any, error) {
-	account, id := c.account, c.id()
-	err := a.read(c, func(v *resolver.View) error {
+func (a *API) exportSegment(c *handler.Call) (any, error) {
+	account, id := c.Account, c.PathID()
+	err := c.Read(func(v *resolver.View) error {
 		if _, ok := v.Segment(id); !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		if _, live := v.SegmentProgress(id); !live {
-			return &problem{status: http.StatusConflict, message: ErrNotLive.Error()}
+			return &handler.Problem{Status: http.StatusConflict, Message: ErrNotLive.Error()}
 		}
 		return nil
 	})
@@ -277,18 +278,18 @@ func (a *API) exportSegment(c *call) (any, error) {
 }
 
 // exportEvents answers GET /export/events, of all types or of event_type.
-func (a *API) exportEvents(c *call) (any, error) {
-	account := c.account
+func (a *API) exportEvents(c *handler.Call) (any, error) {
+	account := c.Account
 	var types []string
 	if t := string(c.QueryArgs().Peek("event_type")); t != "" {
 		types = []string{t}
 	}
 	// A history that cannot answer is told before the answer begins.
 	var cut query.Cut
-	if err := a.read(c, func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
+	if err := c.Read(func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
 		return nil, err
 	}
-	if err := a.opts.Node.WaitHistory(c.ctx, cut); err != nil {
+	if err := a.opts.Node.WaitHistory(c.Ctx, cut); err != nil {
 		return nil, err
 	}
 	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Events(ctx, account, types, w) })

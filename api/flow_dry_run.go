@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
@@ -14,8 +15,8 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 )
 
-func (a *API) dryRunRoute() route {
-	return route{a.dryRun, operation.Operation{Method: "POST", Path: "/flows/{id}/dry-run", Permission: "flows:read", ID: "dryRunFlow", Summary: "Try a flow on a profile (dry run)",
+func (a *API) dryRunRoute() handler.Route {
+	return handler.Route{Handle: a.dryRun, Operation: operation.Operation{Method: "POST", Path: "/flows/{id}/dry-run", Permission: "flows:read", ID: "dryRunFlow", Summary: "Try a flow on a profile (dry run)",
 		About: "Walks through the saved steps as if the profile began now, whatever the trigger. Nothing is sent or changed. Splits choose as they will for the profile's next enrolment; conditions after a wait are judged at its end, with what is known now; webhooks are taken to succeed. " +
 			"What a tag or an update step would change is not seen by the conditions after it.",
 		Body: shape.Named("DryRunRequest", shape.Object(shape.Req("profile_id", shape.ProfileID("The profile.")))),
@@ -97,32 +98,32 @@ func (h *dryHost) Matches(step int) bool {
 }
 
 // dryRun answers POST /flows/{id}/dry-run.
-func (a *API) dryRun(c *call) (any, error) {
+func (a *API) dryRun(c *handler.Call) (any, error) {
 	var in struct {
 		ProfileID string `json:"profile_id"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.ProfileID == "" {
-		return nil, badField("profile_id", "profile_id is missing; name the profile that the flow is tried on")
+		return nil, handler.BadField("profile_id", "profile_id is missing; name the profile that the flow is tried on")
 	}
 	h := &dryHost{p: &person{}, whys: map[int]*explainedNode{}}
 	var before []flows.Enrolment
 	q, err := a.ask(c, func(q *question, v *resolver.View) error {
-		f, ok := v.Flows().Find(c.id())
+		f, ok := v.Flows().Find(c.PathID())
 		if !ok {
 			return errNoFlow
 		}
 		h.f = &f
 		if f.Status == automation.Draft {
 			if faults := v.Flows().Faults(f.ID); len(faults) > 0 {
-				return &problem{status: http.StatusConflict, message: "the flow is not complete: " + faults.String()}
+				return &handler.Problem{Status: http.StatusConflict, Message: "the flow is not complete: " + faults.String()}
 			}
 		}
 		ordinal, ok := v.ResolveText(in.ProfileID)
 		if !ok {
-			return missing("%s", errNoProfile)
+			return handler.ErrNoProfile
 		}
 		for i := range f.Def.Steps {
 			if x := f.Def.Steps[i].Condition; x != nil {

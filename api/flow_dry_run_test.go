@@ -104,7 +104,7 @@ func TestDryRun(t *testing.T) {
 			t.Error("a profile that is in the flow must not enter it again")
 		}
 	}
-	s.clock.advance(73 * time.Hour)
+	s.clock.Advance(73 * time.Hour)
 	s.event(`{"event_type":"tick","user":{"email":"other@x.io"}}`)
 	for i := range 6 {
 		path := ""

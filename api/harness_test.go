@@ -20,6 +20,8 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/operation/operationtest"
 	"github.com/musterhq/muster/eventlog/file"
@@ -39,34 +41,16 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-// clock is a wall clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // service is a whole service on an in-memory listener: real node, log, ingest
 // and console API.
 type service struct {
 	t       testing.TB
-	clock   *clock
+	clock   *apitest.Clock
 	node    *node.Node
 	history query.History
 	api     *API
 	ops     *Ops
-	creds   Credentials
+	creds   accounts.Credentials
 	handler fasthttp.RequestHandler
 	client  *http.Client
 	token   string
@@ -91,7 +75,7 @@ func newService(t testing.TB, history query.History, change func(*Options)) *ser
 // can be made in each of the others.
 func newServiceOn(t testing.TB, history query.History, partitions int, change func(*Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, history: history}
+	s := &service{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), history: history}
 	fs := vfs.NewMem()
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: partitions})
 	ok(t, err)
@@ -101,7 +85,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
 
-	s.creds, err = NewCredentials(rand.Reader, "http://muster.test")
+	s.creds, err = accounts.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
 

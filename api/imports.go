@@ -4,16 +4,17 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 )
 
-func (a *API) importOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: imports", Title: "Imports",
-		About: "CSV files of people or of past events: upload, preview, start, progress. The first row names the columns. The file is kept until its rows are stored, and then removed."}, []route{
-		{a.createImport, operation.Operation{Method: "POST", Path: "/imports", Permission: "contacts:write", ID: "createImport", Summary: "Upload a CSV file",
+func (a *API) importOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: imports", Title: "Imports",
+		About: "CSV files of people or of past events: upload, preview, start, progress. The first row names the columns. The file is kept until its rows are stored, and then removed."}, Routes: []handler.Route{
+		{Handle: a.createImport, Operation: operation.Operation{Method: "POST", Path: "/imports", Permission: "contacts:write", ID: "createImport", Summary: "Upload a CSV file",
 			About: "`text` is the file, or its beginning with `more`. Nothing is imported before `/imports/{id}/start`; a file that is not started within 24 hours is removed. " +
 				"An uploaded file stays on the node that the account is on. If the account moves to another node meanwhile, the import goes on when it comes back; or upload the file again there: no event of a file is stored twice.",
 			Body: shape.Object(
@@ -22,27 +23,27 @@ func (a *API) importOperations() group {
 				shape.Req("text", shape.Text("email,first_name,customer_no\nann@example.com,Ann,1234567890123456789\n", "The file in UTF-8, or its beginning.")),
 				shape.Opt("more", shape.Boolean(false, "Parts follow, by `POST /imports/{id}/parts`.").Default(false)),
 			), Data: importShape}},
-		{a.listImports, operation.Operation{Method: "GET", Path: "/imports", Permission: "contacts:read", ID: "listImports", Summary: "List imports", About: "The newest first; the last 200 that have ended are kept.", Data: shape.List(importShape, ""), Paged: true}},
-		{a.getImport, operation.Operation{Method: "GET", Path: "/imports/{id}", Permission: "contacts:read", ID: "getImport", Summary: "Read the progress of an import", Data: importShape}},
-		{a.appendImport, operation.Operation{Method: "POST", Path: "/imports/{id}/parts", Permission: "contacts:write", ID: "appendImport", Summary: "Upload a further part of a file",
+		{Handle: a.listImports, Operation: operation.Operation{Method: "GET", Path: "/imports", Permission: "contacts:read", ID: "listImports", Summary: "List imports", About: "The newest first; the last 200 that have ended are kept.", Data: shape.List(importShape, ""), Paged: true}},
+		{Handle: a.getImport, Operation: operation.Operation{Method: "GET", Path: "/imports/{id}", Permission: "contacts:read", ID: "getImport", Summary: "Read the progress of an import", Data: importShape}},
+		{Handle: a.appendImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/parts", Permission: "contacts:write", ID: "appendImport", Summary: "Upload a further part of a file",
 			About: "`offset` must be the `bytes` received so far; of a part whose answer was lost, read them first.",
 			Body: shape.Object(
 				shape.Req("offset", shape.Count(1_000_000, "How many bytes of the file are before this part.")),
 				shape.Req("text", shape.Text("bob@example.com,Bob,1234567890123456780\n", "The part, in UTF-8; it may end anywhere between two characters.")),
 				shape.Opt("more", shape.Boolean(false, "Further parts follow.").Default(false)),
 			), Data: importShape}},
-		{a.previewImport, operation.Operation{Method: "POST", Path: "/imports/{id}/preview", Permission: "contacts:read", ID: "previewImport", Summary: "Preview an import",
+		{Handle: a.previewImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/preview", Permission: "contacts:read", ID: "previewImport", Summary: "Preview an import",
 			About: "What each column is taken for, the first rows, and which rows would be refused. The types of columns are by all rows; problems are looked for in the first 10,000. What only the state knows, such as an erased person, shows at the import.",
 			Body:  importPlanShape, Optional: true, Data: importPreviewShape}},
-		{a.startImport, operation.Operation{Method: "POST", Path: "/imports/{id}/start", Permission: "contacts:write", ID: "startImport", Summary: "Start an import",
+		{Handle: a.startImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/start", Permission: "contacts:write", ID: "startImport", Summary: "Start an import",
 			About: "The same body as the preview. Each row has the effect of `POST /contacts` and `PATCH /contacts/{id}`, or of an imported event: **people** are found by e-mail, else by external id, else by phone; a person who is not on file becomes a contact and counts as subscribed, as with `POST /contacts`: import only people who agreed, or say who did in a column `subscribed`: false makes them with their e-mail, and the SMS of a phone in the row, unsubscribed, and withdraws these consents of people on file as `PATCH /contacts/{id}` does; true subscribes who has said nothing of e-mail, and lifts no refusal; empty is as without the column. " +
 				"**Events** need a `timestamp` in the past and start no flows unless `trigger_flows`; a file is its content, so no row of it is stored twice, however often it is uploaded. One import of a node runs at a time, and takes half of its time at most.",
 			Body: importPlanShape, Optional: true, Data: importShape}},
-		{a.cancelImport, operation.Operation{Method: "POST", Path: "/imports/{id}/cancel", Permission: "contacts:write", ID: "cancelImport", Summary: "Cancel an import", About: "Rows that were stored stay. The file is removed.", Data: importShape}},
-		{a.refusedRows, operation.Operation{Method: "GET", Path: "/imports/{id}/refused", Permission: "contacts:read", ID: "refusedRows", Summary: "Download the refused rows",
+		{Handle: a.cancelImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/cancel", Permission: "contacts:write", ID: "cancelImport", Summary: "Cancel an import", About: "Rows that were stored stay. The file is removed.", Data: importShape}},
+		{Handle: a.refusedRows, Operation: operation.Operation{Method: "GET", Path: "/imports/{id}/refused", Permission: "contacts:read", ID: "refusedRows", Summary: "Download the refused rows",
 			About: "Of an import that has ended: a CSV file with `line`, `reason` and the cells, to be mended and uploaded as another file. Rows of people who were erased since are blank.",
 			Other: shape.Pairs("200", operation.Plain("The rows.", "text/csv", "line,reason,email\n17,\"user has no identifier; send at least one of email, external_id and phone, not empty\",\n", nil)), Also: []int{409}}},
-		{a.deleteImport, operation.Operation{Method: "DELETE", Path: "/imports/{id}", Permission: "contacts:write", ID: "deleteImport", Summary: "Remove an import from the list", About: "Its file and its refused rows are removed. Rows that were stored stay. A running import is cancelled first."}},
+		{Handle: a.deleteImport, Operation: operation.Operation{Method: "DELETE", Path: "/imports/{id}", Permission: "contacts:write", ID: "deleteImport", Summary: "Remove an import from the list", About: "Its file and its refused rows are removed. Rows that were stored stay. A running import is cancelled first."}},
 	}}
 }
 
@@ -105,19 +106,19 @@ var importPreviewShape = shape.Object(
 // imports are the uploaded files, unless this server keeps none.
 func (a *API) imports() (Imports, error) {
 	if a.opts.Imports == nil {
-		return nil, &problem{status: http.StatusNotFound, message: "this server takes no uploads; use muster import"}
+		return nil, &handler.Problem{Status: http.StatusNotFound, Message: "this server takes no uploads; use muster import"}
 	}
 	return a.opts.Imports, nil
 }
 
 // imported makes a call about an import, with the body that its operation takes.
-func imported[B, R any](a *API, c *call, do func(i Imports, body B) (R, error)) (any, error) {
+func imported[B, R any](a *API, c *handler.Call, do func(i Imports, body B) (R, error)) (any, error) {
 	i, err := a.imports()
 	if err != nil {
 		return nil, err
 	}
 	var body B
-	if err := a.decode(c, &body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	return do(i, body)
@@ -125,43 +126,43 @@ func imported[B, R any](a *API, c *call, do func(i Imports, body B) (R, error)) 
 
 type noBody struct{}
 
-func (a *API) createImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, f ImportFile) (Import, error) { return i.Create(c.account, f) })
+func (a *API) createImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, f ImportFile) (Import, error) { return i.Create(c.Account, f) })
 }
 
-func (a *API) appendImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, p ImportPart) (Import, error) { return i.Append(c.account, c.id(), p) })
+func (a *API) appendImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, p ImportPart) (Import, error) { return i.Append(c.Account, c.PathID(), p) })
 }
 
-func (a *API) previewImport(c *call) (any, error) {
+func (a *API) previewImport(c *handler.Call) (any, error) {
 	return imported(a, c, func(i Imports, p ImportPlan) (ImportPreview, error) {
-		return i.Preview(c.ctx, c.account, c.id(), p)
+		return i.Preview(c.Ctx, c.Account, c.PathID(), p)
 	})
 }
 
-func (a *API) startImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, p ImportPlan) (Import, error) { return i.Start(c.ctx, c.account, c.id(), p) })
+func (a *API) startImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, p ImportPlan) (Import, error) { return i.Start(c.Ctx, c.Account, c.PathID(), p) })
 }
 
-func (a *API) cancelImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, _ noBody) (Import, error) { return i.Cancel(c.account, c.id()) })
+func (a *API) cancelImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, _ noBody) (Import, error) { return i.Cancel(c.Account, c.PathID()) })
 }
 
-func (a *API) getImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, _ noBody) (Import, error) { return i.Get(c.account, c.id()) })
+func (a *API) getImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, _ noBody) (Import, error) { return i.Get(c.Account, c.PathID()) })
 }
 
-func (a *API) deleteImport(c *call) (any, error) {
-	return imported(a, c, func(i Imports, _ noBody) (any, error) { return nil, i.Delete(c.account, c.id()) })
+func (a *API) deleteImport(c *handler.Call) (any, error) {
+	return imported(a, c, func(i Imports, _ noBody) (any, error) { return nil, i.Delete(c.Account, c.PathID()) })
 }
 
 // listImports answers GET /imports.
-func (a *API) listImports(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listImports(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.cursor(paging.Imports, 0)
+	after, err := c.Cursor(paging.Imports, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (a *API) listImports(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := i.List(c.account)
+	all, err := i.List(c.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -182,16 +183,16 @@ func (a *API) listImports(c *call) (any, error) {
 		all = all[:limit]
 		next = paging.Encode(paging.Imports, []byte(place(all[limit-1])))
 	}
-	return page{items: all, next: next}, nil
+	return handler.Page{Items: all, Next: next}, nil
 }
 
 // refusedRows answers GET /imports/{id}/refused.
-func (a *API) refusedRows(c *call) (any, error) {
+func (a *API) refusedRows(c *handler.Call) (any, error) {
 	i, err := a.imports()
 	if err != nil {
 		return nil, err
 	}
-	r, err := i.Refused(c.account, c.id())
+	r, err := i.Refused(c.Account, c.PathID())
 	if err != nil {
 		return nil, err
 	}
@@ -200,5 +201,5 @@ func (a *API) refusedRows(c *call) (any, error) {
 	c.Response.Header.Set("Cache-Control", "no-store")
 	c.Response.Header.Set("Content-Disposition", `attachment; filename="refused.csv"`)
 	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "the refused rows of an import", r), -1)
-	return streaming, nil
+	return handler.Streaming, nil
 }

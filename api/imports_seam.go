@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"io"
+
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // Imports keeps the CSV files that were uploaded, and brings their rows in. It is safe
@@ -24,6 +26,9 @@ type Imports interface {
 	Cancel(account uint64, id string) (Import, error)
 	Delete(account uint64, id string) error
 }
+
+// Refusal is what the caller of [Imports] did wrong.
+type Refusal = handler.Refusal
 
 // The kinds of imports.
 const (

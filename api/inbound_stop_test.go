@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -31,7 +32,7 @@ func TestStopHoldsForNumber(t *testing.T) {
 		}))
 		return status
 	}
-	write := func(id, text string) inboundResult {
+	write := func(id, text string) providers.InboundResult {
 		code, got := m.twilio("", "MessageSid", id, "SmsStatus", "received", "From", phone, "To", "+4930123", "Body", text)
 		if code != 200 {
 			t.Fatal(code)
@@ -75,7 +76,7 @@ func TestLateStart(t *testing.T) {
 		}
 	}
 	began := m.clock.Now()
-	m.clock.advance(2 * time.Minute)
+	m.clock.Advance(2 * time.Minute)
 	write("wamid.2", "STOP", began.Add(time.Minute))
 	for range 2 {
 		write("wamid.1", "START", began)
@@ -86,7 +87,7 @@ func TestLateStart(t *testing.T) {
 	if got := m.queued(outbox.KindWhatsApp); len(got) != 0 {
 		t.Errorf("a late START is answered: %q", got)
 	}
-	m.clock.advance(time.Minute)
+	m.clock.Advance(time.Minute)
 	write("wamid.3", "START", m.clock.Now())
 	if got := m.holder(phone).Consent("whatsapp").Status; got != "subscribed" {
 		t.Errorf("after START: %q", got)
@@ -104,7 +105,7 @@ func TestNumbersOfWhatsApp(t *testing.T) {
 	var ann contacts.Reply
 	m.command(contacts.CommandCreate, contacts.Create{Email: "ann@x.io", Phone: "+52 55 1234 5678"}, &ann)
 	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: ann.ID, Channel: "whatsapp", Status: "subscribed"}, nil)
-	write := func(id, text string) inboundResult {
+	write := func(id, text string) providers.InboundResult {
 		_, got := m.whatsApp(fmt.Sprintf(`{"messages":[{"from":"5215512345678","id":%q,"type":"text","text":{"body":%q}}]}`, id, text))
 		return got
 	}
@@ -131,7 +132,7 @@ func TestAnswerGoesToWhoWrote(t *testing.T) {
 	phone := newer
 	m.command(contacts.CommandUpdate, contacts.Update{ID: ann.ID, Phone: &phone}, nil)
 	for i, from := range []string{older, newer} {
-		m.clock.advance(2 * time.Minute)
+		m.clock.Advance(2 * time.Minute)
 		m.twilio("", "MessageSid", fmt.Sprintf("SM%d", i), "SmsStatus", "received", "From", from, "To", "+4930123", "Body", "HELP")
 		if got := m.queued(outbox.KindSMS); len(got) != i {
 			t.Errorf("%s wrote: answers %q", from, got)

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -18,14 +20,14 @@ import (
 )
 
 // report signs a report as the generic form demands and hands it in.
-func (m *mailing) report(secret, body string) (int, inboundResult) {
+func (m *mailing) report(secret, body string) (int, providers.InboundResult) {
 	m.t.Helper()
 	s, err := webhook.ParseSecret(secret)
 	ok(m.t, err)
 	now := m.clock.Now()
-	res, b := m.service.send("POST", inboundPath+m.creds.AccountID+"/generic", body, webhook.HeaderID, "msg_1", webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10),
+	res, b := m.service.send("POST", providers.ReportPath+m.creds.AccountID+"/generic", body, webhook.HeaderID, "msg_1", webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10),
 		webhook.HeaderSignature, webhook.Sign("msg_1", now, []byte(body), []webhook.Secret{s}))
-	var a struct{ Data inboundResult }
+	var a struct{ Data providers.InboundResult }
 	ok(m.t, json.Unmarshal(b, &a))
 	return res.StatusCode, a.Data
 }
@@ -36,10 +38,10 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 		m.contact(e)
 	}
 	m.send()
-	var set credential
+	var set providers.Credential
 	m.want("PUT", "/inbound-providers/generic", `{"generate":true}`, &set)
 	secret := set.Once["secrets"].([]any)[0].(string)
-	if set.Details["path"] != inboundPath+m.creds.AccountID+"/generic" {
+	if set.Details["path"] != providers.ReportPath+m.creds.AccountID+"/generic" {
 		t.Errorf("%+v", set)
 	}
 	ada := m.mail("ada@x.io")
@@ -52,11 +54,11 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 	test := messages.TestSend([15]byte{1})
 	tests := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"recipient":"eve@x.io","id":"8"},{"type":"complaint","message_id":"<%016x.%x@muster.local>","recipient":"eve@x.io","id":"9"}]`,
 		messaging.SendText(m.account, test), m.account, test[:])
-	if status, got := m.report(secret, tests); status != 200 || got != (inboundResult{2, 0, 2}) {
+	if status, got := m.report(secret, tests); status != 200 || got != (providers.InboundResult{Events: 2, Recorded: 0, Ignored: 2}) {
 		t.Fatalf("%d %+v", status, got)
 	}
 	for range 2 { // the same report again changes nothing
-		if status, got := m.report(secret, body); status != 200 || got != (inboundResult{7, 5, 2}) {
+		if status, got := m.report(secret, body); status != 200 || got != (providers.InboundResult{Events: 7, Recorded: 5, Ignored: 2}) {
 			t.Fatalf("%d %+v", status, got)
 		}
 	}
@@ -99,7 +101,7 @@ func TestInboundLetsInWhoProvesIt(t *testing.T) {
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
-	path := inboundPath + m.creds.AccountID
+	path := providers.ReportPath + m.creds.AccountID
 	var want string
 	same := func(name, path, body string, headers ...string) {
 		t.Helper()
@@ -114,8 +116,8 @@ func TestInboundLetsInWhoProvesIt(t *testing.T) {
 	hostile := fmt.Sprintf(`{"type":"bounce","hard":true,"send_id":%q,"RecordType":"HardBounce"}`, m.mail("ada@x.io").SendID)
 	same("nothing is set up", path+"/generic", hostile)
 	same("no such provider", path+"/x", hostile)
-	same("no such account", inboundPath+"acc_0000000000000001/generic", hostile)
-	same("no account", inboundPath+"x/generic", hostile)
+	same("no such account", providers.ReportPath+"acc_0000000000000001/generic", hostile)
+	same("no account", providers.ReportPath+"x/generic", hostile)
 	same("mail without setting up", path+"/mail", hostile)
 	m.want("PUT", "/inbound-providers/generic", `{"generate":true}`, nil)
 	m.want("PUT", "/inbound-providers/mailgun", `{"signing_key":"key-0123456789"}`, nil)
@@ -161,8 +163,8 @@ func TestMailIsTrustedByMessage(t *testing.T) {
 	m.want("PUT", "/inbound-providers/mail", `{"token":"a-token-of-some-length"}`, nil)
 	hand := func(mail string, recorded int) {
 		t.Helper()
-		res, b := m.service.send("POST", inboundPath+m.creds.AccountID+"/mail", strings.ReplaceAll(mail, "\n", "\r\n"), "Authorization", "Bearer a-token-of-some-length", "Content-Type", "message/rfc822")
-		var a struct{ Data inboundResult }
+		res, b := m.service.send("POST", providers.ReportPath+m.creds.AccountID+"/mail", strings.ReplaceAll(mail, "\n", "\r\n"), "Authorization", "Bearer a-token-of-some-length", "Content-Type", "message/rfc822")
+		var a struct{ Data providers.InboundResult }
 		ok(t, json.Unmarshal(b, &a))
 		if res.StatusCode != 200 || a.Data.Recorded != recorded {
 			t.Errorf("%d %s for\n%s", res.StatusCode, b, mail)
@@ -211,7 +213,7 @@ func TestMailIsTrustedByMessage(t *testing.T) {
 func TestCredentialsAreNeverShown(t *testing.T) {
 	m := newMailing(t)
 	m.want("PUT", "/push-credentials/webpush", `{"generate":true,"subject":"mailto:a@b.example"}`, nil)
-	var list []credential
+	var list []providers.Credential
 	m.want("GET", "/push-credentials", "", &list)
 	if len(list) != 1 || list[0].Details["public_key"] == "" || list[0].Details["subject"] != "mailto:a@b.example" || len(list[0].Details) != 2 {
 		t.Errorf("%+v", list)
@@ -254,7 +256,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		}
 	}
 	// Who may do all that an API key may, and read settings, may not see them.
-	permissions, err := json.Marshal(append(KeyPermissions(), "settings:read"))
+	permissions, err := json.Marshal(append(operation.KeyPermissions(), "settings:read"))
 	ok(t, err)
 	m.want("POST", "/users", fmt.Sprintf(`{"email":"x@x.io","password":"long enough password","permissions":%s}`, permissions), nil)
 	var d struct{ Token string }

@@ -2,7 +2,7 @@ package api
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Twilio signs with it
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -12,12 +12,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
-	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/messages"
@@ -30,9 +31,9 @@ const (
 )
 
 // twilio calls as Twilio does, at the path and with the query.
-func (m *mailing) twilio(query string, fields ...string) (int, inboundResult) {
+func (m *mailing) twilio(query string, fields ...string) (int, providers.InboundResult) {
 	m.t.Helper()
-	path := inboundPath + m.creds.AccountID + "/twilio" + query
+	path := providers.ReportPath + m.creds.AccountID + "/twilio" + query
 	form, text := url.Values{}, "https://muster.test"+path
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
@@ -45,18 +46,18 @@ func (m *mailing) twilio(query string, fields ...string) (int, inboundResult) {
 	return m.inboundCall(path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
-func (m *mailing) whatsApp(value string) (int, inboundResult) {
+func (m *mailing) whatsApp(value string) (int, providers.InboundResult) {
 	m.t.Helper()
 	body := `{"object":"whatsapp_business_account","entry":[{"changes":[{"field":"messages","value":` + value + `}]}]}`
 	h := hmac.New(sha256.New, []byte(whatsAppSecret))
 	h.Write([]byte(body))
-	return m.inboundCall(inboundPath+m.creds.AccountID+"/whatsapp", body, "Content-Type", "application/json", "X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)))
+	return m.inboundCall(providers.ReportPath+m.creds.AccountID+"/whatsapp", body, "Content-Type", "application/json", "X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)))
 }
 
-func (m *mailing) inboundCall(path, body string, headers ...string) (int, inboundResult) {
+func (m *mailing) inboundCall(path, body string, headers ...string) (int, providers.InboundResult) {
 	m.t.Helper()
 	res, b := m.service.send("POST", path, body, headers...)
-	var a struct{ Data inboundResult }
+	var a struct{ Data providers.InboundResult }
 	ok(m.t, json.Unmarshal(b, &a))
 	return res.StatusCode, a.Data
 }
@@ -97,12 +98,12 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd","stop_reply":"Bye"}`, nil)
 	const phone = "+491701234567"
-	say := func(id, text string, more ...string) (int, inboundResult) {
-		m.clock.advance(2 * time.Minute)
+	say := func(id, text string, more ...string) (int, providers.InboundResult) {
+		m.clock.Advance(2 * time.Minute)
 		return m.twilio("", append([]string{"MessageSid", id, "SmsStatus", "received", "From", phone, "To", "+4930123", "Body", text}, more...)...)
 	}
 	for range 2 {
-		if status, got := say("SM1", "Hello"); status != 200 || got != (inboundResult{1, 1, 0}) {
+		if status, got := say("SM1", "Hello"); status != 200 || got != (providers.InboundResult{Events: 1, Recorded: 1, Ignored: 0}) {
 			t.Fatalf("%d %+v", status, got)
 		}
 	}
@@ -144,15 +145,14 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 		t.Errorf("%d times unsubscribed", n)
 	}
 	// A signature for another address, and without any.
-	if res, _ := m.service.send("POST", inboundPath+m.creds.AccountID+"/twilio", "MessageSid=SM9&SmsStatus=received&From=%2B491701234567&Body=STOP", "X-Twilio-Signature", "x"); res.StatusCode != 401 {
+	if res, _ := m.service.send("POST", providers.ReportPath+m.creds.AccountID+"/twilio", "MessageSid=SM9&SmsStatus=received&From=%2B491701234567&Body=STOP", "X-Twilio-Signature", "x"); res.StatusCode != 401 {
 		t.Errorf("unsigned: %d", res.StatusCode)
 	}
 	// STOP counts also where its event is refused, such as beyond the most event types.
 	say("SM7", "Start")
-	record := m.api.opts.Events
-	m.api.opts.Events = refusing{}
+	m.events.refuses.Store(true)
 	say("SM8", "STOP")
-	m.api.opts.Events = record
+	m.events.refuses.Store(false)
 	if got := consent(); got != "unsubscribed" {
 		t.Errorf("after STOP of an event that was refused: %q", got)
 	}
@@ -163,11 +163,19 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	}
 }
 
-// refusing takes no event.
-type refusing struct{}
+// refusable takes events unless it refuses them.
+type refusable struct {
+	events interface {
+		Record(account uint64, event []byte) (resolver.ProfileID, string, error)
+	}
+	refuses atomic.Bool
+}
 
-func (refusing) Record(uint64, []byte) (id resolver.ProfileID, warning string, err error) {
-	return id, "", &ingest.EventError{Status: 400, Message: "the account has 10000 event types"}
+func (r *refusable) Record(account uint64, event []byte) (id resolver.ProfileID, warning string, err error) {
+	if r.refuses.Load() {
+		return id, "", &ingest.EventError{Status: 400, Message: "the account has 10000 event types"}
+	}
+	return r.events.Record(account, event)
 }
 
 // count is how many events of a type the account has.
@@ -186,14 +194,14 @@ func (m *mailing) count(typ string) (n uint64) {
 // and settings of WhatsApp withdraw consents.
 func TestWhatsAppWebhooks(t *testing.T) {
 	m := newMailing(t)
-	var set credential
+	var set providers.Credential
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","generate":true}`, &set)
 	token := set.Once["verify_token"].(string)
-	address := inboundPath + m.creds.AccountID + "/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token="
+	address := providers.ReportPath + m.creds.AccountID + "/whatsapp?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token="
 	if res, b := m.service.send("GET", address+url.QueryEscape(token), ""); res.StatusCode != 200 || string(b) != "1158201444" || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
 		t.Errorf("%d %s %s", res.StatusCode, b, res.Header)
 	}
-	for _, wrong := range []string{address + "x", address, inboundPath + m.creds.AccountID + "/whatsapp"} {
+	for _, wrong := range []string{address + "x", address, providers.ReportPath + m.creds.AccountID + "/whatsapp"} {
 		if res, _ := m.service.send("GET", wrong, ""); res.StatusCode != 401 {
 			t.Errorf("%s: %d", wrong, res.StatusCode)
 		}
@@ -202,8 +210,8 @@ func TestWhatsAppWebhooks(t *testing.T) {
 		return fmt.Sprintf(`{"metadata":{"display_phone_number":"4930123","phone_number_id":"1062840"},"messages":[{"from":"491701234567","id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}]}`, id, at.Unix(), text)
 	}
 	began := m.clock.Now()
-	m.clock.advance(time.Minute)
-	if status, got := m.whatsApp(message("wamid.1", "Hi", began)); status != 200 || got != (inboundResult{1, 1, 0}) {
+	m.clock.Advance(time.Minute)
+	if status, got := m.whatsApp(message("wamid.1", "Hi", began)); status != 200 || got != (providers.InboundResult{Events: 1, Recorded: 1, Ignored: 0}) {
 		t.Fatalf("%d %+v", status, got)
 	}
 	open := func() (until int64) {
@@ -288,22 +296,5 @@ func TestInboundTextProvidersBadInput(t *testing.T) {
 	}
 	if status, a := m.do("PUT", "/inbound-providers/mailgun", `{"signing_key":"x","stop_reply":"Bye"}`); status != 400 || !strings.Contains(a.Message, "stop_reply") {
 		t.Errorf("%d %s", status, a.Message)
-	}
-}
-
-// TestKeysOfTextsHideNumbers: providers write numbers into their ids, and keys stay in the log
-// after an erasure.
-func TestKeysOfTextsHideNumbers(t *testing.T) {
-	s := &source{name: "whatsapp", key: [32]byte{1}}
-	e := &inbound.Event{ID: "whatsapp:491701234567:stop:2", Channel: inbound.ChannelWhatsApp}
-	key := s.keyOf(e)
-	if strings.Contains(key, "1701234567") || !strings.HasPrefix(key, "whatsapp/") || key != s.keyOf(e) {
-		t.Errorf("%q", key)
-	}
-	if other := (&source{name: "whatsapp", key: [32]byte{2}}).keyOf(e); other == key {
-		t.Error("two accounts have the same key, which can be guessed")
-	}
-	if got := s.keyOf(&inbound.Event{ID: "whatsapp:491701234567:stop:3", Channel: inbound.ChannelWhatsApp}); got == key {
-		t.Error("two texts have the same key")
 	}
 }

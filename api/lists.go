@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -10,28 +11,28 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) listOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: lists", Title: "Lists", About: "Static lists of contacts."}, []route{
-		{a.listLists, operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "consoleListLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
-		{a.createList, operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "consoleCreateList", Summary: "Create a list", Body: shapes.ListBody(true), Data: shapes.List}},
-		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
-		{a.updateList, operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
-		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
-		a.usedInRoute("/lists", "lists:read", "listUsedIn", "a list", keepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
-		{a.listMembers, operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
+func (a *API) listOperations() handler.Group {
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: lists", Title: "Lists", About: "Static lists of contacts."}, Routes: []handler.Route{
+		{Handle: a.listLists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "consoleListLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
+		{Handle: a.createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "consoleCreateList", Summary: "Create a list", Body: shapes.ListBody(true), Data: shapes.List}},
+		{Handle: a.getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
+		{Handle: a.updateList, Operation: operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
+		{Handle: a.deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
+		handler.UsedInRoute("/lists", "lists:read", "listUsedIn", "a list", handler.KeepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
+		{Handle: a.listMembers, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
 			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
-		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Remove a profile from a list"}},
+		{Handle: a.removeMember, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Remove a profile from a list"}},
 	}}
 }
 
-var errNoList = missing("there is no list with this id")
+var errNoList = handler.NotFound("there is no list with this id")
 
-func (a *API) listLists(c *call) (any, error) {
-	return aged(a, c, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
+func (a *API) listLists(c *handler.Call) (any, error) {
+	return handler.OldestFirst(c, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 }
 
-func (a *API) listOf(c *call, id string) (out record.List, err error) {
-	err = a.read(c, func(v *resolver.View) error {
+func (a *API) listOf(c *handler.Call, id string) (out record.List, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		l, ok := v.Contacts().Find(id)
 		if !ok {
 			return errNoList
@@ -42,54 +43,54 @@ func (a *API) listOf(c *call, id string) (out record.List, err error) {
 	return out, err
 }
 
-func (a *API) getList(c *call) (any, error) { return a.listOf(c, c.id()) }
+func (a *API) getList(c *handler.Call) (any, error) { return a.listOf(c, c.PathID()) }
 
 type listBody struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 }
 
-func (a *API) createList(c *call) (any, error) {
+func (a *API) createList(c *handler.Call) (any, error) {
 	var in listBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var l contacts.List
-	if err := a.command(c, contacts.CommandListCreate, contacts.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
+	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
 		return nil, err
 	}
 	return a.listOf(c, l.ID)
 }
 
-func (a *API) updateList(c *call) (any, error) {
+func (a *API) updateList(c *handler.Call) (any, error) {
 	var in listBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	if err := a.command(c, contacts.CommandListUpdate, contacts.ListSave{ID: c.id(), Name: in.Name, Description: in.Description}, nil); err != nil {
+	if err := c.Command(contacts.CommandListUpdate, contacts.ListSave{ID: c.PathID(), Name: in.Name, Description: in.Description}, nil); err != nil {
 		return nil, err
 	}
 	return a.getList(c)
 }
 
-func (a *API) deleteList(c *call) (any, error) {
-	return nil, a.command(c, contacts.CommandListDelete, contacts.ListDelete{ID: c.id()}, nil)
+func (a *API) deleteList(c *handler.Call) (any, error) {
+	return nil, c.Command(contacts.CommandListDelete, contacts.ListDelete{ID: c.PathID()}, nil)
 }
 
 // listMembers answers GET /lists/{id}/members.
-func (a *API) listMembers(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listMembers(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
 	from, err := paging.DecodeOrdinal(c.QueryArgs().Peek("cursor"))
 	if err != nil {
-		return nil, cursorFault(err)
+		return nil, handler.CursorFault(err)
 	}
 	members := []string{}
 	next := ""
-	err = a.read(c, func(v *resolver.View) error {
-		l, ok := v.Contacts().Find(c.id())
+	err = c.Read(func(v *resolver.View) error {
+		l, ok := v.Contacts().Find(c.PathID())
 		if !ok {
 			return errNoList
 		}
@@ -100,9 +101,9 @@ func (a *API) listMembers(c *call) (any, error) {
 		next = paging.NextOrdinal(ordinals, limit)
 		return nil
 	})
-	return map[string]any{"members": members, "next": cursorOrNull(next)}, err
+	return map[string]any{"members": members, "next": handler.CursorOrNull(next)}, err
 }
 
-func (a *API) removeMember(c *call) (any, error) {
-	return nil, a.command(c, contacts.CommandListRemove, contacts.ListRemove{ListID: c.id(), Profile: c.param("profile")}, nil)
+func (a *API) removeMember(c *handler.Call) (any, error) {
+	return nil, c.Command(contacts.CommandListRemove, contacts.ListRemove{ListID: c.PathID(), Profile: c.Param("profile")}, nil)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -23,9 +24,9 @@ const (
 // maxLiveTypes bounds the types of events that a watcher names.
 const maxLiveTypes = 20
 
-func (a *API) liveRoute() route {
+func (a *API) liveRoute() handler.Route {
 	word := shape.Text("item_purchased", "")
-	return route{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Stream events",
+	return handler.Route{Handle: a.live, Operation: operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Stream events",
 		About: "A stream of server-sent events: `event` for each event as it is applied, with the identifiers it gave and the segments that its profile entered or left by it; `refused` for each one that was not stored, with the `reason` and the `body` as it was sent, up to 4 KiB, without values of keys that speak of secrets; both with `source_id`, `source_name` and `call` where an SDK sent the event; " +
 			"`dropped` with the number missed when the watcher was too slow, `end` before it ends. Comments are signs of life. The newest 100 refused events come first; they are kept in memory alone.",
 		Query: []operation.Parameter{
@@ -90,11 +91,11 @@ type liveFilter struct {
 	outcomes []string
 }
 
-func parseLiveFilter(c *call) (f liveFilter, err error) {
+func parseLiveFilter(c *handler.Call) (f liveFilter, err error) {
 	args := c.QueryArgs()
 	if text := string(args.Peek("event_type")); text != "" {
 		if f.types = strings.Split(text, ","); len(f.types) > maxLiveTypes {
-			return f, badField("event_type", "event_type names %d types; at most %d are allowed", len(f.types), maxLiveTypes)
+			return f, handler.BadField("event_type", "event_type names %d types; at most %d are allowed", len(f.types), maxLiveTypes)
 		}
 	}
 	f.identity = strings.TrimSpace(string(args.Peek("identity")))
@@ -105,7 +106,7 @@ func parseLiveFilter(c *call) (f liveFilter, err error) {
 	}
 	for _, x := range f.outcomes {
 		if x != liveAccepted && x != liveDuplicate && x != liveRefused {
-			return f, badField("outcome", "outcome Input should be accepted, duplicate or refused, or several of them separated by commas")
+			return f, handler.BadField("outcome", "outcome Input should be accepted, duplicate or refused, or several of them separated by commas")
 		}
 	}
 	return f, nil
@@ -124,21 +125,21 @@ func (f *liveFilter) wants(outcome, typ, profile string, idents [resolver.Identi
 // live answers GET /events/live: server-sent events named "event", one for each
 // event as it is applied, "refused" for those that are not stored, and "dropped" with
 // the number missed so far when the watcher was too slow.
-func (a *API) live(c *call) (any, error) {
+func (a *API) live(c *handler.Call) (any, error) {
 	f, err := parseLiveFilter(c)
 	if err != nil {
 		return nil, err
 	}
-	w, ok := a.opts.Node.Watch(c.account)
+	w, ok := a.opts.Node.Watch(c.Account)
 	if !ok {
-		return nil, busy("too many people are watching live events")
+		return nil, handler.Busy("too many people are watching live events")
 	}
 	s := &liveSource{watcher: w, filter: f}
-	hello := &stream{pending: []byte(": watching\n\n")}
-	for _, e := range a.opts.Node.Refused(c.account) {
+	hello := &handler.Stream{Pending: []byte(": watching\n\n")}
+	for _, e := range a.opts.Node.Refused(c.Account) {
 		s.show(hello, &live.Event{Refused: &e})
 	}
-	return a.stream(c, s, string(hello.pending)), nil
+	return c.Stream(s, string(hello.Pending)), nil
 }
 
 // liveSource is a stream of events.
@@ -148,33 +149,33 @@ type liveSource struct {
 	dropped uint64
 }
 
-func (l *liveSource) next(s *stream) bool {
+func (l *liveSource) Next(s *handler.Stream) bool {
 	// What the watcher does not want is passed over until there is something to send.
-	for len(s.pending) == 0 {
+	for len(s.Pending) == 0 {
 		select {
 		case e := <-l.watcher.Events:
 			if !l.show(s, &e) {
 				return false
 			}
-		case <-s.beat.C:
-			if !s.alive() {
+		case <-s.Beat.C:
+			if !s.Alive() {
 				return false
 			}
 		case <-l.watcher.Ended(): // the account is another node's by now
-			return s.end()
-		case <-s.api.stop:
-			return s.end()
+			return s.End()
+		case <-s.Stopping():
+			return s.End()
 		}
 		if d := l.watcher.Dropped(); d != l.dropped {
 			l.dropped = d
-			s.message("dropped", fmt.Appendf(nil, "{\"count\":%d}", d))
+			s.Message("dropped", fmt.Appendf(nil, "{\"count\":%d}", d))
 		}
 	}
 	return true
 }
 
 // show appends an event that the watcher wants; false when it cannot be written.
-func (l *liveSource) show(s *stream, e *live.Event) bool {
+func (l *liveSource) show(s *handler.Stream, e *live.Event) bool {
 	name, data := "event", any(nil)
 	switch r := e.Refused; {
 	case r != nil:
@@ -193,11 +194,11 @@ func (l *liveSource) show(s *stream, e *live.Event) bool {
 	if err != nil {
 		return false
 	}
-	s.message(name, b)
+	s.Message(name, b)
 	return true
 }
 
-func (l *liveSource) close() { l.watcher.Close() }
+func (l *liveSource) Close() { l.watcher.Close() }
 
 func newLiveEvent(e *live.Event) liveEvent {
 	out := liveEvent{

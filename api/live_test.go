@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/api/internal/tokens"
 )
 
 // watch opens the stream and returns its lines.
@@ -129,7 +131,7 @@ func TestLiveDropped(t *testing.T) {
 // TestLiveWatchersBounded (Q1).
 func TestLiveWatchersBounded(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	n := 0
 	for {
 		w, free := s.node.Watch(account)

@@ -5,6 +5,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/providers"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 )
@@ -33,8 +37,8 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 	case string(path) == "/api/v1/events", string(path) == "/api/v1/events/batch", string(path) == "/api/v1/events/import":
 		account, ok = resolver.ParseAppID(rc.Request.Header.Peek("X-App-Id"))
 	case below(path, "/api/v1"), below(path, "/v1"):
-		key, isBearer := bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
-		if account, ok = ParseAPIKey(key); !isBearer {
+		key, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
+		if account, ok = accounts.ParseAPIKey(key); !isBearer {
 			ok = false
 		}
 	case (string(path) == Prefix+"/session" || string(path) == Prefix+"/session/link") && rc.IsPost():
@@ -42,14 +46,14 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		// directory has.
 		return Everybody, 0
 	case below(path, Prefix):
-		if token, _, has := sessionToken(rc); has {
-			account, ok = tokenAccount(token)
+		if token, _, has := handler.SessionToken(rc); has {
+			account, ok = tokens.Account(token, tokens.Session)
 		}
 	case begins(path, tracking.Path):
 		account, ok = tracking.Account(string(path[len(tracking.Path):]))
-	case begins(path, inboundPath):
-		id, _, _ := strings.Cut(string(path[len(inboundPath):]), "/")
-		account, ok = parseAccountID(id)
+	case begins(path, providers.ReportPath):
+		id, _, _ := strings.Cut(string(path[len(providers.ReportPath):]), "/")
+		account, ok = providers.ParseAccountID(id)
 	}
 	if !ok {
 		return Nobody, 0
@@ -63,13 +67,4 @@ func begins(path []byte, prefix string) bool {
 
 func below(path []byte, prefix string) bool {
 	return begins(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
-}
-
-// parseAccountID reads the number of an account out of its id.
-func parseAccountID(id string) (account uint64, ok bool) {
-	number, ok := strings.CutPrefix(id, "acc_")
-	if !ok {
-		return 0, false
-	}
-	return resolver.ParseAppID([]byte("app_" + number))
 }

@@ -2,7 +2,9 @@ package api
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
@@ -23,8 +25,8 @@ type membersPage struct {
 // came to be. Every page is of its own instant, its as_of. Profiles keep their
 // place, so who is a member all the time is on exactly one page; who enters or
 // leaves between may be on none, or on one though gone since.
-func (a *API) members(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) members(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +40,12 @@ func (a *API) members(c *call) (any, error) {
 	}
 	var p membersPage
 	live := false
-	err = a.read(c, func(v *resolver.View) error {
-		s, ok := v.Segment(c.id())
+	err = c.Read(func(v *resolver.View) error {
+		s, ok := v.Segment(c.PathID())
 		if !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
-		p = membersPage{root: s.Root, atMs: a.instant(v)}
+		p = membersPage{root: s.Root, atMs: a.chain.Instant(v)}
 		var ordinals []uint32
 		// One more reports whether there is another page.
 		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
@@ -63,7 +65,7 @@ func (a *API) members(c *call) (any, error) {
 	}
 	hash := definitionHash(p.root, p.behind)
 	if cursor != nil && cursor.definition != hash {
-		return nil, badField("cursor", "cursor belongs to an earlier definition of the segment; leave it out to start at the beginning")
+		return nil, handler.BadField("cursor", "cursor belongs to an earlier definition of the segment; leave it out to start at the beginning")
 	}
 	ids := make([]string, len(p.rows))
 	for i := range p.rows {
@@ -73,15 +75,15 @@ func (a *API) members(c *call) (any, error) {
 	if p.more {
 		next = memberCursor{from: p.next, definition: hash}.encode()
 	}
-	return map[string]any{"members": ids, "profiles": p.rows, "next": cursorOrNull(next), "as_of": record.Time(p.atMs)}, nil
+	return map[string]any{"members": ids, "profiles": p.rows, "next": handler.CursorOrNull(next), "as_of": record.Time(p.atMs)}, nil
 }
 
 // membersByHistory is a page of the members of a segment that is building.
-func (a *API) membersByHistory(c *call, from uint32, limit int) (p membersPage, err error) {
+func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membersPage, err error) {
 	q, err := a.ask(c, func(q *question, v *resolver.View) error {
-		s, ok := v.Segment(c.id())
+		s, ok := v.Segment(c.PathID())
 		if !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		p = membersPage{root: s.Root, behind: q.closure(s.Root), atMs: q.atMs}
 		q.gather(v, s.Root)
@@ -145,4 +147,25 @@ func definitionHash(root *segment.Node, behind []*segment.Node) (short [8]byte) 
 	}
 	copy(short[:], h.Sum(nil))
 	return short
+}
+
+// memberCursor names a place in a segment's members, under one definition.
+type memberCursor struct {
+	from       uint32  // the first ordinal of the page
+	definition [8]byte // start of the definition's hash
+}
+
+const memberCursorBytes = 4 + 8
+
+func (m memberCursor) encode() string {
+	b := binary.LittleEndian.AppendUint32(nil, m.from)
+	return paging.Encode(paging.Members, append(b, m.definition[:]...))
+}
+
+func peekMemberCursor(c *handler.Call) (*memberCursor, error) {
+	b, err := c.Cursor(paging.Members, memberCursorBytes)
+	if b == nil {
+		return nil, err
+	}
+	return &memberCursor{binary.LittleEndian.Uint32(b), [8]byte(b[4:])}, nil
 }

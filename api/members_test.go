@@ -139,7 +139,7 @@ func TestMembersUnderChange(t *testing.T) {
 						break
 					}
 					next = "&cursor=" + *m.Next
-					s.clock.advance(time.Duration(r.Int64N(window.Milliseconds()/15)) * time.Millisecond) // to the end of it, some are gone
+					s.clock.Advance(time.Duration(r.Int64N(window.Milliseconds()/15)) * time.Millisecond) // to the end of it, some are gone
 					for range r.IntN(3) {
 						buy(r.IntN(people))
 					}

@@ -9,37 +9,19 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/node"
 )
-
-// statusCounters count a route's answers by class of status.
-type statusCounters [6]*metrics.Counter
-
-func newStatusCounters(set *metrics.Set, route string) *statusCounters {
-	var s statusCounters
-	for class := range s {
-		s[class] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_requests_total{route=%q,status="%dxx"}`, route, class))
-	}
-	return &s
-}
-
-func (s *statusCounters) inc(status int) { s[min(max(status/100, 0), 5)].Inc() }
 
 func (a *API) registerMetrics(set *metrics.Set) {
 	a.evaluationTime = histogram.New(set, "muster_console_evaluation_duration_seconds", "",
 		time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond,
 		250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, time.Minute)
 	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
-	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
-		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
-	}
-	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.logins.size()) })
-	for name, s := range map[string]*semaphore{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
-		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
-		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
-		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
+	for name, s := range map[string]*handler.Semaphore{"evaluation": a.evaluations, "combination": a.combinations} {
+		s.Register(set, name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/exposition"
@@ -170,4 +171,9 @@ func (o *Ops) text(ctx *fasthttp.RequestCtx, status int, text string) {
 		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET")
 	}
 	io.WriteString(ctx, text) //nolint:errcheck // it writes to memory
+}
+
+// Refuse answers a request that came to no call in the console's form.
+func Refuse(ctx *fasthttp.RequestCtx, status int, message string) {
+	handler.WriteProblem(ctx, &handler.Problem{Status: status, Message: message})
 }

@@ -134,7 +134,7 @@ func TestMetrics(t *testing.T) {
 	if !strings.Contains(text, "muster_history_rows 10\n") {
 		t.Error("the size of history was asked again at once")
 	}
-	s.clock.advance(usageAge)
+	s.clock.Advance(usageAge)
 	until("muster_history_rows 30\n")
 
 	// The sizes of segments are read now and then.
@@ -143,7 +143,7 @@ func TestMetrics(t *testing.T) {
 	if !strings.Contains(text, "muster_segments 1\n") {
 		t.Error("the sizes of segments were read again at once")
 	}
-	s.clock.advance(segmentSizesAge)
+	s.clock.Advance(segmentSizesAge)
 	scrape()
 	if !strings.Contains(text, "muster_segments 2\n") || !strings.Contains(text, "muster_segment_leaves 2\n") {
 		t.Error("the sizes of segments do not change")

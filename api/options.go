@@ -11,6 +11,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/messages"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/messaging/email"
@@ -28,14 +30,14 @@ type Options struct {
 	History query.History
 
 	// Peers are the nodes of a cluster; nil where this one has all accounts.
-	Peers Peers
+	Peers accounts.Peers
 
 	// Now is the wall clock, Rand the source of tokens and secrets. Both must be
 	// safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader
 	// Captured are the messages that development senders kept; nil for none.
-	Captured Captured
+	Captured messages.Captured
 	// CapturesEmail reports that e-mails are captured too, because there is no relay.
 	CapturesEmail bool
 	// Imports keeps uploaded CSV files; nil takes none.

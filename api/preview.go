@@ -7,6 +7,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/reach"
@@ -22,13 +23,13 @@ const (
 
 // preview answers POST /segments/preview: who would belong to a segment, without
 // saving it.
-func (a *API) preview(c *call) (any, error) {
+func (a *API) preview(c *handler.Call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`
 		SegmentID  string          `json:"segment_id"`
 		Explain    bool            `json:"explain"`
 	}
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	root, _, err := parseDefinition(in.Definition)
@@ -51,7 +52,7 @@ func (a *API) preview(c *call) (any, error) {
 		roots := []*segment.Node{root}
 		if in.SegmentID != "" {
 			if _, ok := q.lookup(in.SegmentID); !ok {
-				return badField("segment_id", "segment_id: there is no segment with this id; leave it out for a definition that replaces none")
+				return handler.BadField("segment_id", "segment_id: there is no segment with this id; leave it out for a definition that replaces none")
 			}
 			saved = &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: in.SegmentID, Member: true}}
 			roots = append(roots, saved)
@@ -121,18 +122,18 @@ func (a *API) preview(c *call) (any, error) {
 		}
 		answer["explained"] = explained
 	}
-	return note{answer, message}, nil
+	return handler.Note{Data: answer, Message: message}, nil
 }
 
 // parseDefinition reads the definition of a request. What is saved of it is written, with
 // the fields that it means now.
 func parseDefinition(raw json.RawMessage) (root *segment.Node, written json.RawMessage, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil, badField("definition", "definition is missing; send a group or a condition")
+		return nil, nil, handler.BadField("definition", "definition is missing; send a group or a condition")
 	}
 	root, err = segment.Parse(raw, segment.Limits{})
 	if err != nil {
-		return nil, nil, badField("definition", "%s", err)
+		return nil, nil, handler.BadField("definition", "%s", err)
 	}
 	if root.UseCurrentFields() {
 		raw = root.Canonical()
@@ -143,10 +144,10 @@ func parseDefinition(raw json.RawMessage) (root *segment.Node, written json.RawM
 // checkDefinition refuses one that refers to what is not there.
 func (q *question) checkDefinition(v *resolver.View, root *segment.Node) error {
 	if err := segment.CheckRefs("", root, q.lookup); err != nil {
-		return badField("definition", "%s", err)
+		return handler.BadField("definition", "%s", err)
 	}
 	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.Contacts().Find(id); return ok }); err != nil {
-		return badField("definition", "%s", err)
+		return handler.BadField("definition", "%s", err)
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ const (
 
 // refusedNumbers counts those of a set whose number another contact refused on a channel,
 // as far as it looks.
-func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d reach.DoubtfulPhones) (n uint64, err error) {
+func (a *API) refusedNumbers(c *handler.Call, channel string, set *roaring.Bitmap, d reach.DoubtfulPhones) (n uint64, err error) {
 	if set.IsEmpty() {
 		return 0, nil
 	}
@@ -243,7 +244,7 @@ func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d rea
 }
 
 // eachDoubtful calls fn for the first of some profiles, some in each read of the state.
-func (a *API) eachDoubtful(c *call, who *roaring.Bitmap, fn func(v *resolver.View, ordinal uint32) error) error {
+func (a *API) eachDoubtful(c *handler.Call, who *roaring.Bitmap, fn func(v *resolver.View, ordinal uint32) error) error {
 	rest := who.ManyIterator()
 	piece := make([]uint32, doubtfulPiece)
 	for left := maxDoubtful; left > 0; left -= doubtfulPiece {
@@ -251,7 +252,7 @@ func (a *API) eachDoubtful(c *call, who *roaring.Bitmap, fn func(v *resolver.Vie
 		if k == 0 {
 			break
 		}
-		err := a.read(c, func(v *resolver.View) error {
+		err := c.Read(func(v *resolver.View) error {
 			for _, o := range piece[:k] {
 				if !v.Has(v.Root(o)) {
 					continue // erased meanwhile

@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -26,8 +27,8 @@ var profileOrders = map[string]search.Order{
 	"match": search.OrderMatch, "newest": search.OrderNewest, "oldest": search.OrderOldest, "last_event": search.OrderLastEvent,
 }
 
-func (a *API) searchRoute() route {
-	return route{a.searchProfiles, operation.Operation{Method: "GET", Path: "/profiles/search", Permission: "contacts:read", ID: "searchProfiles", Summary: "List and search profiles",
+func (a *API) searchRoute() handler.Route {
+	return handler.Route{Handle: a.searchProfiles, Operation: operation.Operation{Method: "GET", Path: "/profiles/search", Permission: "contacts:read", ID: "searchProfiles", Summary: "List and search profiles",
 		About: "All profiles, or those that `q` and the filters choose. Exact: what an acknowledged event changed is in the next answer. The work of a page is bounded, so with rare statuses a page may have few profiles, or none, and lead on with `next`.",
 		Query: []operation.Parameter{
 			operation.Query("q", shape.Text("ann", "What an e-mail, an external id, a phone number, a name or a last name begins with, whatever its case; of a phone number digits count alone. A first and a last name have a space between them.").Bytes(0, maxSearchBytes)),
@@ -59,24 +60,24 @@ func (f *profileFilter) hash() (short [8]byte) {
 }
 
 // readProfileFilter reads the query of a search.
-func readProfileFilter(c *call) (f profileFilter, err error) {
-	if f.Limit, err = c.limit(); err != nil {
+func readProfileFilter(c *handler.Call) (f profileFilter, err error) {
+	if f.Limit, err = c.Limit(); err != nil {
 		return f, err
 	}
 	args := c.QueryArgs()
 	text := func(name string) string { return strings.TrimSpace(string(args.Peek(name))) }
 	f.Text, f.segment, f.list, f.Status = text("q"), text("segment_id"), text("list_id"), text("status")
 	if len(f.Text) > maxSearchBytes {
-		return f, badField("q", "q is longer than %d bytes", maxSearchBytes)
+		return f, handler.BadField("q", "q is longer than %d bytes", maxSearchBytes)
 	}
 	channel := text("channel")
 	switch {
 	case f.Status != "" && !slices.Contains(segment.ContactStatuses, f.Status):
-		return f, badField("status", "status must be one of %s", strings.Join(segment.ContactStatuses, ", "))
+		return f, handler.BadField("status", "status must be one of %s", strings.Join(segment.ContactStatuses, ", "))
 	case channel != "" && f.Status == "":
-		return f, badField("channel", "channel is that of a status; give status too, or leave channel out")
+		return f, handler.BadField("channel", "channel is that of a status; give status too, or leave channel out")
 	case channel != "" && !slices.Contains(channels, channel):
-		return f, badField("channel", "channel must be one of %s", strings.Join(channels, ", "))
+		return f, handler.BadField("channel", "channel must be one of %s", strings.Join(channels, ", "))
 	case f.Status != "":
 		if f.Channel = channel; channel == "" {
 			f.Channel = "email"
@@ -89,9 +90,9 @@ func readProfileFilter(c *call) (f profileFilter, err error) {
 	case order == "":
 		order = "newest"
 	case profileOrders[order] == 0:
-		return f, badField("sort", "sort must be match, newest, oldest or last_event")
+		return f, handler.BadField("sort", "sort must be match, newest, oldest or last_event")
 	case order == "match" && f.Text == "":
-		return f, badField("sort", "sort by match needs a q; leave sort out, or use newest, oldest or last_event")
+		return f, handler.BadField("sort", "sort by match needs a q; leave sort out, or use newest, oldest or last_event")
 	}
 	f.Order = profileOrders[order]
 	f.After, err = f.place(c)
@@ -110,16 +111,16 @@ func (f *profileFilter) cursor(p *search.Place) string {
 }
 
 // place is where the page begins, nil for the beginning.
-func (f *profileFilter) place(c *call) (*search.Place, error) {
-	b, err := c.cursor(paging.Profiles, 0)
+func (f *profileFilter) place(c *handler.Call) (*search.Place, error) {
+	b, err := c.Cursor(paging.Profiles, 0)
 	if b == nil || err != nil {
 		return nil, err
 	}
 	if len(b) < searchCursorBytes {
-		return nil, cursorFault(paging.ErrCursor)
+		return nil, handler.CursorFault(paging.ErrCursor)
 	}
 	if [8]byte(b) != f.hash() {
-		return nil, badField("cursor", "cursor belongs to another search; leave it out to start at the beginning")
+		return nil, handler.BadField("cursor", "cursor belongs to another search; leave it out to start at the beginning")
 	}
 	return &search.Place{
 		Field: b[8], AtMs: int64(binary.LittleEndian.Uint64(b[9:])), Ordinal: binary.LittleEndian.Uint32(b[17:]), Text: string(b[searchCursorBytes:]),
@@ -127,7 +128,7 @@ func (f *profileFilter) place(c *call) (*search.Place, error) {
 }
 
 // searchProfiles answers GET /profiles/search.
-func (a *API) searchProfiles(c *call) (any, error) {
+func (a *API) searchProfiles(c *handler.Call) (any, error) {
 	f, err := readProfileFilter(c)
 	if err != nil {
 		return nil, err
@@ -137,8 +138,8 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	var byLastEvent *search.LastEvents
 	for {
 		live := true
-		err = a.read(c, func(v *resolver.View) (err error) {
-			f.AtMs, f.Within = a.instant(v), nil
+		err = c.Read(func(v *resolver.View) (err error) {
+			f.AtMs, f.Within = a.chain.Instant(v), nil
 			if f.list != "" {
 				l, ok := v.Contacts().Find(f.list)
 				if !ok {
@@ -148,7 +149,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 			}
 			if f.segment != "" {
 				if _, ok := v.Segment(f.segment); !ok {
-					return errNoSegment
+					return handler.ErrNoSegment
 				}
 				within := members
 				if within == nil {
@@ -166,7 +167,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 			return err
 		})
 		if errors.Is(err, search.ErrTooMany) {
-			return nil, badField("sort", "sort: too many profiles match to be sorted; give more of q, filter by segment_id or list_id, or sort otherwise")
+			return nil, handler.BadField("sort", "sort: too many profiles match to be sorted; give more of q, filter by segment_id or list_id, or sort otherwise")
 		}
 		if err != nil {
 			return nil, err
@@ -180,7 +181,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	}
 	if byLastEvent != nil {
 		byLastEvent.Rank() // changes of the state do not wait for it
-		err = a.read(c, func(v *resolver.View) (err error) {
+		err = c.Read(func(v *resolver.View) (err error) {
 			found, err = v.SearchProfiles(&f.Query)
 			return err
 		})
@@ -205,15 +206,15 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	case found.Next != nil:
 		next = f.cursor(found.Next)
 	}
-	return page{items: out, next: next}, nil
+	return handler.Page{Items: out, Next: next}, nil
 }
 
 // membersNow are the members of a segment that is building, by history.
-func (a *API) membersNow(c *call, id string) (*roaring.Bitmap, error) {
+func (a *API) membersNow(c *handler.Call, id string) (*roaring.Bitmap, error) {
 	q, err := a.ask(c, func(q *question, v *resolver.View) error {
 		s, ok := v.Segment(id)
 		if !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		q.gather(v, s.Root)
 		return nil

@@ -76,7 +76,7 @@ func TestProfileSearch(t *testing.T) {
 	check("sort=oldest&segment_id="+seg.ID, "Ann", "Bob", "Annabel")
 	check("list_id=" + list.ID)
 	check("status=Subscribed")
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.event(`{"event_type":"seen","user":{"external_id":"U1"}}`)
 	check("sort=last_event", "Bob", "Annabel", "Zoe", "Ann")
 	s.want("POST", "/profiles/"+ids["Zoe"]+"/consent", `{"channel":"sms","status":"subscribed"}`, nil)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -18,7 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 )
 
-func (a *API) timelineRoute() route {
+func (a *API) timelineRoute() handler.Route {
 	entry := shape.Named("TimelineEntry", shape.Object(
 		shape.Req("at", shape.Instant("When it happened.")),
 		shape.Req("kind", shape.Word("What it is.", timelineKinds...)),
@@ -30,7 +31,7 @@ func (a *API) timelineRoute() route {
 			shape.Req("branch", shape.Count(0, "Index of the branch that a split chose.").OrNull()), shape.Req("reason", shape.Text("timeout", "Why the step failed.").OrNull())))),
 		shape.Opt("merge", shape.Named("TimelineMerge", shape.Object(shape.Req("profile_id", shape.ProfileID("The profile that became part of this one."))))),
 	))
-	return route{a.profileTimeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/timeline", Permission: "events:read", ID: "profileTimeline", Summary: "Read a profile's timeline",
+	return handler.Route{Handle: a.profileTimeline, Operation: operation.Operation{Method: "GET", Path: "/profiles/{id}/timeline", Permission: "events:read", ID: "profileTimeline", Summary: "Read a profile's timeline",
 		About: "Events, entries into and exits from segments, messages, enrolments in flows and their steps, merges, consents, suppressions, lists and devices, the newest first. After a merge it has what happened to both profiles. " +
 			"An entry has the detail of its kind: `transition`, `step` (also of a `message` that a flow skipped), `merge`, and `event` for all others. Entries of one millisecond are in the order in which they were recorded; of those, merges are the oldest, then come the steps of flows, and the ends of enrolments are the newest. " +
 			"Steps are kept of the enrolment in progress and of the last 10 that ended in each flow; the recipients that a campaign skipped are counted and not in it.",
@@ -111,8 +112,8 @@ func (p timelinePlace) encode() string {
 }
 
 // timelinePlaceOf reads the cursor, nil for none.
-func timelinePlaceOf(c *call) (*timelinePlace, error) {
-	b, err := c.cursor(paging.History, timelinePlaceBytes)
+func timelinePlaceOf(c *handler.Call) (*timelinePlace, error) {
+	b, err := c.Cursor(paging.History, timelinePlaceBytes)
 	if b == nil {
 		return nil, err
 	}
@@ -157,8 +158,8 @@ func (p *timelinePlace) transition() *query.TransitionPlace {
 }
 
 // profileTimeline answers GET /profiles/{id}/timeline.
-func (a *API) profileTimeline(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) profileTimeline(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (a *API) profileTimeline(c *call) (any, error) {
 	if t.before, err = timelinePlaceOf(c); err != nil {
 		return nil, err
 	}
-	if err := a.read(c, func(v *resolver.View) error { return t.state(v, c.account, c.id()) }); err != nil {
+	if err := c.Read(func(v *resolver.View) error { return t.state(v, c.Account, c.PathID()) }); err != nil {
 		return nil, err
 	}
 	if err := t.history(c); err != nil {
@@ -186,7 +187,7 @@ func (a *API) profileTimeline(c *call) (any, error) {
 	if len(list) > n {
 		list, next = list[:n], list[n-1].place.encode()
 	}
-	return page{items: append([]timelineEntry{}, list...), next: next}, a.hold(c, room.Bytes)
+	return handler.Page{Items: append([]timelineEntry{}, list...), Next: next}, c.Hold(room.Bytes)
 }
 
 // timelineRead collects the entries of a page: of each source those that could be on it.
@@ -216,7 +217,7 @@ func (t *timelineRead) isBefore(p timelinePlace) bool {
 func (t *timelineRead) state(v *resolver.View, account uint64, id string) error {
 	ordinal, ok := v.ResolveText(id)
 	if !ok {
-		return missing("%s", errNoProfile)
+		return handler.ErrNoProfile
 	}
 	merges, err := v.MergesOf(ordinal)
 	if err != nil {
@@ -260,7 +261,7 @@ func (t *timelineRead) state(v *resolver.View, account uint64, id string) error 
 }
 
 // history reads events and transitions at the cut of the state.
-func (t *timelineRead) history(c *call) error {
+func (t *timelineRead) history(c *handler.Call) error {
 	types, except := eventTypesOf(t.kinds)
 	events := types == nil || len(types) > 0
 	if !events && !t.kinds[kindTransition] {

@@ -58,7 +58,7 @@ func TestProfileTimeline(t *testing.T) {
 	}
 	s.want("POST", "/flows", `{"name":"F","trigger":{"type":"event","event":"bought"},"steps":[{"id":"tag","type":"tag","add":["buyer"],"next":"text"},{"id":"text","type":"sms","text":"hi"}]}`, &flow)
 	s.want("POST", "/flows/"+flow.ID+"/publish", "", nil)
-	second := func() { s.clock.advance(time.Second) }
+	second := func() { s.clock.Advance(time.Second) }
 	second()
 	ann := s.event(`{"event_type":"bought","user":{"email":"ann@x.io"}}`)
 	second()

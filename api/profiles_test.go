@@ -109,7 +109,7 @@ func TestTimeline(t *testing.T) {
 	var id string
 	for i := range 7 {
 		id = s.event(fmt.Sprintf(`{"event_type":"seen","properties":{"n":%d},"idempotency_key":"k%d","user":{"email":"a@x.io"}}`, i, i))
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 	}
 	b := s.event(`{"event_type":"other","user":{"external_id":"b"}}`)
 	s.event(`{"event_type":"joined","user":{"email":"a@x.io","external_id":"b"}}`)
@@ -147,7 +147,7 @@ func TestTimeline(t *testing.T) {
 		}
 		next = "&cursor=" + *p.Next
 		s.event(`{"event_type":"late","user":{"email":"a@x.io"}}`)
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 	}
 	var want []string
 	for _, e := range all.Events {

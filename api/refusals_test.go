@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -129,7 +130,7 @@ func TestBadDefinitions(t *testing.T) {
 	if status, _ := s.do("POST", "/segments", `{"name":"Bad","definition":`+deep+`}`); status != 400 || applied() != before {
 		t.Errorf("%d, and the log grew by %d records", status, applied()-before)
 	}
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
 		if st := v.SegmentStats(); st.Segments != 3 || st.Leaves != 2 {
 			t.Errorf("the engine keeps %+v", st)

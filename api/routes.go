@@ -3,30 +3,20 @@ package api
 import (
 	"github.com/fasthttp/router"
 
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/operation"
 )
 
-// route is an operation with what answers it.
-type route struct {
-	handle func(*call) (any, error)
-	operation.Operation
-}
-
-// group is the operations of a noun.
-type group struct {
-	operation.Group
-	routes []route
-}
-
 // groups are the nouns, in the order in which they are documented.
-func (a *API) groups() []group {
-	return []group{
-		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(), a.sourceOperations(),
+func (a *API) groups() []handler.Group {
+	return []handler.Group{
+		a.accounts.Session(), a.accounts.Users(), a.accounts.Companies(), a.accounts.APIKeys(), a.settings.Sources(),
 		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
-		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
-		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.auditOperations(), a.exportOperations(), a.importOperations(),
-		{linkOperations(), nil}, // answered by one handler
-		a.inboundOperations(),
+		a.listOperations(), a.messages.Templates(), a.messages.Campaigns(), a.flowOperations(), a.settings.Domains(),
+		a.messages.Webhooks(), a.providers.Credentials(), a.settings.Settings(), a.accounts.Audit(), a.exportOperations(), a.importOperations(),
+		{Group: links.Operations(), Routes: nil}, // answered by one handler
+		a.providers.Reports(),
 	}
 }
 
@@ -34,8 +24,8 @@ func (a *API) groups() []group {
 // those of a zero API are the same.
 func (a *API) Operations() (out []operation.Group) {
 	for _, g := range a.groups() {
-		for i := range g.routes {
-			g.Operations = append(g.Operations, g.routes[i].Operation)
+		for i := range g.Routes {
+			g.Operations = append(g.Operations, g.Routes[i].Operation)
 		}
 		out = append(out, g.Group)
 	}
@@ -46,9 +36,20 @@ func (a *API) Operations() (out []operation.Group) {
 // providers report to.
 func (a *API) Register(r *router.Router) {
 	for _, g := range a.groups() {
-		for i := range g.routes {
-			r.Handle(g.routes[i].Method, g.Surface.Prefix+g.routes[i].Path, a.serve(&g.routes[i]))
+		for i := range g.Routes {
+			r.Handle(g.Routes[i].Method, g.Surface.Prefix+g.Routes[i].Path, a.chain.Serve(&g.Routes[i]))
 		}
 	}
-	a.registerLinks(r)
+	a.links.Register(r)
+}
+
+// SharedGroups lists the calls that API keys have because people have them: all of
+// the console's whose permission a key may hold, but for those that keys have one of
+// their own for. The calls of a zero API are the same, but must not be run.
+func (a *API) SharedGroups() []handler.SharedGroup { return a.chain.SharedGroups(a.groups()) }
+
+// RegisterKeyCalls adds the calls that people have because keys have them. The chain of
+// the console's calls runs before each: session, permission, body and query.
+func (a *API) RegisterKeyCalls(r *router.Router, groups []handler.KeyGroup) {
+	a.chain.RegisterKeyCalls(r, groups)
 }

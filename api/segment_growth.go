@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -13,8 +14,8 @@ import (
 // maxGrowthSpans is how many spans of time an answer may have.
 const maxGrowthSpans = 2000
 
-func (a *API) growthRoute() route {
-	return route{a.segmentGrowth, operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "segmentGrowth", Summary: "Read the growth of a segment",
+func (a *API) growthRoute() handler.Route {
+	return handler.Route{Handle: a.segmentGrowth, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "segmentGrowth", Summary: "Read the growth of a segment",
 		About: "Entries, exits and members by spans of time, exact, from the segment's creation unless the query says otherwise. Spans begin in UTC, weeks on Monday; at most 2,000.",
 		Query: []operation.Parameter{
 			operation.Query("from", shape.Text("2026-01-01", "First instant: a date, or a time with its zone; default the segment's creation. It is moved to the beginning of its span.")),
@@ -35,21 +36,21 @@ type segmentSpan struct {
 
 // segmentGrowth answers GET /segments/{id}/growth. Entries less exits are the members,
 // so the sums of history are exact at the log time of the cut.
-func (a *API) segmentGrowth(c *call) (any, error) {
+func (a *API) segmentGrowth(c *handler.Call) (any, error) {
 	g := query.Granularity(c.QueryArgs().Peek("granularity"))
 	switch g {
 	case "":
 		g = query.Day
 	case query.Hour, query.Day, query.Week, query.Month:
 	default:
-		return nil, badField("granularity", "granularity must be hour, day, week or month")
+		return nil, handler.BadField("granularity", "granularity must be hour, day, week or month")
 	}
 	var cut query.Cut
 	var createdMs, asOfMs int64
-	err := a.read(c, func(v *resolver.View) error {
-		s, ok := v.Segment(c.id())
+	err := c.Read(func(v *resolver.View) error {
+		s, ok := v.Segment(c.PathID())
 		if !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		cut, createdMs, asOfMs = v.Cut(), s.CreatedMs, v.LogTimeMs()
 		return nil
@@ -66,14 +67,14 @@ func (a *API) segmentGrowth(c *call) (any, error) {
 		return nil, err
 	}
 	if fromMs >= toMs {
-		return nil, badField("from", "from must be before to")
+		return nil, handler.BadField("from", "from must be before to")
 	}
 	fromMs = g.Start(fromMs)
 	series := []segmentSpan{}
 	index := map[int64]int{}
 	for at := fromMs; at < toMs; at = g.Next(at) {
 		if len(series) == maxGrowthSpans {
-			return nil, badField("granularity", "granularity must be coarser, or from later: there would be more than %d spans", maxGrowthSpans)
+			return nil, handler.BadField("granularity", "granularity must be coarser, or from later: there would be more than %d spans", maxGrowthSpans)
 		}
 		index[at] = len(series)
 		series = append(series, segmentSpan{Start: record.Time(at)})
@@ -83,7 +84,7 @@ func (a *API) segmentGrowth(c *call) (any, error) {
 		return nil, err
 	}
 	defer done()
-	q := query.MovesQuery{Cut: cut, Account: c.account, Segment: c.id(), ToMs: fromMs}
+	q := query.MovesQuery{Cut: cut, Account: c.Account, Segment: c.PathID(), ToMs: fromMs}
 	before, err := a.opts.History.Moves(ctx, q)
 	if err != nil {
 		return nil, historyError(err)
@@ -105,12 +106,12 @@ func (a *API) segmentGrowth(c *call) (any, error) {
 		members += series[i].Entered - series[i].Left
 		series[i].Members = members
 	}
-	return map[string]any{"segment_id": c.id(), "as_of": record.Time(min(asOfMs, toMs-1)), "series": series}, nil
+	return map[string]any{"segment_id": c.PathID(), "as_of": record.Time(min(asOfMs, toMs-1)), "series": series}, nil
 }
 
 // queryInstant reads an instant of the query, in Unix milliseconds: a date, or a time
 // with its zone.
-func queryInstant(c *call, name string, absent int64) (int64, error) {
+func queryInstant(c *handler.Call, name string, absent int64) (int64, error) {
 	text := string(c.QueryArgs().Peek(name))
 	if text == "" {
 		return absent, nil
@@ -120,5 +121,5 @@ func queryInstant(c *call, name string, absent int64) (int64, error) {
 			return t.UnixMilli(), nil
 		}
 	}
-	return 0, badField(name, "%s must be a date or a time with its zone, such as 2026-01-31 or 2026-01-31T08:00:00Z", name)
+	return 0, handler.BadField(name, "%s must be a date or a time with its zone, such as 2026-01-31 or 2026-01-31T08:00:00Z", name)
 }

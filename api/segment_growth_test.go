@@ -28,7 +28,7 @@ func TestSegmentGrowth(t *testing.T) {
 	}
 	members := []uint64{count()}
 	for day := range 4 { // each day two more come, and those of two days before go
-		s.clock.advance(24 * time.Hour)
+		s.clock.Advance(24 * time.Hour)
 		for i := range 2 {
 			s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"d%d-%d@x.io"}}`, day, i))
 		}

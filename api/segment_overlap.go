@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -8,8 +9,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-func (a *API) overlapRoute() route {
-	return route{a.segmentOverlap, operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "segmentOverlap", Summary: "Count the overlap of two segments",
+func (a *API) overlapRoute() handler.Route {
+	return handler.Route{Handle: a.segmentOverlap, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "segmentOverlap", Summary: "Count the overlap of two segments",
 		About: "All counts are exact and of one instant.", Query: []operation.Parameter{operation.Must("with", shape.SegmentID("The other segment."))},
 		Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("with", shape.SegmentID("The other segment.")),
 			shape.Req("both", shape.Count(210, "Members of both.")), shape.Req("only_segment", shape.Count(302, "Members of the first alone.")), shape.Req("only_with", shape.Count(95, "Members of the other alone.")),
@@ -17,21 +18,21 @@ func (a *API) overlapRoute() route {
 }
 
 // segmentOverlap answers GET /segments/{id}/overlap.
-func (a *API) segmentOverlap(c *call) (any, error) {
+func (a *API) segmentOverlap(c *handler.Call) (any, error) {
 	with := string(c.QueryArgs().Peek("with"))
 	if with == "" {
-		return nil, badField("with", "with is missing; name the other segment by its id")
+		return nil, handler.BadField("with", "with is missing; name the other segment by its id")
 	}
 	ref := func(id string) *segment.Node {
 		return &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: id, Member: true}}
 	}
-	first, second := ref(c.id()), ref(with)
+	first, second := ref(c.PathID()), ref(with)
 	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
-		if _, ok := q.lookup(c.id()); !ok {
-			return errNoSegment
+		if _, ok := q.lookup(c.PathID()); !ok {
+			return handler.ErrNoSegment
 		}
 		if _, ok := q.lookup(with); !ok {
-			return badField("with", "with: there is no segment with this id")
+			return handler.BadField("with", "with: there is no segment with this id")
 		}
 		q.gather(v, first, second)
 		return nil
@@ -49,5 +50,5 @@ func (a *API) segmentOverlap(c *call) (any, error) {
 		return nil, err
 	}
 	both := x.AndCardinality(y)
-	return map[string]any{"segment_id": c.id(), "with": with, "both": both, "only_segment": x.GetCardinality() - both, "only_with": y.GetCardinality() - both, "as_of": record.Time(q.atMs)}, nil
+	return map[string]any{"segment_id": c.PathID(), "with": with, "both": both, "only_segment": x.GetCardinality() - both, "only_with": y.GetCardinality() - both, "as_of": record.Time(q.atMs)}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -15,17 +16,17 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-func (a *API) segmentOperations() group {
+func (a *API) segmentOperations() handler.Group {
 	body := func() *shape.Schema {
 		return shape.Object(shape.Req("name", shape.Text("Customers", "Name of the segment.").Bytes(1, 200)), shape.Req("definition", shapes.Definition))
 	}
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: segments", Title: "Segments",
-		About: "A segment is a saved definition. Counts and members are exact at the moment of reading: every acknowledged event is in them."}, []route{
-		{a.listSegments, operation.Operation{Method: "GET", Path: "/segments", Permission: "segments:read", ID: "listSegments", Summary: "List segments", About: "The oldest first; all counts are of one instant.",
+	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: segments", Title: "Segments",
+		About: "A segment is a saved definition. Counts and members are exact at the moment of reading: every acknowledged event is in them."}, Routes: []handler.Route{
+		{Handle: a.listSegments, Operation: operation.Operation{Method: "GET", Path: "/segments", Permission: "segments:read", ID: "listSegments", Summary: "List segments", About: "The oldest first; all counts are of one instant.",
 			Data: shape.List(segmentRecordShape, ""), Paged: true, Limit: paging.MaxLimit}},
-		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
+		{Handle: a.createSegment, Operation: operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
 			Body: body(), Data: segmentRecordShape}},
-		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count the members of a definition", About: "Without saving it.",
+		{Handle: a.preview, Operation: operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count the members of a definition", About: "Without saving it.",
 			Body: shape.Named("PreviewSegmentRequest", shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave.")),
 				shape.Opt("explain", shape.Boolean(true, "Also say why each profile of the sample belongs. Their events are read, 10,000 of each at most, which takes time.").Default(false)))),
 			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")),
@@ -36,24 +37,24 @@ func (a *API) segmentOperations() group {
 					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
 				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most.")),
 				shape.Opt("explained", shape.List(explanationShape, "With `explain`: why each profile of the sample belongs, in its order. A profile that changed after it was counted may be no member any more."))), Also: []int{409, 503}}},
-		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
-		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: ifVersion(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
-		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
-		a.usedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", keepsFromDeletion, (*resolver.View).SegmentUsedIn, errNoSegment),
+		{Handle: a.getSegment, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
+		{Handle: a.updateSegment, Operation: operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: handler.IfVersionQuery(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
+		{Handle: a.deleteSegment, Operation: operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
+		handler.UsedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", handler.KeepsFromDeletion, (*resolver.View).SegmentUsedIn, handler.ErrNoSegment),
 		a.versionsRoute(),
 		a.growthRoute(),
 		a.overlapRoute(),
-		{a.members, operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
+		{Handle: a.members, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
 			About: "In the order in which profiles were made. Each page is of its own instant; a profile that is a member all the time is on exactly one.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(profileRowShape, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
-		{a.explain, operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Explain a profile's membership",
+		{Handle: a.explain, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Explain a profile's membership",
 			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
 			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),
 				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
-		{a.explainDefinition, operation.Operation{Method: "POST", Path: "/segments/explain", Permission: "segments:read", ID: "explainDefinition", Summary: "Explain an unsaved definition for a profile", About: "Without saving it.",
+		{Handle: a.explainDefinition, Operation: operation.Operation{Method: "POST", Path: "/segments/explain", Permission: "segments:read", ID: "explainDefinition", Summary: "Explain an unsaved definition for a profile", About: "Without saving it.",
 			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Req("profile_id", shape.ProfileID("The profile."))),
 			Data: explanationShape, Also: []int{409}}},
-		{a.transitions, operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Stream members who enter and leave",
+		{Handle: a.transitions, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Stream members who enter and leave",
 			About:  "A stream of server-sent events, `entered` and `left`, in the order in which they were made, each once. The id of a message is its position: send it as `after`, or in `Last-Event-ID`, to go on behind it.",
 			Query:  []operation.Parameter{operation.Query("after", shape.Text("0-0", "Position to go on behind; 0-0 is the beginning. Left out, from now on."))},
 			Header: []operation.Parameter{operation.Query("Last-Event-ID", shape.Text("1042-3", "As `after`; browsers send it by themselves."))},
@@ -155,24 +156,24 @@ type segmentBody struct {
 
 func (b *segmentBody) check() error {
 	if b.Name == nil || strings.TrimSpace(*b.Name) == "" {
-		return badField("name", "name is missing; name the segment")
+		return handler.BadField("name", "name is missing; name the segment")
 	}
 	return nil
 }
 
 // createSegment answers POST /segments.
-func (a *API) createSegment(c *call) (any, error) {
+func (a *API) createSegment(c *handler.Call) (any, error) {
 	return a.saveSegment(c, resolver.CommandSegmentCreate, "")
 }
 
 // updateSegment answers PUT /segments/{id}.
-func (a *API) updateSegment(c *call) (any, error) {
-	return a.saveSegment(c, resolver.CommandSegmentUpdate, c.id())
+func (a *API) updateSegment(c *handler.Call) (any, error) {
+	return a.saveSegment(c, resolver.CommandSegmentUpdate, c.PathID())
 }
 
-func (a *API) saveSegment(c *call, command, id string) (any, error) {
+func (a *API) saveSegment(c *handler.Call, command, id string) (any, error) {
 	var in segmentBody
-	if err := a.decode(c, &in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if err := in.check(); err != nil {
@@ -183,11 +184,11 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: definition, IfVersion: c.ifVersion()}); err != nil {
+	if id, err = c.CommandID(command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: definition, IfVersion: c.IfVersion()}); err != nil {
 		return nil, err
 	}
 	var warnings []string
-	err = a.read(c, func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
 		return nil
 	})
@@ -198,25 +199,23 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 }
 
 // deleteSegment answers DELETE /segments/{id}.
-func (a *API) deleteSegment(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.id()}, nil)
+func (a *API) deleteSegment(c *handler.Call) (any, error) {
+	return nil, c.Command(resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.PathID()}, nil)
 }
 
 // getSegment answers GET /segments/{id}.
-func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id(), nil) }
-
-var errNoSegment = missing("there is no segment with this id")
+func (a *API) getSegment(c *handler.Call) (any, error) { return a.answerSegment(c, c.PathID(), nil) }
 
 // answerSegment answers a segment with its count, from what is published if that
 // tells. While it is building history is asked; when that does not answer, the
 // segment itself is known. warnings are those of a definition that was just saved.
-func (a *API) answerSegment(c *call, id string, warnings []string) (any, error) {
+func (a *API) answerSegment(c *handler.Call, id string, warnings []string) (any, error) {
 	var r segmentRecord
 	answer := func() segmentRecord {
 		r.Warnings = warnings
 		return r
 	}
-	if s, atMs, ok := a.opts.Node.PublishedSegment(c.account, id, a.opts.Now().UnixMilli()); ok && s.Known {
+	if s, atMs, ok := a.opts.Node.PublishedSegment(c.Account, id, a.opts.Now().UnixMilli()); ok && s.Known {
 		r = newRecord(s.Segment, record.Time(atMs))
 		r.Count = &s.Members
 		return answer(), nil
@@ -224,12 +223,12 @@ func (a *API) answerSegment(c *call, id string, warnings []string) (any, error) 
 	find := func(v *resolver.View, atMs int64) error {
 		s, ok := v.Segment(id)
 		if !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		r = newRecords(v, atMs).of(&s)
 		return nil
 	}
-	err := a.read(c, func(v *resolver.View) error { return find(v, a.instant(v)) })
+	err := c.Read(func(v *resolver.View) error { return find(v, a.chain.Instant(v)) })
 	if err != nil || !r.building() {
 		return answer(), err
 	}
@@ -249,14 +248,14 @@ func (a *API) answerSegment(c *call, id string, warnings []string) (any, error) 
 		}
 	}
 	if err != nil {
-		p, ours := classify(err)
-		if p.status < 500 {
+		p, ours := handler.Classify(err)
+		if p.Status < 500 {
 			return nil, err
 		}
 		if ours {
 			a.opts.Logger.Error("a segment could not be counted", "segment", id, "error", err)
 		}
-		return note{answer(), notCounted}, nil
+		return handler.Note{Data: answer(), Message: notCounted}, nil
 	}
 	return answer(), nil
 }
@@ -319,7 +318,7 @@ func pageBounds(n int, at func(i int) *resolver.Segment, after []byte, limit int
 			from++
 		}
 		if from == n {
-			return 0, 0, badField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
+			return 0, 0, handler.BadField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
 		}
 		from++
 	}
@@ -346,27 +345,27 @@ func (p *segmentPage) building() (roots []*segment.Node) {
 // instant. Those of segments that are building come from history: they share
 // the answers to conditions and a bound on time; what is over it has a null
 // count.
-func (a *API) listSegments(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listSegments(c *handler.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.cursor(paging.Segments, 0)
+	after, err := c.Cursor(paging.Segments, 0)
 	if err != nil {
 		return nil, err
 	}
-	if saved, atMs, ok := a.opts.Node.PublishedSegments(c.account, a.opts.Now().UnixMilli()); ok {
+	if saved, atMs, ok := a.opts.Node.PublishedSegments(c.Account, a.opts.Now().UnixMilli()); ok {
 		p, whole, err := publishedPage(saved, after, limit, atMs)
 		if err != nil {
 			return nil, err
 		}
 		if whole {
-			return page{items: p.records, next: p.next}, nil
+			return handler.Page{Items: p.records, Next: p.next}, nil
 		}
 	}
 	var p segmentPage
-	err = a.read(c, func(v *resolver.View) (err error) {
-		p, err = pageOf(v, v.Segments(), after, limit, a.instant(v))
+	err = c.Read(func(v *resolver.View) (err error) {
+		p, err = pageOf(v, v.Segments(), after, limit, a.chain.Instant(v))
 		return err
 	})
 	if err != nil {
@@ -374,7 +373,7 @@ func (a *API) listSegments(c *call) (any, error) {
 	}
 	message := ""
 	if len(p.building()) > 0 {
-		ctx, cancel := context.WithTimeout(c.untilGone(), a.opts.ListTimeout)
+		ctx, cancel := context.WithTimeout(c.UntilGone(), a.opts.ListTimeout)
 		defer cancel()
 		q, err := a.askWithin(ctx, c, func(q *question, v *resolver.View) (err error) {
 			if p, err = pageOf(v, q.saved, after, limit, q.atMs); err == nil {
@@ -387,14 +386,14 @@ func (a *API) listSegments(c *call) (any, error) {
 			defer q.close()
 			message = q.countBuilding(ctx, p.records)
 		default:
-			reason, _ := classify(err)
-			if reason.status < 500 {
+			reason, _ := handler.Classify(err)
+			if reason.Status < 500 {
 				return nil, err
 			}
 			message = notAllCounted
 		}
 	}
-	return page{items: p.records, next: p.next, message: message}, nil
+	return handler.Page{Items: p.records, Next: p.next, Message: message}, nil
 }
 
 const notAllCounted = "segments with a null count could not be counted in time; ask for them one by one"

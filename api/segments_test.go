@@ -99,7 +99,7 @@ func TestSegments(t *testing.T) {
 	s.want("GET", "/segments/"+rest.ID, "", &got)
 	got.counts(t, 1)
 
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.want("PUT", "/segments/"+rest.ID, fmt.Sprintf(`{"name":"In Berlin","definition":%s}`, berlin), &got)
 	got.counts(t, 4)
 	if got.Name != "In Berlin" || got.ID != rest.ID || got.CreatedAt != rest.CreatedAt || got.UpdatedAt != "2025-03-01T12:01:00.000Z" || got.AsOf != got.UpdatedAt {
@@ -227,7 +227,7 @@ func TestPreview(t *testing.T) {
 func TestClockBehind(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
-	s.clock.advance(-time.Hour)
+	s.clock.Advance(-time.Hour)
 	s.segment("Buyers", `{"kind":"activity","event":"item_purchased","window":{"last_days":1}}`).counts(t, 1)
 }
 
@@ -314,7 +314,7 @@ func TestEvaluationsBounded(t *testing.T) {
 		group.Go(ask)
 	}
 	eventually.Holds(t, "one preview runs and two wait", func() bool {
-		return s.api.evaluations.running() >= 1 && s.api.evaluations.waiting.Load() >= 2
+		return s.api.evaluations.Running() >= 1 && s.api.evaluations.Queued() >= 2
 	})
 	status, a := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {

@@ -1,14 +1,19 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/password"
 )
 
@@ -38,9 +43,9 @@ func TestSession(t *testing.T) {
 	}
 	s.token = first
 	s.want("GET", "/settings", "", nil)
-	s.clock.advance(14*24*time.Hour - time.Millisecond)
+	s.clock.Advance(14*24*time.Hour - time.Millisecond)
 	s.want("GET", "/settings", "", nil)
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if status, _ := s.get("/settings"); status != 401 {
 		t.Errorf("a session past its end is answered %d", status)
 	}
@@ -108,7 +113,7 @@ func TestSignInPauses(t *testing.T) {
 	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); status != 429 || after != 1 {
 		t.Errorf("the seventh attempt is answered %d, Retry-After %q", status, a.header.Get("Retry-After"))
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.want("POST", "/session", right, nil)
 	s.want("POST", "/session", right, nil)
 }
@@ -117,20 +122,50 @@ func TestSignInPauses(t *testing.T) {
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
-	release, err := s.api.strangersPasswords.acquire(t.Context())
+	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	s.api.strangersPasswords.waiting.Add(1)
+	defer enqueue(t, s.api.accounts.StrangersPasswords)()
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
 	}
-	s.api.strangersPasswords.waiting.Add(-1)
-	s.api.opts.ReadTimeout = 200 * time.Millisecond
-	for range 10 { // more than may fail without a pause: these are not judged
-		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
-			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)
+}
+
+// TestPasswordQueueEnds (Q1): a sign-in that finds no free computation in time is
+// refused, and is no failed attempt.
+func TestPasswordQueueEnds(t *testing.T) {
+	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.ReadTimeout = 1, time.Second })
+	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
+	ok(t, err)
+	defer release()
+	for range 3 { // more together than may fail without a pause: these are not judged
+		var waiting sync.WaitGroup
+		for range 4 {
+			waiting.Go(func() {
+				if status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
+					t.Errorf("who waits in vain is answered %d %s", status, a.Message)
+				}
+			})
 		}
+		waiting.Wait()
+	}
+}
+
+// enqueue has a caller wait for a slot until leave is called.
+func enqueue(t testing.TB, slots *handler.Semaphore) (leave func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if release, err := slots.Acquire(ctx); err == nil {
+			release()
+		}
+	}()
+	eventually.Holds(t, "a caller waits", func() bool { return slots.Queued() == 1 })
+	return func() {
+		cancel()
+		<-done
 	}
 }
 
@@ -145,13 +180,13 @@ func TestBearer(t *testing.T) {
 	for name, header := range map[string]string{
 		"none": "", "no scheme": token, "basic": "Basic " + token, "no token": "Bearer ", "nonsense": "Bearer x",
 		"other account": "Bearer " + string(other), "changed": "Bearer " + string(changed), "longer": "Bearer " + token + "A",
-		"hash instead of token": "Bearer " + hashText(token),
+		"hash instead of token": "Bearer " + tokens.Hash(token),
 	} {
 		var headers []string
 		if header != "" {
 			headers = []string{"Authorization", header}
 		}
-		if status, a := s.do("GET", "/settings", "", headers...); status != 401 || a.Message != errNotSignedIn.message {
+		if status, a := s.do("GET", "/settings", "", headers...); status != 401 || a.Message != handler.ErrNotSignedIn.Message {
 			t.Errorf("%s: %d %s", name, status, a.Message)
 		}
 	}
@@ -166,7 +201,7 @@ func TestPermissions(t *testing.T) {
 	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {
 		called := false
 		r := NewRouter()
-		r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { called = true; return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
+		r.GET("/console/x", s.api.chain.Serve(&handler.Route{Handle: func(*handler.Call) (any, error) { called = true; return nil, nil }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
 		s.ops.Open(r.Handler, s.node.Err)
 		status, a := s.get("/console/x")
 		if status != want || called != (want == 200) {
@@ -179,7 +214,7 @@ func TestPermissions(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	r := NewRouter()
-	r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { panic("on purpose") }, operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
+	r.GET("/console/x", s.api.chain.Serve(&handler.Route{Handle: func(*handler.Call) (any, error) { panic("on purpose") }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
 	s.ops.Open(r.Handler, s.node.Err)
 	if status, a := s.get("/console/x"); status != 500 || a.Message != "the server failed to answer; its log has the reason" {
 		t.Errorf("%d %s", status, a.Message)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/api/internal/accounts"
 )
 
 // link makes a sign-in link of the first user and returns its token.
@@ -59,7 +61,7 @@ func TestASignInLinkEnds(t *testing.T) {
 		}
 	}
 	late := s.link()
-	s.clock.advance(SignInLinkTTL)
+	s.clock.Advance(accounts.SignInLinkTTL)
 	if status := use(late); status != 401 {
 		t.Errorf("after an hour: %d", status)
 	}
@@ -69,7 +71,7 @@ func TestASignInLinkEnds(t *testing.T) {
 	if status := use(before); status != 401 {
 		t.Errorf("after a new password: %d", status)
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	if status := use(s.link()); status != 200 {
 		t.Errorf("a new link: %d", status)
 	}

@@ -17,8 +17,8 @@ func TestStrangeFieldsAreRefused(t *testing.T) {
 		if g.Surface != operation.SurfaceConsole {
 			continue
 		}
-		for i := range g.routes {
-			for _, q := range operationtest.Refused(t, g.Surface.Prefix, &g.routes[i].Operation) {
+		for i := range g.Routes {
+			for _, q := range operationtest.Refused(t, g.Surface.Prefix, &g.Routes[i].Operation) {
 				// What it takes depends on the service.
 				q.Path = strings.Replace(q.Path, "push-credentials/none", "push-credentials/webpush", 1)
 				status, a := s.do(q.Method, q.Path, q.Body)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/segment"
@@ -64,7 +65,7 @@ func askedKinds(text string) (map[string]bool, error) {
 	}
 	for k := range strings.SplitSeq(text, ",") {
 		if k = strings.TrimSpace(k); !slices.Contains(timelineKinds, k) {
-			return nil, badField("kinds", "kinds must be some of %s, with commas between", strings.Join(timelineKinds, ", "))
+			return nil, handler.BadField("kinds", "kinds must be some of %s, with commas between", strings.Join(timelineKinds, ", "))
 		}
 		asked[k] = true
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -31,15 +32,15 @@ type transition struct {
 // Last-Event-ID or else as after, goes on behind it. Without a position the
 // stream begins with what happens from now on, and says at once which position
 // that is. It also ends when the segment is deleted.
-func (a *API) transitions(c *call) (any, error) {
+func (a *API) transitions(c *handler.Call) (any, error) {
 	after, field, err := peekPosition(c)
 	if err != nil {
 		return nil, err
 	}
-	t := &transitionSource{api: a, account: c.account, segment: c.id()}
-	err = a.read(c, func(v *resolver.View) error {
+	t := &transitionSource{api: a, account: c.Account, segment: c.PathID()}
+	err = c.Read(func(v *resolver.View) error {
 		if _, ok := v.Segment(t.segment); !ok {
-			return errNoSegment
+			return handler.ErrNoSegment
 		}
 		t.partition = v.Cut().Partition
 		return nil
@@ -50,7 +51,7 @@ func (a *API) transitions(c *call) (any, error) {
 	t.watch = func() (transitionWatch, bool) { return a.watchTransitions(t.account, t.segment) }
 	var free bool
 	if t.w, free = t.watch(); !free {
-		return nil, busy("too many people are watching transitions")
+		return nil, handler.Busy("too many people are watching transitions")
 	}
 	now := query.TransitionKey{Offset: t.w.from}
 	if after == nil {
@@ -58,11 +59,11 @@ func (a *API) transitions(c *call) (any, error) {
 	}
 	if beyond(*after, now) {
 		t.w.close()
-		return nil, badField(field, "%s is a position that has not been reached; send one that this call answered", field)
+		return nil, handler.BadField(field, "%s is a position that has not been reached; send one that this call answered", field)
 	}
 	t.last, t.behind = *after, after.Offset < t.w.from
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	return a.stream(c, t, fmt.Sprintf(": watching\nid: %s\n\n", positionText(*after))), nil
+	return c.Stream(t, fmt.Sprintf(": watching\nid: %s\n\n", positionText(*after))), nil
 }
 
 // transitionWatch is a watcher: what happens from the offset from on. The
@@ -121,8 +122,8 @@ type pastTransitions struct {
 	err  error
 }
 
-func (t *transitionSource) next(s *stream) bool {
-	for len(s.pending) == 0 {
+func (t *transitionSource) Next(s *handler.Stream) bool {
+	for len(s.Pending) == 0 {
 		events := t.w.events
 		if t.behind {
 			events = nil
@@ -137,20 +138,20 @@ func (t *transitionSource) next(s *stream) bool {
 		case e, open := <-events:
 			if !open {
 				if !t.watchAgain() {
-					return s.end()
+					return s.End()
 				}
 				continue
 			}
 			t.send(s, e)
 			t.sendMore(s)
-		case <-s.beat.C:
+		case <-s.Beat.C:
 			t.failed = false
 			if !t.exists() {
-				return s.end()
+				return s.End()
 			}
-			return s.alive()
-		case <-s.api.stop:
-			return s.end()
+			return s.Alive()
+		case <-s.Stopping():
+			return s.End()
 		}
 	}
 	return true
@@ -171,7 +172,7 @@ func (t *transitionSource) readPage() {
 
 // pastTransitions asks history, when its turn has come.
 func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]live.Transition, error) {
-	ctx, done, err := a.evaluations.beginQuestion(ctx, a.opts.EvaluationTimeout)
+	ctx, done, err := a.evaluations.AcquireFor(ctx, a.opts.EvaluationTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +197,10 @@ func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]
 	})
 }
 
-func (t *transitionSource) takePage(s *stream, p pastTransitions) {
+func (t *transitionSource) takePage(s *handler.Stream, p pastTransitions) {
 	if p.err != nil {
 		t.failed = true
-		if _, ours := classify(p.err); ours {
+		if _, ours := handler.Classify(p.err); ours {
 			t.api.opts.Logger.Error("past transitions could not be read; trying again", "segment", t.segment, "error", p.err)
 		}
 		return
@@ -226,7 +227,7 @@ func (t *transitionSource) watchAgain() bool {
 }
 
 // sendMore sends what else has happened already.
-func (t *transitionSource) sendMore(s *stream) {
+func (t *transitionSource) sendMore(s *handler.Stream) {
 	for range transitionBatch - 1 {
 		select {
 		case e, open := <-t.w.events:
@@ -240,7 +241,7 @@ func (t *transitionSource) sendMore(s *stream) {
 	}
 }
 
-func (t *transitionSource) send(s *stream, e live.Transition) {
+func (t *transitionSource) send(s *handler.Stream, e live.Transition) {
 	t.last = e.Key
 	at := positionText(e.Key)
 	event := "left"
@@ -253,8 +254,8 @@ func (t *transitionSource) send(s *stream, e live.Transition) {
 	if err != nil {
 		panic(err) // strings can be written
 	}
-	s.pending = fmt.Appendf(s.pending, "id: %s\n", at)
-	s.message(event, data)
+	s.Pending = fmt.Appendf(s.Pending, "id: %s\n", at)
+	s.Message(event, data)
 }
 
 // exists reports whether the segment is still there, as far as is known.
@@ -269,7 +270,7 @@ func (t *transitionSource) exists() bool {
 	return err != nil || found
 }
 
-func (t *transitionSource) close() {
+func (t *transitionSource) Close() {
 	t.cancel()
 	t.done.Wait()
 	t.w.close()
@@ -284,7 +285,7 @@ func positionText(k query.TransitionKey) string { return fmt.Sprintf("%d-%d", k.
 
 // peekPosition reads the position to go on behind, nil when none is given, and
 // the name of the field it was in.
-func peekPosition(c *call) (after *query.TransitionKey, field string, err error) {
+func peekPosition(c *handler.Call) (after *query.TransitionKey, field string, err error) {
 	field = "Last-Event-ID"
 	text := string(c.Request.Header.Peek(field))
 	if text == "" {
@@ -297,7 +298,7 @@ func peekPosition(c *call) (after *query.TransitionKey, field string, err error)
 	o, err1 := strconv.ParseUint(offset, 10, 63)
 	n, err2 := strconv.ParseUint(seq, 10, 32)
 	if !ok || err1 != nil || err2 != nil {
-		return nil, "", badField(field, "%s must be a position such as 1042-3: send the id of a message of this call, or 0-0 for the beginning", field)
+		return nil, "", handler.BadField(field, "%s must be a position such as 1042-3: send the id of a message of this call, or 0-0 for the beginning", field)
 	}
 	return &query.TransitionKey{Offset: int64(o), Seq: uint32(n)}, field, nil
 }

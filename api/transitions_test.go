@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -123,14 +124,14 @@ func TestTransitions(t *testing.T) {
 
 	f := s.follow(seg.ID, "", false)
 	start := f.last
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	a := s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
 	first := f.expect("entered", a, "event", "2025-03-01T13:00:00.000Z")
 	if first.data.SegmentID != seg.ID {
 		t.Errorf("have %+v", first)
 	}
 	// Time passes, and nothing else happens.
-	s.clock.advance(23 * time.Hour)
+	s.clock.Advance(23 * time.Hour)
 	f.expect("left", old, "expiry", "2025-03-02T12:00:00.000Z")
 	b := s.event(`{"event_type":"item_purchased","user":{"external_id":"b"}}`)
 	f.expect("entered", b, "event", "")
@@ -232,7 +233,7 @@ func TestTransitionsRefused(t *testing.T) {
 	if status, _ := s.get("/segments/seg_none/transitions"); status != 404 {
 		t.Errorf("no such segment: %d", status)
 	}
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	for {
 		w, free := s.node.WatchTransitions(account, seg.ID)
 		if !free {
@@ -397,7 +398,7 @@ func TestTransitionsWhole(t *testing.T) {
 			if res.StatusCode != 202 {
 				t.Errorf("a batch is answered %d %s", res.StatusCode, b)
 			}
-			s.clock.advance(time.Duration(r.IntN(3)) * time.Hour)
+			s.clock.Advance(time.Duration(r.IntN(3)) * time.Hour)
 		}
 	}
 	var writers, readers sync.WaitGroup
@@ -453,7 +454,7 @@ func TestTransitionsWhole(t *testing.T) {
 	writers.Wait()
 	// One more that everybody waits for. Nothing falls due behind it.
 	end := s.event(`{"event_type":"seen","user":{"email":"end@x.io","attributes":{"plan":"pro"}}}`)
-	account, _ := tokenAccount(s.token)
+	account, _ := tokens.Account(s.token, tokens.Session)
 	var cut query.Cut
 	ids := map[uint32]string{}
 	eventually.Holds(t, "the last transition is in history", func() bool {

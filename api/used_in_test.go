@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -32,18 +33,18 @@ func TestUsedIn(t *testing.T) {
 	// In order: the last is deleted, which ends a use of the one before it.
 	for _, c := range []struct {
 		path string
-		want []use
+		want []handler.Use
 	}{
-		{"/lists/" + l.ID, []use{{"segment", base.ID, "Base"}}},
-		{"/templates/" + tpl.ID, []use{{"flow", flow.ID, "F"}, {"setting", "confirm_template_id", "confirm_template_id"}}},
-		{"/sender-domains/mail.example.com", []use{{"flow", flow.ID, "F"}}},
-		{"/flows/" + flow.ID, []use{{"segment", opened.ID, "Opened"}, {"flow", after.ID, "G"}}},
-		{"/flows/" + after.ID, []use{}},
-		{"/segments/" + base.ID, []use{{"segment", user.ID, "User"}, {"flow", flow.ID, "F"}}},
-		{"/segments/" + user.ID, []use{}},
+		{"/lists/" + l.ID, []handler.Use{{Kind: "segment", ID: base.ID, Name: "Base"}}},
+		{"/templates/" + tpl.ID, []handler.Use{{Kind: "flow", ID: flow.ID, Name: "F"}, {Kind: "setting", ID: "confirm_template_id", Name: "confirm_template_id"}}},
+		{"/sender-domains/mail.example.com", []handler.Use{{Kind: "flow", ID: flow.ID, Name: "F"}}},
+		{"/flows/" + flow.ID, []handler.Use{{Kind: "segment", ID: opened.ID, Name: "Opened"}, {Kind: "flow", ID: after.ID, Name: "G"}}},
+		{"/flows/" + after.ID, []handler.Use{}},
+		{"/segments/" + base.ID, []handler.Use{{Kind: "segment", ID: user.ID, Name: "User"}, {Kind: "flow", ID: flow.ID, Name: "F"}}},
+		{"/segments/" + user.ID, []handler.Use{}},
 	} {
 		path, want := c.path, c.want
-		var got []use
+		var got []handler.Use
 		s.want("GET", path+"/used-in", "", &got)
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s is used in %v, expected %v", path, got, want)

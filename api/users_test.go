@@ -132,7 +132,7 @@ func TestOwnerStays(t *testing.T) {
 func TestPagesByAge(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	want := map[string]bool{s.creds.ConsoleEmail: true}
-	s.clock.advance(time.Millisecond) // the owner is the oldest
+	s.clock.Advance(time.Millisecond) // the owner is the oldest
 	for i := range 5 {
 		want[s.newUser(fmt.Sprintf("u%d@x.io", i), "segments:read").Email] = true
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/messages"
 	"github.com/musterhq/muster/messaging/webhook"
 )
 
-func (s *service) deliveries(hook, query string) (list []delivery, next *string) {
+func (s *service) deliveries(hook, query string) (list []messages.Delivery, next *string) {
 	s.t.Helper()
 	status, a := s.do("GET", "/webhooks/"+hook+"/deliveries"+query, "")
 	if a.into(s.t, &list); status != 200 {
@@ -35,9 +36,9 @@ func TestRefusedEventHoldsUpNothing(t *testing.T) {
 	if len(list) != 1 || list[0].Event != "contact.created" || list[0].LastAttempt.StatusCode == nil || *list[0].LastAttempt.StatusCode != 500 || list[0].NextAttemptAt == nil || list[0].Attempts != 1 {
 		t.Fatalf("%+v", list)
 	}
-	s.clock.advance(10 * time.Second)
+	s.clock.Advance(10 * time.Second)
 	s.until(h.ID, func(h hookAnswer) bool { return h.Failures == 2 })
-	var d deliveryDetails
+	var d messages.DeliveryDetails
 	s.want("GET", "/webhooks/"+h.ID+"/deliveries/"+list[0].ID, "", &d)
 	if len(d.Log) != 2 || d.Log[1].Number != 2 || *d.Log[1].Answer != "no thanks" || d.Log[1].Error != "the receiver answered 500" || !strings.Contains(d.Body, `"email":"u0@x.io"`) || d.BodyBytes != len(d.Body) {
 		t.Fatalf("%+v", d)
@@ -123,11 +124,11 @@ func TestFailingEndpointPauses(t *testing.T) {
 	// An attempt that was under way may fail after the clock is advanced: its pause
 	// begins then.
 	failures := got.Failures
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.until(h.ID, func(h hookAnswer) bool {
 		if h.Failures != failures {
 			failures = h.Failures
-			s.clock.advance(time.Minute)
+			s.clock.Advance(time.Minute)
 		}
 		return h.Delivered == 51 && h.Waiting == 0
 	})
@@ -143,11 +144,11 @@ func TestDeadLetterIsRedelivered(t *testing.T) {
 	s.addContact("u0@x.io")
 	for attempt := 1; attempt <= webhook.MaxAttempts; attempt++ {
 		s.until(h.ID, func(h hookAnswer) bool { return h.Failures == uint64(attempt) })
-		s.clock.advance(13 * time.Hour)
+		s.clock.Advance(13 * time.Hour)
 	}
 	s.until(h.ID, func(h hookAnswer) bool { return h.DeadLetters == 1 && h.Waiting == 0 })
 	list, _ := s.deliveries(h.ID, "?status=failed")
-	var dead []deadLetter
+	var dead []messages.DeadLetter
 	s.want("GET", "/webhooks/"+h.ID+"/dead-letters", "", &dead)
 	if len(list) != 1 || list[0].DeadLetter == nil || *list[0].DeadLetter != dead[0].Seq || list[0].ID != dead[0].WebhookID || list[0].Attempts != webhook.MaxAttempts {
 		t.Fatalf("%+v, %+v", list, dead)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/messages"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
@@ -123,7 +125,7 @@ func (s *service) addContact(email string) {
 }
 
 func (s *service) account() uint64 {
-	account, _ := ParseAPIKey(s.creds.APIKey)
+	account, _ := accounts.ParseAPIKey(s.creds.APIKey)
 	return account
 }
 
@@ -156,12 +158,12 @@ func TestWebhookIsDeliveredSignedInOrder(t *testing.T) {
 	}
 	to.wait(t, 1)
 	s.until(h.ID, func(h hookAnswer) bool { return h.Failures == 1 })
-	s.clock.advance(10 * time.Second)
+	s.clock.Advance(10 * time.Second)
 	to.wait(t, 2)
 	if h := s.until(h.ID, func(h hookAnswer) bool { return h.Failures == 2 }); h.Waiting != 5 || h.LastError == "" {
 		t.Fatalf("%+v", h)
 	}
-	s.clock.advance(20 * time.Second)
+	s.clock.Advance(20 * time.Second)
 	got := to.wait(t, 7)
 	if got[0].id != got[1].id || got[1].id != got[2].id {
 		t.Errorf("a retry has another id: %v", got[:3])
@@ -186,7 +188,7 @@ func TestWebhookIsDeliveredSignedInOrder(t *testing.T) {
 		if err := webhook.Verify(x.header.Get, []byte(x.body), []webhook.Secret{old}, s.clock.Now()); (err == nil) != both {
 			t.Errorf("the old secret: %v", err)
 		}
-		s.clock.advance(24 * time.Hour)
+		s.clock.Advance(24 * time.Hour)
 	}
 }
 
@@ -233,10 +235,10 @@ func TestDeadLettersAreKeptAndReplayed(t *testing.T) {
 	defer func() { stop() }()
 	for attempt := 1; attempt <= webhook.MaxAttempts; attempt++ {
 		s.until(h.ID, func(h hookAnswer) bool { return h.Failures == uint64(attempt)+1 })
-		s.clock.advance(13 * time.Hour) // half of the longest ceiling, see carryOut
+		s.clock.Advance(13 * time.Hour) // half of the longest ceiling, see carryOut
 	}
 	s.until(h.ID, func(h hookAnswer) bool { return h.DeadLetters == 2 && h.Waiting == 0 })
-	list := []deadLetter{}
+	list := []messages.DeadLetter{}
 	status1, a := s.do("GET", "/webhooks/"+h.ID+"/dead-letters?limit=1", "")
 	if a.into(t, &list); status1 != 200 || len(list) != 1 || list[0].Event != "contact.created" || list[0].Attempts != 1 || a.Next == nil {
 		t.Fatalf("%d %+v", status1, list)

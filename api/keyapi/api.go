@@ -5,7 +5,7 @@ import (
 
 	"github.com/fasthttp/router"
 
-	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 )
 
 // API answers Surfaces A and C. It is safe for concurrent use.
@@ -33,7 +33,7 @@ func New(opts Options) (*API, error) {
 	a.surfaceA.envelope, a.surfaceA.perMinute = envelopeA{opts.Memory}, a.perMinuteA
 	a.surfaceC = newSurface("c", a.groupsC(), opts.Now)
 	a.surfaceC.envelope, a.surfaceC.perMinute = envelopeC{opts.Rand, opts.Memory}, perMinuteC
-	known := api.KeyPermissions()
+	known := operation.KeyPermissions()
 	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
 		if err := s.check(known); err != nil {
 			return nil, err

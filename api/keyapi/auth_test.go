@@ -160,7 +160,7 @@ func TestNeverList(t *testing.T) {
 	s := newService(t, nil)
 	for _, area := range []string{"users", "billing", "settings", "api_keys"} {
 		for _, right := range []string{":read", ":write"} {
-			if slices.Contains(api.KeyPermissions(), area+right) {
+			if slices.Contains(operation.KeyPermissions(), area+right) {
 				t.Errorf("a key can hold %s", area+right)
 			}
 			res, b := s.send("POST", api.Prefix+"/api-keys", fmt.Sprintf(`{"name":"k","permissions":[%q]}`, area+right), "Authorization", "Bearer "+s.token)
@@ -175,7 +175,7 @@ func TestNeverList(t *testing.T) {
 	}
 	// A route that asks for such a permission is a fault found at the start.
 	x := surface{Surface: operation.SurfaceA, name: "a", routes: []route{{func(*call) (any, error) { return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
-	if err := x.check(api.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
+	if err := x.check(operation.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
 		t.Errorf("have %v", err)
 	}
 	// No call of the console takes a key for a session.
@@ -210,7 +210,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 	var all keyRecord
 	s.console1("POST", "/api-keys", `{"name":"all"}`, &all)
-	want := api.KeyPermissions()
+	want := operation.KeyPermissions()
 	slices.Sort(want)
 	if !slices.Equal(all.Permissions, want) {
 		t.Errorf("have %v", all.Permissions)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 )
 
 // TestEffectivePermissions: a key shows what it was given and what of that it may do
@@ -71,7 +71,7 @@ func TestEffectivePermissions(t *testing.T) {
 	var all struct {
 		Effective []string `json:"effective_permissions"`
 	}
-	if s.console1("POST", "/api-keys", `{"name":"all"}`, &all); len(all.Effective) != len(api.KeyPermissions()) {
+	if s.console1("POST", "/api-keys", `{"name":"all"}`, &all); len(all.Effective) != len(operation.KeyPermissions()) {
 		t.Errorf("a key of all: %v", all.Effective)
 	}
 }

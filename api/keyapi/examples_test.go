@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // example is a request of an endpoint. ‹kind› stands for something of the
@@ -75,14 +76,14 @@ func withShared(own map[string][]example) map[string][]example {
 	}
 	for _, g := range new(API).SessionGroups() {
 		for _, k := range g.Calls {
-			method, path, _ := strings.Cut(api.CallOfKeys(k.Method, k.Path), " ")
+			method, path, _ := strings.Cut(handler.CallOfKeys(k.Method, k.Path), " ")
 			from := "/v1"
 			if own[method+" "+from+path] == nil {
 				from = "/api/v1"
 			}
 			var list []example
 			for _, x := range own[method+" "+from+path] {
-				x.target = api.Prefix + api.PathOfPeople(strings.TrimPrefix(x.target, from))
+				x.target = api.Prefix + handler.PathOfPeople(strings.TrimPrefix(x.target, from))
 				list = append(list, x)
 			}
 			out[k.Method+" "+api.Prefix+k.Path] = list

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
@@ -82,7 +82,7 @@ func classify(err error) (f *failure, ours bool) {
 	var refusal *resolver.Refusal
 	var event *ingest.EventError
 	var rebuilding *query.RebuildingError
-	var ofShared *api.Refusal
+	var ofShared *handler.Refusal
 	switch {
 	case errors.As(err, &f):
 		return f, false

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // fakeImports keeps imports in memory and imports nothing: what tests of permissions and
@@ -23,7 +24,7 @@ func (f *fakeImports) of(account uint64, id string, fn func(*api.Import)) (api.I
 	defer f.mu.Unlock()
 	x := f.by[account][id]
 	if x == nil {
-		return api.Import{}, &api.Refusal{Status: 404, Message: "there is no import with this id"}
+		return api.Import{}, &handler.Refusal{Status: 404, Message: "there is no import with this id"}
 	}
 	fn(x)
 	return *x, nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
@@ -50,7 +49,7 @@ func TestPermissionMatrix(t *testing.T) {
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
-	all := api.KeyPermissions()
+	all := operation.KeyPermissions()
 	maker, _ := newMaker(t, s, append(all, "api_keys:write"))
 	for _, p := range all {
 		var key keyRecord
@@ -69,7 +68,7 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
-	all := api.KeyPermissions()
+	all := operation.KeyPermissions()
 	maker, id := newMaker(t, s, append(all, "api_keys:write"))
 	var whole keyRecord
 	maker("POST", "/api-keys", `{"name":"all"}`, &whole)
@@ -394,7 +393,7 @@ func TestCheckRoutes(t *testing.T) {
 		{{h, operation.Operation{Method: "GET", Path: "a", Permission: "lists:read"}}},
 		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}, {h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:write"}}},
 	} {
-		if err := (&surface{Surface: operation.SurfaceA, routes: list}).check(api.KeyPermissions()); err == nil {
+		if err := (&surface{Surface: operation.SurfaceA, routes: list}).check(operation.KeyPermissions()); err == nil {
 			t.Errorf("%v is taken", list)
 		}
 	}

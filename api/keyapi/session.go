@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
@@ -21,17 +22,17 @@ var onlyOfKeys = map[string]string{
 // SessionGroups lists the calls that signed-in people have because keys have them: all
 // of Surfaces A and C, but for those of which the console has one of its own and those
 // of [onlyOfKeys]. The calls of a zero API are the same, but must not be run.
-func (a *API) SessionGroups() (out []api.KeyGroup) {
+func (a *API) SessionGroups() (out []handler.KeyGroup) {
 	own := map[string]bool{}
 	for _, g := range new(api.API).Operations() {
 		for i := range g.Operations {
 			if op := &g.Operations[i]; g.Surface == operation.SurfaceConsole {
-				own[api.CallOfKeys(op.Method, op.Path)] = true
+				own[handler.CallOfKeys(op.Method, op.Path)] = true
 			}
 		}
 	}
 	for _, g := range append(a.groupsA(), a.groupsC()...) {
-		s := api.KeyGroup{Group: g.Group}
+		s := handler.KeyGroup{Group: g.Group}
 		s.Surface, s.Tag = operation.SurfaceConsole, "Console: "+strings.ToLower(g.Title)
 		for i := range g.routes {
 			r := &g.routes[i]
@@ -60,24 +61,24 @@ func (a *API) SessionOperations() (out []operation.Group) {
 }
 
 // bySession is a call of keys as signed-in people have it.
-func (a *API) bySession(r *route) api.KeyCall {
-	k := api.KeyCall{Operation: r.Operation}
-	k.Path = api.PathOfPeople(r.Path)
+func (a *API) bySession(r *route) handler.KeyCall {
+	k := handler.KeyCall{Operation: r.Operation}
+	k.Path = handler.PathOfPeople(r.Path)
 	name := strings.TrimPrefix(r.ID, "v1")
 	k.ID = "console" + strings.ToUpper(name[:1]) + name[1:]
 	k.Also = append(k.Also, 404) // what the body or the query names may not be there
 	op := k.Operation
-	k.Answer = func(who *api.Caller) (api.Shared, error) {
+	k.Answer = func(who *handler.Caller) (handler.Shared, error) {
 		data, err := r.handle(&call{RequestCtx: who.RequestCtx, api: a, ctx: who.Context, key: resolver.KeyAccess{Account: who.Account}, self: who.Email, userID: who.UserID,
 			params: who.Params, now: a.opts.Now(), op: &op, payload: who.Payload})
 		switch {
 		case err != nil:
-			return api.Shared{}, toConsole(err)
+			return handler.Shared{}, toConsole(err)
 		case data == streamed:
-			return api.Shared{Streamed: true}, nil
+			return handler.Shared{Streamed: true}, nil
 		}
 		out := toReply(data)
-		return api.Shared{Data: out.data, Message: out.message, Next: out.next}, nil
+		return handler.Shared{Data: out.data, Message: out.message, Next: out.next}, nil
 	}
 	return k
 }
@@ -94,7 +95,7 @@ func toConsole(err error) error {
 		}
 		f, _ = classify(err)
 	}
-	return &api.Refusal{Status: f.code.status, Field: fieldOf(f.message), Message: f.message, RetryAfter: time.Duration(f.retryAfter) * time.Second, Data: f.data}
+	return &handler.Refusal{Status: f.code.status, Field: fieldOf(f.message), Message: f.message, RetryAfter: time.Duration(f.retryAfter) * time.Second, Data: f.data}
 }
 
 // fieldOf is the field that a message of Surface A begins with, "" where it begins with

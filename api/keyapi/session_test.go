@@ -13,6 +13,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/operation/operationtest"
 	"github.com/musterhq/muster/messaging"
@@ -106,7 +107,7 @@ func TestPeopleCanWhatKeysCan(t *testing.T) {
 	for _, g := range slices.Concat(new(api.API).Operations(), derived) {
 		for i := range g.Operations {
 			if op := &g.Operations[i]; g.Surface == operation.SurfaceConsole {
-				people[api.CallOfKeys(op.Method, op.Path)] = op
+				people[handler.CallOfKeys(op.Method, op.Path)] = op
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 )
 
 // sharedOperations are the calls that keys have because people have them: see
@@ -32,10 +33,10 @@ func (a *API) sharedOperations() (out []group) {
 var streamed any = &struct{ int }{}
 
 // shared answers a call that the console has as well.
-func shared(s *api.SharedCall) func(*call) (any, error) {
+func shared(s *handler.SharedCall) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		a, account, hash := c.api, c.key.Account, sha256.Sum256([]byte(bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))))
-		out, err := s.Run(&api.Caller{
+		out, err := s.Run(&handler.Caller{
 			RequestCtx: c.RequestCtx, Context: c.ctx, Account: account, KeyID: c.key.KeyID, Params: c.params, Payload: c.payload,
 			Holds: func() (bool, error) {
 				access, ok, err := a.opts.Node.KeyAccess(account, hash)
@@ -53,7 +54,7 @@ func shared(s *api.SharedCall) func(*call) (any, error) {
 }
 
 // ofConsole is a refusal of a shared call. Surface A names the field in the message.
-func ofConsole(r *api.Refusal) *failure {
+func ofConsole(r *handler.Refusal) *failure {
 	f := &failure{code: codeInvalid, message: r.Message, retryAfter: int((r.RetryAfter + time.Second - 1) / time.Second)}
 	if r.Field != "" && !strings.HasPrefix(r.Message, r.Field) {
 		f.message = r.Field + ": " + r.Message

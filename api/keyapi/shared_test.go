@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/eventually"
 )
@@ -77,12 +78,12 @@ func TestKeysCanWhatPeopleCan(t *testing.T) {
 	for _, g := range new(api.API).Operations() {
 		for i := range g.Operations {
 			op := &g.Operations[i]
-			if g.Surface != operation.SurfaceConsole || !slices.Contains(api.KeyPermissions(), op.Permission) {
+			if g.Surface != operation.SurfaceConsole || !slices.Contains(operation.KeyPermissions(), op.Permission) {
 				continue
 			}
 			tried++
 			name := op.Method + " " + op.Path
-			own := api.CallOfKeys(op.Method, op.Path)
+			own := handler.CallOfKeys(op.Method, op.Path)
 			if permission, there := permissions[own]; !there || permission != op.Permission {
 				t.Errorf("people with %s have %s; keys have %q with %q", op.Permission, name, own, permission)
 			}

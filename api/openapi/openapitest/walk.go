@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation/operationtest"
 )
 
@@ -195,7 +196,7 @@ func (w *walker) step(s *Step) {
 // bySession makes a call of keys that reads with a session, where people share it.
 func (w *walker) bySession(o *operationtest.Described, u *url.URL, fails bool) {
 	w.t.Helper()
-	target := c + api.PathOfPeople(strings.TrimPrefix(u.EscapedPath(), a))
+	target := c + handler.PathOfPeople(strings.TrimPrefix(u.EscapedPath(), a))
 	shared := w.doc.Find(o.Method, target)
 	if id := o.Node["operationId"].(string); shared == nil || shared.Node["operationId"] != "console"+strings.ToUpper(id[:1])+id[1:] {
 		return
@@ -214,7 +215,7 @@ func (w *walker) bySession(o *operationtest.Described, u *url.URL, fails bool) {
 // byKey makes a call of the console that reads with a key, where keys share it.
 func (w *walker) byKey(o *operationtest.Described, u *url.URL, body string) {
 	w.t.Helper()
-	_, path, _ := strings.Cut(api.CallOfKeys(o.Method, strings.TrimPrefix(u.EscapedPath(), api.Prefix)), " ")
+	_, path, _ := strings.Cut(handler.CallOfKeys(o.Method, strings.TrimPrefix(u.EscapedPath(), api.Prefix)), " ")
 	shared := w.doc.Find(o.Method, a+path)
 	if shared == nil || !strings.HasSuffix(shared.Node["operationId"].(string), "ByKey") {
 		return

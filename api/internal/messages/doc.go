@@ -1,0 +1,2 @@
+// Package messages has the calls about campaigns, templates, captured messages, webhooks and their deliveries.
+package messages
