@@ -151,12 +151,6 @@ func (q *question) take(also alsoRead) error {
 	return nil
 }
 
-// instant is when a question to this state is asked: every event of it has
-// happened by then, whatever the clock says.
-func (a *API) instant(v *resolver.View) int64 {
-	return max(a.opts.Now().UnixMilli(), v.LogTimeMs())
-}
-
 // What is gathered of the engine's answers, so that reading them holds up
 // nobody for long and they do not fill the memory. History is asked for what is
 // beyond.
