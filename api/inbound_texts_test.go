@@ -156,6 +156,16 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	if got := consent(); got != "unsubscribed" {
 		t.Errorf("after STOP of an event that was refused: %q", got)
 	}
+	// STOP counts before its event is on record: who sent it may not send it again.
+	say("SM9", "Start")
+	m.events.away.Store(true)
+	if status, _ := say("SM10", "STOP"); status != 503 || consent() != "unsubscribed" {
+		t.Errorf("STOP while no event is taken: %d, %s", status, consent())
+	}
+	m.events.away.Store(false)
+	if status, got := say("SM10", "STOP"); status != 200 || got.Recorded != 1 || m.count("sms_unsubscribed") != 4 {
+		t.Errorf("the same again: %d %+v, %d times unsubscribed", status, got, m.count("sms_unsubscribed"))
+	}
 	// An erased person's number is refused, and the provider need not try again.
 	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: p.ID.String()}, nil)
 	if status, got := say("SM6", "me again"); status != 200 || got.Ignored != 1 {
@@ -169,11 +179,16 @@ type refusable struct {
 		Record(account uint64, event []byte) (resolver.ProfileID, string, error)
 	}
 	refuses atomic.Bool
+	// away answers as a full log does: the same may be taken later.
+	away atomic.Bool
 }
 
 func (r *refusable) Record(account uint64, event []byte) (id resolver.ProfileID, warning string, err error) {
 	if r.refuses.Load() {
 		return id, "", &ingest.EventError{Status: 400, Message: "the account has 10000 event types"}
+	}
+	if r.away.Load() {
+		return id, "", &ingest.EventError{Status: 503, Message: "the log is full"}
 	}
 	return r.events.Record(account, event)
 }

@@ -49,37 +49,29 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	if e.From, err = a.onFile(ctx, s.account, e); err != nil {
 		return false, err
 	}
-	profile, found, err := a.whoWrote(ctx, s, e, key)
-	if err != nil {
-		return false, err
-	}
 	keyword := e.Keyword
 	if keyword == "" {
 		keyword = inbound.KeywordOf(e.Text)
 	}
+	stopped := false
 	if keyword == inbound.KeywordStop {
-		others, err := a.stopOthers(ctx, s, e, key, profile)
-		if err != nil || !found {
-			return others, err
-		}
-	}
-	if !found {
-		return false, nil
-	}
-	r := messages.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key}
-	switch keyword {
-	case inbound.KeywordStop:
-		r.Kind = messages.EngagementUnsubscribed
-	case inbound.KeywordStart:
-		r.Kind = messages.EngagementSubscribed
-		if !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
-			r.WrittenMs = e.At.UnixMilli()
-		}
-	}
-	if r.Kind != "" {
-		if _, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r); err != nil {
+		// Before its event is on record: not every provider repeats what a crash cut off.
+		if stopped, err = a.stop(ctx, s, e, key); err != nil {
 			return false, err
 		}
+	}
+	profile, found, err := a.whoWrote(ctx, s, e, key)
+	if err != nil || !found {
+		return stopped, err
+	}
+	switch keyword {
+	case inbound.KeywordStop: // again, for a profile that the text has just made
+		err = a.consent(ctx, s, e, key, profile, messages.EngagementUnsubscribed)
+	case inbound.KeywordStart:
+		err = a.consent(ctx, s, e, key, profile, messages.EngagementSubscribed)
+	}
+	if err != nil {
+		return false, err
 	}
 	text := s.config.of(keyword)
 	if text == "" || e.Answered || e.Channel == inbound.ChannelIM {
@@ -93,10 +85,21 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	return err == nil, err
 }
 
-// stopOthers carries out STOP for the other profiles that show the number: colleagues who share
+// consent changes what a profile has agreed to by a text, once for each text. kind is
+// [messages.EngagementUnsubscribed] or [messages.EngagementSubscribed].
+func (a *API) consent(ctx context.Context, s *source, e *inbound.Event, key, profile, kind string) error {
+	r := messages.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + profile, Kind: kind}
+	if kind == messages.EngagementSubscribed && !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
+		r.WrittenMs = e.At.UnixMilli()
+	}
+	_, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r)
+	return err
+}
+
+// stop carries out STOP for all profiles that show the number: also colleagues who share
 // it, those who have it in another spelling, and those who still show the number of an erased
 // person, by which nobody is found any more. Otherwise messages would go on to the number.
-func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, profile string) (stopped bool, err error) {
+func (a *API) stop(ctx context.Context, s *source, e *inbound.Event, key string) (stopped bool, err error) {
 	for _, phone := range append(identity.PhoneSpellings(e.From), identity.PhoneSpellings(otherForm(e))...) {
 		for from, more := uint32(0), true; more; {
 			var ids []string
@@ -114,11 +117,7 @@ func (a *API) stopOthers(ctx context.Context, s *source, e *inbound.Event, key, 
 				return stopped, err
 			}
 			for _, id := range ids {
-				if id == profile {
-					continue
-				}
-				r := messages.EngagementRecord{Profile: id, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + id, Kind: messages.EngagementUnsubscribed}
-				_, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r)
+				err := a.consent(ctx, s, e, key, id, messages.EngagementUnsubscribed)
 				var refusal *resolver.Refusal
 				if err != nil && !errors.As(err, &refusal) { // a refused one was erased meanwhile
 					return stopped, err
