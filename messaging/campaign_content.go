@@ -26,6 +26,9 @@ func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 		if errors.As(err, &f) && f.Field == "title" {
 			f.Field = "subject"
 		}
+		if err == nil && x.TrackLinks && isWebLink(out.Link) {
+			out.Links, out.Link = []string{out.Link}, ""
+		}
 		return out, err
 	}
 	// The sender is a number or a name; without one the provider's is taken, which by
@@ -34,7 +37,13 @@ func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 	if x.Medium() == mediumWhatsApp {
 		c.Sender = ""
 	}
-	return PrepareText(asText(c))
+	if c = asText(c); x.TrackLinks {
+		var err error
+		if c, err = takeTextLinks(c); err != nil {
+			return c, err
+		}
+	}
+	return PrepareText(c)
 }
 
 // asText is a content that has no markup: what the body says, as it is.

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
@@ -83,6 +84,9 @@ func (m *outgoing) notification() (*push.Notification, error) {
 		if *f.dst, err = f.render(values); err != nil {
 			return nil, err
 		}
+	}
+	if len(m.content.Links) > 0 {
+		n.Link = m.links.url(tracking.Click, m.send, 0)
 	}
 	return n, nil
 }

@@ -45,11 +45,16 @@ func (c *compiled) holeOn(medium string, values merge.Lookup) string {
 	case mediumEmail, mediumPush:
 		return c.hole(values)
 	}
-	tag := c.text.Missing(values)
-	for i := 0; tag == "" && i < len(c.whatsApp); i++ {
-		tag = c.whatsApp[i].t.Missing(values)
+	texts := append([]*merge.Template{c.text}, c.links...)
+	for _, v := range c.whatsApp {
+		texts = append(texts, v.t)
 	}
-	return tag
+	for _, t := range texts {
+		if tag := t.Missing(values); tag != "" {
+			return tag
+		}
+	}
+	return ""
 }
 
 // Holes finds those to whom a campaign is not sent since a merge tag has no value.

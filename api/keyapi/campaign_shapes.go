@@ -15,6 +15,7 @@ func campaignFieldsShape(create bool) []shape.Field {
 	return append(first,
 		shape.Opt("service", shape.Word("With type 3, the instant messenger: `whatsapp`, or empty for the account's own provider.", "whatsapp", "")),
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
+		shape.Opt("track_links", shape.Boolean(false, "With types 2 to 4: counts the clicks on links of the text, of a push message the `link`. They become longer by it: some 80 characters, which SMS are charged for. Those of e-mails are always counted, those of a WhatsApp template never.").Default(false)),
 		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With type 4, what the message has beside its texts and its link. `{}` takes it away.")),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),

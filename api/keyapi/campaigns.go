@@ -104,6 +104,7 @@ type campaignFields struct {
 	Service    *string         `json:"service"`
 	WhatsApp   *whatsAppFields `json:"whatsapp"`
 	Push       *pushFields     `json:"push"`
+	TrackLinks *bool           `json:"track_links"`
 }
 
 // pushFields are the options of a push message in a request; none of them given is none.
@@ -168,6 +169,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.WhatsApp != nil {
 		x.WhatsApp = f.WhatsApp.template()
+	}
+	if f.TrackLinks != nil {
+		x.TrackLinks = *f.TrackLinks
 	}
 	if f.Push != nil {
 		x.Push = f.Push.options()

@@ -141,7 +141,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":1,"date":"2026-01-01T09:00:00Z","sender_name":"N","reply_to":"a@b.example","list_id":["«list»"],` + mailBody + `}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"segment_ids":["«segment»"],"link":"https://shop.example/"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
-		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","track_links":true,"date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
 	},
 	"GET /api/v1/campaign":      {{target: "/api/v1/campaign?limit=1&cursor=«cursor:/api/v1/campaign»"}},
 	"GET /api/v1/campaign/{id}": {{target: "/api/v1/campaign/«campaign»"}, {target: "/api/v1/campaign/«sent»"}},

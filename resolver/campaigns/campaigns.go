@@ -63,6 +63,9 @@ type Campaign struct {
 	Service string `json:"service,omitempty"`
 	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
 	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
+	// TrackLinks counts the clicks on links of texts and push messages, which become longer by
+	// it. Those of e-mails are always counted.
+	TrackLinks bool `json:"track_links,omitempty"`
 	// Push are the options of a push message; nil for none.
 	Push      *PushOptions `json:"push,omitempty"`
 	CreatedMs int64        `json:"created_ms"`

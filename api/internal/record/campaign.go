@@ -19,7 +19,8 @@ type Campaign struct {
 	ReplyTo    string            `json:"reply_to"`
 	Link       *string           `json:"link"` // opened by a push message
 	TemplateID *string           `json:"template_id"`
-	Service    *string           `json:"service"`  // whatsapp, or null
+	Service    *string           `json:"service"` // whatsapp, or null
+	TrackLinks bool              `json:"track_links"`
 	Push       *PushOptions      `json:"push"`     // null for none
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
 	ListID     []string          `json:"list_id"`
@@ -65,7 +66,7 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
 		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
 		ScheduledAt: TimeOrNull(x.ScheduledMs), ScheduleError: TextOrNull(x.ScheduleError),
-		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
+		TrackLinks: x.TrackLinks, CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
 	}
 	out.Service = TextOrNull(x.Service)
 	if p := x.Push; p != nil {

@@ -17,6 +17,7 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
 	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
+	shape.Req("track_links", shape.Boolean(false, "Whether the clicks on links of texts and push messages are counted.")),
 	shape.Req("push", shape.Object(
 		shape.Req("image", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
 		shape.Req("collapse", shape.Text("sale", "Empty for none.")),

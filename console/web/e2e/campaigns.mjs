@@ -258,12 +258,13 @@ await run(async (w) => {
   await page.getByRole('textbox', { name: 'Picture' }).fill('https://shop.example/sale.jpg')
   await page.getByRole('textbox', { name: 'Replaces earlier ones named' }).fill('sale')
   await page.getByRole('textbox', { name: 'Hours to keep trying' }).fill('24')
+  await page.getByRole('checkbox', { name: 'Count the clicks on links' }).check()
   await w.axe('a push message')
   await w.shots('campaign-push')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Ring is saved.').waitFor()
   const ring = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Ring')
-  assert.deepEqual([ring.link, ring.push], ['myapp://sale', { image: 'https://shop.example/sale.jpg', collapse: 'sale', ttl_seconds: 86400 }])
+  assert.deepEqual([ring.link, ring.track_links, ring.push], ['myapp://sale', true, { image: 'https://shop.example/sale.jpg', collapse: 'sale', ttl_seconds: 86400 }])
 
   // On a phone nothing is wider than the screen.
   await page.setViewportSize({ width: 390, height: 844 })

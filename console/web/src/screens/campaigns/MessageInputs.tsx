@@ -1,4 +1,4 @@
-import { Autocomplete, Box, NativeSelect, NumberInput, SegmentedControl, Stack, Text, Textarea, TextInput, Group } from '@mantine/core'
+import { Autocomplete, Box, Checkbox, NativeSelect, NumberInput, SegmentedControl, Stack, Text, Textarea, TextInput, Group } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { api, data } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
@@ -72,6 +72,15 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
           <Textarea label="Text" autosize minRows={4} maxRows={16} value={form.body} onChange={(e) => set({ body: e.currentTarget.value })} error={wrong('body')} readOnly={readOnly} description="Merge tags such as {{first_name | there}} are filled in." />
         ))}
       {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" description="A page, or a place in the app (myapp://sale)." value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
+      {!email && !form.whatsapp.template && (
+        <Checkbox
+          label="Count the clicks on links"
+          description={channel.medium === 'push' ? 'Where it opens a page. Places in an app cannot be counted.' : 'Each link takes some 80 characters then, which an SMS is charged for.'}
+          checked={form.track_links}
+          onChange={(e) => set({ track_links: e.currentTarget.checked })}
+          disabled={readOnly}
+        />
+      )}
       {channel.name === 'Push' && <PushInputs form={form} set={set} wrong={wrong} readOnly={readOnly} />}
     </Stack>
   )

@@ -9,6 +9,8 @@ export interface Form {
   sender_name: string
   reply_to: string
   link: string
+  /** Whether the clicks on links of a text or a push message are counted. */
+  track_links: boolean
   /** Options of a push message. */
   push: { image: string; collapse: string; ttl_seconds: number }
   /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
@@ -21,6 +23,7 @@ export interface Form {
 
 export const formOf = (c: Campaign): Form => ({
   name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
+  track_links: c.track_links,
   push: c.push ?? { image: '', collapse: '', ttl_seconds: 0 },
   whatsapp: c.whatsapp ?? { template: '', language: '', parameters: [], header: '' },
   // A body of its own goes before the template.
