@@ -144,7 +144,7 @@ func TestPasswordQueueEnds(t *testing.T) {
 		for range 4 {
 			waiting.Go(func() {
 				if status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
-					t.Errorf("who waits in vain is answered %d %s", status, a.Message)
+					t.Errorf("a sign-in that waited in vain is answered %d %s", status, a.Message)
 				}
 			})
 		}

@@ -24,8 +24,8 @@ func (v *View) SubscribedToEmail() uint64 {
 	return v.a.reach.WithStatus("email", StatusSubscribed).GetCardinality()
 }
 
-// DoubtfulPhones are by the channels that go to a phone and that somebody refused. The
-// answer is the caller's.
+// DoubtfulPhones are by the channels that go to a phone and that some profile has opted out
+// of. The answer is the caller's.
 func (v *View) DoubtfulPhones() map[string]reach.DoubtfulPhones { return v.a.reach.DoubtfulPhones() }
 
 // OtherSpellings calls fn for the profiles that a number of a profile identifies in another

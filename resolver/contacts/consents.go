@@ -93,10 +93,9 @@ func Record(d *profile.Document, atMs int64, channel, status byte, source string
 	return true
 }
 
-// Assume subscribes somebody who has said nothing of a channel, because an
-// address of it was given or a device registered. What the person said before
-// stays: only the person, or an explicit consent, lifts a refusal. A complaint
-// is one as well.
+// Assume subscribes a profile that has no consent for a channel, because an
+// address of it was given or a device registered. An opt-out stays: only the person, or
+// an explicit consent, lifts it. A complaint is an opt-out as well.
 func Assume(d *profile.Document, atMs int64, channel byte, source string) bool {
 	if d.ConsentOf(channel) != nil || d.Blocked(channel) == profile.BlockComplained {
 		return false
@@ -148,7 +147,7 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 	return nil
 }
 
-// decide records in a document what somebody said of a channel. It returns whether that
+// decide records a consent or an opt-out for a channel in a document. It returns whether that
 // changed what may be sent, or made a subscription that was assumed one that was said, and
 // the events of it.
 func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {

@@ -20,8 +20,8 @@ const (
 	sendOfProfile = 0x70
 )
 
-// TestSend is the id of a message that tests a campaign. It is of nobody and counts for
-// nothing.
+// TestSend is the id of a message that tests a campaign. It belongs to no recipient and
+// counts for nothing.
 func TestSend(random [15]byte) (id ID) {
 	id[0] = sendOfTest
 	copy(id[1:], random[:])

@@ -104,8 +104,8 @@ func KeptFrom(p People, channel, address string) (reason string, err error) {
 	return "", nil
 }
 
-// ReasonNumberRefused is why nothing is sent to a number that a profile shows, but that
-// identifies another, who is not to be sent to on the channel.
+// ReasonNumberRefused is the reason not to send to a number that identifies another profile,
+// which has opted out of the channel or is suppressed there.
 const ReasonNumberRefused = "the number is another contact's, who refused it"
 
 // NumberRefused reports whether the newest phone of a profile, in this or another spelling

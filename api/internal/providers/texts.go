@@ -77,7 +77,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	if text == "" || e.Answered || e.Channel == inbound.ChannelIM {
 		return true, nil
 	}
-	// An answer goes to the newest number, which may be somebody else's, too.
+	// An answer goes to the profile's newest number, which may also be another profile's.
 	newest, err := a.isNewest(ctx, s.account, profile, e.From)
 	if err == nil && newest {
 		_, err = a.opts.Node.Command(ctx, s.account, messages.CommandTextAnswer, messages.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
@@ -98,7 +98,7 @@ func (a *API) consent(ctx context.Context, s *source, e *inbound.Event, key, pro
 
 // stop carries out STOP for all profiles that show the number: also colleagues who share
 // it, those who have it in another spelling, and those who still show the number of an erased
-// person, by which nobody is found any more. Otherwise messages would go on to the number.
+// person, by which no profile is found any more. Otherwise messages would go on to the number.
 func (a *API) stop(ctx context.Context, s *source, e *inbound.Event, key string) (stopped bool, err error) {
 	for _, phone := range append(identity.PhoneSpellings(e.From), identity.PhoneSpellings(otherForm(e))...) {
 		for from, more := uint32(0), true; more; {

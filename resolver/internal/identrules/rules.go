@@ -42,7 +42,7 @@ type Identifiers struct {
 	// NoteEarlier: an event from before its profile was made is noted as the instant
 	// when the person was first seen.
 	NoteEarlier bool
-	// KeepAddress: the newest e-mail or phone of somebody who is subscribed to a channel
+	// KeepAddress: the newest e-mail or phone of a profile that is subscribed to a channel
 	// that goes there stays the newest, since the consent is of that address. A word of the
 	// operator changes it.
 	KeepAddress bool
@@ -56,7 +56,7 @@ type Identifiers struct {
 	// those of erased persons are free.
 	Calls bool
 	// Yields: claims yield to what servers say, and where one has kept an identifier from a
-	// person, that person is joined with nobody by what else is known.
+	// person, its profile is merged with no other by what else is known.
 	Yields bool
 }
 

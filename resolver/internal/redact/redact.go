@@ -52,8 +52,8 @@ type Redactor struct {
 	// placeholderSet is made of the placeholders when it is needed.
 	placeholderSet *identifier.Placeholders
 	people         People
-	// below says up to which offset an identifier was a person's who is erased now,
-	// ordinals are those of the persons.
+	// below says up to which offset an identifier belonged to a profile that is erased
+	// now, ordinals are those of the profiles.
 	below    map[identifier.Hash]int64
 	ordinals *roaring.Bitmap
 	// err is an error of people, which ends everything: what is redacted cannot be undone.
@@ -88,7 +88,7 @@ type People struct {
 }
 
 // New returns one for the records of an account, with its hasher and its
-// placeholders. It erases nobody yet, but keeps out whom marks keep out.
+// placeholders. It erases no profile yet, but keeps out the identifiers that are marked as erased.
 func New(account uint64, hasher identifier.Hasher, placeholders []string, people People) *Redactor {
 	return &Redactor{account: account, hasher: hasher, placeholders: placeholders, people: people, below: map[identifier.Hash]int64{}, ordinals: roaring.New()}
 }
@@ -100,8 +100,8 @@ func (r *Redactor) Erase(ordinals []uint32, below map[identifier.Hash]int64) {
 	r.below = below
 }
 
-// KeptOut reports whether the newest record was of somebody whose identifier keeps it out,
-// and the kind of that identifier.
+// KeptOut reports whether the newest record has an identifier of an erased person, so that it
+// is kept out, and the kind of that identifier.
 func (r *Redactor) KeptOut() (kind identifier.Kind, ok bool) { return r.keptOutKind, r.keptOut }
 
 // Record returns what is to be taken out of a record, nil for nothing.
