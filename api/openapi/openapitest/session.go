@@ -3,7 +3,7 @@ package openapitest
 // people makes the calls with a session that keys have and that change something; the
 // walker makes those that read, beside the keys'.
 func people() []Step {
-	return []Step{
+	return append(otherChannels(c+"/campaigns"), []Step{
 		{Request: "POST " + c + "/contacts", Body: `{"email":"zoe@example.com","first_name":"Zoe","last_name":"Lee","phone":"+491799","external_id":"z-1","list_id":"$list"}`, Keep: "zoe=data._id"},
 		{Request: "POST " + c + "/contacts", Body: `{"email":"zoe@example.com"}`, Fails: true},
 		{Request: "POST " + c + "/lists/$list/contacts", Body: `{"email":"yan@example.com","first_name":"Yan","last_name":"Lee","phone":"+491798","external_id":"y-1"}`},
@@ -11,7 +11,7 @@ func people() []Step {
 		{Request: "POST " + c + "/events", Body: `{"email":"zoe@example.com","event":"item_viewed","properties":{"value":1},"idempotency_key":"z-1","timestamp":"2026-01-31T09:00:00Z"}`},
 		{Request: "POST " + c + "/email/send", Body: `{"to":"zoe@example.com","template_id":"$template","data":{"order":"8"},"subject":"Order","sender":"shop@muster.local","sender_name":"Shop","idempotency_key":"o-8"}`},
 		{Request: "POST " + c + "/email/send", Body: `{"to":"zoe@example.com","template_id":"tpl_none"}`, Fails: true},
-		{Request: "POST " + c + "/push/send", Body: `{"title":"Hi","body":"there","segmentId":"$buyers","link":"https://example.com/","dryRun":true}`},
+		{Request: "POST " + c + "/push/send", Body: `{"title":"Hi","body":"there","segmentId":"$buyers","link":"https://example.com/","image":"https://example.com/a.jpg","collapse":"sale","ttlSeconds":3600,"dryRun":true}`},
 		{Request: "POST " + c + "/push/send", Body: `{"title":"Hi","segmentId":"seg_none"}`, Fails: true},
 		{Request: "POST " + c + "/campaigns", Body: `{"name":"Spring","channel":2,"type":1,"date":"2026-01-31T09:00:00Z","subject":"Spring","body":"<p>Hi</p>",
 			"sender":"news@muster.local","sender_name":"Example","reply_to":"help@example.com","link":"","template_id":"$template","list_id":["$list"],"segment_ids":["$buyers"]}`, Keep: "spring=data._id"},
@@ -47,5 +47,5 @@ func people() []Step {
 		{Request: "DELETE " + c + "/campaigns/cmp_none/schedule", Fails: true},
 		{Request: "POST " + c + "/campaigns", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
 		{Request: "DELETE " + c + "/campaigns/$draft"},
-	}
+	}...)
 }

@@ -252,18 +252,10 @@ func devices() []Step {
 }
 
 func campaigns() []Step {
-	return []Step{
+	return append(otherChannels(a+"/campaign"), []Step{
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Sale","channel":2,"type":1,"date":"2026-01-31T09:00:00Z","subject":"Sale","body":"<p>Hello {{first_name}} <a href=\"https://example.com/sale\">look</a></p>",
 			"sender":"news@muster.local","sender_name":"Example","reply_to":"help@example.com","link":"","template_id":"$template","list_id":["$list"],"segment_ids":["$buyers"]}`, Keep: "campaign=data._id"},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Sale","channel":"email"}`, Fails: true},
-		{Request: "POST " + a + "/campaign", Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg"}}`, Keep: "chat=data._id"},
-		{Request: "PATCH " + a + "/campaign/$chat", Body: `{"service":"whatsapp","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
-		{Request: "POST " + a + "/campaign/$chat/render", Body: `{"email":"ann@example.com","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
-		{Request: "POST " + a + "/campaign/$chat/test-send", Body: `{"to":["+491701234567"],"whatsapp":{"template":"january_sale","language":"en","parameters":["Ann"],"header":""}}`},
-		{Request: "DELETE " + a + "/campaign/$chat"},
-		{Request: "POST " + a + "/campaign", Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
-		{Request: "PATCH " + a + "/campaign/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
-		{Request: "DELETE " + a + "/campaign/$ring"},
 		{Request: "PATCH " + a + "/campaign/$campaign", Body: `{"name":"Sale 2","channel":2,"type":1,"date":"2026-02-01","subject":"Sale!","body":"<p>Hi <a href=\"https://example.com/sale\">look</a></p>","sender":"news@muster.local",
 			"sender_name":"Ex","reply_to":"","link":"","template_id":"","list_id":["$list"],"segment_ids":["$buyers"]}`},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Test","channel":1,"subject":"T","body":"<p>Hi</p>"}`, Keep: "test=data._id"},
@@ -307,6 +299,20 @@ func campaigns() []Step {
 		{Request: "DELETE " + a + "/campaign/cmp_none/schedule", Fails: true},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
 		{Request: "DELETE " + a + "/campaign/$draft"},
+	}...)
+}
+
+// otherChannels are the calls of campaigns by WhatsApp and of push messages, below a path.
+func otherChannels(path string) []Step {
+	return []Step{
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg"}}`, Keep: "chat=data._id"},
+		{Request: "PATCH " + path + "/$chat", Body: `{"service":"whatsapp","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
+		{Request: "POST " + path + "/$chat/render", Body: `{"email":"ann@example.com","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
+		{Request: "POST " + path + "/$chat/test-send", Body: `{"to":["+491701234567"],"whatsapp":{"template":"january_sale","language":"en","parameters":["Ann"],"header":""}}`},
+		{Request: "DELETE " + path + "/$chat"},
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
+		{Request: "PATCH " + path + "/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
+		{Request: "DELETE " + path + "/$ring"},
 	}
 }
 
