@@ -55,10 +55,16 @@ func asText(c campaigns.Content) campaigns.Content {
 	return c
 }
 
+// ownTexts are the texts, addresses and options that stand in a campaign itself.
+func ownTexts(x *campaigns.Campaign) campaigns.Content {
+	return campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
+}
+
 // OwnContent is what a campaign sends by itself: its own texts, those of its template
 // where it has no body.
 func OwnContent(v *resolver.View, x *campaigns.Campaign) (campaigns.Content, error) {
-	out := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
+	out := ownTexts(x)
+	out.Sender = cmp.Or(x.Sender, v.DefaultSender())
 	if x.Body != "" || x.TemplateID == "" {
 		return out, nil
 	}

@@ -65,7 +65,7 @@ func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 // CheckCampaign says what keeps a campaign's own texts and addresses from being
 // sent to anybody, as far as it has them yet. A fault is a [*ContentError].
 func CheckCampaign(x *campaigns.Campaign) error {
-	c := campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
+	c := ownTexts(x)
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
