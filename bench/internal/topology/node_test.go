@@ -4,19 +4,25 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
 )
 
-// startScript starts a node that says it is ready, and waits until it ends by itself.
-func startScript(t *testing.T, rest string) *Node {
+// startScript starts a node that says it is ready, and goes on with the rest of
+// its script when proceed is called: a script that went on at once could end before
+// its start was seen.
+func startScript(t *testing.T, rest string) (n *Node, proceed func()) {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "muster")
+	binary, started := filepath.Join(dir, "muster"), filepath.Join(dir, "started")
+	if err := syscall.Mkfifo(started, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// serve --data DIR --listen HOST:PORT
-	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho ready on $5\n"+rest+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho ready on $5\nread line < "+started+"\n"+rest+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	c, err := NewCluster(ClusterOptions{Dir: filepath.Join(dir, "nodes"), Binary: binary, Nodes: 1, Partitions: 1, Timeout: time.Minute, Alone: true})
@@ -31,7 +37,11 @@ func startScript(t *testing.T, rest string) *Node {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c.Nodes[0]
+	return c.Nodes[0], func() {
+		if err := os.WriteFile(started, []byte("\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A node may end by itself only if it may lose its partitions, and says so.
@@ -45,7 +55,8 @@ func TestANodeThatEndsByItselfIsAnError(t *testing.T) {
 		"nobody took over":       {"echo another has taken over", false, true},
 		"another took over":      {"echo another has taken over", true, false},
 	} {
-		n := startScript(t, c.rest)
+		n, proceed := startScript(t, c.rest)
+		proceed()
 		<-n.running().Done()
 		if c.mayEnd {
 			n.MayEnd()
@@ -54,7 +65,8 @@ func TestANodeThatEndsByItselfIsAnError(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	n := startScript(t, "sleep 60")
+	n, proceed := startScript(t, "exec sleep 60")
+	proceed()
 	if err := errors.Join(n.Kill(), n.Kill()); err != nil || n.running() != nil {
 		t.Errorf("killing a node that runs, and again: %v", err)
 	}
