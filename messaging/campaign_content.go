@@ -3,13 +3,54 @@ package messaging
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// PrepareCampaign checks what a campaign is to send, takes the links out of an e-mail,
-// and returns what the state machine is told. A fault is a [*ContentError].
+// CampaignContents is what a campaign sends by itself, not yet prepared: one content, and of
+// a campaign of several channels one for each of its parts.
+func CampaignContents(v *resolver.View, x *campaigns.Campaign) (out []campaigns.Content, err error) {
+	for _, part := range x.Parts() {
+		c, err := OwnContent(v, &part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// PrepareContents is [PrepareCampaign] of a content for each part of a campaign. A fault of
+// one names its channel.
+func PrepareContents(x *campaigns.Campaign, contents []campaigns.Content) ([]campaigns.Content, error) {
+	out := make([]campaigns.Content, len(contents))
+	for i, part := range x.Parts() {
+		var err error
+		if out[i], err = PrepareCampaign(&part, contents[i]); err != nil {
+			return nil, ofChannel(x, i, err)
+		}
+	}
+	return out, nil
+}
+
+// ofChannel names the channel of a campaign that a fault is of. The texts of e-mails are
+// those of the campaign itself.
+func ofChannel(x *campaigns.Campaign, i int, err error) error {
+	var fault *ContentError
+	if len(x.Channels) == 0 || x.Channels[i].Channel == mediumEmail || !errors.As(err, &fault) {
+		return err
+	}
+	field := campaigns.ChannelField(i)
+	if fault.Field == "" { // its own words begin with the field
+		return &ContentError{"", fmt.Errorf("%s.%w", field, fault.Err)}
+	}
+	return &ContentError{field + "." + fault.Field, fault.Err}
+}
+
+// PrepareCampaign checks what a campaign on one channel is to send, takes the links out of
+// an e-mail, and returns what the state machine is told. A fault is a [*ContentError].
 func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
 	switch empty := c.HTML == "" && c.Text == ""; {
 	case c.WhatsApp != nil && !empty:
@@ -60,7 +101,7 @@ func ownTexts(x *campaigns.Campaign) campaigns.Content {
 	return campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
 }
 
-// OwnContent is what a campaign sends by itself: its own texts, those of its template
+// OwnContent is what a campaign on one channel sends by itself: its own texts, those of its template
 // where it has no body.
 func OwnContent(v *resolver.View, x *campaigns.Campaign) (campaigns.Content, error) {
 	out := ownTexts(x)

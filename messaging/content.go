@@ -65,6 +65,16 @@ func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 // CheckCampaign says what keeps a campaign's own texts and addresses from being
 // sent to anybody, as far as it has them yet. A fault is a [*ContentError].
 func CheckCampaign(x *campaigns.Campaign) error {
+	parts := x.Parts()
+	for i := range parts {
+		if err := checkPart(&parts[i]); err != nil {
+			return ofChannel(x, i, err)
+		}
+	}
+	return nil
+}
+
+func checkPart(x *campaigns.Campaign) error {
 	c := ownTexts(x)
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is

@@ -59,6 +59,12 @@ type delivery struct {
 	err error
 }
 
+// unreachable reports whether the message cannot reach the recipient on this channel, and has
+// not gone out: another attempt, by whomever, would fail alike.
+func (d *delivery) unreachable() bool {
+	return d.result != outbox.ResultSent && d.result != outbox.ResultRefused && !d.handed && d.err == nil
+}
+
 // deliveryOf is the delivery of a message that goes to one address.
 func deliveryOf(o outcome.Result) delivery {
 	d := delivery{result: outbox.ResultFailed}

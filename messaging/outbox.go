@@ -313,7 +313,7 @@ func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
 func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d outbox.Done) {
 	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
 	d.Ordinal, d.ItemName = w.Ordinal, w.ItemName
-	err := record(ctx, o.opts.Node, o.opts.Sleep, account, messages.CommandOutboxDone, d)
+	_, err := record(ctx, o.opts.Node, o.opts.Sleep, account, messages.CommandOutboxDone, d)
 	switch {
 	case resolver.IsSuperseded(err):
 		o.opts.Logger.Debug("another node carries out the item", "account", resolver.AccountID(account), "item", w.Seq)

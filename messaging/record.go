@@ -11,15 +11,15 @@ import (
 )
 
 // record runs a command that says what has happened. The state may be too busy
-// for a moment; what has happened is not given up.
-func record(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, name string, args any) error {
+// for a moment; what has happened is not given up. reply is the command's.
+func record(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, name string, args any) (reply []byte, err error) {
 	for {
-		_, err := n.Command(ctx, account, name, args)
+		reply, err = n.Command(ctx, account, name, args)
 		if !errors.Is(err, resolver.ErrOverloaded) {
-			return err
+			return reply, err
 		}
 		if err := sleep(ctx, firstPause); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -32,7 +32,7 @@ const SourceProvider = "provider"
 // changes nothing.
 func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r messages.EngagementRecord) error {
 	r.Kind, r.Source, r.Key = messages.EngagementUnsubscribed, SourceProvider, "opt-out/"+SendText(account, r.Send)
-	err := record(ctx, n, sleep, account, messages.CommandEngagement, r)
+	_, err := record(ctx, n, sleep, account, messages.CommandEngagement, r)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {
 		return nil // an erased profile has no consent

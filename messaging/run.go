@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
+
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -26,10 +28,9 @@ type run struct {
 	state    campaigns.Run
 	resumed  bool
 	campaign campaigns.Campaign
-	variants []*compiled
+	variants []*variant
+	media    []medium // to be closed
 	links    Links
-	medium   medium
-	counters channelCounters
 	at       time.Time
 
 	// failing counts messages that failed for a while, one after the other.
@@ -59,6 +60,14 @@ const (
 	grace = 10 * time.Second
 )
 
+// variant is one of the contents of a run, with the channel that it goes out on.
+type variant struct {
+	*compiled
+	part     campaigns.Campaign // the campaign, of several channels the part of this one
+	medium   medium
+	counters channelCounters
+}
+
 func (r *run) over() bool { return r.stopped.Load() }
 
 func decode(b []byte, v any) error {
@@ -71,9 +80,11 @@ func decode(b []byte, v any) error {
 // send works until no recipient is left, the run is stopped, or ctx ends.
 func (r *run) send(ctx context.Context) {
 	err := r.prepare()
-	if r.medium != nil {
-		defer r.medium.close()
-	}
+	defer func() {
+		for _, m := range r.media {
+			m.close()
+		}
+	}()
 	if err == nil && r.resumed {
 		err = r.resume(ctx)
 	}
@@ -130,14 +141,12 @@ func (r *run) prepare() error {
 	r.at = time.UnixMilli(r.state.StartedMs)
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
 		r.campaign, _ = v.Campaigns().Campaign(r.state.ID)
-		r.counters = newChannelCounters(r.d.opts.Metrics, r.campaign.Medium())
 		var err error
 		if contents, err = v.Campaigns().Contents(r.state.ID); err != nil {
 			return err
 		}
 		secret = v.Secret()
-		r.medium, err = r.d.medium(v, r.campaign.Medium(), contents)
-		return err
+		return r.open(v, contents)
 	})
 	if err != nil {
 		return err
@@ -150,12 +159,28 @@ func (r *run) prepare() error {
 		return fmt.Errorf("campaign %s: its run is over, nothing is left to be sent", r.state.ID)
 	}
 	r.links = Links{Base: r.d.opts.PublicURL, Account: r.account, Key: key}
-	for _, c := range contents {
-		v, err := compile(c)
+	return nil
+}
+
+// open readies the contents of a run and the channels that they go out on.
+func (r *run) open(v *resolver.View, contents []campaigns.Content) error {
+	parts := r.campaign.Parts()
+	for i, c := range contents {
+		compiled, err := compile(c)
 		if err != nil {
 			return err
 		}
-		r.variants = append(r.variants, v)
+		x := &variant{compiled: compiled, part: parts[min(i, len(parts)-1)]}
+		if i < len(parts) {
+			if x.medium, err = r.d.medium(v, x.part.Medium(), contents); err != nil {
+				return err
+			}
+			r.media = append(r.media, x.medium)
+			x.counters = newChannelCounters(r.d.opts.Metrics, x.part.Medium())
+		} else { // all of an A/B test go out on one channel
+			x.medium, x.counters = r.variants[0].medium, r.variants[0].counters
+		}
+		r.variants = append(r.variants, x)
 	}
 	return nil
 }
@@ -171,7 +196,7 @@ func (r *run) resume(ctx context.Context) error {
 	if err := r.command(ctx, campaigns.CommandResume, r.claim(), &reply); err != nil {
 		return err
 	}
-	return r.deliver(ctx, reply.Recipients)
+	return r.deliver(ctx, reply.Recipients, true)
 }
 
 // batch sends to the next recipients; more is false when the run is over.
@@ -186,7 +211,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		}
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
-	if err := r.deliver(ctx, reply.Recipients); err != nil {
+	if err := r.deliver(ctx, reply.Recipients, false); err != nil {
 		return false, err
 	}
 	switch {
@@ -222,8 +247,9 @@ type message struct {
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
-// on record before its worker takes the next one.
-func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
+// on record before its worker takes the next one. resumed says that the messages may have
+// gone out before.
+func (r *run) deliver(ctx context.Context, list []campaigns.Recipient, resumed bool) error {
 	work := make(chan campaigns.Recipient)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -233,7 +259,7 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 				if failed.Load() != nil || ctx.Err() != nil {
 					continue
 				}
-				if err := r.one(ctx, x); err != nil {
+				if err := r.one(ctx, x, resumed); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 			}
@@ -256,7 +282,7 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 // load reads the recipient of a message right before it goes out: since the batch was
 // claimed, which may be minutes ago, the person may have unsubscribed, or been merged or
 // erased.
-func (r *run) load(x campaigns.Recipient) (message, error) {
+func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, error) {
 	m := message{Recipient: x}
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
 		o := v.Root(x.Ordinal)
@@ -268,7 +294,7 @@ func (r *run) load(x campaigns.Recipient) (message, error) {
 			m.refused = campaigns.AlreadySent
 			return nil
 		}
-		if m.refused, err = v.PassedOver(&r.campaign, o, r.d.opts.Now().UnixMilli()); err != nil || m.refused != "" {
+		if m.refused, err = v.PassedOver(part, o, r.d.opts.Now().UnixMilli()); err != nil || m.refused != "" {
 			return err
 		}
 		m.profile, err = v.Profile(o)
@@ -289,75 +315,94 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 	return out, func() { stop(); cancel() }
 }
 
-// one sends one message and reports what became of it.
-func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
+// one sends one message and reports what became of it. Where a campaign of several channels
+// does not reach the person on one of them, it goes on to the next: but not from a channel
+// on which the message may have gone out before a stop of the service, since the person
+// would get two.
+func (r *run) one(ctx context.Context, x campaigns.Recipient, resumed bool) error {
+	for next := &x; next != nil; resumed = false {
+		var err error
+		if next, err = r.attempt(ctx, *next, !resumed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt sends one message on one channel, and returns the message that the person is to be
+// sent in its place, nil for none; mayGoOn says whether there can be one.
+func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) (next *campaigns.Recipient, err error) {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
-		return errMoved
+		return nil, errMoved
 	}
 	defer end()
 	ctx, cancel := graceful(ctx)
 	defer cancel()
-	m, err := r.load(x)
+	v := r.variants[min(x.Variant, len(r.variants)-1)]
+	channel := v.part.Medium()
+	m, err := r.load(x, &v.part)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
+	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(channel))
 	out := &outgoing{
-		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
-		campaign: r.campaign.ID, at: r.at, try: r.try,
+		content: v.compiled, profile: m.profile, send: send, links: r.links,
+		campaign: r.campaign.ID, at: r.at, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
+			return r.try(ctx, v.counters.retried, attempt)
+		},
 	}
 	if m.refused == "" {
-		if tag := out.content.holeOn(r.campaign.Medium(), out.values()); tag != "" {
+		if tag := out.content.holeOn(channel, out.values()); tag != "" {
 			m.refused = missing(tag)
 		}
 	}
 	got := delivery{result: campaigns.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
-		if got, err = r.medium.deliver(ctx, out); err != nil {
-			return err
+		if got, err = v.medium.deliver(ctx, out); err != nil {
+			return nil, err
 		}
 	}
 	switch got.result {
 	case outbox.ResultSent:
 		r.failing.Store(0)
 		r.handed.Store(true)
-		r.counters.sent.Inc()
+		v.counters.sent.Inc()
 	case campaigns.ResultSkipped:
 	default:
-		r.counters.failed.Inc()
+		v.counters.failed.Inc()
 	}
 	if got.optedOut {
-		if err := optOut(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, messages.EngagementRecord{Send: send, Channel: r.campaign.Medium(), Reason: got.reason}); err != nil {
-			return err
+		if err := optOut(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, messages.EngagementRecord{Send: send, Channel: channel, Reason: got.reason}); err != nil {
+			return nil, err
 		}
 	}
-	err = r.report(ctx, campaigns.Result{
+	next, err = r.report(ctx, campaigns.Result{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
-		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
+		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: mayGoOn && m.refused != erased && m.refused != campaigns.AlreadySent && got.unreachable(),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if got.err != nil {
 		r.fault.Store(&got.err)
 	}
 	if got.err != nil && r.failing.Add(1) >= maxFailing {
-		return fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, got.err)
+		return nil, fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, got.err)
 	}
-	return nil
+	return next, nil
 }
 
 // try makes attempts while they fail for a while only. A message whose answer
 // was lost is sent again, too: a repeat has the same id, and losing one is worse.
-func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
+func (r *run) try(ctx context.Context, retried *metrics.Counter, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
 		o = attempt(ctx)
 		if o.Class != outcome.Temporary && o.Class != outcome.Ambiguous || n == attempts {
 			return o, nil
 		}
-		r.counters.retried.Inc()
+		retried.Inc()
 		if err := r.d.opts.Sleep(ctx, min(max(pause, o.RetryAfter), maxPause)); err != nil {
 			return o, err
 		}
@@ -371,10 +416,16 @@ func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 	}
 }
 
-// report puts an outcome on record. The state may be too busy for a moment;
-// the message has gone out, so the report is not given up.
-func (r *run) report(ctx context.Context, result campaigns.Result) error {
-	return record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, campaigns.CommandResult, result)
+// report puts an outcome on record, and returns the message that the person is to be sent in
+// place of this one, nil for none. The state may be too busy for a moment; the message has
+// gone out, so the report is not given up.
+func (r *run) report(ctx context.Context, result campaigns.Result) (*campaigns.Recipient, error) {
+	b, err := record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, campaigns.CommandResult, result)
+	var reply campaigns.ResultReply
+	if err == nil && len(r.state.Channels) > 0 && len(b) > 0 {
+		err = decode(b, &reply)
+	}
+	return reply.Next, err
 }
 
 func domainOf(address string) string {

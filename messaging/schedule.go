@@ -60,19 +60,18 @@ func (d *Dispatcher) startDue() {
 // with the start. What keeps it from being sent is put on record.
 func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 	start := campaigns.Start{ID: x.ID, ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: scheduledBatch, DelayMs: scheduledDelayMs, ScheduledMs: x.ScheduledMs, CountsSent: true}
-	var content campaigns.Content
+	var contents []campaigns.Content
 	err := d.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if x.Body == "" {
 			start.TemplateID = x.TemplateID
 		}
-		content, err = OwnContent(v, x)
+		contents, err = CampaignContents(v, x)
 		return err
 	})
 	if err == nil {
-		content, err = PrepareCampaign(x, content)
+		start.Variants, err = PrepareContents(x, contents)
 	}
 	if err == nil {
-		start.Variants = []campaigns.Content{content}
 		err = d.Start(d.ctx, account, start, audit.Author{})
 	}
 	var refusal *resolver.Refusal

@@ -57,12 +57,16 @@ func (h campaignHost) DropSet(name string) { h.m.dropSet(h.a, name) }
 
 func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.root(ordinal) }
 
-func (h campaignHost) Reach(ordinal uint32, medium string) (reason string, merged []profile.MergedProfile) {
+func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile) {
 	d := &h.m.doc
 	if err := h.m.load(h.a, ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return h.a.whyUnreachable(d, medium), d.Merged
+	reasons = make([]string, len(media))
+	for i, medium := range media {
+		reasons[i] = h.a.whyUnreachable(d, medium)
+	}
+	return reasons, d.Merged
 }
 
 func (h campaignHost) Record(r campaigns.Report) {
@@ -109,8 +113,9 @@ func (v *View) Campaigns() *campaigns.State { return v.a.campaigns }
 // NotInConversation is why a person does not get a text by WhatsApp.
 const NotInConversation = "the person has not written in the last 24 hours; only templates may be sent then"
 
-// PassedOver says why a campaign would pass over a profile of its audience that was not
-// sent it under its present ordinal, "" where it would not. nowMs is the time (Unix ms).
+// PassedOver says why a campaign on one channel, or a part of one on several, would pass over
+// a profile of its audience that was not sent it under its present ordinal, "" where it would
+// not. nowMs is the time (Unix ms).
 func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (string, error) {
 	var d profile.Document
 	o := v.a.root(ordinal)

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 )
@@ -38,6 +39,8 @@ func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 		// The campaign was deleted. Whoever was sent it may still say no.
 		return s, s.Channel != ""
 	}
-	s.Channel, s.Campaign, s.Variant = x.Medium(), x.ID, variant
+	if s.Campaign, s.Variant = x.ID, variant; x.Medium() != campaigns.MediumOmni {
+		s.Channel = x.Medium() // ids of before they had it are answered, too
+	}
 	return s, v.a.campaigns.Started(x.ID)
 }

@@ -27,6 +27,7 @@ func (a *API) audienceOperations() []route {
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent. " +
 				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(append([]shape.Field{
+				viaShape("the first that reaches the person"),
 				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
 				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
 				shape.Opt("template_id", shape.TemplateID("The template to render; left out, what the campaign sends by itself.")),
@@ -42,6 +43,7 @@ func renderContentShape() []shape.Field {
 var campaignAudienceShape = shape.Named("CampaignAudience", shape.Object(
 	shape.Req("count", shape.Count(1204, "People in the audience, each once.")),
 	shape.Req("reachable", shape.Count(1187, "Those who would be sent it.")),
+	shape.Req("channels", shape.MapOf(shape.Count(1187, ""), "Those who would be sent it, by channel.").Like(shape.Pairs("email", 1187))),
 	shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "Those who would be passed over, by reason.").Like(shape.Pairs("unsubscribed", 17))),
 	shape.Req("as_of", shape.Instant("When the audience was looked up.")),
 ))
@@ -71,6 +73,7 @@ const (
 type campaignAudience struct {
 	Count     uint64            `json:"count"`
 	Reachable uint64            `json:"reachable"`
+	Channels  map[string]uint64 `json:"channels"`
 	Skipped   map[string]uint64 `json:"skipped"`
 	AsOf      string            `json:"as_of"`
 }
@@ -90,15 +93,15 @@ func (a *API) campaignAudience(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := campaignAudience{Skipped: map[string]uint64{}}
+	out := campaignAudience{Channels: map[string]uint64{}, Skipped: map[string]uint64{}}
 	var people, sent *roaring.Bitmap
-	var holes *messaging.Holes
+	var ways []way
 	err = c.read(func(v *resolver.View) (err error) {
-		content, err := messaging.OwnContent(v, &x)
+		contents, err := messaging.CampaignContents(v, &x)
 		if err != nil {
 			return err
 		}
-		holes = messaging.CampaignHoles(&x, content)
+		ways = waysOf(&x, contents)
 		out.AsOf = record.Time(max(c.now.UnixMilli(), v.LogTimeMs()))
 		people, sent, err = v.Campaigns().Audience(&start)
 		return err
@@ -117,7 +120,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := c.read(func(v *resolver.View) error { return out.judge(v, &x, piece[:n], c.now.UnixMilli(), holes) })
+		err := c.read(func(v *resolver.View) error { return out.judge(v, ways, piece[:n], c.now.UnixMilli()) })
 		if err != nil {
 			return nil, err
 		}
@@ -127,18 +130,19 @@ func (a *API) campaignAudience(c *call) (any, error) {
 
 // judge counts some of the people as reachable or by why they are passed over. Those who
 // were erased since the audience was read do not belong to it any more.
-func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, people []uint32, nowMs int64, holes *messaging.Holes) error {
+func (out *campaignAudience) judge(v *resolver.View, ways []way, people []uint32, nowMs int64) error {
 	for _, o := range people {
 		if !v.Has(v.Root(o)) {
 			out.Count--
 			continue
 		}
-		reason, err := passedOver(v, x, o, nowMs, holes)
+		i, reason, err := reached(v, ways, o, nowMs)
 		switch {
 		case err != nil:
 			return err
 		case reason == "":
 			out.Reachable++
+			out.Channels[ways[i].part.Medium()]++
 		default:
 			out.Skipped[reason]++
 		}
@@ -146,17 +150,44 @@ func (out *campaignAudience) judge(v *resolver.View, x *campaigns.Campaign, peop
 	return nil
 }
 
-// passedOver is why a campaign would pass over somebody, "" where it would not.
-func passedOver(v *resolver.View, x *campaigns.Campaign, o uint32, nowMs int64, holes *messaging.Holes) (string, error) {
-	reason, err := v.PassedOver(x, o, nowMs)
-	if err != nil || reason != "" || holes == nil {
+// way is a channel on which a campaign goes out.
+type way struct {
+	part  campaigns.Campaign
+	holes *messaging.Holes
+}
+
+func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
+	for i, part := range x.Parts() {
+		out = append(out, way{part, messaging.CampaignHoles(&part, contents[i])})
+	}
+	return out
+}
+
+// reached is the first way on which a campaign reaches a person, and why it passes over
+// them, "" where it does not.
+func reached(v *resolver.View, ways []way, o uint32, nowMs int64) (i int, reason string, err error) {
+	for i := range ways {
+		if reason, err = ways[i].passedOver(v, o, nowMs); err != nil || reason == "" {
+			return i, reason, err
+		}
+	}
+	if len(ways) > 1 && reason != campaigns.AlreadySent {
+		reason = campaigns.NoChannel
+	}
+	return 0, reason, nil
+}
+
+// passedOver is why nothing would be sent to a person on this way, "" where it would.
+func (w *way) passedOver(v *resolver.View, o uint32, nowMs int64) (string, error) {
+	reason, err := v.PassedOver(&w.part, o, nowMs)
+	if err != nil || reason != "" || w.holes == nil {
 		return reason, err
 	}
 	p, err := v.Profile(v.Root(o))
 	if err != nil {
 		return "", err
 	}
-	return holes.Reason(p), nil
+	return w.holes.Reason(p), nil
 }
 
 type renderedCampaign struct {
@@ -176,6 +207,7 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		campaignFields
 		ProfileID  string `json:"profile_id"`
 		Email      string `json:"email"`
+		Via        string `json:"via"`
 		TemplateID string `json:"template_id"` // in place of that of campaignFields
 	}
 	if err := c.decode(&in); err != nil {
@@ -191,30 +223,35 @@ func (a *API) renderCampaign(c *call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	var content campaigns.Content
-	if in.TemplateID != "" {
-		if content, err = c.content(&x, "", in.TemplateID); err != nil {
+	if in.Via != "" {
+		one, err := part(&x, in.Via)
+		if err != nil {
 			return nil, err
 		}
+		x = *one
 	}
-	out := renderedCampaign{Channel: x.Medium()}
+	contents, err := c.contents(&x, "", in.TemplateID)
+	if err != nil {
+		return nil, err
+	}
+	ways := waysOf(&x, contents)
+	var content campaigns.Content
+	var out renderedCampaign
 	err = c.read(func(v *resolver.View) error {
 		o, field, ok := v.Person(in.ProfileID, in.Email)
 		if !ok {
 			return failWith(codeNotFound, "%s: there is no such person", field)
 		}
 		p, err := v.Profile(o)
-		if err == nil && in.TemplateID == "" {
-			content, err = messaging.OwnContent(v, &x)
-		}
 		if err != nil {
 			return err
 		}
-		reason, err := passedOver(v, &x, o, c.now.UnixMilli(), messaging.CampaignHoles(&x, content))
+		i, reason, err := reached(v, ways, o, c.now.UnixMilli())
 		if err != nil {
 			return err
 		}
-		out.ProfileID, out.Skipped = p.ID.String(), record.TextOrNull(reason)
+		content, x = contents[i], ways[i].part
+		out.ProfileID, out.Channel, out.Skipped = p.ID.String(), x.Medium(), record.TextOrNull(reason)
 		out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name)
 		return contentFault(err)
 	})

@@ -117,9 +117,9 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 		return nil
 	})
 	p.must("DELETE", "/profiles/"+ids[1], "", nil)
-	out := campaignAudience{Count: 2, Skipped: map[string]uint64{}}
+	out := campaignAudience{Count: 2, Channels: map[string]uint64{}, Skipped: map[string]uint64{}}
 	read(func(v *resolver.View) error {
-		return out.judge(v, &campaigns.Campaign{Channel: campaigns.ChannelOmni}, ordinals, 0, nil)
+		return out.judge(v, []way{{part: campaigns.Campaign{Channel: campaigns.ChannelOmni}}}, ordinals, 0)
 	})
 	if out.Count != 1 || out.Reachable != 1 || len(out.Skipped) != 0 {
 		t.Errorf("the audience is %+v", out)

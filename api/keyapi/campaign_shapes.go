@@ -7,7 +7,7 @@ import (
 
 func campaignFieldsShape(create bool) []shape.Field {
 	name := shape.Text("January sale", "Name of the campaign.").Bytes(1, 200)
-	ch := shape.Integer(2, "1 is omni-channel, 2 is single-channel. Names are refused.").With("enum", []int{1, 2})
+	ch := shape.Integer(2, "1 is omni-channel (see `channels`), 2 is single-channel. Names are refused.").With("enum", []int{1, 2})
 	first := []shape.Field{shape.Opt("name", name), shape.Opt("channel", ch)}
 	if create {
 		first = []shape.Field{shape.Req("name", name), shape.Req("channel", ch)}
@@ -17,6 +17,7 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
 		shape.Opt("track_links", shape.Boolean(false, "With types 2 to 4: counts the clicks on links of the text, of a push message the `link`. They become longer by it: some 80 characters, which SMS are charged for. Those of e-mails are always counted, those of a WhatsApp template never.").Default(false)),
 		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With type 4, what the message has beside its texts and its link. `{}` takes it away.")),
+		shape.Opt("channels", shape.List(shape.Object(channelFieldsShape()...), "With channel 1, the channels in the order of preference: each person gets one message, on the first that reaches them. `email` stands alone, since an e-mail has the campaign's own subject, body, template and sender. Left out, the campaign goes out by e-mail.").Entries(0, 5).Like([]any{shape.Pairs("channel", "push", "subject", "Our January sale", "body", "Today only", "link", "https://example.com/sale"), shape.Pairs("channel", "sms", "body", "The sale is on"), shape.Pairs("channel", "email")})),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
 		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
@@ -95,6 +96,7 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("unsubscribe_rate", shape.Share("Unsubscribes of those sent.")),
 	shape.Req("links", shapes.CampaignLinks()),
 	shape.Req("ab_test", shapes.CampaignABTest()),
+	shape.Req("channels", campaignChannelsShape),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("runs", shapes.CampaignRuns()),
 	shape.Req("resumed", shape.Count(0, "How often sending went on after a stop of the service.")),

@@ -1,6 +1,8 @@
 package keyapi
 
 import (
+	"strings"
+
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
@@ -34,7 +36,8 @@ type campaignStats struct {
 	ComplaintRate   float64 `json:"complaint_rate"`
 	UnsubscribeRate float64 `json:"unsubscribe_rate"`
 	record.CampaignDetails
-	Errors []string `json:"errors"`
+	Channels []campaignChannel `json:"channels"` // of a campaign of several
+	Errors   []string          `json:"errors"`
 	// Runs are the sends, the oldest first.
 	Runs       []record.CampaignRun `json:"runs"`
 	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
@@ -56,7 +59,7 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
 		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
-		Errors: []string{}, Runs: []record.CampaignRun{},
+		Channels: []campaignChannel{}, Errors: []string{}, Runs: []record.CampaignRun{},
 	}
 	var err error
 	if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
@@ -66,7 +69,7 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	if !ok {
 		return out, nil
 	}
-	out.Runs = record.CampaignRuns(v, x)
+	out.Runs, out.Channels = record.CampaignRuns(v, x), campaignChannels(v, x)
 	out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {
@@ -135,7 +138,7 @@ func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
 	}
 	for _, d := range deeds {
 		x := &out[at[d.Ordinal]]
-		if d.Type == q.Types[0] {
+		if strings.HasSuffix(d.Type, "_opened") {
 			x.Opens += d.Events
 			first(&x.OpenedAt, d.FirstMs)
 			continue
@@ -166,7 +169,11 @@ func (a *API) campaignActivity(c *call) (any, error) {
 		if !ok {
 			return errNoCampaign
 		}
-		deeds.Types = []string{x.Medium() + "_opened", x.Medium() + "_clicked"}
+		for _, deed := range [...]string{"_opened", "_clicked"} {
+			for _, medium := range x.Media() {
+				deeds.Types = append(deeds.Types, medium+deed)
+			}
+		}
 		list := v.Campaigns().Recipients(x, from, limit)
 		for _, r := range list {
 			ordinals = append(ordinals, r.Listed)

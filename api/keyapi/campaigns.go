@@ -105,6 +105,7 @@ type campaignFields struct {
 	WhatsApp   *whatsAppFields `json:"whatsapp"`
 	Push       *pushFields     `json:"push"`
 	TrackLinks *bool           `json:"track_links"`
+	Channels   []channelFields `json:"channels"`
 }
 
 // pushFields are the options of a push message in a request; none of them given is none.
@@ -175,6 +176,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.Push != nil {
 		x.Push = f.Push.options()
+	}
+	if f.Channels != nil {
+		x.Channels = channelMessages(f.Channels)
 	}
 	switch {
 	case x.Name == "":
@@ -357,7 +361,31 @@ func (f *sendFields) audience(x *campaigns.Campaign, s *campaigns.Start) error {
 	return nil
 }
 
-// content is what a campaign sends: its own texts, or those of the template.
+// contents are what a campaign sends, one for each of its parts: its own texts, those of an
+// e-mail or else the template's.
+func (c *call) contents(x *campaigns.Campaign, source, templateID string) ([]campaigns.Content, error) {
+	parts := x.Parts()
+	out := make([]campaigns.Content, len(parts))
+	takesTemplate := false
+	for i := range parts {
+		var err error
+		if len(x.Channels) > 0 && parts[i].Medium() != mediumEmail {
+			out[i], err = c.content(&parts[i], "", "")
+		} else {
+			takesTemplate = true
+			out[i], err = c.content(&parts[i], source, templateID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if !takesTemplate && (source != "" || templateID != "") {
+		return nil, Fail("template_id Input should be left out: the campaign does not go out by e-mail")
+	}
+	return out, nil
+}
+
+// content is what a campaign on one channel sends: its own texts, or those of the template.
 func (c *call) content(x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
 	var out campaigns.Content
 	err := c.read(func(v *resolver.View) (err error) {
@@ -408,16 +436,16 @@ type sendResult struct {
 }
 
 // sending is what a request says of sending the campaign that the path names:
-// the campaign, what the state machine is told, and the content, to be prepared.
-func (c *call) sending(in *sendFields) (x campaigns.Campaign, start campaigns.Start, content campaigns.Content, err error) {
+// the campaign, what the state machine is told, and the contents, to be prepared.
+func (c *call) sending(in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
 	if x, _, err = c.campaignOf(c.param("id")); err != nil {
-		return x, start, content, err
+		return x, start, nil, err
 	}
 	if start, err = in.start(&x); err != nil {
-		return x, start, content, err
+		return x, start, nil, err
 	}
-	content, err = c.content(&x, start.TemplateSource, start.TemplateID)
-	return x, start, content, err
+	contents, err = c.contents(&x, start.TemplateSource, start.TemplateID)
+	return x, start, contents, err
 }
 
 // sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
@@ -426,14 +454,13 @@ func (a *API) sendCampaign(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	x, start, content, err := c.sending(&in)
+	x, start, contents, err := c.sending(&in)
 	if err != nil {
 		return nil, err
 	}
-	if content, err = prepare(&x, content); err != nil {
-		return nil, err
+	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
+		return nil, contentFault(err)
 	}
-	start.Variants = []campaigns.Content{content}
 	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start, c.by())
 	if err != nil {
 		return nil, err
@@ -494,10 +521,14 @@ func (a *API) startABTest(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	x, start, base, err := c.sending(&in.sendFields)
+	x, start, contents, err := c.sending(&in.sendFields)
 	if err != nil {
 		return nil, err
 	}
+	if len(x.Channels) > 0 {
+		return nil, failWith(codeConflict, "channels: an A/B test compares texts on one channel; send this campaign without a test, or create one of a single channel")
+	}
+	base := contents[0]
 	ab := &campaigns.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
 	if metric, given, err := word("metric", in.Metric, "opens", "clicks"); err != nil {
 		return nil, err

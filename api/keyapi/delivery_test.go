@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -182,6 +183,13 @@ func (x *sending) deviceIDs(contact string) (out []string) {
 		out = append(out, d.ID)
 	}
 	return out
+}
+
+// verifiedDomain makes a domain that e-mails can be sent from.
+func (x *sending) verifiedDomain(name string) {
+	x.t.Helper()
+	ok(x.t, second(x.node.Command(x.t.Context(), x.account, domains.CommandAdd, domains.Domain{Name: name, Selector: "s", Token: "t"})))
+	ok(x.t, second(x.node.Command(x.t.Context(), x.account, domains.CommandVerify, domains.Name{Name: name, By: "administrator"})))
 }
 
 func (x *sending) captured(channel string) []capture.Message {

@@ -140,6 +140,7 @@ var ownExamples = map[string][]example{
 	"POST /api/v1/campaign": {
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":1,"date":"2026-01-01T09:00:00Z","sender_name":"N","reply_to":"a@b.example","list_id":["«list»"],` + mailBody + `}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"segment_ids":["«segment»"],"link":"https://shop.example/"}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"channels":[{"channel":"push","subject":"s","body":"b","link":"https://shop.example/","push":{"image":"https://shop.example/a","collapse":"a","ttl_seconds":60}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en","parameters":["a"],"header":"h"}},{"channel":"sms","body":"b","sender":"Shop"},{"channel":"email"}]}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","track_links":true,"date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
 	},

@@ -32,6 +32,7 @@ func (a *API) testSendOperation() route {
 			"Nothing is counted: no statistics, no credit, no event. Links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`. People who unsubscribed, are blocked or were erased get no test, either. Push campaigns go to devices and have no test. At most 6 tests a minute.",
 		Body: shape.Object(append([]shape.Field{
 			shape.Opt("to", shape.List(shape.Text("ann@example.com", "").Bytes(1, 512), "The addresses: e-mails, or phones for a campaign of texts. Left out by a person who is signed in, their own e-mail; API keys must name them.").Entries(1, maxTestAddresses)),
+			viaShape("its first"),
 			shape.Opt("profile_id", shape.ProfileID("The person for whom the message is rendered. Without this and `email` it is rendered for nobody: merge tags have their defaults.")),
 			shape.Opt("email", shape.Text("ann@example.com", "An e-mail of that person.").Bytes(1, 512)),
 		}, testContentShape()...)...), Optional: true, Data: testSendShape, Fails: []string{"to Field required", "There is no campaign with this id"}}}
@@ -41,7 +42,7 @@ func (a *API) testSendOperation() route {
 func testContentShape() (out []shape.Field) {
 	for _, f := range campaignFieldsShape(false) {
 		switch f.Name() {
-		case "subject", "body", "sender", "sender_name", "reply_to", "link", "template_id", "whatsapp":
+		case "subject", "body", "sender", "sender_name", "reply_to", "link", "template_id", "whatsapp", "channels":
 			out = append(out, f)
 		}
 	}
@@ -71,6 +72,7 @@ func (a *API) testSend(c *call) (any, error) {
 		To        []string `json:"to"`
 		ProfileID string   `json:"profile_id"`
 		Email     string   `json:"email"`
+		Via       string   `json:"via"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -85,6 +87,11 @@ func (a *API) testSend(c *call) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
+	one, err := part(&x, in.Via)
+	if err != nil {
+		return nil, err
+	}
+	x = *one
 	to, err := c.testAddresses(x.Medium(), in.To)
 	if err != nil {
 		return nil, err

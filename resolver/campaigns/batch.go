@@ -18,7 +18,7 @@ type Batch struct {
 	Epoch uint64 `json:"epoch,omitempty"`
 }
 
-// Recipient is one message to be sent.
+// Recipient is one message to be sent. Its variant says which of the run's contents.
 type Recipient struct {
 	Ordinal uint32 `json:"ordinal"`
 	Variant int    `json:"variant"`
@@ -54,7 +54,8 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		tx.Reply = reply
 		return nil
 	}
-	sent, medium := s.members(x, setSent), x.Medium()
+	sent, media := s.members(x, setSent), r.media(x)
+	emails := int64(0) // claimed in this batch
 	limit := min(uint64(r.BatchSize), budget)
 	for _, o := range profile.Page(audience.Bits, 0, maxLooked) {
 		if uint64(len(reply.Recipients)) >= limit {
@@ -62,32 +63,64 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		}
 		audience.Remove(o)
 		o = s.host.Root(o)
-		reason, merged := s.host.Reach(o, medium)
-		if reason == "" && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)) {
+		reasons, merged := s.host.Reach(o, media)
+		channel, reachable := choose(reasons, 0)
+		reason := ""
+		switch {
+		case reachable && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)):
 			reason = AlreadySent
+		case !reachable && len(r.Channels) > 0:
+			reason = NoChannel
+		case !reachable:
+			reason = reasons[0]
 		}
-		if reason == "" && medium == "email" && int64(len(reply.Recipients)) >= s.host.EmailCredits() {
+		isEmail := reason == "" && media[channel] == mediumEmail
+		if isEmail && emails >= s.host.EmailCredits() {
 			audience.Add(o)
-			s.stopRun(tx, r, "the account is out of e-mail credits; top up and send again")
+			s.stopRun(tx, r, outOfCredits)
 			reply.Stopped = r.Errors[len(r.Errors)-1]
 			break
 		}
+		if len(r.Channels) > 0 && reason != AlreadySent {
+			r.skipChannels(reasons, 0, channel)
+		}
 		if reason != "" {
-			if r.Skipped == nil {
-				r.Skipped = map[string]int{}
-			}
-			r.Skipped[reason]++
+			r.skip(reason)
 			continue
 		}
+		if isEmail {
+			emails++
+		}
 		pending.Add(o)
-		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+		recipient := Recipient{o, r.variant(o)}
+		if len(r.Channels) > 0 {
+			s.putVia(x, r, o, channel)
+			recipient.Variant = channel
+		}
+		reply.Recipients = append(reply.Recipients, recipient)
 	}
-	if medium == "email" {
-		s.host.SpendCredits(int64(len(reply.Recipients))) // there are enough
-	}
+	s.host.SpendCredits(emails) // there are enough
 	reply.Left = audience.Bits.GetCardinality()
 	tx.Reply = reply
 	return nil
+}
+
+const outOfCredits = "the account is out of e-mail credits; top up and send again"
+
+// media are the channels that a run's messages go out on, in the order of preference.
+func (r *Run) media(x *Campaign) []string {
+	if len(r.Channels) > 0 {
+		return r.Channels
+	}
+	return []string{x.Medium()}
+}
+
+// skip counts a person who is passed over.
+func (r *Run) skip(reason string) {
+	if r.Skipped == nil {
+		r.Skipped = map[string]int{}
+	}
+	r.Skipped[reason]++
 }
 
 // sentToPast reports whether a profile that was merged into another one was sent to.
@@ -109,7 +142,11 @@ func (s *State) resume(tx *feature.Tx, c Batch) *refuse.Refusal {
 	s.touch(r)
 	var reply BatchReply
 	for _, o := range profile.Page(s.members(x, setPending), 0, maxPending) {
-		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+		recipient := Recipient{o, r.variant(o)}
+		if len(r.Channels) > 0 {
+			recipient.Variant = s.via(x, r, o)
+		}
+		reply.Recipients = append(reply.Recipients, recipient)
 	}
 	tx.Reply = reply
 	return nil

@@ -67,9 +67,13 @@ type Campaign struct {
 	// it. Those of e-mails are always counted.
 	TrackLinks bool `json:"track_links,omitempty"`
 	// Push are the options of a push message; nil for none.
-	Push      *PushOptions `json:"push,omitempty"`
-	CreatedMs int64        `json:"created_ms"`
-	UpdatedMs int64        `json:"updated_ms"`
+	Push *PushOptions `json:"push,omitempty"`
+	// Channels are those of a campaign of [ChannelOmni], in the order of preference: each
+	// person is sent one message, on the first that reaches them. Without any it goes out by
+	// e-mail.
+	Channels  []ChannelMessage `json:"channels,omitempty"`
+	CreatedMs int64            `json:"created_ms"`
+	UpdatedMs int64            `json:"updated_ms"`
 	// OneOff campaigns are made by the service for one send. When the account has as
 	// many campaigns as it can have, the oldest that is over gives way to a new one.
 	OneOff bool `json:"one_off,omitempty"`
@@ -84,22 +88,25 @@ type Ref struct {
 }
 
 // Medium is the channel that a campaign's messages go out on, by its name in
-// consents.
+// consents, and [MediumOmni] for a campaign of several channels.
 func (c *Campaign) Medium() string {
+	if len(c.Channels) > 0 {
+		return MediumOmni
+	}
 	if c.Channel == ChannelSingle {
 		switch c.Type {
 		case TypeSMS:
-			return "sms"
+			return mediumSMS
 		case TypeIM:
 			if c.Service == ServiceWhatsApp {
 				return mediumWhatsApp
 			}
-			return "im"
+			return mediumIM
 		case TypePush:
-			return "push"
+			return mediumPush
 		}
 	}
-	return "email"
+	return mediumEmail
 }
 
 // save makes a campaign, or replaces the one with the ID. The reply is without the body.
@@ -177,6 +184,9 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 	if r := c.checkPush(); r != nil {
 		return r
 	}
+	if r := c.checkChannels(); r != nil {
+		return r
+	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)
 }
 
@@ -232,6 +242,9 @@ func (s *State) makeRoom(tx *feature.Tx) bool {
 func (s *State) drop(x *Campaign) {
 	for _, which := range sets {
 		s.dropSet(x, which)
+	}
+	for _, medium := range channelNames {
+		s.dropSet(x, viaSet(medium))
 	}
 	if i, ok := slices.BinarySearch(s.oneOffs, x.Number); ok {
 		s.oneOffs = slices.Delete(s.oneOffs, i, i+1)

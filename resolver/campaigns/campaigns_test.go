@@ -35,6 +35,8 @@ type fakeHost struct {
 	epoch    uint64
 	told     []map[string]any // events that webhooks were told of
 	recorded []Report
+	// unreachable is why profiles are not reached, by medium.
+	unreachable map[string]map[uint32]string
 }
 
 func (h *fakeHost) NextNumber() uint32                              { return h.next }
@@ -52,14 +54,25 @@ func (h *fakeHost) Root(ordinal uint32) uint32                      { return ord
 func (h *fakeHost) Record(r Report)                                 { h.recorded = append(h.recorded, r) }
 func (h *fakeHost) EmailCredits() int64                             { return h.credits }
 func (h *fakeHost) SpendCredits(n int64)                            { h.credits -= n }
-func (h *fakeHost) GiveBack(_ string, n uint64)                     { h.credits += int64(n) }
 func (h *fakeHost) TemplateUsers(string) string                     { return "" }
 func (h *fakeHost) ConfirmTemplate() string                         { return "" }
 func (h *fakeHost) MayBeSender(string) *refuse.Refusal              { return nil }
 func (h *fakeHost) Notify(_ string, data map[string]any)            { h.told = append(h.told, data) }
 func (h *fakeHost) SegmentMembers(string) (*roaring.Bitmap, string) { return nil, h.building }
 
-func (h *fakeHost) Reach(uint32, string) (string, []profile.MergedProfile) { return "", nil }
+func (h *fakeHost) GiveBack(medium string, n uint64) {
+	if medium == mediumEmail {
+		h.credits += int64(n)
+	}
+}
+
+func (h *fakeHost) Reach(ordinal uint32, media []string) ([]string, []profile.MergedProfile) {
+	reasons := make([]string, len(media))
+	for i, medium := range media {
+		reasons[i] = h.unreachable[medium][ordinal]
+	}
+	return reasons, nil
+}
 
 func (h *fakeHost) CheckEpoch(epoch uint64) *refuse.Refusal {
 	if epoch != h.epoch {

@@ -78,6 +78,8 @@ func (s *State) CountEngagement(campaign string, ordinal uint32, variant int, wh
 			r.variantCounts(variant).Clicked++
 		}
 		if links := r.linksOf(variant); link >= 0 && link < links {
+			link += r.LinksBefore(variant)
+			links += r.LinksBefore(variant)
 			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
 			r.ByLink[link]++
 		}
@@ -94,6 +96,18 @@ func (r *Run) linksOf(variant int) int {
 		return r.Links[variant]
 	}
 	return 0
+}
+
+// LinksBefore is where the links of a content begin among those that clicks are counted by:
+// each channel of a campaign of several has its own, while the contents of an A/B test share
+// them.
+func (r *Run) LinksBefore(variant int) (n int) {
+	if len(r.Channels) > 0 {
+		for i := range min(variant, len(r.Links)) {
+			n += r.Links[i]
+		}
+	}
+	return n
 }
 
 // Numbers are what is known of a campaign's recipients: how many there are in each state.

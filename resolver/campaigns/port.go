@@ -72,9 +72,9 @@ type Sets interface {
 type Profiles interface {
 	// Root is the ordinal of the profile that another one is now, through merges.
 	Root(ordinal uint32) uint32
-	// Reach says why nothing may be sent to a profile on a medium, "" for no reason, and
-	// which profiles were merged into it. They hold until the next call.
-	Reach(ordinal uint32, medium string) (reason string, merged []profile.MergedProfile)
+	// Reach says, for each of some media, why nothing may be sent to a profile, "" for no
+	// reason, and which profiles were merged into it. The latter hold until the next call.
+	Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile)
 	// Record records on a profile what became of a message to it.
 	Record(r Report)
 }

@@ -25,9 +25,18 @@ type Result struct {
 	Devices  uint64   `json:"devices,omitempty"`
 	Accepted uint64   `json:"accepted,omitempty"`
 	Retired  []string `json:"retired,omitempty"` // addresses
+	// Unreachable says that the message cannot reach the person on this channel, and has not
+	// gone out: a campaign of several channels goes on to the person's next one.
+	Unreachable bool `json:"unreachable,omitempty"`
 	// Epoch is that of the batch. When it is over, only that something was sent is
 	// taken note of.
 	Epoch uint64 `json:"epoch,omitempty"`
+}
+
+// ResultReply is the answer to a [Result] of a campaign of several channels.
+type ResultReply struct {
+	// Next is the message that the same person is to be sent instead, nil for none.
+	Next *Recipient `json:"next,omitempty"`
 }
 
 // The results of messages. Every other one is a failure: the message will not reach this
@@ -52,30 +61,47 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 			return r
 		}
 	}
-	if !s.set(x, setPending).Remove(c.Ordinal) {
+	if !s.members(x, setPending).Contains(c.Ordinal) {
 		return nil
+	}
+	if len(r.Channels) > 0 {
+		if present := s.via(x, r, c.Ordinal); present != c.Variant {
+			// This was reported before, and the person went on to another channel.
+			tx.Reply = ResultReply{Next: &Recipient{c.Ordinal, present}}
+			return nil
+		}
 	}
 	s.touch(r)
-	paid := r.takePaid()
-	if c.Result == ResultSkipped {
-		if r.Skipped == nil {
-			r.Skipped = map[string]int{}
-		}
-		r.Skipped[c.Reason]++
-		r.note(c.Reason)
-		if paid {
-			s.host.GiveBack(x.Medium(), 1)
-		}
+	medium := s.mediumOf(x, r, c.Ordinal)
+	paid := medium != mediumEmail || r.takePaid()
+	if paid && c.Result != ResultSent && !c.Handed {
+		s.host.GiveBack(medium, 1)
+	}
+	if c.Result != ResultSkipped {
+		s.recordAttempt(x, r, &c, medium)
+	}
+	if s.goesOn(tx, x, r, &c) {
 		return nil
 	}
+	s.set(x, setPending).Remove(c.Ordinal)
 	o := s.host.Root(c.Ordinal)
-	medium := x.Medium()
 	switch c.Result {
+	case ResultSkipped:
+		r.note(c.Reason)
+		if len(r.Channels) > 0 && c.Unreachable && r.Busy() {
+			c.Reason = NoChannel
+		}
+		r.skip(c.Reason)
+		return nil
 	case ResultSent:
 		if !paid {
 			s.host.SpendCredits(1)
 		}
 		s.set(x, setSent).Add(o)
+		if len(r.Channels) > 0 && o != c.Ordinal {
+			s.removeVia(x, medium, c.Ordinal)
+			s.putVia(x, r, o, c.Variant)
+		}
 		r.Sent++
 		r.variantCounts(c.Variant).Sent++
 	case ResultBounced:
@@ -85,34 +111,30 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 		s.set(x, setFailed).Add(o)
 		r.Failed++
 		r.note(c.Reason)
-		if paid && !c.Handed {
-			s.host.GiveBack(medium, 1)
-		}
-		if c.Result == ResultRefused {
+		if c.Result == ResultRefused && r.Busy() {
 			// The rest waits for a start after the account is put right.
-			if r.Busy() {
-				s.stopRun(tx, r, "stopped: "+c.Reason)
-			}
+			s.stopRun(tx, r, "stopped: "+c.Reason)
 		}
 	}
+	return nil
+}
+
+// recordAttempt counts a message that was handed over or not, and records it on the profile.
+func (s *State) recordAttempt(x *Campaign, r *Run, c *Result, medium string) {
 	r.Devices += c.Devices
 	r.Accepted += c.Accepted
 	r.Retired += uint64(len(c.Retired))
 	s.host.Record(Report{
-		Ordinal: o, Medium: medium, Result: c.Result, Reason: c.Reason, Retired: c.Retired,
+		Ordinal: s.host.Root(c.Ordinal), Medium: medium, Result: c.Result, Reason: c.Reason, Retired: c.Retired,
 		Properties: map[string]any{"campaign_id": c.ID, "campaign_name": x.Name},
 	})
-	return nil
 }
 
 // returnCredits gives back what the messages cost that a run which was stopped has
 // not sent. They stay pending: what became of one may be reported late.
 func (s *State) returnCredits(x *Campaign, r *Run) {
-	if x.Medium() != "email" {
-		return
-	}
-	n := s.members(x, setPending).GetCardinality()
-	s.host.GiveBack("email", n-min(n, r.Returned))
+	n := s.pendingEmails(x, r)
+	s.host.GiveBack(mediumEmail, n-min(n, r.Returned))
 	r.Returned = n
 }
 

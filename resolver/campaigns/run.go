@@ -76,6 +76,12 @@ type Run struct {
 	Devices   uint64          `json:"devices,omitempty"` // addressed
 	VariantOf []VariantCounts `json:"variant_of,omitempty"`
 
+	// Channels are those of a campaign of several channels at the start: a message's variant
+	// is the place of its channel among them. ByChannel are counts by the same place, and
+	// may be shorter.
+	Channels  []string        `json:"channels,omitempty"`
+	ByChannel []ChannelCounts `json:"by_channel,omitempty"`
+
 	// Past are the runs before this one, the oldest first; see [State.keepRun].
 	Past []PastRun `json:"past,omitempty"`
 
@@ -147,6 +153,10 @@ func (s *State) Run(id string) (Run, bool) {
 	if r.AB != nil {
 		ab := *r.AB
 		c.AB = &ab
+	}
+	c.ByChannel = slices.Clone(r.ByChannel)
+	for i := range c.ByChannel {
+		c.ByChannel[i].Skipped = maps.Clone(c.ByChannel[i].Skipped)
 	}
 	return c, true
 }

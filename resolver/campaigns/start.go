@@ -19,7 +19,8 @@ type Start struct {
 	TemplateID     string   `json:"template_id,omitempty"`
 	BatchSize      int      `json:"batch_size"`
 	DelayMs        int64    `json:"delay_ms"`
-	// Variants has one content, or several for an A/B test.
+	// Variants has one content, several for an A/B test, and for a campaign of several
+	// channels one for each of them, in their order.
 	Variants []Content `json:"variants"`
 	AB       *ABTest   `json:"ab,omitempty"`
 	// Everybody sends to all contacts when neither lists nor segments are named.
@@ -58,17 +59,20 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		return refuse.Invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
 	case c.DelayMs < 0 || c.DelayMs > 60_000:
 		return refuse.Invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
+	case len(x.Channels) > 0 && (len(c.Variants) != len(x.Channels) || c.AB != nil):
+		return refuse.Conflicts("channels", "the campaign's channels are others than those that it is to be sent on; send it again")
 	case len(c.Variants) < 1 || len(c.Variants) > maxVariants:
 		return refuse.Invalid("variants", "variants must have 2 to %d entries", maxVariants)
 	}
 	if r := s.checkAudience(c.ListIDs, c.SegmentIDs); r != nil {
 		return r
 	}
-	if x.Medium() == "email" {
-		for i := range c.Variants {
-			if r := s.host.MayBeSender(c.Variants[i].Sender); r != nil {
-				return r
-			}
+	for i := range c.Variants {
+		if s.mediumOfContent(x, i) != mediumEmail {
+			continue
+		}
+		if r := s.host.MayBeSender(c.Variants[i].Sender); r != nil {
+			return r
 		}
 	}
 	audience, refusal := s.audience(&c)
@@ -128,6 +132,9 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	if r.AB != nil {
 		r.AB.Winner, r.AB.EndsMs = -1, 0
 		r.AB.Tested = max(min(uint64(len(c.Variants)), left), left*uint64(r.AB.Percent)/100)
+	}
+	if len(x.Channels) > 0 {
+		r.Channels = x.Media()
 	}
 	s.set(x, setAudience).Assign(audience)
 	s.keepContents(r, old, contentText, linkText)

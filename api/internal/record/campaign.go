@@ -23,6 +23,7 @@ type Campaign struct {
 	TrackLinks bool              `json:"track_links"`
 	Push       *PushOptions      `json:"push"`     // null for none
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
+	Channels   []ChannelMessage  `json:"channels"`
 	ListID     []string          `json:"list_id"`
 	SegmentIDs []string          `json:"segment_ids"`
 	// Status is draft, scheduled, sending, testing, sent or stopped.
@@ -34,6 +35,17 @@ type Campaign struct {
 
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
+}
+
+// ChannelMessage is what a campaign of several channels sends on one of them.
+type ChannelMessage struct {
+	Channel  string            `json:"channel"`
+	Subject  string            `json:"subject"`
+	Body     string            `json:"body"`
+	Sender   string            `json:"sender"`
+	Link     *string           `json:"link"`
+	WhatsApp *WhatsAppTemplate `json:"whatsapp"`
+	Push     *PushOptions      `json:"push"`
 }
 
 // PushOptions are what a push message has beside its texts and its link.
@@ -69,16 +81,29 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		TrackLinks: x.TrackLinks, CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
 	}
 	out.Service = TextOrNull(x.Service)
-	if p := x.Push; p != nil {
-		out.Push = &PushOptions{p.Image, p.Collapse, p.TTLSeconds}
-	}
-	if t := x.WhatsApp; t != nil {
-		out.WhatsApp = &WhatsAppTemplate{Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), Header: t.Header}
+	out.Push, out.WhatsApp = pushOptions(x.Push), whatsAppTemplate(x.WhatsApp)
+	out.Channels = make([]ChannelMessage, len(x.Channels))
+	for i, m := range x.Channels {
+		out.Channels[i] = ChannelMessage{m.Channel, m.Subject, m.Body, m.Sender, TextOrNull(m.Link), whatsAppTemplate(m.WhatsApp), pushOptions(m.Push)}
 	}
 	if x.Type != 0 {
 		out.Type = &x.Type
 	}
 	return out
+}
+
+func pushOptions(p *campaigns.PushOptions) *PushOptions {
+	if p == nil {
+		return nil
+	}
+	return &PushOptions{p.Image, p.Collapse, p.TTLSeconds}
+}
+
+func whatsAppTemplate(t *campaigns.WhatsAppTemplate) *WhatsAppTemplate {
+	if t == nil {
+		return nil
+	}
+	return &WhatsAppTemplate{Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), Header: t.Header}
 }
 
 // CampaignStatus is scheduled for a campaign that will be sent by itself, and draft for

@@ -43,13 +43,19 @@ func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
 	if err != nil {
 		return out, err
 	}
-	if len(links) > 0 {
-		for i, url := range links[0] {
-			link := LinkClicks{URL: url}
-			if i < len(r.ByLink) {
-				link.Clicks = r.ByLink[i]
+	if len(r.Channels) == 0 {
+		links = links[:min(len(links), 1)] // the contents of an A/B test have the same
+	}
+	at := map[string]int{}
+	for variant, list := range links {
+		for i, url := range list {
+			if _, known := at[url]; !known { // channels may have a link in common
+				at[url] = len(out.Links)
+				out.Links = append(out.Links, LinkClicks{URL: url})
 			}
-			out.Links = append(out.Links, link)
+			if n := r.LinksBefore(variant) + i; n < len(r.ByLink) {
+				out.Links[at[url]].Clicks += r.ByLink[n]
+			}
 		}
 	}
 	if r.AB != nil {

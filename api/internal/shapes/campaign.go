@@ -17,18 +17,18 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
 	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
+	shape.Req("channels", shape.List(shape.Object(
+		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push")),
+		shape.Req("subject", shape.Text("Our January sale", "")),
+		shape.Req("body", shape.Text("Today only", "")),
+		shape.Req("sender", shape.Text("", "")),
+		shape.Req("link", shape.Text("https://example.com/sale", "").OrNull()),
+		shape.Req("whatsapp", whatsAppTemplate().OrNull()),
+		shape.Req("push", pushOptions().OrNull()),
+	), "Of an omni-channel campaign, the channels in the order of preference; empty where it goes out by e-mail alone, and of single-channel campaigns.")),
 	shape.Req("track_links", shape.Boolean(false, "Whether the clicks on links of texts and push messages are counted.")),
-	shape.Req("push", shape.Object(
-		shape.Req("image", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
-		shape.Req("collapse", shape.Text("sale", "Empty for none.")),
-		shape.Req("ttl_seconds", shape.Count(86400, "0 is as long as the push services can.")),
-	).Says("Options of a push message; null for none.").OrNull()),
-	shape.Req("whatsapp", shape.Object(
-		shape.Req("template", shape.Text("january_sale", "")),
-		shape.Req("language", shape.Text("en_US", "")),
-		shape.Req("parameters", shape.List(shape.Text("{{first_name}}", ""), "")),
-		shape.Req("header", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
-	).Says("The template that is sent by WhatsApp in place of the body; null for none.").OrNull()),
+	shape.Req("push", pushOptions().Says("Options of a push message; null for none.").OrNull()),
+	shape.Req("whatsapp", whatsAppTemplate().Says("The template that is sent by WhatsApp in place of the body; null for none.").OrNull()),
 	shape.Req("list_id", shape.List(shape.ListID(""), "")),
 	shape.Req("segment_ids", shape.List(shape.SegmentID(""), "")),
 	shape.Req("status", CampaignStatus()),
@@ -37,6 +37,23 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("created_at", shape.Instant("When it was made.")),
 	shape.Req("updated_at", shape.Instant("When it was changed last.")),
 ))
+
+func pushOptions() *shape.Schema {
+	return shape.Object(
+		shape.Req("image", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
+		shape.Req("collapse", shape.Text("sale", "Empty for none.")),
+		shape.Req("ttl_seconds", shape.Count(86400, "0 is as long as the push services can.")),
+	)
+}
+
+func whatsAppTemplate() *shape.Schema {
+	return shape.Object(
+		shape.Req("template", shape.Text("january_sale", "")),
+		shape.Req("language", shape.Text("en_US", "")),
+		shape.Req("parameters", shape.List(shape.Text("{{first_name}}", ""), "")),
+		shape.Req("header", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
+	)
+}
 
 // CampaignType is the number of a channel.
 func CampaignType(about string) *shape.Schema {

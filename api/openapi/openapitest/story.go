@@ -302,19 +302,30 @@ func campaigns() []Step {
 	}...)
 }
 
-// otherChannels are the calls of campaigns by WhatsApp and of push messages, below a path.
+// otherChannels are the calls of campaigns by WhatsApp, of push messages and of campaigns of
+// several channels, below a path.
 func otherChannels(path string) []Step {
 	return []Step{
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg"}}`, Keep: "chat=data._id"},
 		{Request: "PATCH " + path + "/$chat", Body: `{"service":"whatsapp","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
 		{Request: "POST " + path + "/$chat/render", Body: `{"email":"ann@example.com","whatsapp":{"template":"january_sale","language":"en","parameters":["{{first_name}}"],"header":""}}`},
-		{Request: "POST " + path + "/$chat/test-send", Body: `{"to":["+491701234567"],"whatsapp":{"template":"january_sale","language":"en","parameters":["Ann"],"header":""}}`},
+		{Request: "POST " + path + "/$chat/test-send", Body: `{"to":["+491701234567"],"via":"whatsapp","channels":[],"whatsapp":{"template":"january_sale","language":"en","parameters":["Ann"],"header":""}}`},
 		{Request: "DELETE " + path + "/$chat"},
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
 		{Request: "PATCH " + path + "/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
 		{Request: "DELETE " + path + "/$ring"},
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":1,"subject":"Sale","body":"<p>Hi</p>",` + channels + `}`, Keep: "omni=data._id"},
+		{Request: "PATCH " + path + "/$omni", Body: `{` + channels + `}`},
+		{Request: "POST " + path + "/$omni/render", Body: `{"email":"ann@example.com","via":"sms",` + channels + `}`},
+		{Request: "POST " + path + "/$omni/audience", Body: `{"all_contacts":true}`},
+		{Request: "GET " + path + "/$omni/stats"},
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":1,"channels":[{"channel":"sms"},{"channel":"sms"}]}`, Fails: true},
+		{Request: "DELETE " + path + "/$omni"},
 	}
 }
+
+// channels are those of a campaign of several channels, with all their fields.
+const channels = `"channels":[{"channel":"push","subject":"Sale","body":"Now","link":"https://example.com","push":{"image":"https://example.com/a.jpg","collapse":"sale","ttl_seconds":60}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en","parameters":["a"],"header":"h"}},{"channel":"sms","body":"Now","sender":"Shop"},{"channel":"email"}]`
 
 // links follows what the captured messages lead to.
 func links() []Step {

@@ -1,0 +1,107 @@
+package keyapi
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
+)
+
+// channelFields are a channel of a campaign in a request.
+type channelFields struct {
+	Channel  string          `json:"channel"`
+	Subject  string          `json:"subject"`
+	Body     string          `json:"body"`
+	Sender   string          `json:"sender"`
+	Link     string          `json:"link"`
+	WhatsApp *whatsAppFields `json:"whatsapp"`
+	Push     *pushFields     `json:"push"`
+}
+
+func channelMessages(list []channelFields) []campaigns.ChannelMessage {
+	out := make([]campaigns.ChannelMessage, len(list))
+	for i, f := range list {
+		out[i] = campaigns.ChannelMessage{Channel: f.Channel, Subject: f.Subject, Body: f.Body, Sender: f.Sender, Link: f.Link}
+		if f.WhatsApp != nil {
+			out[i].WhatsApp = f.WhatsApp.template()
+		}
+		if f.Push != nil {
+			out[i].Push = f.Push.options()
+		}
+	}
+	return out
+}
+
+func channelFieldsShape() []shape.Field {
+	return []shape.Field{
+		shape.Req("channel", shape.Word("Each channel once.", media...)),
+		shape.Opt("subject", shape.Text("Our January sale", "Title of a push message.").Bytes(0, 998)),
+		shape.Opt("body", shape.Text("The sale is on, {{first_name}}", "The text. That of an e-mail is the campaign's own body.").Bytes(0, 4096)),
+		shape.Opt("sender", shape.Text("Example", "The number or name that an SMS or instant message comes from; left out, the provider's.").Bytes(0, 998)),
+		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens, as `link` of the campaign.")),
+		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("With `whatsapp`, a template in place of the body.")),
+		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With `push`, what the message has beside its texts and its link.")),
+	}
+}
+
+// viaShape is the field that names one of a campaign's channels.
+func viaShape(otherwise string) shape.Field {
+	return shape.Opt("via", shape.Word("Of a campaign of several channels, the one that is meant; left out, "+otherwise+".", media...))
+}
+
+// part is the part of a campaign that goes out on a channel; "" is the first.
+func part(x *campaigns.Campaign, via string) (*campaigns.Campaign, error) {
+	parts := x.Parts()
+	if via == "" {
+		return &parts[0], nil
+	}
+	i := slices.IndexFunc(parts, func(p campaigns.Campaign) bool { return p.Medium() == via })
+	if i < 0 {
+		return nil, Fail("via Input should be a channel of the campaign: %s", strings.Join(x.Media(), ", "))
+	}
+	return &parts[i], nil
+}
+
+// campaignChannel are the numbers of a campaign on one of its channels.
+type campaignChannel struct {
+	Channel      string         `json:"channel"`
+	EmailsSent   uint64         `json:"emails_sent"`
+	Failed       uint64         `json:"failed"`
+	Skipped      map[string]int `json:"skipped"`
+	Delivered    uint64         `json:"delivered"`
+	UniqueOpens  uint64         `json:"unique_opens"`
+	UniqueClicks uint64         `json:"unique_clicks"`
+	Bounces      uint64         `json:"bounces"`
+	Complaints   uint64         `json:"complaints"`
+	Unsubscribes uint64         `json:"unsubscribes"`
+}
+
+func campaignChannels(v *resolver.View, x campaigns.Campaign) []campaignChannel {
+	out := []campaignChannel{}
+	for _, n := range v.Campaigns().ByChannel(x) {
+		c := campaignChannel{
+			Channel: n.Channel, EmailsSent: n.Sent, Failed: n.Failed, Skipped: n.Skipped, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked,
+			Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
+		}
+		if c.Skipped == nil {
+			c.Skipped = map[string]int{}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+var campaignChannelsShape = shape.List(shape.Object(
+	shape.Req("channel", channelShape("")),
+	shape.Req("emails_sent", shape.Count(310, "People who got the message on it.")),
+	shape.Req("failed", shape.Count(2, "Messages of the last send that could not be handed over on it; where that was final, the person's next channel was tried.")),
+	shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "People of the last send whom it does not reach, by reason; their next channel was tried.").Like(shape.Pairs("no device", 17))),
+	shape.Req("delivered", shape.Count(300, "")),
+	shape.Req("unique_opens", shape.Count(0, "")),
+	shape.Req("unique_clicks", shape.Count(12, "")),
+	shape.Req("bounces", shape.Count(0, "")),
+	shape.Req("complaints", shape.Count(0, "")),
+	shape.Req("unsubscribes", shape.Count(1, "")),
+), "Of a campaign of several channels, the numbers of each, in the order of preference; of others empty.")

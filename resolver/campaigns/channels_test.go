@@ -1,0 +1,305 @@
+package campaigns
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// omni makes a campaign of several channels.
+func (w *world) omni(channels ...string) Campaign {
+	w.t.Helper()
+	c := Campaign{Name: "n", Channel: ChannelOmni, Subject: "s", Body: "b"}
+	for _, channel := range channels {
+		m := ChannelMessage{Channel: channel}
+		if channel != mediumEmail {
+			m.Body = "b"
+		}
+		c.Channels = append(c.Channels, m)
+	}
+	return w.saved(Save{Campaign: c})
+}
+
+// contents are those of a campaign of several channels.
+func contents(c Campaign) (out []Content) {
+	for i := range c.Channels {
+		out = append(out, Content{Text: "t", Sender: "news@x.io", Links: []string{fmt.Sprint("https://", i)}})
+	}
+	return out
+}
+
+// TestChannelsAreChecked: what is wrong with the channels of a campaign is told by their
+// fields, and changes nothing.
+func TestChannelsAreChecked(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		want     string
+		channel  int
+		channels []ChannelMessage
+	}{
+		{"channels Input should be left out where channel is not 1", ChannelSingle, []ChannelMessage{{Channel: "sms", Body: "b"}}},
+		{"channels Input should have at most 5 entries", ChannelOmni, make([]ChannelMessage, 6)},
+		{"channels[0].channel Input should be email, sms, whatsapp, im or push", ChannelOmni, []ChannelMessage{{Channel: "fax"}}},
+		{"channels[1].channel Input should name each channel once; sms stands there twice", ChannelOmni, []ChannelMessage{{Channel: "sms"}, {Channel: "sms"}}},
+		{"channels[0].channel email Input should stand alone", ChannelOmni, []ChannelMessage{{Channel: "email", Body: "b"}}},
+		{"channels[0].subject and link should be left out", ChannelOmni, []ChannelMessage{{Channel: "sms", Subject: "s"}}},
+		{"channels[0].subject and link should be left out", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", Link: "https://x.io"}}},
+		{"channels[0].push Input should be left out where channel is not push", ChannelOmni, []ChannelMessage{{Channel: "im", Push: &PushOptions{}}}},
+		{"channels[0].whatsapp Input should be left out where channel is not whatsapp", ChannelOmni, []ChannelMessage{{Channel: "im", WhatsApp: &WhatsAppTemplate{Name: "n"}}}},
+		{"channels[0].sender Input should be left out where channel is not sms or im", ChannelOmni, []ChannelMessage{{Channel: "push", Sender: "x"}}},
+		{"channels[0].sender must be one line", ChannelOmni, []ChannelMessage{{Channel: "sms", Sender: "a\nb"}}},
+		{"channels[0].subject must have at most 998 bytes", ChannelOmni, []ChannelMessage{{Channel: "push", Subject: strings.Repeat("s", 999)}}},
+		{"channels[0].body must have at most 4096 bytes", ChannelOmni, []ChannelMessage{{Channel: "sms", Body: strings.Repeat("b", 4097)}}},
+		{"channels[0].whatsapp.template Field required", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", WhatsApp: &WhatsAppTemplate{Language: "en"}}}},
+		{"channels[0].whatsapp Input should be left out where there is a body", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", Body: "b", WhatsApp: &WhatsAppTemplate{Name: "n"}}}},
+		{"channels[1].push.image Input should be an https URL", ChannelOmni, []ChannelMessage{{Channel: "sms"}, {Channel: "push", Push: &PushOptions{Image: "http://x.io"}}}},
+	} {
+		w.refuses(c.want, CommandSave, Save{Campaign: Campaign{Name: "n", Channel: c.channel, Type: TypeEmail, Date: "2026-01-01", Channels: c.channels}})
+	}
+	if len(w.state.campaigns) != 0 {
+		t.Errorf("%d campaigns", len(w.state.campaigns))
+	}
+	c := w.omni("push", "sms")
+	w.refuses("the campaign's channels are others than those", CommandStart, Start{ID: c.ID, BatchSize: 1, Variants: contents(c)[:1]})
+	w.refuses("the campaign's channels are others than those", CommandStart, Start{ID: c.ID, BatchSize: 1, Variants: contents(c), AB: &ABTest{}})
+}
+
+// oracle is a campaign of several channels in the plainest way: what each person got, and
+// the channel that they are being sent to on.
+type oracle struct {
+	channels []string
+	got      map[uint32]string
+	pending  map[uint32]int
+	credits  int64
+	recorded int // what became of messages that were handed over, or tried to be
+}
+
+// choose is the first channel from one on that reaches a person.
+func (o *oracle) choose(h *fakeHost, person uint32, from int) int {
+	for i := from; i < len(o.channels); i++ {
+		if h.unreachable[o.channels[i]][person] == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestChannelsMatchNaive sends campaigns of several channels to people whom channels reach
+// or not, with failures of all kinds, repeats of reports, resumes, stops and new runs, and
+// compares who got what with a naive model: everybody one message, on the first channel that
+// reaches them, and each credit for an e-mail that was sent.
+func TestChannelsMatchNaive(t *testing.T) {
+	seeds := 300
+	if testing.Short() {
+		seeds = 60
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { channelsMatchNaive(t, rand.New(rand.NewPCG(uint64(seed), 1))) })
+	}
+}
+
+func channelsMatchNaive(t *testing.T, rnd *rand.Rand) {
+	w := newWorld(t)
+	const people = 40
+	all := make([]uint32, people)
+	for i := range all {
+		all[i] = uint32(i)
+	}
+	list := w.list("all", all...)
+	w.host.credits = int64(rnd.IntN(people))
+	w.host.unreachable = map[string]map[uint32]string{}
+	for _, channel := range channelNames {
+		w.host.unreachable[channel] = map[uint32]string{}
+	}
+	change := func() {
+		for range rnd.IntN(people) {
+			w.host.unreachable[channelNames[rnd.IntN(len(channelNames))]][all[rnd.IntN(people)]] = []string{"", "unsubscribed"}[rnd.IntN(2)]
+		}
+	}
+	shuffled := func() []string {
+		out := slices.Clone(channelNames[:])
+		rnd.Shuffle(len(out), func(i, k int) { out[i], out[k] = out[k], out[i] })
+		return out[:2+rnd.IntN(4)]
+	}
+	c := w.omni(shuffled()...)
+	o := oracle{got: map[uint32]string{}, credits: w.host.credits}
+	for run := 1; run <= 4; run++ {
+		change()
+		if run > 1 && rnd.IntN(2) == 0 {
+			next := w.omni(shuffled()...)
+			next.ID = c.ID
+			c = w.saved(Save{Campaign: next})
+		}
+		o.channels, o.pending = c.Media(), map[uint32]int{}
+		w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 1 + rnd.IntN(8), Variants: contents(c), CountsSent: true}, nil)
+		o.runs(t, w, rnd, c, run, change)
+		o.compare(t, w, c)
+	}
+}
+
+// runs carries a run out until it is over.
+func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run int, change func()) {
+	attempt := func(r Recipient) *Recipient {
+		medium := o.channels[r.Variant]
+		if o.pending[r.Ordinal] != r.Variant {
+			t.Fatalf("person %d is sent to on %s, expected %s", r.Ordinal, medium, o.channels[o.pending[r.Ordinal]])
+		}
+		result := Result{ID: c.ID, Run: run, Ordinal: r.Ordinal, Variant: r.Variant, Reason: "a reason"}
+		result.Result = []string{ResultSent, ResultSent, ResultSkipped, ResultBounced, "failed"}[rnd.IntN(5)]
+		result.Unreachable = result.Result != ResultSent && rnd.IntN(4) > 0
+		result.Handed = !result.Unreachable && result.Result == "failed" && rnd.IntN(2) == 0
+		if result.Result == ResultBounced {
+			w.host.unreachable[medium][r.Ordinal] = "bounced"
+		}
+		if rnd.IntN(8) == 0 {
+			change()
+		}
+		delete(o.pending, r.Ordinal)
+		if result.Result != ResultSkipped {
+			o.recorded++
+		}
+		next := -1
+		switch {
+		case result.Result == ResultSent:
+			o.got[r.Ordinal] = medium
+		case result.Unreachable:
+			next = o.choose(w.host, r.Ordinal, r.Variant+1)
+		}
+		if medium == mediumEmail && result.Result != ResultSent && !result.Handed {
+			o.credits++
+		}
+		stops := next >= 0 && o.channels[next] == mediumEmail && o.credits < 1
+		if next >= 0 && !stops {
+			if o.pending[r.Ordinal] = next; o.channels[next] == mediumEmail {
+				o.credits--
+			}
+		}
+		var reply ResultReply
+		for range 1 + rnd.IntN(2) { // a report whose answer was lost comes again
+			reply = ResultReply{}
+			w.do(CommandResult, result, &reply)
+		}
+		if (reply.Next != nil) != (next >= 0 && !stops) || reply.Next != nil && *reply.Next != (Recipient{r.Ordinal, next}) {
+			t.Fatalf("next is %v, expected %d of %v (stops: %v)", reply.Next, next, o.channels, stops)
+		}
+		return reply.Next
+	}
+	for w.state.runs[c.ID].Busy() {
+		switch rnd.IntN(12) {
+		case 0:
+			change()
+		case 1:
+			w.do(CommandFinish, Finish{ID: c.ID, Run: run, Stopped: "enough"}, nil)
+			for _, channel := range o.pending {
+				if o.channels[channel] == mediumEmail {
+					o.credits++
+				}
+			}
+			return
+		case 2: // a stop of the service, and a start
+			var reply BatchReply
+			w.do(CommandResume, Batch{ID: c.ID, Run: run}, &reply)
+			if len(reply.Recipients) != len(o.pending) {
+				t.Fatalf("%d are resumed, expected %d", len(reply.Recipients), len(o.pending))
+			}
+			o.work(reply.Recipients, rnd, attempt, w, c)
+		default:
+			b := w.batch(c.ID, run)
+			for _, r := range b.Recipients {
+				want := o.choose(w.host, r.Ordinal, 0)
+				if o.got[r.Ordinal] != "" || want != r.Variant {
+					t.Fatalf("person %d is claimed on %d, expected %d of %v, after %q", r.Ordinal, r.Variant, want, o.channels, o.got[r.Ordinal])
+				}
+				if o.pending[r.Ordinal] = want; o.channels[want] == mediumEmail {
+					o.credits--
+				}
+			}
+			o.work(b.Recipients, rnd, attempt, w, c)
+			if b.Left == 0 && len(o.pending) == 0 && w.state.runs[c.ID].Busy() {
+				w.do(CommandFinish, Finish{ID: c.ID, Run: run}, nil)
+			}
+		}
+	}
+	// What was pending when the run stopped for want of credits stays so, and paid.
+	for _, channel := range o.pending {
+		if o.channels[channel] == mediumEmail {
+			o.credits++ // given back at the next start
+		}
+	}
+}
+
+// work sends to recipients, to some of them not yet.
+func (o *oracle) work(list []Recipient, rnd *rand.Rand, attempt func(Recipient) *Recipient, w *world, c Campaign) {
+	for _, r := range list {
+		if rnd.IntN(6) == 0 {
+			continue
+		}
+		for next := &r; next != nil && w.state.runs[c.ID].Busy(); {
+			next = attempt(*next)
+		}
+	}
+}
+
+// compare compares who got what, the counts, and the credits.
+func (o *oracle) compare(t *testing.T, w *world, c Campaign) {
+	t.Helper()
+	want := map[string]uint64{}
+	for _, medium := range o.got {
+		want[medium]++
+	}
+	got := map[string]uint64{}
+	var sent uint64
+	for _, n := range w.state.ByChannel(c) {
+		if n.Sent > 0 {
+			got[n.Channel] = n.Sent
+		}
+		sent += n.Sent
+	}
+	if !maps.Equal(got, want) || w.state.Numbers(c).Sent != sent {
+		t.Fatalf("sent %v, %d in all; expected %v", got, w.state.Numbers(c).Sent, want)
+	}
+	for person, medium := range o.got {
+		if !w.state.members(&c, viaSet(medium)).Contains(person) {
+			t.Fatalf("person %d got it by %s, and is not among those", person, medium)
+		}
+	}
+	if len(w.host.recorded) != o.recorded {
+		t.Fatalf("%d results are on record, expected %d", len(w.host.recorded), o.recorded)
+	}
+	r := w.state.runs[c.ID]
+	counted := r.Sent + r.Failed + w.state.members(&c, setPending).GetCardinality() + w.state.members(&c, setAudience).GetCardinality()
+	for _, n := range r.Skipped {
+		counted += uint64(n)
+	}
+	if counted != r.Total {
+		t.Fatalf("%d of %d people are accounted for: %+v", counted, r.Total, r)
+	}
+	if spare := w.state.pendingEmails(&c, r) - r.Returned; o.credits != w.host.credits+int64(spare) {
+		t.Fatalf("%d credits and %d of those pending, expected %d", w.host.credits, spare, o.credits)
+	}
+	w.checked()
+}
+
+// TestClicksOfChannelsAreApart: the links of each channel are counted by themselves.
+func TestClicksOfChannelsAreApart(t *testing.T) {
+	w := newWorld(t)
+	c := w.omni("push", "sms")
+	w.host.unreachable = map[string]map[uint32]string{"push": {2: "no device"}}
+	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c)}, nil)
+	for _, r := range w.batch(c.ID, 1).Recipients {
+		w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Variant: r.Variant, Result: ResultSent}, nil)
+		w.state.CountEngagement(c.ID, r.Ordinal, r.Variant, Clicked, 0)
+	}
+	w.state.CountEngagement(c.ID, 2, 1, Clicked, 0)
+	if r := w.state.runs[c.ID]; !reflect.DeepEqual(r.ByLink, []uint64{1, 2}) {
+		t.Errorf("clicks by link: %v", r.ByLink)
+	}
+	n := w.state.ByChannel(c)
+	if len(n) != 2 || n[0].Clicked != 1 || n[1].Clicked != 1 || n[0].Skipped["no device"] != 1 || n[1].Sent != 1 {
+		t.Errorf("%+v", n)
+	}
+}
