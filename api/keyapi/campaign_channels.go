@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/shape"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -63,45 +62,3 @@ func part(x *campaigns.Campaign, via string) (*campaigns.Campaign, error) {
 	}
 	return &parts[i], nil
 }
-
-// campaignChannel are the numbers of a campaign on one of its channels.
-type campaignChannel struct {
-	Channel      string         `json:"channel"`
-	EmailsSent   uint64         `json:"emails_sent"`
-	Failed       uint64         `json:"failed"`
-	Skipped      map[string]int `json:"skipped"`
-	Delivered    uint64         `json:"delivered"`
-	UniqueOpens  uint64         `json:"unique_opens"`
-	UniqueClicks uint64         `json:"unique_clicks"`
-	Bounces      uint64         `json:"bounces"`
-	Complaints   uint64         `json:"complaints"`
-	Unsubscribes uint64         `json:"unsubscribes"`
-}
-
-func campaignChannels(v *resolver.View, x campaigns.Campaign) []campaignChannel {
-	out := []campaignChannel{}
-	for _, n := range v.Campaigns().ByChannel(x) {
-		c := campaignChannel{
-			Channel: n.Channel, EmailsSent: n.Sent, Failed: n.Failed, Skipped: n.Skipped, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked,
-			Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
-		}
-		if c.Skipped == nil {
-			c.Skipped = map[string]int{}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-var campaignChannelsShape = shape.List(shape.Object(
-	shape.Req("channel", channelShape("")),
-	shape.Req("emails_sent", shape.Count(310, "People who got the message on it.")),
-	shape.Req("failed", shape.Count(2, "Messages of the last send that could not be handed over on it; where that was final, the person's next channel was tried.")),
-	shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "People of the last send whom it does not reach, by reason; their next channel was tried.").Like(shape.Pairs("no device", 17))),
-	shape.Req("delivered", shape.Count(300, "")),
-	shape.Req("unique_opens", shape.Count(0, "")),
-	shape.Req("unique_clicks", shape.Count(12, "")),
-	shape.Req("bounces", shape.Count(0, "")),
-	shape.Req("complaints", shape.Count(0, "")),
-	shape.Req("unsubscribes", shape.Count(1, "")),
-), "Of a campaign of several channels, the numbers of each, in the order of preference; of others empty.")

@@ -96,7 +96,7 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("unsubscribe_rate", shape.Share("Unsubscribes of those sent.")),
 	shape.Req("links", shapes.CampaignLinks()),
 	shape.Req("ab_test", shapes.CampaignABTest()),
-	shape.Req("channels", campaignChannelsShape),
+	shape.Req("channels", shapes.CampaignChannels()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("runs", shapes.CampaignRuns()),
 	shape.Req("resumed", shape.Count(0, "How often sending went on after a stop of the service.")),

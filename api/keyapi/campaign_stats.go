@@ -36,8 +36,7 @@ type campaignStats struct {
 	ComplaintRate   float64 `json:"complaint_rate"`
 	UnsubscribeRate float64 `json:"unsubscribe_rate"`
 	record.CampaignDetails
-	Channels []campaignChannel `json:"channels"` // of a campaign of several
-	Errors   []string          `json:"errors"`
+	Errors []string `json:"errors"`
 	// Runs are the sends, the oldest first.
 	Runs       []record.CampaignRun `json:"runs"`
 	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
@@ -59,7 +58,7 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
 		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
-		Channels: []campaignChannel{}, Errors: []string{}, Runs: []record.CampaignRun{},
+		Errors: []string{}, Runs: []record.CampaignRun{},
 	}
 	var err error
 	if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
@@ -69,7 +68,7 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	if !ok {
 		return out, nil
 	}
-	out.Runs, out.Channels = record.CampaignRuns(v, x), campaignChannels(v, x)
+	out.Runs = record.CampaignRuns(v, x)
 	out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {

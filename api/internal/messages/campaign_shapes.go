@@ -27,6 +27,7 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 	shape.Req("links", shapes.CampaignLinks()),
 	shape.Req("ab_test", shapes.CampaignABTest()),
+	shape.Req("channels", shapes.CampaignChannels()),
 	shape.Req("as_of", shape.Instant("When they were read.")),
 ))
 

@@ -6,12 +6,44 @@ import "github.com/musterhq/muster/resolver"
 type CampaignDetails struct {
 	Links  []LinkClicks `json:"links"`
 	ABTest *ABTest      `json:"ab_test"` // nil without one
+	// Channels are those of a campaign of several, in the order of preference.
+	Channels []CampaignChannel `json:"channels"`
 }
 
 // LinkClicks is how often a link of a campaign was clicked.
 type LinkClicks struct {
 	URL    string `json:"url"`
 	Clicks uint64 `json:"clicks"`
+}
+
+// CampaignChannel are the numbers of a campaign on one of its channels; people count once.
+type CampaignChannel struct {
+	Channel      string         `json:"channel"`
+	EmailsSent   uint64         `json:"emails_sent"`
+	Failed       uint64         `json:"failed"`
+	Skipped      map[string]int `json:"skipped"`
+	Delivered    uint64         `json:"delivered"`
+	UniqueOpens  uint64         `json:"unique_opens"`
+	UniqueClicks uint64         `json:"unique_clicks"`
+	Bounces      uint64         `json:"bounces"`
+	Complaints   uint64         `json:"complaints"`
+	Unsubscribes uint64         `json:"unsubscribes"`
+}
+
+func campaignChannels(v *resolver.View, id string) []CampaignChannel {
+	out := []CampaignChannel{}
+	x, _ := v.Campaigns().Campaign(id)
+	for _, n := range v.Campaigns().ByChannel(x) {
+		c := CampaignChannel{
+			Channel: n.Channel, EmailsSent: n.Sent, Failed: n.Failed, Skipped: n.Skipped, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked,
+			Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
+		}
+		if c.Skipped == nil {
+			c.Skipped = map[string]int{}
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // ABTest is how the A/B test of a campaign goes.
@@ -34,7 +66,7 @@ type VariantCount struct {
 // NewCampaignDetails reads the details of the campaign with an id; one that was never
 // sent has none.
 func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
-	out := CampaignDetails{Links: []LinkClicks{}}
+	out := CampaignDetails{Links: []LinkClicks{}, Channels: campaignChannels(v, id)}
 	r, ok := v.Campaigns().Run(id)
 	if !ok {
 		return out, nil

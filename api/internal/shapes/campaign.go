@@ -55,6 +55,22 @@ func whatsAppTemplate() *shape.Schema {
 	)
 }
 
+// CampaignChannels are the numbers of a campaign by channel.
+func CampaignChannels() *shape.Schema {
+	return shape.List(shape.Object(
+		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push")),
+		shape.Req("emails_sent", shape.Count(310, "People who got the message on it.")),
+		shape.Req("failed", shape.Count(2, "Messages of the last send that could not be handed over on it; where that was final, the person's next channel was tried.")),
+		shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "People of the last send whom it does not reach, by reason; their next channel was tried.").Like(shape.Pairs("no device", 17))),
+		shape.Req("delivered", shape.Count(300, "")),
+		shape.Req("unique_opens", shape.Count(0, "")),
+		shape.Req("unique_clicks", shape.Count(12, "")),
+		shape.Req("bounces", shape.Count(0, "")),
+		shape.Req("complaints", shape.Count(0, "")),
+		shape.Req("unsubscribes", shape.Count(1, "")),
+	), "Of a campaign of several channels, the numbers of each, in the order of preference; of others empty.")
+}
+
 // CampaignType is the number of a channel.
 func CampaignType(about string) *shape.Schema {
 	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})

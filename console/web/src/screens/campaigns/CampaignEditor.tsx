@@ -15,12 +15,13 @@ import { Page } from '@/shared/Page'
 import { useSomebody } from '@/shared/PersonPicker'
 import { QueryView } from '@/shared/states'
 import { AudienceInputs, AudienceNumbers, useAudience } from './AudienceInputs'
-import { formOf, lacks, savedFields } from './form'
+import { ChannelsInput } from './ChannelsInput'
+import { formOf, lacks, partOf, savedFields, type Form } from './form'
 import { MessageInputs } from './MessageInputs'
 import { PreviewPanel, useRendered } from './PreviewPanel'
 import { SendStep, type Start } from './SendStep'
 import { StatusBadge } from './StatusBadge'
-import { campaignQuery, channelOf, type Campaign } from './useCampaigns'
+import { campaignQuery, channelNamed, channelOf, type Campaign } from './useCampaigns'
 
 const route = getRouteApi('/shell/campaigns/$id/edit')
 
@@ -37,6 +38,9 @@ export function EditCampaign() {
 
 const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header', 'push.image', 'push.collapse', 'push.ttl_seconds', 'image', 'collapse', 'ttl']
 
+/** Names the channel of a fault as the editor does. */
+const inChannel = (message: string, form: Form) => message.replace(/channels\[(\d+)\]\./, (whole, i: string) => (form.channels[Number(i)] ? `${channelNamed(form.channels[Number(i)]!.channel).name}: ` : whole))
+
 function Editor({ campaign }: { campaign: Campaign }) {
   const { step = 'message', person } = route.useSearch()
   const navigate = route.useNavigate()
@@ -48,6 +52,9 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const [everybody, setEverybody] = useState(false)
   const leaving = useRef(false)
   const set = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }))
+  // The channel whose message is edited and shown, of a campaign of several.
+  const [at, setAt] = useState(0)
+  const part = partOf(campaign, form, Math.min(at, form.channels.length - 1))
   const changed = JSON.stringify(savedFields(form)) !== JSON.stringify(savedFields(formOf(campaign)))
   const running = campaign.status === 'sending' || campaign.status === 'testing'
   const captured = useCaptured(channelOf(campaign).medium)
@@ -58,7 +65,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
 
   const somebody = useSomebody({ channel: channelOf(campaign).medium, segments: form.segment_ids, lists: form.list_id })
   const whom = person ?? somebody
-  const rendered = useRendered(campaign, form, whom)
+  const rendered = useRendered(campaign, form, at, whom)
   const audience = useAudience(campaign, form, everybody)
   // Consents and segments may have changed since the last look at the numbers.
   useEffect(() => {
@@ -130,7 +137,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const failure = save.error ?? start.error ?? (rendered.error as Error | null)
   const field = failure instanceof ApiError ? failure.field : ''
   const wrong = (name: string) => (field === name && failure ? messageOf(failure) : undefined)
-  const elsewhere = failure && !fields.includes(field) ? messageOf(failure) : ''
+  const elsewhere = failure && !fields.includes(field) ? inChannel(messageOf(failure), form) : ''
   return (
     <Page
       title={campaign.name}
@@ -188,7 +195,8 @@ function Editor({ campaign }: { campaign: Campaign }) {
               <Tabs.Tab value="send">3. Send</Tabs.Tab>
             </Tabs.List>
             <Tabs.Panel value="message" p="md">
-              <MessageInputs campaign={campaign} form={form} set={set} wrong={wrong} readOnly={readOnly} />
+              {form.channels.length > 0 && <ChannelsInput form={form} set={set} at={at} setAt={setAt} readOnly={readOnly} />}
+              <MessageInputs campaign={part.campaign} form={part.form} set={(p) => set(part.set(p))} wrong={wrong} readOnly={readOnly} />
             </Tabs.Panel>
             <Tabs.Panel value="audience" p="md">
               <AudienceInputs form={form} set={set} everybody={everybody} setEverybody={setEverybody} audience={audience} readOnly={readOnly} />
@@ -214,7 +222,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
             </Text>
           )}
         </Paper>
-        <PreviewPanel campaign={campaign} form={form} person={whom} onPerson={(p) => void navigate({ search: (s) => ({ ...s, person: p }), replace: true })} rendered={rendered} />
+        <PreviewPanel campaign={campaign} form={form} at={at} person={whom} onPerson={(p) => void navigate({ search: (s) => ({ ...s, person: p }), replace: true })} rendered={rendered} />
       </Box>
     </Page>
   )

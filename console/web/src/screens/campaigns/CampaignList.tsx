@@ -16,7 +16,7 @@ import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
-import { channelOf, mostListed, statusColours, useCampaigns, useStats, type Campaign } from './useCampaigns'
+import { channelOf, mostListed, severalChannels, statusColours, useCampaigns, useStats, type Campaign } from './useCampaigns'
 
 const route = getRouteApi('/shell/campaigns')
 const step = 50 // rows that are drawn, and more on a click
@@ -130,7 +130,7 @@ function Row({ c, writes }: { c: Campaign; writes: boolean }) {
           </AnchorLink>
         )}
         <Text size="xs" c="dimmed" lineClamp={1}>
-          {channelOf(c).name}
+          {c.channels.length > 0 ? severalChannels : channelOf(c).name}
           {c.subject && `: ${c.subject}`}
         </Text>
       </Table.Td>

@@ -14,7 +14,7 @@ import { Page } from '@/shared/Page'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
-import { campaignQuery, channelOf, useStats, type Campaign, type Stats } from './useCampaigns'
+import { campaignQuery, channelNamed, channelOf, useStats, type Campaign, type Stats } from './useCampaigns'
 
 const route = getRouteApi('/shell/campaigns/$id')
 
@@ -155,6 +155,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         ))}
       </Grid>
       {n.ab_test && <ABTest ab={n.ab_test} />}
+      {n.channels.length > 0 && <ByChannel list={n.channels} />}
       <Box className="halves">
         <Paper withBorder p="md" component="section" aria-label="Clicks by link">
           <Group justify="space-between" mb="xs">
@@ -254,6 +255,45 @@ function Line({ label, value, dim }: { label: string; value: number; dim?: boole
         {count(value)}
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+/** What became of a campaign of several channels on each of them. */
+function ByChannel({ list }: { list: Stats['channels'] }) {
+  return (
+    <Paper withBorder p="md" component="section" aria-label="By channel">
+      <Title order={2} size="h5" mb="xs">
+        By channel
+      </Title>
+      <ScrollTable label="Table of channels" minWidth={560}>
+        <Table verticalSpacing={4} className="numbers">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Channel</Table.Th>
+              {['Sent', 'Delivered', 'Opened', 'Clicked', 'Failed'].map((h) => (
+                <Table.Th key={h} ta="right">
+                  {h}
+                </Table.Th>
+              ))}
+              <Table.Th>Not reached on it</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {list.map((c) => (
+              <Table.Tr key={c.channel} data-testid={`channel-${c.channel}`}>
+                <Table.Td>{channelNamed(c.channel).name}</Table.Td>
+                {[c.emails_sent, c.delivered, c.unique_opens, c.unique_clicks, c.failed].map((v, i) => (
+                  <Table.Td key={i} ta="right">
+                    {count(v)}
+                  </Table.Td>
+                ))}
+                <Table.Td c="dimmed">{Object.entries(c.skipped).map(([why, k]) => `${why}: ${count(k)}`).join('; ') || '–'}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </ScrollTable>
+    </Paper>
   )
 }
 

@@ -9,12 +9,12 @@ import { Captured, useCaptured } from '@/shared/captured'
 import { Icon } from '@/shared/icons'
 import { MessageFrame } from '@/shared/MessageFrame'
 import { PersonPicker } from '@/shared/PersonPicker'
-import { contentOf, type Form } from './form'
+import { contentOf, partOf, type Form } from './form'
 import { channelOf, type Campaign } from './useCampaigns'
 
 /** The message as it stands, for a real person, whether it is saved or not. */
-export function useRendered(campaign: Campaign, form: Form, person: string | undefined) {
-  const content = useMemo(() => JSON.stringify({ ...contentOf(form, campaign), ...(form.sender && { sender: form.sender }) }), [form, campaign])
+export function useRendered(campaign: Campaign, form: Form, at: number, person: string | undefined) {
+  const content = useMemo(() => JSON.stringify({ ...contentOf(form, campaign, at), ...(form.sender && { sender: form.sender }) }), [form, campaign, at])
   const [shown] = useDebouncedValue(content, 200)
   return useQuery({
     queryKey: ['campaign', campaign._id, 'render', person, shown],
@@ -26,8 +26,10 @@ export function useRendered(campaign: Campaign, form: Form, person: string | und
   })
 }
 
-export function PreviewPanel({ campaign, form, person, onPerson, rendered }: { campaign: Campaign; form: Form; person: string | undefined; onPerson: (id: string) => void; rendered: ReturnType<typeof useRendered> }) {
-  const email = channelOf(campaign).html
+/** at is the place of the channel that is shown of a campaign of several. */
+export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }: { campaign: Campaign; form: Form; at: number; person: string | undefined; onPerson: (id: string) => void; rendered: ReturnType<typeof useRendered> }) {
+  const channel = channelOf(partOf(campaign, form, at).campaign)
+  const email = channel.html
   const m = rendered.data
   return (
     <Paper withBorder p="md" miw={0} component="section" aria-label="Preview">
@@ -46,7 +48,7 @@ export function PreviewPanel({ campaign, form, person, onPerson, rendered }: { c
                   From {[m.sender_name, m.sender && `<${m.sender}>`].filter(Boolean).join(' ') || 'nobody: no sender domain is verified'}
                 </Text>
               )}
-              {(channelOf(campaign).subject || m.subject) && (
+              {(channel.subject || m.subject) && (
                 <Text fw={600} data-testid="preview-subject" style={{ overflowWrap: 'anywhere' }}>
                   {m.subject || 'without a subject'}
                 </Text>
@@ -79,23 +81,23 @@ export function PreviewPanel({ campaign, form, person, onPerson, rendered }: { c
             </Text>
           )
         )}
-        <TestSend campaign={campaign} form={form} person={person} />
+        <TestSend campaign={campaign} form={form} at={at} person={person} />
       </Stack>
     </Paper>
   )
 }
 
 /** Sends the message as it stands to a few addresses. */
-function TestSend({ campaign, form, person }: { campaign: Campaign; form: Form; person: string | undefined }) {
+function TestSend({ campaign, form, at, person }: { campaign: Campaign; form: Form; at: number; person: string | undefined }) {
   const session = useSession()
   const may = useMay()
-  const channel = channelOf(campaign)
+  const channel = channelOf(partOf(campaign, form, at).campaign)
   const [to, setTo] = useState<string[] | null>(null)
   const addresses = to ?? (channel.html && session.data?.email ? [session.data.email] : [])
   const captured = useCaptured(channel.medium)
   const send = useMutation({
     mutationFn: () =>
-      data(api.POST('/console/api/v1/campaigns/{id}/test-send', { params: { path: { id: campaign._id } }, body: { ...contentOf(form, campaign), ...(form.sender && { sender: form.sender }), ...(form.reply_to && { reply_to: form.reply_to }), to: addresses, ...(person && { profile_id: person }) } })),
+      data(api.POST('/console/api/v1/campaigns/{id}/test-send', { params: { path: { id: campaign._id } }, body: { ...contentOf(form, campaign, at), ...(form.sender && { sender: form.sender }), ...(form.reply_to && { reply_to: form.reply_to }), to: addresses, ...(person && { profile_id: person }) } })),
   })
   const result = useRef<HTMLDivElement>(null)
   const { submittedAt, isPending, isIdle } = send

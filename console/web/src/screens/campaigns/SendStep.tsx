@@ -27,7 +27,8 @@ export function SendStep({ campaign, subject, everybody, audience, missing, pend
   const [how, setHow] = useState<Start['how']>('now')
   const [at, setAt] = useState<string | null>(null)
   const [test, setTest] = useState<Test>({ subjects: [subject, ''], test_percent: 20, metric: 'opens', wait_seconds: 14400 })
-  const email = channelOf(campaign).html
+  const media = campaign.channels.length > 0 ? campaign.channels.map((m) => m.channel) : [channelOf(campaign).medium]
+  const email = channelOf(campaign).html && campaign.channels.length === 0
   const time = at ? new Date(at.replace(' ', 'T')) : null
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   const people = audience ? count(audience.reachable) : '…'
@@ -97,7 +98,9 @@ export function SendStep({ campaign, subject, everybody, audience, missing, pend
         </Stack>
       )}
       <Divider />
-      <Captured channel={channelOf(campaign).medium} />
+      {media.map((medium) => (
+        <Captured key={medium} channel={medium} />
+      ))}
       {stop && (
         <Text size="sm" c="dimmed" id="why-not">
           {stop}

@@ -1,4 +1,4 @@
-import { channelOf, type Campaign } from './useCampaigns'
+import { channelNamed, channelOf, type Campaign, type Channel } from './useCampaigns'
 
 /** What of a campaign is edited. */
 export interface Form {
@@ -15,32 +15,70 @@ export interface Form {
   push: { image: string; collapse: string; ttl_seconds: number }
   /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
   whatsapp: { template: string; language: string; parameters: string[]; header: string }
+  /** The channels of a campaign of several, in the order of preference. */
+  channels: ChannelForm[]
   /** The template that is sent in place of the body, "" for none. */
   template_id: string
   list_id: string[]
   segment_ids: string[]
 }
 
+/** The message of a channel. That of e-mail is the campaign's own: its texts here are not used. */
+export type ChannelForm = Pick<Form, 'subject' | 'body' | 'sender' | 'link' | 'push' | 'whatsapp'> & { channel: Channel['medium'] }
+
+const noPush = { image: '', collapse: '', ttl_seconds: 0 }
+const noTemplate = { template: '', language: '', parameters: [], header: '' }
+
+export const newChannel = (channel: Channel['medium']): ChannelForm => ({ channel, subject: '', body: '', sender: '', link: '', push: noPush, whatsapp: noTemplate })
+
 export const formOf = (c: Campaign): Form => ({
   name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
   track_links: c.track_links,
-  push: c.push ?? { image: '', collapse: '', ttl_seconds: 0 },
-  whatsapp: c.whatsapp ?? { template: '', language: '', parameters: [], header: '' },
+  push: c.push ?? noPush,
+  whatsapp: c.whatsapp ?? noTemplate,
+  channels: c.channels.map((m) => ({ channel: m.channel, subject: m.subject, body: m.body, sender: m.sender, link: m.link ?? '', push: m.push ?? noPush, whatsapp: m.whatsapp ?? noTemplate })),
   // A body of its own goes before the template.
   template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
 })
 
 /** The fields that are saved. A template is sent where the body is empty. */
-export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f) })
+export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f), channels: channelsOf(f) })
+
+const channelsOf = (f: Form) =>
+  f.channels.map((m) =>
+    m.channel === 'email' ? { channel: m.channel } : { channel: m.channel, subject: m.subject, body: m.whatsapp.template ? '' : m.body, sender: m.sender, link: m.link, ...(m.channel === 'whatsapp' && { whatsapp: whatsAppOf(m) }), ...(m.channel === 'push' && { push: pushOf(m) }) },
+  )
+
+/** The part of a campaign of several channels that goes out on one of them, as a campaign of that channel; of any other the campaign itself. */
+export function partOf(c: Campaign, f: Form, at: number): { campaign: Campaign; form: Form; set: (part: Partial<Form>) => Partial<Form> } {
+  const m = f.channels[at]
+  if (!m) return { campaign: c, form: f, set: (part) => part }
+  const { type, service } = channelNamed(m.channel)
+  const campaign = { ...c, channel: 2 as const, type, service: service || null, channels: [] }
+  if (m.channel === 'email') return { campaign, form: { ...f, whatsapp: noTemplate }, set: (part) => part }
+  const { channel: _, ...texts } = m
+  const own = ['name', 'track_links', 'list_id', 'segment_ids']
+  return {
+    campaign,
+    form: { ...f, ...texts, template_id: '' },
+    set: (part) => {
+      const whole = Object.fromEntries(Object.entries(part).filter(([k]) => own.includes(k)))
+      const texts = Object.fromEntries(Object.entries(part).filter(([k]) => !own.includes(k)))
+      return Object.keys(texts).length === 0 ? whole : { ...whole, channels: f.channels.map((x, i) => (i === at ? { ...x, ...texts } : x)) }
+    },
+  }
+}
 
 /** The options of a push message as the API takes them: none is {}. */
-const pushOf = (f: Form) => (f.push.image || f.push.collapse || f.push.ttl_seconds ? f.push : {})
+const pushOf = (f: Pick<Form, 'push'>) => (f.push.image || f.push.collapse || f.push.ttl_seconds ? f.push : {})
 
 /** The template for WhatsApp as the API takes it: without a name it is none. */
-const whatsAppOf = (f: Form) => (f.whatsapp.template.trim() ? { ...f.whatsapp, template: f.whatsapp.template.trim() } : {})
+const whatsAppOf = (f: Pick<Form, 'whatsapp'>) => (f.whatsapp.template.trim() ? { ...f.whatsapp, template: f.whatsapp.template.trim() } : {})
 
 /** What the message has that its preview and its test show before it is saved. */
-export function contentOf(f: Form, c: Campaign) {
+export function contentOf(f: Form, c: Campaign, at = 0): object {
+  const m = f.channels[at]
+  if (m) return { ...(m.channel === 'email' && contentOf({ ...partOf(c, f, at).form, channels: [] }, partOf(c, f, at).campaign)), channels: channelsOf(f), via: m.channel }
   const own = { subject: f.subject, sender_name: f.sender_name, ...(channelOf(c).name === 'Push' && f.link && { link: f.link }) }
   if (channelOf(c).medium === 'whatsapp') return { body: f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f) }
   return f.template_id ? { ...own, template_id: f.template_id } : { ...own, body: f.body }
@@ -49,6 +87,14 @@ export function contentOf(f: Form, c: Campaign) {
 /** What is missing before it can be sent; "" for nothing. */
 export function lacks(f: Form, c: Campaign): string {
   if (!f.name.trim()) return 'Name the campaign.'
+  if (f.channels.length > 0) {
+    for (const [i, m] of f.channels.entries()) {
+      const part = partOf(c, f, i)
+      const why = lacks({ ...part.form, channels: [] }, part.campaign)
+      if (why) return `${channelNamed(m.channel).name}: ${why}`
+    }
+    return ''
+  }
   if (!f.template_id && !f.whatsapp.template.trim() && !f.body.trim()) return 'The message is empty.'
   if (channelOf(c).subject && !f.subject.trim() && !f.template_id) return `The ${channelOf(c).subject!.toLowerCase()} is missing.`
   return ''

@@ -46,6 +46,12 @@ export const channels: Channel[] = [
   { medium: 'push', type: 4, service: '', name: 'Push', html: false, subject: 'Title' },
 ]
 
-export const channelOf = (c: { type: number | null; service: string | null }) => channels.find((x) => x.type === (c.type ?? 1) && x.service === (c.service ?? ''))!
+/** The channel of a campaign; of one of several channels the first. */
+export const channelOf = (c: Pick<Campaign, 'type' | 'service' | 'channels'>) => (c.channels.length > 0 ? channelNamed(c.channels[0]!.channel) : channels.find((x) => x.type === (c.type ?? 1) && x.service === (c.service ?? ''))!)
+
+export const channelNamed = (medium: string) => channels.find((x) => x.medium === medium)!
+
+/** What a campaign of several channels is called. */
+export const severalChannels = 'Several channels'
 
 export const statusColours: Record<string, string> = { draft: 'gray', scheduled: 'indigo', sending: 'cyan', testing: 'cyan', sent: 'teal', stopped: 'red' }
