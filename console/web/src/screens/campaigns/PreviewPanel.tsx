@@ -37,7 +37,7 @@ export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }:
         <PersonPicker label="Shown for" value={person} onChange={onPerson} segment={form.segment_ids[0]} />
         {m?.skipped && (
           <Alert color="yellow" variant="light" p="xs" icon={<Icon name="alert" />}>
-            <Text size="xs">It would not be sent to this person: {m.skipped}.</Text>
+            <Text size="xs">{form.channels.length > 0 ? 'It would not go to this person on this channel' : 'It would not be sent to this person'}: {m.skipped}.</Text>
           </Alert>
         )}
         {m ? (
