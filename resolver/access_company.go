@@ -76,7 +76,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
 		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
 	}
-	if err := (&account{number: env.Account}).install(e); err != nil {
+	if _, _, err := e.keys(env.Account); err != nil {
 		out.Refusal = invalid("", "%s", err)
 		return nil
 	}

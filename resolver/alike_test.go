@@ -59,8 +59,8 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 				if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: second}); got != nil {
 					t.Fatalf("%q was erased, %q is still taken: %v", first, second, got.Message)
 				}
-				if a := r.m.accounts[testAccount]; len(a.caseFolds) != 0 {
-					t.Fatalf("%d folded forms of nobody are kept", len(a.caseFolds))
+				if a := r.m.accounts[testAccount]; a.profiles.CaseFolds() != 0 {
+					t.Fatalf("%d folded forms of nobody are kept", a.profiles.CaseFolds())
 				}
 			}
 		}

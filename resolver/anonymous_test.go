@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/search"
 )
 
@@ -80,7 +81,7 @@ func (r *recorder) who(e eventlog.Event) uint32 {
 	if out.Status == EventRefused {
 		r.t.Fatalf("%s was refused: %v", describe(&e), out.Refusal)
 	}
-	return r.m.accounts[testAccount].root(out.Profile.Ordinal())
+	return r.m.accounts[testAccount].profiles.Root(out.Profile.Ordinal())
 }
 
 func (r *recorder) personAt(o uint32) *Profile {
@@ -93,7 +94,9 @@ func (r *recorder) personAt(o uint32) *Profile {
 }
 
 // people is how many live profiles there are.
-func (r *recorder) people() uint64 { return r.m.accounts[testAccount].universe().GetCardinality() }
+func (r *recorder) people() uint64 {
+	return r.m.accounts[testAccount].profiles.Universe().GetCardinality()
+}
 
 func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
@@ -223,7 +226,7 @@ func TestI4AnyOrderOfCalls(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d people became %d: %v", seed, persons, r.people(), told)
 		}
-		for it := r.m.accounts[testAccount].universe().Iterator(); it.HasNext(); {
+		for it := r.m.accounts[testAccount].profiles.Universe().Iterator(); it.HasNext(); {
 			p := r.personAt(it.Next())
 			if len(p.Identities) != 3 || len(p.Conflicts) != 0 {
 				t.Fatalf("seed %d: %+v %+v", seed, p.Identities, p.Conflicts)
@@ -355,8 +358,8 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 		}
 		a := r.m.accounts[testAccount]
 		owners := map[string]uint32{}
-		identified := a.universe().Clone()
-		for it := a.universe().Iterator(); it.HasNext(); {
+		identified := a.profiles.Universe().Clone()
+		for it := a.profiles.Universe().Iterator(); it.HasNext(); {
 			o := it.Next()
 			p := r.personAt(o)
 			if len(p.Identities) == 0 {
@@ -374,11 +377,11 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 			r.events(e)
 		}
 		for it := identified.Iterator(); it.HasNext(); {
-			if o := it.Next(); a.root(o) != o {
-				t.Fatalf("seed %d: profile %d was identified and became part of %d", seed, o, a.root(o))
+			if o := it.Next(); a.profiles.Root(o) != o {
+				t.Fatalf("seed %d: profile %d was identified and became part of %d", seed, o, a.profiles.Root(o))
 			}
 		}
-		for it := a.universe().Iterator(); it.HasNext(); {
+		for it := a.profiles.Universe().Iterator(); it.HasNext(); {
 			o := it.Next()
 			kinds := map[IdentityKind]int{}
 			for _, x := range r.personAt(o).Identities {
@@ -422,14 +425,14 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 	settings := DefaultSettings()
 	settings.IdentifierCap = 3
 	r := newRecorder(t, settings)
-	for d := range maxAnonymousIDs + 5 {
+	for d := range resolution.MaxAnonymousIDs + 5 {
 		id := fmt.Sprintf("d%d", d)
 		r.who(call("anonymous", id))
 		r.who(call("anonymous", id, "external_id", "u1"))
 	}
 	o := r.who(call("external_id", "u1", "email", "a@x.io", "phone", "+49301"))
 	p := r.personAt(o)
-	if len(p.AnonymousIDs) != maxAnonymousIDs || p.AnonymousIDs[0] != "d5" || len(p.Identities) != 3 || len(p.Merged) != maxAnonymousIDs+4 || r.people() != 1 || len(p.Conflicts) != 0 {
+	if len(p.AnonymousIDs) != resolution.MaxAnonymousIDs || p.AnonymousIDs[0] != "d5" || len(p.Identities) != 3 || len(p.Merged) != resolution.MaxAnonymousIDs+4 || r.people() != 1 || len(p.Conflicts) != 0 {
 		t.Fatalf("%d anonymous ids from %s on, %v, %d merged, %d profiles, conflicts %+v", len(p.AnonymousIDs), p.AnonymousIDs[0], p.Identities, len(p.Merged), r.people(), p.Conflicts)
 	}
 	if r.who(call("anonymous", "d0")) != o {
@@ -441,9 +444,9 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 		t.Fatal("two external ids became one person")
 	}
 	a := r.m.accounts[testAccount]
-	r.must(CommandContactErase, ContactErase{ID: a.headers.Get(o).ID.String()})
+	r.must(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(o).ID.String()})
 	b, _ := r.m.NextErasures(0, true)
-	if _, below, err := a.erasure.Persons(&b); err != nil || len(below) != maxAnonymousIDs+5+3 {
+	if _, below, err := a.erasure.Persons(&b); err != nil || len(below) != resolution.MaxAnonymousIDs+5+3 {
 		t.Fatalf("the log is rid of %d identifiers, %v", len(below), err)
 	}
 	if got := r.who(call("anonymous", "d0")); got == o {
@@ -459,18 +462,18 @@ func TestAttackMadeUpDevices(t *testing.T) {
 	for n := range 3000 {
 		r.who(call("external_id", "u1", "anonymous", fmt.Sprint("made-up-", n), "public", "yes"))
 	}
-	if ids := r.personAt(o).AnonymousIDs; len(ids) != maxAnonymousIDs || ids[len(ids)-1] != "made-up-2999" {
+	if ids := r.personAt(o).AnonymousIDs; len(ids) != resolution.MaxAnonymousIDs || ids[len(ids)-1] != "made-up-2999" {
 		t.Fatalf("%d anonymous ids, the newest %s", len(ids), ids[len(ids)-1])
 	}
 	r.who(call("anonymous", "real", "public", "yes"))
 	if got := r.who(call("anonymous", "real", "external_id", "u1", "public", "yes")); got != o || r.people() != 1 {
 		t.Fatalf("the device is of profile %d, %d people", got, r.people())
 	}
-	if p := r.personAt(o); !slices.Contains(p.AnonymousIDs, "real") || len(p.AnonymousIDs) != maxAnonymousIDs {
+	if p := r.personAt(o); !slices.Contains(p.AnonymousIDs, "real") || len(p.AnonymousIDs) != resolution.MaxAnonymousIDs {
 		t.Fatalf("%d anonymous ids, the newest %s", len(p.AnonymousIDs), p.AnonymousIDs[len(p.AnonymousIDs)-1])
 	}
 	// What is beyond what an erasure finds leads to nobody afterwards.
-	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].headers.Get(o).ID.String()})
+	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].profiles.Headers.Get(o).ID.String()})
 	if got := r.who(call("anonymous", "made-up-0")); got == o || len(r.personAt(got).AnonymousIDs) != 1 {
 		t.Fatal("a device of old leads to the erased person")
 	}
@@ -648,7 +651,7 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 	anonymous := r.who(call("anonymous", "d3"))
 	a := r.m.accounts[testAccount]
 	for _, x := range []uint32{o, anonymous} {
-		r.must(CommandContactErase, ContactErase{ID: a.headers.Get(x).ID.String()})
+		r.must(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(x).ID.String()})
 	}
 	for _, id := range []string{"d1", "d2", "d3"} {
 		if out := r.eventsUnder(6, call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {

@@ -55,11 +55,11 @@ func (h campaignHost) Members(name string) *roaring.Bitmap { return h.a.members(
 
 func (h campaignHost) DropSet(name string) { h.m.dropSet(h.a, name) }
 
-func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.root(ordinal) }
+func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.profiles.Root(ordinal) }
 
 func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile) {
-	d := &h.m.doc
-	if err := h.m.load(h.a, ordinal, d); err != nil {
+	d := &h.m.resolution.Doc
+	if err := h.a.profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	reasons = make([]string, len(media))
@@ -70,8 +70,8 @@ func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, m
 }
 
 func (h campaignHost) Record(r campaigns.Report) {
-	m, d := h.m, &h.m.doc
-	if err := m.load(h.a, r.Ordinal, d); err != nil {
+	m, d := h.m, &h.m.resolution.Doc
+	if err := h.a.profiles.Load(r.Ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	event := feature.Event{Properties: r.Properties}
@@ -118,7 +118,7 @@ const NotInConversation = "the person has not written in the last 24 hours; only
 // not. nowMs is the time (Unix ms).
 func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (string, error) {
 	var d profile.Document
-	o := v.a.root(ordinal)
+	o := v.a.profiles.Root(ordinal)
 	if err := v.decode(o, &d); err != nil {
 		return "", err
 	}

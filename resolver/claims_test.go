@@ -220,7 +220,7 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 			both(e)
 		}
 		b := plain.m.accounts[testAccount]
-		people := roaring.AndNot(b.universe(), b.engine.Anonymous()).ToArray()
+		people := roaring.AndNot(b.profiles.Universe(), b.engine.Anonymous()).ToArray()
 		for range 60 {
 			e := trackingEvent(rng, world+4, attacked.now)
 			e.Public, e.PreviousID = true, nil
@@ -234,9 +234,9 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 		a := attacked.m.accounts[testAccount]
 		for i, x := range people {
 			for _, y := range people[:i] {
-				if b.root(x) == b.root(y) {
+				if b.profiles.Root(x) == b.profiles.Root(y) {
 					joined++
-				} else if a.root(x) == a.root(y) {
+				} else if a.profiles.Root(x) == a.profiles.Root(y) {
 					t.Fatalf("seed %d: profiles %d and %d became one", seed, x, y)
 				}
 			}

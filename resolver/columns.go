@@ -61,7 +61,7 @@ func (v *View) refreshColumns() (left int, err error) {
 		if err := d.Decode(b); err != nil {
 			return nil, err
 		}
-		d.FillFacts(&f, v.a.contacts.ListIDs(), v.a.headers.Get(ordinal).LastEvent)
+		d.FillFacts(&f, v.a.contacts.ListIDs(), v.a.profiles.Headers.Get(ordinal).LastEvent)
 		return &f.Fields, nil
 	})
 }
@@ -91,5 +91,5 @@ func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
 	for i, f := range seen {
 		more[i] = f.Path
 	}
-	return v.m.store.Columns.Begin(v.a.index, v.a.headers.Count, fields, more)
+	return v.m.store.Columns.Begin(v.a.index, v.a.profiles.Headers.Count, fields, more)
 }

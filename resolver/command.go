@@ -266,9 +266,6 @@ func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	a := cmd.account
 	e := a.accountEntity
 	e.SecretHash = c.SecretHash
-	if err := (&account{number: a.number}).install(e); err != nil {
-		return invalid("secret_hash", "%s", err)
-	}
 	if err := a.install(e); err != nil {
 		return invalid("secret_hash", "%s", err)
 	}
@@ -289,14 +286,18 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 		return atLimit("settings", "settings were changed too often in a row; try again in a moment")
 	}
 	var added []string
+	have := identifier.NewPlaceholders(a.Settings.Placeholders)
 	for _, v := range s.Placeholders {
-		if !a.placeholders.Has([]byte(v)) {
+		if !have.Has([]byte(v)) {
 			added = append(added, strings.ToLower(strings.TrimSpace(v)))
 		}
 	}
 	a.ForgottenMs = a.keysFromMs(m.logTime)
-	a.Settings = s
-	a.placeholders = identifier.NewPlaceholders(s.Placeholders)
+	e := a.accountEntity
+	e.Settings = s
+	if err := a.install(e); err != nil {
+		panic(err) // it was installed before
+	}
 	m.saveAccount(a)
 	if len(added) > 0 {
 		m.enqueue(task{Account: a.number, Detach: added})

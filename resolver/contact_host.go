@@ -29,19 +29,21 @@ func (h contactHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
 }
 
 func (h contactHost) Other(ordinal uint32) *profile.Document {
-	if err := h.m.load(h.a, ordinal, &h.m.other); err != nil {
+	if err := h.a.profiles.Load(ordinal, &h.m.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return &h.m.other
 }
 
-func (h contactHost) ProfileID(ordinal uint32) string { return h.a.headers.Get(ordinal).ID.String() }
+func (h contactHost) ProfileID(ordinal uint32) string {
+	return h.a.profiles.Headers.Get(ordinal).ID.String()
+}
 
 func (h contactHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
 	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
 }
 
-func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.m.save(h.a, ordinal, d) }
+func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.a.profiles.Save(ordinal, d) }
 
 func (h contactHost) DoubleOptIn() bool { return h.a.Settings.DoubleOptIn }
 

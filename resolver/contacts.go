@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -41,51 +42,50 @@ func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 // list if one is given.
 func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List) *Refusal {
 	a := cmd.account
-	p := &m.window[0]
-	// Nothing of the event that was here before.
-	p.ev = eventlog.Event{Email: []byte(c.Email), ExternalID: []byte(c.ExternalID), Phone: []byte(c.Phone), FirstName: []byte(c.FirstName), LastName: []byte(c.LastName)}
+	ev := eventlog.Event{Email: []byte(c.Email), ExternalID: []byte(c.ExternalID), Phone: []byte(c.Phone), FirstName: []byte(c.FirstName), LastName: []byte(c.LastName)}
 	if identifier.IsBlank([]byte(c.Email + " ")) {
-		p.ev.Email = nil
+		ev.Email = nil
 	}
-	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, identrules.OfContact(cmd.name))
+	p := a.profiles.LookUp(ev)
+	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.OfContact(cmd.name))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	if refusal != nil {
 		return ownField(refusal)
 	}
-	d := &m.doc
+	d := &m.resolution.Doc
 	if l != nil && a.contacts.Live(d) >= contacts.MaxProfileLists {
 		return contacts.FullLists()
 	}
-	o := m.commit(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
-	a.headers.Edit(o).LastEvent = r.lastEvent
-	r.fields |= a.contacts.TakeOn(o, d)
-	r.changed = true
+	a.profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
+	o := r.Ordinal
+	a.profiles.Headers.Edit(o).LastEvent = r.LastEvent
+	r.Fields |= a.contacts.TakeOn(o, d)
+	r.Changed = true
 	said, events := a.contacts.ChangeConsents(m.tx(a), o, d, c.Refusals())
-	r.fields |= said
+	r.Fields |= said
 	assume := func(channel byte) {
 		if contacts.Assume(d, m.logTime, channel, profile.SourceManual) {
-			r.fields |= engine.FieldConsents
+			r.Fields |= engine.FieldConsents
 			events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": profile.Channels[channel], "source": profile.SourceManual}))
 		}
 	}
-	if p.ev.Email != nil {
+	if ev.Email != nil {
 		m.reserve(a, c.Email, c.Grant)
 		assume(profile.ChannelEmail)
 		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
-			r.fields |= engine.FieldConsents
+			r.Fields |= engine.FieldConsents
 			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
-	if c.Phone != "" && !r.erased.Has(IdentityPhone) && !(r.shared.Has(IdentityPhone) && m.refusesSMS(a, p.hashes[IdentityPhone])) {
+	if c.Phone != "" && !r.Erased.Has(IdentityPhone) && !(r.Shared.Has(IdentityPhone) && m.refusesSMS(a, p.Hash(IdentityPhone))) {
 		assume(profile.ChannelSMS)
 	}
 	if l != nil {
 		// Not refused: the bound was judged above.
 		if joined, _ := a.contacts.Join(o, d, l); len(joined) > 0 {
-			r.fields |= engine.FieldLists
+			r.Fields |= engine.FieldLists
 			events = append(events, joined...)
 		}
 	}
@@ -95,17 +95,17 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	}
 	m.notifyContact(a, o, webhookevent.ContactCreated)
 	a.engine.Settle(o)
-	if err := m.storeResolved(a, &r); err != nil {
+	if err := a.profiles.Store(&r); err != nil {
 		panic(err)
 	}
-	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
+	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String(), Created: r.Created, Warning: strings.ReplaceAll(resolution.Warning(r.NotAdded, r.Dropped, r.Erased), "user.", "")})
 	return nil
 }
 
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
 // get none: then nobody else who shows the number is taken to want them.
 func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
-	if err := m.load(a, a.ids.Owner(phone), &m.other); err != nil {
+	if err := a.profiles.Load(a.profiles.Identifiers.Owner(phone), &m.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return slices.ContainsFunc(erasure.RefusedBy(&m.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
@@ -129,8 +129,8 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		return r
 	}
 	o := profile.NoOrdinal
-	if h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
-		o = a.ids.Owner(h)
+	if h, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
+		o = a.profiles.Identifiers.Owner(h)
 	}
 	if o == profile.NoOrdinal {
 		if a.hasEmail(m, c.Create.Email, profile.NoOrdinal) {
@@ -141,8 +141,8 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		}
 		return m.makeContact(cmd, &c.Create, l)
 	}
-	d := &m.doc
-	if err := m.load(a, o, d); err != nil {
+	d := &m.resolution.Doc
+	if err := a.profiles.Load(o, d); err != nil {
 		panic(err)
 	}
 	// What is on file stays; what is missing is filled in.
@@ -169,7 +169,7 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 	if taken != 0 {
 		m.notifyContact(a, o, webhookevent.ContactCreated)
 	}
-	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String()})
 	return nil
 }
 
@@ -199,22 +199,22 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 			continue
 		}
 		kind := IdentityKind(k)
-		h, ok := a.hasher.HashIdentifier(kind, []byte(v), &m.normal)
+		h, ok := a.profiles.Hasher.HashIdentifier(kind, []byte(v), &m.normal)
 		if !ok {
-			return ownField(emptyIdentifier(kind))
+			return ownField(resolution.Empty(kind))
 		}
 		var notGiven *Refusal
 		if kind == IdentityEmail {
 			notGiven = m.mayHold(a, v, c.Grant)
 		}
-		switch owner := a.ids.Owner(h); {
+		switch owner := a.profiles.Identifiers.Owner(h); {
 		case owner == o:
 			renew[k] = true
 		case owner != profile.NoOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
 			if kind == IdentityEmail {
 				return contacts.DuplicateEmail()
 			}
-			if a.shown(m, d, kind, h) >= 0 {
+			if a.profiles.Shows(d, kind, h) {
 				renew[k] = true // shared, and it stays so
 				break
 			}
@@ -222,14 +222,16 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		case notGiven != nil:
 			return notGiven
 		case a.erasure.Erased(h):
-			if a.shown(m, d, kind, h) >= 0 {
+			if a.profiles.Shows(d, kind, h) {
 				renew[k] = true // the erased person's, too
 				break
 			}
 			return ownField(a.refuseErased(kind))
 		default:
-			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
-				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
+			if kind != IdentityEmail {
+				if r := a.profiles.Placeholder(kind, []byte(v), h); r != nil {
+					return r
+				}
 			}
 			if d.Known()+1 > a.Settings.IdentifierCap {
 				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, d.Known())
@@ -254,14 +256,14 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	}
 	geo, attributes := d.Geo, d.Attributes
 	fields := engine.Fields(0)
-	m.merger.Reset()
+	var merger profile.JSONMerger
 	for _, f := range [...]struct {
 		name  string
 		dst   *[]byte
 		src   []byte
 		field engine.Fields
 	}{{"geo", &geo, c.Geo, engine.FieldGeo}, {"attributes", &attributes, c.Attributes, engine.FieldAttributes}} {
-		merged, differs, err := m.merger.Merge(*f.dst, f.src, profile.Overwrite)
+		merged, differs, err := merger.Merge(*f.dst, f.src, profile.Overwrite)
 		switch {
 		case err != nil:
 			return invalid(f.name, "%s: %s", f.name, err)
@@ -288,20 +290,15 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	for k, v := range [identifier.Kinds]string{x.Email, x.ExternalID, x.Phone} {
 		switch {
 		case attach[k]:
-			a.ids.Set(hashes[k], o)
-			a.dropShared(m, d, IdentityKind(k), hashes[k])
-			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityKind(k), Value: []byte(v)})
-			m.saidIdentifier(d, IdentityKind(k), m.logTime, false)
+			a.profiles.Attach(o, d, IdentityKind(k), []byte(v), hashes[k])
 			fields |= engine.FieldEmail << k
 			if a.erasure.Restore(m.tx(a), d, hashes[k]) {
 				fields |= engine.FieldConsents
 			}
 			if IdentityKind(k) == IdentityEmail {
-				m.addCaseFold(a, []byte(v), hashes[k])
 				m.reserve(a, v, c.Grant)
 			}
-		case renew[k] && a.confirm(m, d, IdentityKind(k), hashes[k]) && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
-			m.saidIdentifier(d, IdentityKind(k), m.logTime, false)
+		case renew[k] && a.profiles.Renew(d, IdentityKind(k), []byte(v), hashes[k]):
 			fields |= engine.FieldEmail << k
 		}
 	}
@@ -315,6 +312,6 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	fields |= a.contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)
 	m.notifyContact(a, o, webhookevent.ContactUpdated)
-	cmd.reply(contacts.Reply{ID: a.headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String()})
 	return nil
 }

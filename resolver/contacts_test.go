@@ -186,8 +186,8 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	}
 	v := r.view()
 	list, _ := v.Contacts().Find(l)
-	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.headers.Count != 2 {
-		t.Fatalf("%d members, %d profiles", n, v.a.headers.Count)
+	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.profiles.Headers.Count != 2 {
+		t.Fatalf("%d members, %d profiles", n, v.a.profiles.Headers.Count)
 	}
 	if got := v.Contacts().MembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)

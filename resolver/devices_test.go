@@ -40,29 +40,29 @@ func checkDevices(t *testing.T, m *Machine) {
 	for _, a := range m.accounts {
 		var d profile.Document
 		hashes := map[identifier.Hash]bool{}
-		for o := range a.headers.Count {
-			if a.root(o) != o || a.gone(o) {
+		for o := range a.profiles.Headers.Count {
+			if a.profiles.Root(o) != o || a.profiles.Gone(o) {
 				if a.members(contacts.SetDevices).Contains(o) {
 					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
 				}
 				continue
 			}
-			if err := m.load(a, o, &d); err != nil {
+			if err := a.profiles.Load(o, &d); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range d.Identifiers {
-				h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+				h, ok := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 				switch {
-				case ok && id.Shared && a.ids.Owner(h) == o:
+				case ok && id.Shared && a.profiles.Identifiers.Owner(h) == o:
 					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.Value, o)
 				case ok && !id.Shared:
 					hashes[h] = true
 				}
 			}
 			for _, v := range d.Devices {
-				h := a.hasher.HashDevice(v.Kind, v.Address, &m.normal)
-				if hashes[h] || a.ids.Owner(h) != o {
-					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.ids.Owner(h))
+				h := a.profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal)
+				if hashes[h] || a.profiles.Identifiers.Owner(h) != o {
+					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.profiles.Identifiers.Owner(h))
 				}
 				hashes[h] = true
 			}
@@ -70,8 +70,8 @@ func checkDevices(t *testing.T, m *Machine) {
 				t.Fatalf("profile %d has %d devices", o, len(d.Devices))
 			}
 		}
-		if a.ids.Size() != len(hashes) {
-			t.Fatalf("R2: the index has %d entries, the profiles %d", a.ids.Size(), len(hashes))
+		if a.profiles.Identifiers.Size() != len(hashes) {
+			t.Fatalf("R2: the index has %d entries, the profiles %d", a.profiles.Identifiers.Size(), len(hashes))
 		}
 	}
 }

@@ -10,7 +10,8 @@
 //
 // # How data is organised
 //
-// A [Machine] holds one partition and, in it, accounts. Of an account it keeps
+// A [Machine] holds one partition and, in it, accounts. Of an account it keeps what follows;
+// the first three are in package resolution, which finds the profile of each event:
 //
 //   - the identity map: 128-bit keyed hash of (kind, normal form) → ordinal,
 //     wholly in memory, so that looking up an identifier never touches disk;

@@ -395,10 +395,10 @@ func (w *simWay) Pause(_ context.Context, attempt int) error {
 // contacts are the ids of some profiles of an account.
 func (s *emailSim) profileOf(account uint64) string {
 	a := s.part(account).m.accounts[account]
-	if a.headers.Count == 0 {
+	if a.profiles.Headers.Count == 0 {
 		return "prf_0"
 	}
-	return a.headers.Get(uint32(s.rng.IntN(int(a.headers.Count)))).ID.String()
+	return a.profiles.Headers.Get(uint32(s.rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
 }
 
 func (s *emailSim) listOf(account uint64) string {
@@ -672,9 +672,9 @@ func (s *emailSim) checkFree() {
 	}
 	for _, account := range emailAccounts {
 		a := s.part(account).m.accounts[account]
-		for o := range a.headers.Count {
-			if a.root(o) == o && !a.gone(o) {
-				if out := s.command(account, CommandContactErase, ContactErase{ID: a.headers.Get(o).ID.String()}); out.Refusal != nil {
+		for o := range a.profiles.Headers.Count {
+			if a.profiles.Root(o) == o && !a.profiles.Gone(o) {
+				if out := s.command(account, CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(o).ID.String()}); out.Refusal != nil {
 					s.fatalf("%v", out.Refusal)
 				}
 			}

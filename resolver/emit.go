@@ -5,35 +5,36 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/segment/engine"
 )
 
 // trackProfile tells the segment engine of a profile that was resolved, but for
 // the event and the settling.
-func (m *Machine) trackProfile(a *account, r *resolved) {
+func (m *Machine) trackProfile(a *account, r *resolution.Result) {
 	e := a.engine
-	e.Touch(r.ordinal)
-	fields := r.fields
-	if r.created {
-		e.Create(r.ordinal)
+	e.Touch(r.Ordinal)
+	fields := r.Fields
+	if r.Created {
+		e.Create(r.Ordinal)
 	}
-	if r.created || len(m.mergedProfiles) > 0 {
+	if r.Created || len(r.Merged) > 0 {
 		fields = engine.AllFields
 	}
-	if len(m.mergedProfiles) > 0 {
-		m.trackMerge(a, r.ordinal)
+	if len(r.Merged) > 0 {
+		m.trackMerge(a, r)
 	}
-	wasAnonymous := e.Anonymous().Contains(r.ordinal)
-	fields = a.trackIdentity(r.ordinal, &m.doc, fields)
+	wasAnonymous := e.Anonymous().Contains(r.Ordinal)
+	fields = a.trackIdentity(r.Ordinal, &m.resolution.Doc, fields)
 	if e.Looks(fields) {
-		m.doc.FillFacts(&m.facts, a.contacts.ListIDs(), r.lastEvent)
-		e.Profile(r.ordinal, &m.facts, fields)
+		m.resolution.Doc.FillFacts(&m.facts, a.contacts.ListIDs(), r.LastEvent)
+		e.Profile(r.Ordinal, &m.facts, fields)
 	}
-	a.flows.DatesOf(r.ordinal, &m.doc, fields)
-	if wasAnonymous && !m.doc.IsAnonymous() {
-		e.Settle(r.ordinal) // who enters by being identified enters by that, whatever the event changes
+	a.flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
+	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
+		e.Settle(r.Ordinal) // who enters by being identified enters by that, whatever the event changes
 	}
-	m.lookAtProfile(a, r.ordinal, &m.doc, r.fields)
+	m.lookAtProfile(a, r.Ordinal, &m.resolution.Doc, r.Fields)
 }
 
 // trackIdentity tells the segment engine whether a profile is anonymous, and returns the
@@ -50,19 +51,19 @@ func (a *account) trackIdentity(o uint32, d *profile.Document, changed engine.Fi
 // trackMerge tells the segment engine that profiles became one and has it
 // settled, before anything is told of what brought them together: who enters by
 // the merge starts no flow, who enters by what came with it does.
-func (m *Machine) trackMerge(a *account, winner uint32) {
-	e := a.engine
+func (m *Machine) trackMerge(a *account, r *resolution.Result) {
+	e, winner := a.engine, r.Ordinal
 	// All of them first: bringing one up to the time settles, and must not settle
 	// what a merge has begun.
-	for i := range m.mergedProfiles {
-		e.Touch(m.mergedProfiles[i].ordinal)
+	for i := range r.Merged {
+		e.Touch(r.Merged[i].Ordinal)
 	}
-	for i := range m.mergedProfiles {
-		e.Merge(winner, m.mergedProfiles[i].ordinal)
+	for i := range r.Merged {
+		e.Merge(winner, r.Merged[i].Ordinal)
 	}
-	e.SetAnonymous(winner, m.merged.Fields.Anonymous)
+	e.SetAnonymous(winner, m.resolution.MergedFacts().Fields.Anonymous)
 	if e.Looks(engine.AllFields) {
-		e.Profile(winner, &m.merged, engine.AllFields)
+		e.Profile(winner, m.resolution.MergedFacts(), engine.AllFields)
 	}
 	e.Settle(winner)
 }
@@ -90,11 +91,11 @@ func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded [
 // engine which fields have changed, and records events.
 func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...feature.Event) {
 	a := c.account
-	m.save(a, o, d)
+	a.profiles.Save(o, d)
 	a.engine.Touch(o)
 	tell := a.trackIdentity(o, d, fields)
 	if a.engine.Looks(tell) {
-		d.FillFacts(&m.facts, a.contacts.ListIDs(), a.headers.Get(o).LastEvent)
+		d.FillFacts(&m.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(o).LastEvent)
 		a.engine.Profile(o, &m.facts, tell)
 	}
 	a.flows.DatesOf(o, d, tell)
@@ -105,50 +106,30 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a.engine.Settle(o)
 }
 
-// removeDocument removes the document of a profile that was merged into another or erased.
-func (m *Machine) removeDocument(a *account, ordinal uint32) {
-	old, err := m.store.Document(a.name(), ordinal)
-	if err != nil {
-		panic(err) // the store is at fault; the record is named
-	}
-	m.index.Update(a.number, ordinal, old, nil)
-	a.reach.Remove(ordinal)
-	m.store.PutDocument(a.name(), ordinal, nil)
-}
-
 // profileOf finds the profile an id stands for, through merges, and decodes its
 // document.
 func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Document, refusal *Refusal) {
 	o, ok := a.resolveText(id)
 	if !ok {
-		if o, ok := a.ordinalOf(id); ok && a.gone(o) {
+		if o, ok := a.ordinalOf(id); ok && a.profiles.Gone(o) {
 			a.erasure.NoteRefused()
 		}
 		return 0, nil, noProfile()
 	}
-	if err := m.load(a, o, &m.doc); err != nil {
+	if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return o, &m.doc, nil
+	return o, &m.resolution.Doc, nil
 }
 
-// resolve finds the profile an id stands for, through merges; not ok is one that
+// resolveText finds the profile an id stands for, through merges; not ok is one that
 // never was or was erased.
-func (a *account) resolve(id ProfileID) (o uint32, ok bool) {
-	o = id.Ordinal()
-	if o >= a.headers.Count || a.headers.Get(o).ID != id {
-		return 0, false
-	}
-	o = a.root(o)
-	return o, !a.gone(o)
-}
-
 func (a *account) resolveText(id string) (o uint32, ok bool) {
 	p, ok := ParseProfileID(id)
 	if !ok {
 		return 0, false
 	}
-	return a.resolve(p)
+	return a.profiles.Find(p)
 }
 
 func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }

@@ -47,7 +47,7 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 		}
 	}
 	if c.Key != "" {
-		h := a.hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &m.normal)
+		h := a.profiles.Hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &m.normal)
 		switch v, ok, err := m.keys.Get(h); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
@@ -62,26 +62,26 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 	}
 	var x campaigns.Campaign // none when it was deleted, or of another message
 	o, variant := profile.NoOrdinal, 0
-	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.Count {
+	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.profiles.Headers.Count {
 		x, _ = a.campaigns.ByNumber(number)
-		o, variant = a.root(ordinal), v
+		o, variant = a.profiles.Root(ordinal), v
 	}
 	messageID := ""
-	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.Count {
-		o = a.root(ordinal)
+	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.profiles.Headers.Count {
+		o = a.profiles.Root(ordinal)
 		messageID = messages.OutboxSend(origin, ordinal).Text(a.number)
 	}
 	if o == profile.NoOrdinal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
 			return refusal
 		}
-	} else if a.gone(o) {
+	} else if a.profiles.Gone(o) {
 		a.erasure.NoteRefused()
 		return noProfile()
-	} else if err := m.load(a, o, &m.doc); err != nil {
+	} else if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
 		panic(err)
 	}
-	d := &m.doc
+	d := &m.resolution.Doc
 	suspect := c.Agent == messages.AgentPrefetch || c.Agent == messages.AgentMachine
 	event := feature.NewEvent(c.Channel+"_"+verb, feature.Properties{})
 	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source},
@@ -140,7 +140,7 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 		event = feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
 		if !contacts.Record(d, m.logTime, channel, profile.ConsentSubscribed, c.Source) {
 			if contacts.Say(d, m.logTime, channel, c.Source) {
-				m.save(a, o, d)
+				a.profiles.Save(o, d)
 			}
 			return nil
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
-	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -104,13 +104,10 @@ type account struct {
 	// tallied is what the machine's totals have of the account.
 	tallied totals
 	accountEntity
-	hasher       identifier.Hasher
-	secretHash   [32]byte
-	placeholders identifier.Placeholders
+	secretHash [32]byte
 
-	ids     profile.IdentifierMap
-	headers profile.HeaderTable
-	engine  *engine.Engine
+	profiles *resolution.State
+	engine   *engine.Engine
 
 	access   *access.State
 	segments map[string]*Segment
@@ -121,12 +118,10 @@ type account struct {
 	sketches    sketches
 	imports     map[[32]byte]uint64 // file → first row that is missing
 	sets        *profile.OrdinalSets
-	reach       *reach.Sets // some of the sets
 
 	contacts    *contacts.State
 	campaigns   *campaigns.State
 	domains     *domains.State
-	caseFolds   map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
 	erasure     *erasure.State
 	credentials *credentials.State
 	sources     *sources.State
@@ -143,7 +138,6 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 	a := &account{
 		number:   number,
 		index:    index,
-		ids:      profile.NewIdentifierMap(),
 		engine:   engine.New(),
 		access:   access.New(),
 		segments: map[string]*Segment{},
@@ -152,17 +146,15 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		imports:  map[[32]byte]uint64{},
 		sets:     profile.NewOrdinalSets(),
 
-		domains:   domains.New(),
-		caseFolds: map[identifier.Hash][]identifier.Hash{},
+		domains: domains.New(),
 
 		credentials: credentials.New(),
 		sources:     sources.New(),
 
 		conversations: conversations.New(),
 	}
-	a.erasure = erasure.New(number, func() identifier.Hasher { return a.hasher })
+	a.erasure = erasure.New(number, func() identifier.Hasher { return a.profiles.Hasher })
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
-	a.reach = reach.NewSets(a.sets)
 	return a
 }
 
@@ -171,25 +163,32 @@ func (a *account) features() []feature.State {
 	return []feature.State{a.access, a.contacts, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.erasure, a.audit}
 }
 
-// install takes over the account's entity.
-func (a *account) install(e accountEntity) error {
-	var key [16]byte
+// keys reads the account's keys.
+func (e *accountEntity) keys(number uint64) (hashKey [16]byte, secretHash [32]byte, err error) {
 	if len(e.HashKey) != 32 {
-		return fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", a.number)
+		return hashKey, secretHash, fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", number)
 	}
-	if _, err := hex.Decode(key[:], []byte(e.HashKey)); err != nil {
-		return fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", a.number)
+	if _, err := hex.Decode(hashKey[:], []byte(e.HashKey)); err != nil {
+		return hashKey, secretHash, fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", number)
 	}
 	if len(e.SecretHash) != 64 {
-		return fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", a.number)
+		return hashKey, secretHash, fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", number)
 	}
-	if _, err := hex.Decode(a.secretHash[:], []byte(e.SecretHash)); err != nil {
-		return fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", a.number)
+	if _, err := hex.Decode(secretHash[:], []byte(e.SecretHash)); err != nil {
+		return hashKey, secretHash, fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", number)
 	}
-	a.accountEntity = e
+	return hashKey, secretHash, nil
+}
+
+// install takes over the account's entity, or changes nothing.
+func (a *account) install(e accountEntity) error {
+	hashKey, secretHash, err := e.keys(a.number)
+	if err != nil {
+		return err
+	}
+	a.secretHash, a.accountEntity = secretHash, e
 	a.Settings.fill()
-	a.hasher = identifier.NewHasher(key)
-	a.placeholders = identifier.NewPlaceholders(e.Settings.Placeholders)
+	a.profiles.Configure(hashKey, a.Settings.Placeholders, a.Settings.IdentifierCap)
 	return nil
 }
 
@@ -200,10 +199,6 @@ func (a *account) keysFromMs(logTime int64) int64 {
 
 // name is how the store names the account.
 func (a *account) name() state.Account { return state.Account{Number: a.number, Index: a.index} }
-
-// root is the ordinal's profile after merges. Chains have one link: a merge
-// redirects everything that was merged into the loser.
-func (a *account) root(ordinal uint32) uint32 { return a.headers.Get(ordinal).Winner }
 
 // eventType finds or makes the catalog line of a type; nil at the limit.
 func (a *account) eventType(key []byte) *EventType {

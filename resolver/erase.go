@@ -4,7 +4,6 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/identrules"
 
 	"maps"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -24,22 +22,9 @@ const (
 	CommandContactErase = "contact.erase"
 )
 
-// flagErased marks the header of a profile of which nothing else is left. Its
-// ordinal stays taken, its ids are nobody's.
-const flagErased = 1
-
 // ContactErase removes a profile for good, with all that was merged into it.
 type ContactErase struct {
 	ID string `json:"id"`
-}
-
-// gone reports whether nothing is left of a profile.
-func (a *account) gone(ordinal uint32) bool { return a.headers.Get(ordinal).Flags&flagErased != 0 }
-
-// keepsOut is erased of an identifier of a kind. The anonymous id of an erased person is the
-// next one's on the device: it leads to nothing of the erased person.
-func (a *account) keepsOut(k IdentityKind, h identifier.Hash, how identrules.Identifiers) bool {
-	return a.erasure.Erased(h) && (k != IdentityAnonymous || !how.Calls)
 }
 
 // refuseErased refuses an identifier of an erased person, in a record whose text is to leave
@@ -69,12 +54,12 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	}
 	m.keepOut(a, d, task)
 	for _, h := range d.GivenUp {
-		a.ids.Remove(h)
+		a.profiles.Identifiers.Remove(h)
 		task.AddHash(h)
 	}
 	m.forgetTexts(a, d)
 	for _, v := range d.Devices {
-		a.ids.Remove(a.hasher.HashDevice(v.Kind, v.Address, &m.normal))
+		a.profiles.Identifiers.Remove(a.profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
 	for name, s := range a.sets.All() {
@@ -89,12 +74,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)
-	for _, x := range task.Ordinals {
-		h := a.headers.Edit(x)
-		h.Flags |= flagErased
-		h.LastEvent = 0
-	}
-	m.removeDocument(a, o)
+	a.profiles.Erase(task.Ordinals)
+	a.profiles.Remove(o)
 	m.store.Columns.Forget(a.index)
 	indexed := m.index.Before()
 	for _, f := range a.features() {
@@ -116,16 +97,15 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 func (m *Machine) keepOut(a *account, d *profile.Document, task *erasure.Task) {
 	refused := erasure.RefusedBy(d)
 	for _, id := range d.Identifiers {
-		h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+		h, ok := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 		if !ok || id.Shared {
 			continue
 		}
-		a.ids.Remove(h)
+		a.profiles.Release(id.Kind, id.Value, h)
 		a.erasure.KeepOut(m.tx(a), task, id.Kind, h, refused)
 		if id.Kind != IdentityEmail {
 			continue
 		}
-		m.removeCaseFold(a, id.Value, h)
 		m.unreserve(a, string(id.Value))
 	}
 }
@@ -149,17 +129,17 @@ func (m *Machine) forgetConflicts(a *account, conflicts []profile.Conflict, gone
 		if c.Other == profile.NoOrdinal || gone.Contains(c.Other) {
 			continue
 		}
-		o := a.root(c.Other)
-		if a.gone(o) {
+		o := a.profiles.Root(c.Other)
+		if a.profiles.Gone(o) {
 			continue
 		}
-		if err := m.load(a, o, &m.other); err != nil {
+		if err := a.profiles.Load(o, &m.other); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
 		kept := slices.DeleteFunc(slices.Clone(m.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
 		if len(kept) != len(m.other.Conflicts) {
 			m.other.Conflicts = append(m.other.Conflicts[:0], kept...)
-			m.save(a, o, &m.other)
+			a.profiles.Save(o, &m.other)
 		}
 	}
 }
@@ -189,8 +169,8 @@ func (m *Machine) ErasedBelow() (upTo int64) {
 func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
 	for _, a := range m.byIndex {
-		for o := range a.headers.Count {
-			if a.gone(o) {
+		for o := range a.profiles.Headers.Count {
+			if a.profiles.Gone(o) {
 				out[a.number] = append(out[a.number], o)
 			}
 		}

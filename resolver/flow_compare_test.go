@@ -55,7 +55,7 @@ func (s *flowSim) compare() {
 			continue
 		}
 		var d profile.Document
-		s.n.must(s.n.m.load(a, uint32(p), &d))
+		s.n.must(a.profiles.Load(uint32(p), &d))
 		w := s.o.who.profiles[p]
 		if !reflect.DeepEqual(decodeObject(d.Attributes), w.attrs) || !reflect.DeepEqual(decodeObject(d.Geo), w.geo) || string(d.FirstName) != w.first {
 			s.fatalf("profile %d has %s %s %q, the oracle has %v %v %q", p, d.Attributes, d.Geo, d.FirstName, w.attrs, w.geo, w.first)
@@ -285,7 +285,7 @@ func (s *flowSim) consistent() {
 		var timers, dates []dueset.Item
 		at := make([]uint64, len(f.Counts.Steps))
 		known, entered, active := roaring.New(), roaring.New(), roaring.New()
-		for o := range a.headers.Count {
+		for o := range a.profiles.Headers.Count {
 			key := state.EnrolmentKey(a.number, f.Number, o)
 			if stored[key] != f.Known.Contains(o) {
 				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.Known.Contains(o))
@@ -295,7 +295,7 @@ func (s *flowSim) consistent() {
 			}
 			known.Add(o)
 			r := s.ways(&f, o)
-			if !f.Deleted && (a.root(o) != o || a.gone(o)) {
+			if !f.Deleted && (a.profiles.Root(o) != o || a.profiles.Gone(o)) {
 				s.fatalf("F1: flow %d has ways of profile %d, which is no more", f.Number, o)
 			}
 			if len(r.Ways) > 0 {

@@ -21,13 +21,13 @@ type flowPort struct {
 	a *account
 }
 
-func (p flowPort) ProfileCount() uint32 { return p.a.headers.Count }
+func (p flowPort) ProfileCount() uint32 { return p.a.profiles.Headers.Count }
 
-func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.headers.Get(o).ID }
+func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.profiles.Headers.Get(o).ID }
 
-func (p flowPort) Root(o uint32) uint32 { return p.a.root(o) }
+func (p flowPort) Root(o uint32) uint32 { return p.a.profiles.Root(o) }
 
-func (p flowPort) Erased(o uint32) bool { return p.a.gone(o) }
+func (p flowPort) Erased(o uint32) bool { return p.a.profiles.Gone(o) }
 
 // Named notes identifiers of erased persons that a call names.
 func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
@@ -38,8 +38,8 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 			continue
 		}
 		given = true
-		if h, ok := a.hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
-			if o := a.ids.Owner(h); o != profile.NoOrdinal {
+		if h, ok := a.profiles.Hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
+			if o := a.profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
 				return o, nil
 			}
 			a.erasure.NoteNamed(h)
@@ -52,13 +52,13 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 }
 
 func (p flowPort) Load(o uint32) *profile.Document {
-	if err := p.m.load(p.a, o, &p.m.doc); err != nil {
+	if err := p.a.profiles.Load(o, &p.m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return &p.m.doc
+	return &p.m.resolution.Doc
 }
 
-func (p flowPort) Save(o uint32, d *profile.Document) { p.m.save(p.a, o, d) }
+func (p flowPort) Save(o uint32, d *profile.Document) { p.a.profiles.Save(o, d) }
 
 func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
 	p.m.updateProfile(&p.m.rec, o, d, changed)
@@ -74,10 +74,10 @@ func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.set(name) }
 
 func (p flowPort) DropSet(name string) { p.m.dropSet(p.a, name) }
 
-func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.hasher.Sum(b) }
+func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.profiles.Hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
-	v, ok, err := p.m.keys.Get(p.a.hasher.HashFlowKey(flow, key, &p.m.normal))
+	v, ok, err := p.m.keys.Get(p.a.profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -85,7 +85,7 @@ func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
 }
 
 func (p flowPort) UseKey(flow, key string, o uint32) {
-	p.m.keys.Put(p.a.hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
+	p.m.keys.Put(p.a.profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
 }
 
 func (p flowPort) Engine() *engine.Engine { return p.a.engine }

@@ -159,7 +159,7 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		text := ""
 		for _, id := range ids {
 			f, _ := n.account().flows.Find(id)
-			for o := range n.account().headers.Count {
+			for o := range n.account().profiles.Headers.Count {
 				ways, err := n.view().Flows().EnrolmentsOf(id, o)
 				n.must(err)
 				text += fmt.Sprint(o, ":")

@@ -180,11 +180,11 @@ func (s *flowSim) contact() {
 // someone picks a profile that is there.
 func (s *flowSim) someone() (p int, id string, ok bool) {
 	a := s.n.account()
-	if a.headers.Count == 0 {
+	if a.profiles.Headers.Count == 0 {
 		return 0, "", false
 	}
-	o := uint32(s.rng.IntN(int(a.headers.Count)))
-	return int(a.root(o)), a.headers.Get(o).ID.String(), !a.gone(a.root(o))
+	o := uint32(s.rng.IntN(int(a.profiles.Headers.Count)))
+	return int(a.profiles.Root(o)), a.profiles.Headers.Get(o).ID.String(), !a.profiles.Gone(a.profiles.Root(o))
 }
 
 // person changes consents, blocks and lists.

@@ -193,7 +193,7 @@ func (n *flowNode) work() []byte {
 			matches = matches && p.Match(props, 0)
 		}
 		if matches {
-			l.Add(a.root(n.rows.Ordinal[i]), n.rows.TimeMs[i], props)
+			l.Add(a.profiles.Root(n.rows.Ordinal[i]), n.rows.TimeMs[i], props)
 		}
 	}
 	chunk, last := l.Chunk(1 << 20)

@@ -138,12 +138,12 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}
 	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
 		a := s.n.account()
-		id := a.headers.Get(uint32(p)).ID
+		id := a.profiles.Headers.Get(uint32(p)).ID
 		b := append([]byte("split\x00"), id[:]...)
 		for _, n := range [...]uint32{f.number, uint32(step), way} {
 			b = binary.LittleEndian.AppendUint32(b, n)
 		}
-		sum := a.hasher.Sum(b)
+		sum := a.profiles.Hasher.Sum(b)
 		return binary.LittleEndian.Uint64(sum[:])
 	}
 	s.prepare()

@@ -38,8 +38,8 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 		a.campaigns.Freeze()
 		a.outbox.Freeze()
 		a.flows.Freeze()
-		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.ids.Changed, Pages: a.headers.Freeze()})
-		a.ids.Changed = nil
+		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.profiles.Identifiers.Changed, Pages: a.profiles.Headers.Freeze()})
+		a.profiles.Identifiers.Changed = nil
 		f.Numbers = append(f.Numbers, a.number)
 		f.Engines = append(f.Engines, checkpoint.FrozenEngine{Account: a.number, State: a.engine.Freeze(f.WholeSegments)})
 		f.DropKeys = min(f.DropKeys, a.keysFromMs(m.logTime))

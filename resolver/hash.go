@@ -9,14 +9,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/profile"
-	"github.com/musterhq/muster/resolver/reach"
-	"github.com/musterhq/muster/resolver/search"
 )
 
 // Hash is a hash of the whole logical state: the same records give the same
@@ -53,7 +48,7 @@ func (m *Machine) Hash() (string, error) {
 }
 
 func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
-	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.headers.Count)
+	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.profiles.Headers.Count)
 	put(must.JSON(a.accountEntity))
 	if err := a.access.Hash(put); err != nil {
 		return fmt.Errorf("account %016x: %w", a.number, err)
@@ -98,54 +93,18 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.audit.Hash(put); err != nil {
 		return err
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(a.caseFolds), func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) }) {
-		put(f[:])
-		for _, h := range a.caseFolds[f] {
-			put(h[:])
-		}
-	}
-	ids := make([]profile.IdentifierChange, 0, a.ids.Size())
-	a.ids.Each(func(h identifier.Hash, o uint32) { ids = append(ids, profile.IdentifierChange{Hash: h, Ordinal: o}) })
-	slices.SortFunc(ids, func(x, y profile.IdentifierChange) int { return slices.Compare(x.Hash[:], y.Hash[:]) })
-	for _, c := range ids {
-		put(binary.LittleEndian.AppendUint32(c.Hash[:], c.Ordinal))
-	}
+	a.profiles.HashIdentifiers(put)
 	if err := a.engine.Hash(put); err != nil {
 		return err
 	}
-	indexed := search.NewSum(a.number, a.hasher)
-	var d profile.Document
-	made := reach.NewSets(profile.NewOrdinalSets())
-	anonymous := roaring.New()
-	for o := range a.headers.Count {
-		r := a.headers.Get(o)
-		fmt.Fprintf(h, "%x %d %d %d\n", r.ID, r.LastEvent, r.Winner, r.Flags)
-		if r.Winner != o || r.Flags&flagErased != 0 {
-			continue
-		}
-		b, err := m.store.Peek(a.name(), o)
-		if err != nil {
-			return err
-		}
-		put(b)
-		if err := indexed.Add(o, b); err != nil {
-			return err
-		}
-		if err := d.Decode(b); err != nil {
-			return err
-		}
-		made.Keep(o, &d)
-		if d.IsAnonymous() {
-			anonymous.Add(o)
-		}
+	anonymous, err := a.profiles.HashProfiles(h, put)
+	if err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
 	if !anonymous.Equals(a.engine.Anonymous()) {
 		return fmt.Errorf("account %016x: by the documents %d profiles are anonymous, by the segment engine %d", a.number, anonymous.GetCardinality(), a.engine.Anonymous().GetCardinality())
 	}
-	if err := a.reach.Differ(made); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	return indexed.Check(m.store)
+	return nil
 }
 
 func hashMap[V any](put func([]byte), entities map[string]V) {

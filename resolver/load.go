@@ -114,7 +114,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		if err := a.checkSets(); err != nil {
 			return nil, err
 		}
-		if err := a.outbox.Open(a.headers.Count); err != nil {
+		if err := a.outbox.Open(a.profiles.Headers.Count); err != nil {
 			return nil, err
 		}
 	}
@@ -174,12 +174,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case state.EntitySet:
 		return a.loadSet(name, value)
 	case state.EntityAlike:
-		const n = len(identifier.Hash{})
-		if len(name) != 2*n {
-			return fmt.Errorf("e-mail's folded form of the wrong length")
-		}
-		f, h := identifier.Hash([]byte(name[:n])), identifier.Hash([]byte(name[n:]))
-		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
+		return a.profiles.LoadCaseFold(name)
 	case state.EntityReservation:
 		return m.emails.LoadHeld(number, name, value)
 	case state.EntityTask:
@@ -196,7 +191,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 // another version.
 func (m *Machine) makeReach() error {
 	for _, a := range m.byIndex {
-		a.reach.Clear()
+		a.profiles.Reach.Clear()
 	}
 	var d profile.Document
 	err := m.store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
@@ -207,7 +202,7 @@ func (m *Machine) makeReach() error {
 		if err := d.Decode(value); err != nil {
 			return err
 		}
-		a.reach.Keep(binary.BigEndian.Uint32(rest), &d)
+		a.profiles.Reach.Keep(binary.BigEndian.Uint32(rest), &d)
 		return nil
 	})
 	if err != nil {
@@ -223,22 +218,7 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 	if a == nil || len(rest) != 4 {
 		return fmt.Errorf("page of an unknown account")
 	}
-	p, err := profile.DecodePage(value)
-	if err != nil {
-		return err
-	}
-	t := &a.headers
-	if i := binary.BigEndian.Uint32(rest); int(i) != len(t.Pages) {
-		return fmt.Errorf("page %d is there, page %d is missing", i, len(t.Pages))
-	}
-	t.Pages = append(t.Pages, p)
-	// Ids are never zero: the last profile ends the table.
-	for i := range p.Rows {
-		if p.Rows[i].ID != (ProfileID{}) {
-			t.Count = uint32(len(t.Pages)-1)*profile.PageRows + uint32(i) + 1
-		}
-	}
-	return nil
+	return a.profiles.LoadPage(binary.BigEndian.Uint32(rest), value)
 }
 
 // loadIdentities reads identities while those before are put in their maps, which
@@ -275,14 +255,14 @@ func (m *Machine) loadIdentities(s *state.Store) error {
 			return fmt.Errorf("identity entry of the wrong form")
 		}
 		o := binary.LittleEndian.Uint32(value)
-		if o >= a.headers.Count {
-			return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.Count)
+		if o >= a.profiles.Headers.Count {
+			return fmt.Errorf("identity of profile %d, there are %d", o, a.profiles.Headers.Count)
 		}
-		if next.of != &a.ids || len(next.list) == batch {
+		if next.of != &a.profiles.Identifiers || len(next.list) == batch {
 			hand()
 		}
 		if len(next.list) == 0 {
-			next = identities{&a.ids, <-free}
+			next = identities{&a.profiles.Identifiers, <-free}
 		}
 		next.list = append(next.list, profile.IdentifierChange{Hash: identifier.Hash(rest), Ordinal: o})
 		return nil
@@ -329,7 +309,7 @@ func (m *Machine) adoptSegments(s checkpoint.SegmentStates) error {
 		if r == nil {
 			r = engine.NewRestorer()
 		}
-		e, err := r.Engine(a.universe())
+		e, err := r.Engine(a.profiles.Universe())
 		if err != nil {
 			return fmt.Errorf("account %016x: segments: %w", a.number, err)
 		}

@@ -162,8 +162,8 @@ func (a *account) hangLooked() error {
 // hashLooked adds the sketches to the state's hash. It leaves out those of an account
 // with erased profiles: replaying its redacted log gives lower counts.
 func (a *account) hashLooked(put func([]byte)) {
-	for o := range a.headers.Count {
-		if a.gone(o) {
+	for o := range a.profiles.Headers.Count {
+		if a.profiles.Gone(o) {
 			return
 		}
 	}

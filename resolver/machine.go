@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 
 	"errors"
 	"fmt"
@@ -77,9 +78,10 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// outboxes and campaigns are what these parts of the accounts share.
-	outboxes  *outbox.Shared
-	campaigns *campaigns.Shared
+	// resolution, outboxes and campaigns are what these parts of the accounts share.
+	resolution *resolution.Shared
+	outboxes   *outbox.Shared
+	campaigns  *campaigns.Shared
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
@@ -91,20 +93,12 @@ type Machine struct {
 	flows *automation.Runner
 
 	// Scratch of Apply.
-	window         [windowEvents]prepared
-	doc            profile.Document
-	other          profile.Document
-	merger         profile.JSONMerger
-	looker         catalog.Looker
-	normal         []byte
-	sentKey        []byte
-	mergedProfiles []loser
-	shed           []profile.Device // that a merge leaves no room for
-	idents         []profile.Identifier
-	strange        []strangeConflict
-	facts          segment.Facts
-	merged         segment.Facts // see noteMerged
-	touched        byte          // see prepare
+	other   profile.Document
+	looker  catalog.Looker
+	normal  []byte
+	sentKey []byte
+	facts   segment.Facts
+	touched byte // keeps what readWindow reads from being optimized away
 }
 
 // Counters count what Apply did since the process started.
@@ -115,23 +109,8 @@ type Counters struct {
 	WebhooksDropped uint64
 }
 
-// loser is a profile about to be merged.
-type loser struct {
-	ordinal uint32
-	idents  []profile.Identifier
-	merged  []profile.MergedProfile
-	lists   []uint32
-	devices []profile.Device
-}
-
-// strangeConflict is a conflict to be noted on another profile.
-type strangeConflict struct {
-	ordinal uint32
-	profile.Conflict
-}
-
 func newMachine(s *state.Store) *Machine {
-	return &Machine{
+	m := &Machine{
 		store:    s,
 		accounts: map[uint64]*account{},
 		index:    search.NewIndex(s),
@@ -144,12 +123,15 @@ func newMachine(s *state.Store) *Machine {
 		flows:     automation.NewRunner(s),
 		campaigns: campaigns.NewShared(s),
 	}
+	m.resolution = resolution.NewShared(s, m.index)
+	return m
 }
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
+	a.profiles = resolution.New(a.name(), m.resolution, a.sets, resolutionHost{m, a})
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
-	a.contacts = contacts.New(number, m.store, a.sets, &a.ids, func() identifier.Hasher { return a.hasher }, contactHost{m, a})
+	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.audit = audit.New(number, m.store)
 	m.accounts[number] = a
@@ -202,6 +184,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 func (m *Machine) begin(c command) {
 	m.rec, m.transition, m.row = c, 0, 0
 	m.flows.Begin(m.logTime)
+	m.resolution.AtMs = m.logTime
 	m.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
 	m.outboxes.Begin()
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
@@ -271,8 +254,8 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 		m.beginCatalog(a)
 	}
 	for i := uint32(0); ; {
-		n := m.prepare(a, &r)
-		for w := range m.window[:n] {
+		window := m.readWindow(a, &r)
+		for w := range window {
 			out.Events = append(out.Events, EventOutcome{})
 			o := &out.Events[i]
 			if stored != nil && stored.Contains(i) {
@@ -281,7 +264,7 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 				i++
 				continue
 			}
-			if err := m.applyEvent(a, &m.window[w], rules, env.ID, out.Offset, i, rows, o); err != nil {
+			if err := m.applyEvent(a, &window[w], rules, i, rows, o); err != nil {
 				return fmt.Errorf("event %d: %w", i, err)
 			}
 			switch o.Status {
@@ -294,7 +277,7 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 			}
 			i++
 		}
-		if n < windowEvents {
+		if len(window) < resolution.WindowEvents {
 			return r.Err()
 		}
 	}

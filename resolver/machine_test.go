@@ -166,7 +166,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 			}
 			var reply contacts.Reply
 			if p >= 0 {
-				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].headers.Get(uint32(p)).ID.String() {
+				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].profiles.Headers.Get(uint32(p)).ID.String() {
 					t.Fatalf("contact %+v: %s, naive says profile %d", c, out.Reply, p)
 				}
 			}
@@ -176,7 +176,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 		}
 		if len(n.profiles) > 0 && rng.IntN(4) == 0 {
 			p := rng.IntN(len(n.profiles))
-			id := r.m.accounts[testAccount].headers.Get(uint32(p)).ID.String()
+			id := r.m.accounts[testAccount].profiles.Headers.Get(uint32(p)).ID.String()
 			if rng.IntN(2) == 0 {
 				if done := n.erase(p); done != (r.command(CommandContactErase, ContactErase{ID: id}).Refusal == nil) {
 					t.Fatalf("profile %d is erased: %v, says naive", p, done)
@@ -243,35 +243,35 @@ func describe(ev *eventlog.Event) string {
 func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 	t.Helper()
 	a := m.accounts[testAccount]
-	if int(a.headers.Count) != len(n.profiles) {
-		t.Fatalf("%d profiles, naive has %d", a.headers.Count, len(n.profiles))
+	if int(a.profiles.Headers.Count) != len(n.profiles) {
+		t.Fatalf("%d profiles, naive has %d", a.profiles.Headers.Count, len(n.profiles))
 	}
-	if a.ids.Size() != len(n.owner) {
-		t.Fatalf("%d identifiers, naive has %d", a.ids.Size(), len(n.owner))
+	if a.profiles.Identifiers.Size() != len(n.owner) {
+		t.Fatalf("%d identifiers, naive has %d", a.profiles.Identifiers.Size(), len(n.owner))
 	}
 	for i, p := range n.profiles {
 		o := uint32(i)
-		if a.root(o) != uint32(p.winner) {
-			t.Fatalf("profile %d resolves to %d, naive says %d", i, a.root(o), p.winner)
+		if a.profiles.Root(o) != uint32(p.winner) {
+			t.Fatalf("profile %d resolves to %d, naive says %d", i, a.profiles.Root(o), p.winner)
 		}
 		if p.winner != i {
 			continue
 		}
-		if p.erased != a.gone(o) {
-			t.Fatalf("profile %d: erased %v, naive says %v", i, a.gone(o), p.erased)
+		if p.erased != a.profiles.Gone(o) {
+			t.Fatalf("profile %d: erased %v, naive says %v", i, a.profiles.Gone(o), p.erased)
 		}
 		if p.erased {
 			continue
 		}
 		var d profile.Document
-		if err := m.load(a, o, &d); err != nil {
+		if err := a.profiles.Load(o, &d); err != nil {
 			t.Fatal(err)
 		}
 		var idents [identifier.Kinds][]string
 		for _, id := range d.Identifiers {
 			idents[id.Kind] = append(idents[id.Kind], string(id.Value))
-			h, _ := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
-			if got, ok := a.ids.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
+			h, _ := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+			if got, ok := a.profiles.Identifiers.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
 				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.Value, o, id.Shared, got)
 			}
 			if norm := id.Kind.String() + "\x00" + normal(id.Kind, string(id.Value)); id.Claimed != p.claimed[norm] || id.Previous != p.previous[norm] {
@@ -289,8 +289,8 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if d.FirstSeen() != p.firstSeen {
 			t.Fatalf("profile %d was first seen at %d, naive has %d", i, d.FirstSeen(), p.firstSeen)
 		}
-		if string(d.FirstName) != p.first || string(d.LastName) != p.last || d.CreatedMs != p.created || a.headers.Get(o).LastEvent != p.lastEvent {
-			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.FirstName, d.LastName, d.CreatedMs, a.headers.Get(o).LastEvent, p)
+		if string(d.FirstName) != p.first || string(d.LastName) != p.last || d.CreatedMs != p.created || a.profiles.Headers.Get(o).LastEvent != p.lastEvent {
+			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.FirstName, d.LastName, d.CreatedMs, a.profiles.Headers.Get(o).LastEvent, p)
 		}
 		if !reflect.DeepEqual(decodeObject(d.Geo), p.geo) || !reflect.DeepEqual(decodeObject(d.Attributes), p.attrs) {
 			t.Fatalf("profile %d: geo %s attributes %s, naive has %v %v", i, d.Geo, d.Attributes, p.geo, p.attrs)

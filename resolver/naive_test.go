@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 )
 
 // naive is the oracle of resolution: the rules of DESIGN written for
@@ -331,7 +332,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			}
 		}
 		if o < 0 || via {
-			if k != IdentityAnonymous && n.total(w) >= n.settings.IdentifierCap || k == IdentityAnonymous && !calls && len(w.idents[k]) >= maxAnonymousIDs {
+			if k != IdentityAnonymous && n.total(w) >= n.settings.IdentifierCap || k == IdentityAnonymous && !calls && len(w.idents[k]) >= resolution.MaxAnonymousIDs {
 				w.conflicts = append(w.conflicts, -1)
 				continue
 			}
@@ -384,8 +385,8 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			w.previous["anonymous_id\x00"+string(ev.PreviousID)] = true
 		}
 	}
-	if ids := w.idents[IdentityAnonymous]; calls && len(ids) > maxAnonymousIDs {
-		n := len(ids) - maxAnonymousIDs
+	if ids := w.idents[IdentityAnonymous]; calls && len(ids) > resolution.MaxAnonymousIDs {
+		n := len(ids) - resolution.MaxAnonymousIDs
 		w.givenUp, w.idents[IdentityAnonymous] = append(w.givenUp, ids[:n]...), slices.Clone(ids[n:])
 	}
 	past := ev.HasTime && at < w.lastEvent
@@ -708,7 +709,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 	if n.total(w)+n.total(l) > n.settings.IdentifierCap || merged > n.settings.IdentifierCap {
 		return false
 	}
-	if n.rules < identrules.VersionCalls && len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs || n.rules >= identrules.VersionCalls && devices > maxMergedAnonymous {
+	if n.rules < identrules.VersionCalls && len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > resolution.MaxAnonymousIDs || n.rules >= identrules.VersionCalls && devices > resolution.MaxMergedAnonymous {
 		return false
 	}
 	if public && n.rules >= identrules.VersionCalls {

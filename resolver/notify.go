@@ -40,7 +40,7 @@ func (a *account) hookCounts() map[string]uint64 {
 }
 
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
-// it. The profile's document is in [Machine.doc], as it is whenever a command
+// it. The profile's document is in [resolution.Shared], as it is whenever a command
 // records events.
 func (m *Machine) notifyWebhooks(a *account, o uint32, x *feature.Event) {
 	if !a.outbox.Listening() {
@@ -68,9 +68,9 @@ func (m *Machine) notifyContact(a *account, o uint32, name string) {
 	}
 }
 
-// notifyProfile queues an event of a profile whose document is in [Machine.doc].
+// notifyProfile queues an event of a profile whose document is in [resolution.Shared].
 func (m *Machine) notifyProfile(a *account, o uint32, name string, data feature.Properties) {
-	if email := m.doc.Newest(IdentityEmail); len(email) > 0 {
+	if email := m.resolution.Doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
 	m.notify(a, o, name, data)
@@ -102,7 +102,7 @@ func (m *Machine) notify(a *account, o uint32, name string, data feature.Propert
 		return
 	}
 	if o != outbox.NoProfile {
-		data["profile_id"] = a.headers.Get(o).ID.String()
+		data["profile_id"] = a.profiles.Headers.Get(o).ID.String()
 	}
 	a.outbox.Notify(m.tx(a), o, name, data)
 }

@@ -52,11 +52,11 @@ func (m *Machine) doneOutbox(cmd *command, c outbox.Done) *Refusal {
 // recordSend records on its profile what became of a message.
 func (m *Machine) recordSend(cmd *command, it *outbox.Item, c *outbox.Done) {
 	a := cmd.account
-	o := a.root(it.Ordinal)
-	if err := m.load(a, o, &m.doc); err != nil {
+	o := a.profiles.Root(it.Ordinal)
+	if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	d := &m.doc
+	d := &m.resolution.Doc
 	event := feature.Event{Properties: feature.Properties{"message_id": messages.OutboxSend(it.Origin, it.Ordinal).Text(a.number)}}
 	if it.Ref == messages.RefConfirmation {
 		event.Properties["purpose"] = it.Ref

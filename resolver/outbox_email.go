@@ -65,7 +65,7 @@ func (m *Machine) sendEmail(cmd *command, c messages.EmailSend) *Refusal {
 	if c.Key != "" {
 		m.noteSend(cmd, &c, o, seq)
 	}
-	cmd.reply(messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.headers.Get(o).ID.String(), Sender: c.Sender})
+	cmd.reply(messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.profiles.Headers.Get(o).ID.String(), Sender: c.Sender})
 	return nil
 }
 
@@ -98,26 +98,24 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 	if a.EmailCredits < 1 {
 		return 0, noCredits()
 	}
-	h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(to), &m.normal)
+	h, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(to), &m.normal)
 	if !ok {
 		return 0, invalid("to", "to Input should be an e-mail address")
 	}
-	if o = a.ids.Owner(h); o != profile.NoOrdinal {
-		if err := m.load(a, o, &m.doc); err != nil {
+	if o = a.profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
+		if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		if reason := m.doc.Blocked(profile.ChannelEmail); slices.Contains(messages.Undeliverable, reason.String()) {
+		if reason := m.resolution.Doc.Blocked(profile.ChannelEmail); slices.Contains(messages.Undeliverable, reason.String()) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
 		}
-		if !transactional && m.doc.Unsubscribed(profile.ChannelEmail) {
+		if !transactional && m.resolution.Doc.Unsubscribed(profile.ChannelEmail) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: " + messages.UnsubscribedReason}
 		}
 		return o, nil
 	}
-	p := &m.window[0]
-	p.ev = eventlog.Event{Email: []byte(to)}
-	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, identrules.Identifiers{})
+	p := a.profiles.LookUp(eventlog.Event{Email: []byte(to)})
+	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.Identifiers{})
 	if err != nil {
 		panic(err)
 	}
@@ -126,10 +124,11 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 		refusal.Field, refusal.Message = "to", "to"+strings.TrimPrefix(refusal.Message, "email")
 		return 0, refusal
 	}
-	o = m.commit(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	a.profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
+	o = r.Ordinal
 	m.trackProfile(a, &r)
 	a.engine.Settle(o)
-	if err := m.storeResolved(a, &r); err != nil {
+	if err := a.profiles.Store(&r); err != nil {
 		panic(err)
 	}
 	return o, nil
@@ -155,7 +154,7 @@ const (
 func (m *Machine) sentBefore(a *account, c *messages.EmailSend) (*messages.EmailSendReply, *Refusal) {
 	var parts [identifier.SendKeyParts]uint32
 	for i := range parts {
-		v, ok, err := m.keys.Get(a.hasher.HashSendKey(c.Key, byte(i), &m.normal))
+		v, ok, err := m.keys.Get(a.profiles.Hasher.HashSendKey(c.Key, byte(i), &m.normal))
 		switch {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
@@ -164,22 +163,22 @@ func (m *Machine) sentBefore(a *account, c *messages.EmailSend) (*messages.Email
 		}
 		parts[i] = v.Ordinal
 	}
-	if what := parts[sendWhat]; what != c.Fingerprint(a.hasher, &m.normal) && what != c.Fingerprint2() {
+	if what := parts[sendWhat]; what != c.Fingerprint(a.profiles.Hasher, &m.normal) && what != c.Fingerprint2() {
 		return nil, &Refusal{Code: "conflict", Field: "idempotency_key", Message: "idempotency_key was used for another message; use a new one for each"}
 	}
 	o := parts[sendOf]
 	seq := uint64(parts[sendHigh])<<32 | uint64(parts[sendLow])
-	return &messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.headers.Get(o).ID.String(), Sender: c.Sender}, nil
+	return &messages.EmailSendReply{MessageID: messages.OutboxSend(seq, o).Text(a.number), Profile: a.profiles.Headers.Get(o).ID.String(), Sender: c.Sender}, nil
 }
 
 func (m *Machine) noteSend(cmd *command, c *messages.EmailSend, o uint32, seq uint64) {
 	a := cmd.account
 	what := c.Fingerprint2()
 	if cmd.name == messages.CommandEmailSend {
-		what = c.Fingerprint(a.hasher, &m.normal)
+		what = c.Fingerprint(a.profiles.Hasher, &m.normal)
 	}
 	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), what} {
-		m.keys.Put(a.hasher.HashSendKey(c.Key, byte(i), &m.normal), dedup.Answer{AtMs: m.logTime, Ordinal: v})
+		m.keys.Put(a.profiles.Hasher.HashSendKey(c.Key, byte(i), &m.normal), dedup.Answer{AtMs: m.logTime, Ordinal: v})
 	}
 }
 
@@ -208,7 +207,7 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 		return nil
 	}
 	m.normal = identity.AppendNormalEmail(append(m.normal[:0], "confirm\x00"...), to)
-	h := a.hasher.HashIdempotencyKey(bytes.Clone(m.normal), &m.normal)
+	h := a.profiles.Hasher.HashIdempotencyKey(bytes.Clone(m.normal), &m.normal)
 	switch v, ok, err := m.keys.Get(h); {
 	case err != nil:
 		panic(err) // the store is at fault; the record is named

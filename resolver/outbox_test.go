@@ -92,8 +92,8 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	bad := mailTo("a@x.io", tpl)
 	bad.Sender = "a@elsewhere.com"
 	r.refuses("is not verified", messages.CommandEmailSend, bad)
-	if a.EmailCredits != 3 || a.headers.Count != 4 || a.outbox.Len() != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.Count, a.outbox.Len())
+	if a.EmailCredits != 3 || a.profiles.Headers.Count != 4 || a.outbox.Len() != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.profiles.Headers.Count, a.outbox.Len())
 	}
 
 	// Marketing does not go to people who have unsubscribed.

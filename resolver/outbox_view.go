@@ -47,7 +47,7 @@ func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 		}
 		w := OutboxWork{Item: *it, Root: it.Ordinal, Payload: payload, Epoch: v.epoch()}
 		if it.Ordinal != outbox.NoProfile {
-			w.Root = v.a.root(it.Ordinal)
+			w.Root = v.a.profiles.Root(it.Ordinal)
 		}
 		if it.Flow != "" && !v.a.flows.Has(it.Flow) {
 			w.Moot = flowDeleted

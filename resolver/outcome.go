@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 )
 
 // EventStatus says what became of one event.
@@ -26,13 +27,13 @@ type EventOutcome struct {
 	Status EventStatus
 	// NotAdded are identifiers that the profile had no room for; the event was stored
 	// all the same, and the profile's conflicts have them.
-	NotAdded KindSet
+	NotAdded resolution.KindSet
 	// Dropped are identifiers that are none, such as placeholders; the event was stored
 	// by the others.
-	Dropped KindSet
+	Dropped resolution.KindSet
 	// Erased are identifiers of persons who were erased; the event was stored by one
 	// that ranks higher.
-	Erased KindSet
+	Erased resolution.KindSet
 	// Foreign says of a duplicate that none of its identifiers leads to Profile: the
 	// key was used for somebody else's event, and this one is not stored. It is a hint to
 	// the sender and no part of what a record led to, which golden logs hold.
@@ -78,3 +79,14 @@ type Outcome struct {
 // Enrols reports whether the record left people to enrol in flows to later records: see
 // [Machine.Enrolled].
 func (out *Outcome) Enrols() bool { return out.enrolments != automation.Position{} }
+
+// foreignKey is the warning of a key that was used for somebody else's event.
+const foreignKey = "not recorded: the idempotency_key was used before, for the event of another person, and this answer repeats the first one; give each event a key of its own"
+
+// Warning says what of a stored event was not taken over, "" when all was.
+func (o *EventOutcome) Warning() string {
+	if o.Foreign {
+		return foreignKey
+	}
+	return resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
+}

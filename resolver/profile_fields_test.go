@@ -134,8 +134,8 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 	}
 	a := r.m.accounts[testAccount]
 	person := "prf_0"
-	if a.headers.Count > 0 {
-		person = a.headers.Get(rng.Uint32N(a.headers.Count)).ID.String()
+	if a.profiles.Headers.Count > 0 {
+		person = a.profiles.Headers.Get(rng.Uint32N(a.profiles.Headers.Count)).ID.String()
 	}
 	channel := pick(rng, "email", "email", "sms", "push")
 	email := fmt.Sprintf("u%d@x.io", rng.IntN(world))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -63,7 +63,8 @@ func (m *Machine) applyContinue() error {
 		return err
 	}
 	for n := 0; n < continueWork && t.Done < len(t.Detach); n++ {
-		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
+		err := a.profiles.Detach([]byte(t.Detach[t.Done]), func(o uint32, d *profile.Document) { m.updateSegments(a, o, d) })
+		if err != nil {
 			return err
 		}
 		m.react()
@@ -74,40 +75,5 @@ func (m *Machine) applyContinue() error {
 		return nil
 	}
 	finish()
-	return nil
-}
-
-// detach takes a placeholder value off the profiles that hold it as an
-// identifier. Values are compared lower-cased, so an external id that differs
-// in case only keeps working for what it holds but takes no new events.
-func (m *Machine) detach(a *account, value []byte) error {
-	for k := range identifier.Kinds {
-		h, ok := a.hasher.HashIdentifier(k, value, &m.normal)
-		if !ok {
-			continue
-		}
-		ordinal, ok := a.ids.Get(h)
-		if !ok {
-			continue
-		}
-		if err := m.load(a, ordinal, &m.doc); err != nil {
-			return err
-		}
-		kept := m.idents[:0]
-		for _, id := range m.doc.Identifiers {
-			if have, _ := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal); id.Kind == k && have == h {
-				continue
-			}
-			kept = append(kept, id)
-		}
-		m.idents = kept
-		m.doc.Identifiers = append(m.doc.Identifiers[:0], kept...)
-		m.save(a, ordinal, &m.doc)
-		m.updateSegments(a, ordinal, &m.doc)
-		a.ids.Remove(h)
-		if k == IdentityEmail {
-			m.removeCaseFold(a, value, h)
-		}
-	}
 	return nil
 }

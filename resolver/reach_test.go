@@ -46,7 +46,7 @@ func compareReach(t *testing.T, m *Machine) {
 	for _, channel := range reach.Channels {
 		want[channel] = roaring.New()
 	}
-	for o := range v.a.headers.Count {
+	for o := range v.a.profiles.Headers.Count {
 		if !v.Has(o) {
 			continue
 		}
@@ -86,7 +86,7 @@ func compareStatusSets(t *testing.T, v *View, p *Profile) {
 		for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
 			have := p.Status(channel, at)
 			for _, status := range segment.ContactStatuses {
-				in := v.a.reach.WithStatus(channel, status).Contains(p.Ordinal)
+				in := v.a.profiles.Reach.WithStatus(channel, status).Contains(p.Ordinal)
 				if status == have && !in || have == "" && in {
 					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
 				}
@@ -201,7 +201,7 @@ func TestReachMatchesScanOfPending(t *testing.T) {
 			}
 			compareReach(t, w.m)
 			v := &View{m: w.m, a: w.m.accounts[testAccount]}
-			pending += int(v.a.reach.WithStatus("email", StatusPending).GetCardinality())
+			pending += int(v.a.profiles.Reach.WithStatus("email", StatusPending).GetCardinality())
 		}
 	}
 	if pending == 0 {

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
@@ -16,7 +15,7 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 	a := m.accounts[b.Account]
 	marks := a.erasure.Offsets()
 	now := m.redactPeople(a)
-	r := redact.New(a.number, a.hasher, a.Settings.Placeholders, redact.People{
+	r := redact.New(a.number, a.profiles.Hasher, a.Settings.Placeholders, redact.People{
 		Marked: func(h identifier.Hash) (int64, bool) {
 			at, ok := marks[h]
 			return at, ok
@@ -50,10 +49,12 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 func (m *Machine) redactPeople(a *account) redact.People {
 	return redact.People{
 		Marked: a.erasure.MarkedAt,
-		Owner:  a.ids.Owner,
-		Shows:  func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return m.shows(a, o, kind, h) },
-		Named:  a.ordinalOf,
-		Gone:   a.isGone,
+		Owner:  a.profiles.Identifiers.Owner,
+		Shows: func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
+			return a.profiles.ProfileShows(o, kind, h)
+		},
+		Named: a.ordinalOf,
+		Gone:  a.isGone,
 	}
 }
 
@@ -64,7 +65,7 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 	if a == nil || a.erasure.Marks() == 0 {
 		return rec, nil, nil
 	}
-	r := redact.New(a.number, a.hasher, a.Settings.Placeholders, m.redactPeople(a))
+	r := redact.New(a.number, a.profiles.Hasher, a.Settings.Placeholders, m.redactPeople(a))
 	x := eventlog.Redaction{}
 	var err error
 	if x.Splices, err = r.Record(math.MaxInt64, rec); err != nil || x.Splices == nil {
@@ -77,22 +78,8 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 	return now, nil, nil
 }
 
-// shows reports whether the live profile that an ordinal leads to shows an identifier. It
-// uses no scratch of m.
-func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
-	b, err := m.store.Peek(a.name(), a.root(o))
-	if err != nil {
-		return false, err
-	}
-	var d profile.Document
-	if err := d.Decode(b); err != nil {
-		return false, err
-	}
-	return a.shown(&Machine{}, &d, kind, h) >= 0, nil
-}
-
 // isGone is gone of an ordinal that need not be one.
-func (a *account) isGone(o uint32) bool { return o < a.headers.Count && a.gone(o) }
+func (a *account) isGone(o uint32) bool { return o < a.profiles.Headers.Count && a.profiles.Gone(o) }
 
 // ordinalOf is the ordinal that an id carries, of whoever is left of it.
 func (a *account) ordinalOf(id string) (uint32, bool) {
@@ -100,6 +87,5 @@ func (a *account) ordinalOf(id string) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
-	o := x.Ordinal()
-	return o, o < a.headers.Count && a.headers.Get(o).ID == x
+	return a.profiles.Ordinal(x)
 }

@@ -25,7 +25,7 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	if out.Refusal != nil {
 		t.Fatal(out.Refusal)
 	}
-	w.do(CommandContactErase, ContactErase{ID: a.headers.Get(0).ID.String()})
+	w.do(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(0).ID.String()})
 	if a.erasure.Pending() != 1 {
 		t.Fatal("nobody was erased")
 	}

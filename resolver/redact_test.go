@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -127,8 +128,8 @@ func (w *redactWorld) act(world int) {
 	}
 	email, externalID, phone := redactPerson(rng, world)
 	id := "prf_none"
-	if a.headers.Count > 0 {
-		id = a.headers.Get(uint32(rng.IntN(int(a.headers.Count)))).ID.String()
+	if a.profiles.Headers.Count > 0 {
+		id = a.profiles.Headers.Get(uint32(rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
 	}
 	switch rng.IntN(24) {
 	case 0, 1:
@@ -205,11 +206,11 @@ func (w *redactWorld) parts() string {
 		}
 		for number, x := range a.accounts {
 			y := b.accounts[number]
-			same := x.headers.Count == y.headers.Count && x.ids.Size() == y.ids.Size()
-			x.ids.Each(func(h identifier.Hash, o uint32) { same = same && y.ids.Owner(h) == o })
-			for o := range min(x.headers.Count, y.headers.Count) {
-				if !w.m.accounts[number].gone(w.m.accounts[number].root(o)) {
-					same = same && *x.headers.Get(o) == *y.headers.Get(o) && (x.root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
+			same := x.profiles.Headers.Count == y.profiles.Headers.Count && x.profiles.Identifiers.Size() == y.profiles.Identifiers.Size()
+			x.profiles.Identifiers.Each(func(h identifier.Hash, o uint32) { same = same && y.profiles.Identifiers.Owner(h) == o })
+			for o := range min(x.profiles.Headers.Count, y.profiles.Headers.Count) {
+				if !w.m.accounts[number].profiles.Gone(w.m.accounts[number].profiles.Root(o)) {
+					same = same && *x.profiles.Headers.Get(o) == *y.profiles.Headers.Get(o) && (x.profiles.Root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
 				}
 			}
 			if !same || (out.Refusal == nil) != (other.Refusal == nil) {
@@ -223,7 +224,7 @@ func (w *redactWorld) parts() string {
 func documentOf(t testing.TB, m *Machine, a *account, o uint32) []byte {
 	t.Helper()
 	var d profile.Document
-	if err := m.load(a, o, &d); err != nil {
+	if err := a.profiles.Load(o, &d); err != nil {
 		t.Fatal(err)
 	}
 	d.Conflicts = nil
@@ -304,8 +305,8 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 	for _, account := range []uint64{testAccount, testAccount + 1} {
 		w.account = account
 		a := w.m.accounts[account]
-		for o := range a.headers.Count {
-			if h := a.headers.Get(o); h.Winner == o && h.Flags&flagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
+		for o := range a.profiles.Headers.Count {
+			if h := a.profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
 				w.do(CommandContactErase, ContactErase{ID: h.ID.String()})
 			}
 		}
@@ -322,30 +323,30 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 	}
 	for number, a := range w.m.accounts {
 		b := replayed.accounts[number]
-		if a.headers.Count != b.headers.Count {
-			t.Fatalf("%d profiles, %d after a replay; %s", a.headers.Count, b.headers.Count, w.parts())
+		if a.profiles.Headers.Count != b.profiles.Headers.Count {
+			t.Fatalf("%d profiles, %d after a replay; %s", a.profiles.Headers.Count, b.profiles.Headers.Count, w.parts())
 		}
-		for o := range a.headers.Count {
-			if x, y := *a.headers.Get(o), *b.headers.Get(o); x != y {
+		for o := range a.profiles.Headers.Count {
+			if x, y := *a.profiles.Headers.Get(o), *b.profiles.Headers.Get(o); x != y {
 				t.Fatalf("profile %d is %+v, %+v after a replay; %s", o, x, y, w.parts())
 			}
-			if a.gone(o) {
+			if a.profiles.Gone(o) {
 				sum.erased++
 			}
 		}
-		if a.ids.Size() != b.ids.Size() {
-			t.Fatalf("%d identifiers, %d after a replay; %s", a.ids.Size(), b.ids.Size(), w.parts())
+		if a.profiles.Identifiers.Size() != b.profiles.Identifiers.Size() {
+			t.Fatalf("%d identifiers, %d after a replay; %s", a.profiles.Identifiers.Size(), b.profiles.Identifiers.Size(), w.parts())
 		}
-		a.ids.Each(func(h identifier.Hash, o uint32) {
-			if b.ids.Owner(h) != o {
-				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.ids.Owner(h))
+		a.profiles.Identifiers.Each(func(h identifier.Hash, o uint32) {
+			if b.profiles.Identifiers.Owner(h) != o {
+				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.profiles.Identifiers.Owner(h))
 			}
 		})
 	}
 	same := true
 	for number, a := range w.m.accounts {
-		for o := range a.headers.Count {
-			if a.headers.Get(o).Winner != o || a.gone(o) {
+		for o := range a.profiles.Headers.Count {
+			if a.profiles.Headers.Get(o).Winner != o || a.profiles.Gone(o) {
 				continue
 			}
 			var x, y profile.Document
@@ -353,7 +354,7 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 				m *Machine
 				d *profile.Document
 			}{{w.m, &x}, {replayed, &y}} {
-				if err := of.m.load(of.m.accounts[number], o, of.d); err != nil {
+				if err := of.m.accounts[number].profiles.Load(o, of.d); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -394,7 +395,7 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 	for i, o := range rows.Ordinal {
 		// What came with an identifier of two persons counts as that of the one whose
 		// identifier ranks higher, which is wrong where that was attached later.
-		if w.m.accounts[rows.Account[i]].gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
+		if w.m.accounts[rows.Account[i]].profiles.Gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
 			t.Fatalf("history gets %s of an erased person, %d, from record %d: %.500q", rows.Properties.At(i), o, rows.Offset[i], w.log[rows.Offset[i]])
 		}
 	}
@@ -441,7 +442,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]
 	known := func(kind IdentityKind, text []byte) bool {
-		h, ok := a.hasher.HashIdentifier(kind, text, &w.m.normal)
+		h, ok := a.profiles.Hasher.HashIdentifier(kind, text, &w.m.normal)
 		return ok && a.erasure.Erased(h)
 	}
 	switch env.Kind {

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
@@ -27,7 +25,7 @@ const (
 func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
 	a.trackIdentity(ordinal, d, engine.AllFields)
-	d.FillFacts(&m.facts, a.contacts.ListIDs(), a.headers.Get(ordinal).LastEvent)
+	d.FillFacts(&m.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	a.flows.DatesOf(ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
@@ -123,10 +121,10 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 		return
 	}
 	root := func(o uint32) uint32 {
-		if o >= a.headers.Count {
+		if o >= a.profiles.Headers.Count {
 			return o // no profile has it: the engine passes over it
 		}
-		return a.root(o)
+		return a.profiles.Root(o)
 	}
 	if err := a.engine.Load(body, root); err != nil {
 		out.Refusal = invalid("", "%s", err)
@@ -200,19 +198,6 @@ func (m *Machine) Lagging() bool {
 		}
 	}
 	return false
-}
-
-// universe is the profiles of an account that are not merged into another.
-func (a *account) universe() *roaring.Bitmap {
-	b := roaring.New()
-	b.AddRange(0, uint64(a.headers.Count))
-	for o := range a.headers.Count {
-		if a.root(o) != o || a.gone(o) {
-			b.Remove(o)
-		}
-	}
-	b.RunOptimize()
-	return b
 }
 
 func (a *account) segmentsByAge() []*Segment {

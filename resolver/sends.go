@@ -21,19 +21,19 @@ type Sent struct {
 // was deleted only the recipient and the channel are known.
 func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 	if o, is := id.Profile(); is {
-		if o >= v.a.headers.Count {
+		if o >= v.a.profiles.Headers.Count {
 			return s, false
 		}
-		return Sent{Profile: v.a.root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
+		return Sent{Profile: v.a.profiles.Root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
-	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.headers.Count {
-		return Sent{Profile: v.a.root(ordinal), Channel: profile.Channels[profile.ChannelEmail]}, true
+	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.profiles.Headers.Count {
+		return Sent{Profile: v.a.profiles.Root(ordinal), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
 	number, ordinal, variant, ok := id.Campaign()
-	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.headers.Count {
+	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.profiles.Headers.Count {
 		return s, false
 	}
-	s = Sent{Profile: v.a.root(ordinal), Channel: id.Medium(), OfCampaign: true}
+	s = Sent{Profile: v.a.profiles.Root(ordinal), Channel: id.Medium(), OfCampaign: true}
 	x, ok := v.a.campaigns.ByNumber(number)
 	if !ok {
 		// The campaign was deleted. Whoever was sent it may still say no.

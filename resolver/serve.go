@@ -79,6 +79,7 @@ type MachineStats struct {
 func (m *Machine) Stats() MachineStats {
 	counters := m.counters
 	counters.WebhooksDropped = m.outboxes.Dropped
+	counters.ProfilesCreated, counters.Merges, counters.Conflicts = m.resolution.Created, m.resolution.Merges, m.resolution.Conflicts
 	counters.Enrolments, counters.FlowLoops = m.flows.Enrolments, m.flows.Loops
 	return MachineStats{
 		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
@@ -183,7 +184,7 @@ func (v *View) KnowsAll(ordinals []uint32) error {
 // of another.
 func (m *Machine) Profile(account uint64, ordinal uint32) (id ProfileID, current bool) {
 	a := m.accounts[account]
-	return a.headers.Get(ordinal).ID, a.root(ordinal) == ordinal
+	return a.profiles.Headers.Get(ordinal).ID, a.profiles.Root(ordinal) == ordinal
 }
 
 // KeyAccess finds the key of an account by the SHA-256 of its text. ok is false

@@ -43,8 +43,8 @@ func (a *account) loadSet(rest string, value []byte) error {
 // checkSets finds profiles in sets that do not exist.
 func (a *account) checkSets() error {
 	for name, s := range a.sets.All() {
-		if !isRefusedRowsSet(name) && !s.Bits.IsEmpty() && s.Bits.Maximum() >= a.headers.Count {
-			return fmt.Errorf("state: set %q of account %016x has profile %d, there are %d", name, a.number, s.Bits.Maximum(), a.headers.Count)
+		if !isRefusedRowsSet(name) && !s.Bits.IsEmpty() && s.Bits.Maximum() >= a.profiles.Headers.Count {
+			return fmt.Errorf("state: set %q of account %016x has profile %d, there are %d", name, a.number, s.Bits.Maximum(), a.profiles.Headers.Count)
 		}
 	}
 	return nil

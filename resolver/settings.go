@@ -2,8 +2,6 @@ package resolver
 
 import (
 	"unicode/utf8"
-
-	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // Settings change what Apply does, so they are part of the state and changed
@@ -122,17 +120,3 @@ func (s *Settings) Validate() *Refusal {
 }
 
 func (s *Settings) idempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_600_000 }
-
-// isPlaceholder reports whether an identifier of an event is a placeholder; of a masked
-// one its hash tells.
-func (m *Machine) isPlaceholder(a *account, kind IdentityKind, raw []byte, h identifier.Hash) bool {
-	if !identifier.IsMasked(raw) {
-		return a.placeholders.Has(raw)
-	}
-	for _, v := range a.Settings.Placeholders {
-		if have, ok := a.hasher.HashIdentifier(kind, []byte(v), &m.normal); ok && have == h {
-			return true
-		}
-	}
-	return false
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
@@ -50,8 +51,8 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		release:   release,
 		account:   v.a.number,
 		index:     v.a.index,
-		n:         v.a.headers.Count,
-		pages:     v.a.headers.Share(),
+		n:         v.a.profiles.Headers.Count,
+		pages:     v.a.profiles.Headers.Share(),
 		overlay:   v.m.store.Overlay(),
 		db:        v.m.store.DB.NewSnapshot(),
 		lists:     maps.Clone(v.a.contacts.ListIDs()),
@@ -99,7 +100,7 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 		s.universe = roaring.New()
 		s.universe.AddRange(0, uint64(s.n))
 		for o := range s.n {
-			if h := &s.pages[o/profile.PageRows].Rows[o%profile.PageRows]; h.Winner != o || h.Flags&flagErased != 0 {
+			if h := &s.pages[o/profile.PageRows].Rows[o%profile.PageRows]; h.Winner != o || h.Flags&resolution.FlagErased != 0 {
 				s.universe.Remove(o)
 			}
 		}

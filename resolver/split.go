@@ -388,7 +388,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 		}
 	}
 	for _, a := range m.byIndex {
-		profiles += int64(a.headers.Count)
+		profiles += int64(a.profiles.Headers.Count)
 	}
 	return profiles, nil
 }

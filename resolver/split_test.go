@@ -244,7 +244,7 @@ func (l *lockstep) work(m *Machine, account uint64) []byte {
 			matches = matches && p.Match(props, 0)
 		}
 		if matches {
-			load.Add(a.root(rows.Ordinal[i]), rows.TimeMs[i], props)
+			load.Add(a.profiles.Root(rows.Ordinal[i]), rows.TimeMs[i], props)
 		}
 	}
 	chunk, last := load.Chunk(1 << 20)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 )
 
 // TestStories tells the files of testdata/stories to a machine: each paragraph is a
@@ -168,7 +169,7 @@ func (s *story) outcome(out *Outcome) string {
 			fmt.Fprintf(&b, "accepted %s", e.Profile)
 		}
 		for _, left := range []struct {
-			kinds KindSet
+			kinds resolution.KindSet
 			why   string
 		}{{e.NotAdded, "no room for"}, {e.Dropped, "no identifier:"}, {e.Erased, "erased:"}} {
 			for k := range IdentityKind(identifier.Kinds) {

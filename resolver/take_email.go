@@ -102,13 +102,13 @@ func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []e
 			return nil, nil
 		}
 	}
-	if h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.ids.Owner(h) != profile.NoOrdinal || a.hasEmail(m, email, except) {
+	if h, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.profiles.Identifiers.Owner(h) != profile.NoOrdinal || a.hasEmail(m, email, except) {
 		return nil, nil
 	}
 	if take = m.namesToReserve(a, email); len(take) == 0 {
 		return nil, nil
 	}
-	for _, n := range emaildir.NamesToCheck(a.hasher, email, &m.normal) {
+	for _, n := range emaildir.NamesToCheck(a.profiles.Hasher, email, &m.normal) {
 		check = append(check, emaildir.Name(n))
 	}
 	return take, check

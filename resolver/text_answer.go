@@ -29,9 +29,9 @@ func (m *Machine) answerText(cmd *command, c messages.TextAnswer) *Refusal {
 		return noProfile()
 	}
 	// Once for each text, and not too often.
-	keys := [...][]byte{[]byte("answer\x00" + c.Channel + "\x00" + c.Key), []byte("answered\x00" + c.Channel + "\x00" + a.headers.Get(o).ID.String())}
+	keys := [...][]byte{[]byte("answer\x00" + c.Channel + "\x00" + c.Key), []byte("answered\x00" + c.Channel + "\x00" + a.profiles.Headers.Get(o).ID.String())}
 	for i, text := range keys {
-		h := a.hasher.HashIdempotencyKey(text, &m.normal)
+		h := a.profiles.Hasher.HashIdempotencyKey(text, &m.normal)
 		v, known, err := m.keys.Get(h)
 		if err != nil {
 			panic(err) // the store is at fault; the record is named
@@ -45,7 +45,7 @@ func (m *Machine) answerText(cmd *command, c messages.TextAnswer) *Refusal {
 		return r
 	}
 	for _, text := range keys {
-		m.keys.Put(a.hasher.HashIdempotencyKey(text, &m.normal), dedup.Answer{AtMs: m.logTime})
+		m.keys.Put(a.profiles.Hasher.HashIdempotencyKey(text, &m.normal), dedup.Answer{AtMs: m.logTime})
 	}
 	return nil
 }

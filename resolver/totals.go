@@ -26,12 +26,12 @@ func (t *totals) add(x totals, sign int64) {
 // totals counts an account.
 func (a *account) totals() totals {
 	return totals{
-		profiles:   int64(a.headers.Count),
-		identities: int64(a.ids.Size()),
+		profiles:   int64(a.profiles.Headers.Count),
+		identities: int64(a.profiles.Identifiers.Size()),
 		waiting:    int64(a.flows.Deferred()),
 		erased:     int64(a.erasure.Marks()),
 		// Of a page of headers little has changed, and its copy is short-lived.
-		unsaved: int64(len(a.ids.Changed))*20 + int64(a.headers.ChangedPages())*profile.PageRows*profile.HeaderSize/8,
+		unsaved: int64(len(a.profiles.Identifiers.Changed))*20 + int64(a.profiles.Headers.ChangedPages())*profile.PageRows*profile.HeaderSize/8,
 	}
 }
 

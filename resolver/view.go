@@ -76,26 +76,26 @@ func (v *View) EventType(key string) (EventType, bool) {
 // Find finds the profile that holds an identifier.
 func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
+	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return 0, false
 	}
-	return v.a.ids.Get(h)
+	return v.a.profiles.Identifiers.Get(h)
 }
 
 // Known reports whether an identifier is a profile's, or kept out as that of an erased person.
 func (v *View) Known(kind IdentityKind, value string) bool {
 	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
+	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return false
 	}
-	_, held := v.a.ids.Get(h)
+	_, held := v.a.profiles.Identifiers.Get(h)
 	return held || v.a.erasure.Erased(h)
 }
 
 // Resolve finds the profile an id stands for, through merges.
-func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.resolve(id) }
+func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.profiles.Find(id) }
 
 // ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
 // is an id that no profile has.
@@ -103,7 +103,7 @@ func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.res
 
 // ProfileID is the id of an ordinal of the state. For one that history tells of, see
 // [View.HistoryProfileID].
-func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.Get(ordinal).ID }
+func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.profiles.Headers.Get(ordinal).ID }
 
 // Identity is one identifier of a profile, as given.
 type Identity struct {
@@ -204,7 +204,7 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 
 // profile is the profile of a decoded document.
 func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
-	h := v.a.headers.Get(ordinal)
+	h := v.a.profiles.Headers.Get(ordinal)
 	p := &Profile{
 		Ordinal: ordinal, ID: h.ID, FirstName: string(d.FirstName), LastName: string(d.LastName),
 		Geo: slices.Clone(d.Geo), Attributes: slices.Clone(d.Attributes),
@@ -247,8 +247,8 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 			x.Reason = heldHere
 		}
 		if c.Other != profile.NoOrdinal {
-			o := v.a.root(c.Other)
-			if o == ordinal || v.a.gone(o) {
+			o := v.a.profiles.Root(c.Other)
+			if o == ordinal || v.a.profiles.Gone(o) {
 				continue
 			}
 			id := v.ProfileID(o)

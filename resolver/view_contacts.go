@@ -60,7 +60,7 @@ func (v *View) Barred(ordinal uint32, channel string) (string, error) {
 }
 
 // Root is the profile that an ordinal stands for, through merges.
-func (v *View) Root(ordinal uint32) uint32 { return v.a.root(ordinal) }
+func (v *View) Root(ordinal uint32) uint32 { return v.a.profiles.Root(ordinal) }
 
 // Has reports whether an ordinal is that of a profile, neither merged into another nor
 // erased.

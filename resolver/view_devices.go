@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 

@@ -8,6 +8,6 @@ func (v *View) Erasures() *erasure.State { return v.a.erasure }
 // Erased reports whether an identifier is kept out because its person was erased.
 func (v *View) Erased(kind IdentityKind, value string) bool {
 	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
+	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	return ok && v.a.erasure.Erased(h)
 }

@@ -20,8 +20,8 @@ func (v *View) HistoryProfileID(ordinal uint32) (ProfileID, error) {
 
 // knows checks an ordinal that history tells of.
 func (a *account) knows(ordinal uint32) error {
-	if ordinal < a.headers.Count {
+	if ordinal < a.profiles.Headers.Count {
 		return nil
 	}
-	return fmt.Errorf("%w (account %016x has %d profiles, and history one with the number %d)", ErrOtherHistory, a.number, a.headers.Count, ordinal)
+	return fmt.Errorf("%w (account %016x has %d profiles, and history one with the number %d)", ErrOtherHistory, a.number, a.profiles.Headers.Count, ordinal)
 }

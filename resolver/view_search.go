@@ -61,9 +61,9 @@ func (x searched) Number() uint64 { return x.v.a.number }
 
 func (x searched) Store() *state.Store { return x.v.m.store }
 
-func (x searched) Hasher() identifier.Hasher { return x.v.a.hasher }
+func (x searched) Hasher() identifier.Hasher { return x.v.a.profiles.Hasher }
 
-func (x searched) Headers() *profile.HeaderTable { return &x.v.a.headers }
+func (x searched) Headers() *profile.HeaderTable { return &x.v.a.profiles.Headers }
 
 func (x searched) Decode(ordinal uint32, d *profile.Document) error { return x.v.decode(ordinal, d) }
 
@@ -72,5 +72,5 @@ func (x searched) All() *roaring.Bitmap { return x.v.a.engine.Universe() }
 func (x searched) Anonymous() *roaring.Bitmap { return x.v.a.engine.Anonymous() }
 
 func (x searched) WithStatus(channel, status string) *roaring.Bitmap {
-	return x.v.a.reach.WithStatus(channel, status)
+	return x.v.a.profiles.Reach.WithStatus(channel, status)
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
 
@@ -35,9 +36,9 @@ func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 	}
 	want := strings.ToLower(strings.TrimSpace(s.Text))
 	var all []found
-	for o := range v.a.headers.Count {
-		h := v.a.headers.Get(o)
-		if h.Winner != o || h.Flags&flagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
+	for o := range v.a.profiles.Headers.Count {
+		h := v.a.profiles.Headers.Get(o)
+		if h.Winner != o || h.Flags&resolution.FlagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
 			continue
 		}
 		p, err := v.Profile(o)
@@ -153,10 +154,10 @@ func (w *searchWorld) text() string {
 
 func (w *searchWorld) anybody() string {
 	a := w.m.accounts[testAccount]
-	if a.headers.Count == 0 {
+	if a.profiles.Headers.Count == 0 {
 		return ""
 	}
-	return a.headers.Get(uint32(w.rng.IntN(int(a.headers.Count)))).ID.String()
+	return a.profiles.Headers.Get(uint32(w.rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
 }
 
 func (w *searchWorld) step(lists []string) {
@@ -265,7 +266,7 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 		}
 		if w.rng.IntN(3) == 0 {
 			some := roaring.New()
-			for o := range v.a.headers.Count {
+			for o := range v.a.profiles.Headers.Count {
 				if w.rng.IntN(2) == 0 {
 					some.Add(o)
 				}
@@ -289,8 +290,8 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 			t.Fatal(err)
 		}
 		var want []uint32
-		for o := range v.a.headers.Count {
-			if h := v.a.headers.Get(o); h.Winner == o && h.Flags&flagErased == 0 {
+		for o := range v.a.profiles.Headers.Count {
+			if h := v.a.profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
 				p, err := v.Profile(o)
 				if err != nil {
 					t.Fatal(err)
@@ -337,7 +338,7 @@ func TestSearchIsBounded(t *testing.T) {
 			t.Errorf("%+v finds %d profiles", s, len(got))
 		}
 	}
-	for r.m.accounts[testAccount].headers.Count <= searchKeys {
+	for r.m.accounts[testAccount].profiles.Headers.Count <= searchKeys {
 		evs = evs[:0]
 		for i := range 2000 {
 			evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("y%d-%d", r.m.next, i))})

@@ -27,7 +27,7 @@ func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 		return nil, err
 	}
 	f := &segment.Facts{}
-	d.FillFacts(f, v.a.contacts.ListIDs(), v.a.headers.Get(ordinal).LastEvent) // documents are never changed in place
+	d.FillFacts(f, v.a.contacts.ListIDs(), v.a.profiles.Headers.Get(ordinal).LastEvent) // documents are never changed in place
 	return f, nil
 }
 
@@ -82,7 +82,7 @@ func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool
 		}
 		return roaring.New(), true
 	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:
-		return v.a.reach.StatusMembers(&leaf.Attribute.Predicate, v.a.engine.Universe())
+		return v.a.profiles.Reach.StatusMembers(&leaf.Attribute.Predicate, v.a.engine.Universe())
 	}
 	return nil, false
 }

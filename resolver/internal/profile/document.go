@@ -24,11 +24,11 @@ type Identifier struct {
 	Kind  identifier.Kind
 	Value []byte
 	// Shared says that the value identifies another profile, which held it first:
-	// this one shows it, and no look-up by it leads here. See resolver/share.go.
+	// this one shows it, and no look-up by it leads here. See resolution/shared_values.go.
 	Shared bool
 	// Claimed says that a key which everybody can read attached the value, and that no
 	// server has confirmed it: what is known by it alone joins nobody. See
-	// resolver/claims.go.
+	// resolution/claims.go.
 	Claimed bool
 	// Previous says of an anonymous id that an alias brought it before anything else did:
 	// it may be an external id as well.

@@ -1,8 +1,10 @@
-package resolver
+package resolution
 
 import (
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -13,7 +15,7 @@ import (
 // counts as of then.
 
 // sayTraits sets what a call says of the person in d.
-func (m *Machine) sayTraits(d *profile.Document, ev *eventlog.Event, at int64) (changed bool, fields engine.Fields, refusal *Refusal, err error) {
+func (s *State) sayTraits(d *profile.Document, ev *eventlog.Event, at int64) (changed bool, fields engine.Fields, refusal *refuse.Refusal, err error) {
 	for _, f := range [...]struct {
 		dst   *[]byte
 		src   []byte
@@ -41,7 +43,7 @@ func (m *Machine) sayTraits(d *profile.Document, ev *eventlog.Event, at int64) (
 		if len(f.src) == 0 {
 			continue
 		}
-		now, differs, err := m.merger.Choose(*f.dst, f.src, func(key []byte, has, _, said bool) bool {
+		now, differs, err := s.merger.Choose(*f.dst, f.src, func(key []byte, has, _, said bool) bool {
 			if !said {
 				return false
 			}
@@ -54,7 +56,7 @@ func (m *Machine) sayTraits(d *profile.Document, ev *eventlog.Event, at int64) (
 		}
 		if differs {
 			if profile.TooLarge(now) {
-				return false, 0, atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, profile.MaxObjectBytes), nil
+				return false, 0, refuse.AtLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, profile.MaxObjectBytes), nil
 			}
 			*f.dst = now
 			changed = true
@@ -67,8 +69,8 @@ func (m *Machine) sayTraits(d *profile.Document, ev *eventlog.Event, at int64) (
 
 // saidIdentifier notes when an identifier became the one that is shown of its kind, by a call
 // or otherwise. It reports whether that changed anything.
-func (m *Machine) saidIdentifier(d *profile.Document, k IdentityKind, at int64, call bool) (moved bool) {
-	if k == IdentityAnonymous || !call && !d.Times.Any() {
+func (s *State) saidIdentifier(d *profile.Document, k identifier.Kind, at int64, call bool) (moved bool) {
+	if k == identifier.Anonymous || !call && !d.Times.Any() {
 		return false
 	}
 	_, moved = d.Times.Say(profile.IdentifierTrait(k), at, true)
@@ -78,12 +80,12 @@ func (m *Machine) saidIdentifier(d *profile.Document, k IdentityKind, at int64, 
 
 // mergeTraits merges an object of two profiles that become one, geo or the attributes: the
 // latest call stands, and what d has where nobody knows.
-func (m *Machine) mergeTraits(d, o *profile.Document, mine, theirs []byte, trait profile.TraitKind) (merged []byte, err error) {
+func (s *State) mergeTraits(d, o *profile.Document, mine, theirs []byte, trait profile.TraitKind) (merged []byte, err error) {
 	if !d.Times.Any() && !o.Times.Any() {
-		merged, _, err = m.merger.Merge(mine, theirs, profile.Fill)
+		merged, _, err = s.merger.Merge(mine, theirs, profile.Fill)
 		return merged, err
 	}
-	merged, _, err = m.merger.Choose(mine, theirs, func(key []byte, has, other, _ bool) bool {
+	merged, _, err = s.merger.Choose(mine, theirs, func(key []byte, has, other, _ bool) bool {
 		return d.Times.Later(&o.Times, profile.TraitKey(trait, key), has, other)
 	})
 	return merged, err

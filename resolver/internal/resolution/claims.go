@@ -1,4 +1,4 @@
-package resolver
+package resolution
 
 import (
 	"slices"
@@ -36,47 +36,45 @@ type claiming struct {
 // identifier of a person is not: the later ones are claims about it. Of several that arrive
 // together, the external id counts as the first, because applications assign it. When the first
 // one is attached, the anonymous ids that were there become claims.
-func (c *claiming) claim(d *profile.Document, k IdentityKind) bool {
+func (c *claiming) claim(d *profile.Document, k identifier.Kind) bool {
 	if !c.weak {
 		return false
 	}
-	first := !c.known && k != IdentityAnonymous && (k == IdentityExternalID || !c.externalID && d.Known() == 0)
+	first := !c.known && k != identifier.Anonymous && (k == identifier.ExternalID || !c.externalID && d.Known() == 0)
 	if first {
 		claimAnonymous(d)
 	}
-	return !first && (k != IdentityAnonymous || d.Known() > 0)
+	return !first && (k != identifier.Anonymous || d.Known() > 0)
 }
 
 // claimAnonymous makes claims of all anonymous ids of a document.
 func claimAnonymous(d *profile.Document) {
 	for i := range d.Identifiers {
-		if id := &d.Identifiers[i]; id.Kind == IdentityAnonymous {
+		if id := &d.Identifiers[i]; id.Kind == identifier.Anonymous {
 			id.Claimed = true
 		}
 	}
 }
 
 // claimed reports whether a document has an identifier as a claim.
-func (a *account) claimed(m *Machine, d *profile.Document, k IdentityKind, h identifier.Hash) bool {
-	i := a.shown(m, d, k, h)
+func (s *State) claimed(d *profile.Document, k identifier.Kind, h identifier.Hash) bool {
+	i := s.shown(d, k, h)
 	return i >= 0 && d.Identifiers[i].Claimed
 }
 
-// confirm makes an identifier that the document has more than a claim. It returns true, for
-// conditions.
-func (a *account) confirm(m *Machine, d *profile.Document, k IdentityKind, h identifier.Hash) bool {
+// confirm makes an identifier that the document has more than a claim.
+func (s *State) confirm(d *profile.Document, k identifier.Kind, h identifier.Hash) {
 	if !d.HasClaimed() {
-		return true
+		return
 	}
-	if i := a.shown(m, d, k, h); i >= 0 {
+	if i := s.shown(d, k, h); i >= 0 {
 		d.Identifiers[i].Claimed = false
 	}
-	return true
 }
 
 // brings reports whether an event brings a value that no profile has, of a kind that ranks above
 // another and of which the profile in d has one.
-func brings(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, kind IdentityKind) bool {
+func brings(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, kind identifier.Kind) bool {
 	for k := range min(kind, identifier.Identifying) {
 		if len(raw[k]) > 0 && owner[k] == profile.NoOrdinal && d.Has(k) {
 			return true
@@ -87,10 +85,10 @@ func brings(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *p
 
 // nextOwner returns the profile that an event belongs to when it does not belong to the one
 // found by kind by, and the kind it is found by; profile.NoOrdinal for none.
-func (m *Machine) nextOwner(a *account, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, not uint32, by IdentityKind) (uint32, IdentityKind, error) {
+func (s *State) nextOwner(raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, not uint32, by identifier.Kind) (uint32, identifier.Kind, error) {
 	for k := by + 1; k < identifier.Kinds; k++ {
 		if o := owner[k]; o != profile.NoOrdinal && o != not {
-			return m.withoutContradiction(a, raw, o, k, profile.NoOrdinal)
+			return s.withoutContradiction(raw, o, k, profile.NoOrdinal)
 		}
 	}
 	return profile.NoOrdinal, by, nil
@@ -98,8 +96,8 @@ func (m *Machine) nextOwner(a *account, raw *[identifier.Kinds][]byte, owner *[i
 
 // claimedLink reports whether only claims lead from an event of a server to the profile o (weak).
 // Any other identifier confirms the claims, which changes the document d (confirmed).
-// Under rules before [rulesYield] several claims confirm each other.
-func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owner *[identifier.Kinds]uint32, o uint32, how identrules.Identifiers) (weak, confirmed bool) {
+// Under rules before [identrules.VersionYield] several claims confirm each other.
+func (s *State) claimedLink(d *profile.Document, p *Lookup, owner *[identifier.Kinds]uint32, o uint32, how identrules.Identifiers) (weak, confirmed bool) {
 	if !d.HasClaimed() {
 		return false, false
 	}
@@ -110,7 +108,7 @@ func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owne
 			continue
 		}
 		links++
-		if i := a.shown(m, d, IdentityKind(k), p.hashes[k]); i >= 0 && d.Identifiers[i].Claimed {
+		if i := s.shown(d, identifier.Kind(k), p.hashes[k]); i >= 0 && d.Identifiers[i].Claimed {
 			claims = append(claims, i)
 		}
 	}
@@ -130,7 +128,7 @@ func (m *Machine) claimedLink(a *account, d *profile.Document, p *prepared, owne
 // found by, when only claims lead to the profile claiming, whose document is d. It is a
 // profile that another identifier leads to without being a claim; no profile, if the event contradicts
 // the claim; or else claiming itself. It reads d and does not change it.
-func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, claiming uint32, by IdentityKind, joins uint32, how identrules.Identifiers) (uint32, IdentityKind, error) {
+func (s *State) insteadOfClaim(p *Lookup, raw *[identifier.Kinds][]byte, owner *[identifier.Kinds]uint32, d *profile.Document, claiming uint32, by identifier.Kind, joins uint32, how identrules.Identifiers) (uint32, identifier.Kind, error) {
 	contradicts := false
 	for k := range identifier.Identifying {
 		o := owner[k]
@@ -141,27 +139,27 @@ func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds
 		if o == profile.NoOrdinal {
 			continue
 		}
-		if err := m.load(a, o, &m.other); err != nil {
+		if err := s.Load(o, &s.other); err != nil {
 			return 0, 0, err
 		}
-		if claim, _ := m.claimedLink(a, &m.other, p, owner, o, how); !claim {
+		if claim, _ := s.claimedLink(&s.other, p, owner, o, how); !claim {
 			return o, k, nil
 		}
 	}
 	if joins != profile.NoOrdinal {
-		return joins, IdentityExternalID, nil
+		return joins, identifier.ExternalID, nil
 	}
-	if o := owner[IdentityAnonymous]; o != profile.NoOrdinal && o != claiming {
+	if o := owner[identifier.Anonymous]; o != profile.NoOrdinal && o != claiming {
 		// The device decides if it belongs to an identified profile. Otherwise it becomes
 		// another device of the claiming profile.
-		o, _, err := m.withoutContradiction(a, raw, o, IdentityAnonymous, profile.NoOrdinal)
+		o, _, err := s.withoutContradiction(raw, o, identifier.Anonymous, profile.NoOrdinal)
 		if err != nil {
 			return 0, 0, err
 		}
-		if o != profile.NoOrdinal { // m.other is its document
-			claim, _ := m.claimedLink(a, &m.other, p, owner, o, how)
-			if !claim && (contradicts || m.other.Known() > 0) {
-				return o, IdentityAnonymous, nil
+		if o != profile.NoOrdinal { // s.other is its document
+			claim, _ := s.claimedLink(&s.other, p, owner, o, how)
+			if !claim && (contradicts || s.other.Known() > 0) {
+				return o, identifier.Anonymous, nil
 			}
 		}
 	}
@@ -173,19 +171,19 @@ func (m *Machine) insteadOfClaim(a *account, p *prepared, raw *[identifier.Kinds
 
 // inDoubt reports whether a claim has kept from the profile in d an identifier that a server
 // gave it, unless the profile in o has that identifier by now, not as a claim.
-func (a *account) inDoubt(m *Machine, d, o *profile.Document) bool {
+func (s *State) inDoubt(d, o *profile.Document) bool {
 	return slices.ContainsFunc(d.Conflicts, func(c profile.Conflict) bool {
 		if c.Reason != profile.ConflictClaimed {
 			return false
 		}
-		h, ok := a.hasher.HashIdentifier(c.Kind, c.Value, &m.normal)
+		h, ok := s.Hasher.HashIdentifier(c.Kind, c.Value, &s.normal)
 		if !ok {
 			return true
 		}
-		if i := a.shown(m, d, c.Kind, h); i >= 0 && !d.Identifiers[i].Shared {
+		if i := s.shown(d, c.Kind, h); i >= 0 && !d.Identifiers[i].Shared {
 			return false // it came to the person after all
 		}
-		i := a.shown(m, o, c.Kind, h)
+		i := s.shown(o, c.Kind, h)
 		return i < 0 || o.Identifiers[i].Shared || o.Identifiers[i].Claimed
 	})
 }

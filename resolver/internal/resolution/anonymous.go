@@ -1,4 +1,4 @@
-package resolver
+package resolution
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -20,7 +21,7 @@ import (
 // segment whose definition does not include those, in no list of profiles, and in no count.
 
 // identifierField is what conditions look at of a kind of identifier, 0 for an anonymous id.
-func identifierField(k IdentityKind) engine.Fields {
+func identifierField(k identifier.Kind) engine.Fields {
 	if k >= identifier.Identifying {
 		return 0
 	}
@@ -30,17 +31,17 @@ func identifierField(k IdentityKind) engine.Fields {
 // withoutContradiction says which profile an event is of, and which kind led there, once
 // previous ids and anonymous ids are heard: winner and by are what the identifiers say one
 // by one. The document of the profile is read where only those lead to it.
-func (m *Machine) withoutContradiction(a *account, raw *[identifier.Kinds][]byte, winner uint32, by IdentityKind, previous uint32) (uint32, IdentityKind, error) {
-	if winner != profile.NoOrdinal && by != IdentityAnonymous {
+func (s *State) withoutContradiction(raw *[identifier.Kinds][]byte, winner uint32, by identifier.Kind, previous uint32) (uint32, identifier.Kind, error) {
+	if winner != profile.NoOrdinal && by != identifier.Anonymous {
 		return winner, by, nil
 	}
 	if previous != profile.NoOrdinal {
-		return previous, IdentityExternalID, nil
+		return previous, identifier.ExternalID, nil
 	}
 	if winner == profile.NoOrdinal {
 		return winner, by, nil
 	}
-	with, err := m.contradicts(a, raw, winner, IdentityAnonymous)
+	with, err := s.contradicts(raw, winner, identifier.Anonymous)
 	if with {
 		winner = profile.NoOrdinal
 	}
@@ -49,12 +50,12 @@ func (m *Machine) withoutContradiction(a *account, raw *[identifier.Kinds][]byte
 
 // contradicts reports whether a profile has a value of a kind that ranks above another, of
 // which an event brings a value that is nobody's.
-func (m *Machine) contradicts(a *account, raw *[identifier.Kinds][]byte, o uint32, kind IdentityKind) (bool, error) {
-	if err := m.load(a, o, &m.other); err != nil {
+func (s *State) contradicts(raw *[identifier.Kinds][]byte, o uint32, kind identifier.Kind) (bool, error) {
+	if err := s.Load(o, &s.other); err != nil {
 		return false, err
 	}
 	for k := range kind {
-		if len(raw[k]) > 0 && m.other.Has(k) {
+		if len(raw[k]) > 0 && s.other.Has(k) {
 			return true, nil
 		}
 	}
@@ -62,11 +63,11 @@ func (m *Machine) contradicts(a *account, raw *[identifier.Kinds][]byte, o uint3
 }
 
 // previousAs is the previous id of an alias as an identifier of a kind.
-func (p *prepared) previousAs(kind IdentityKind) []byte {
+func (p *Lookup) previousAs(kind identifier.Kind) []byte {
 	switch {
-	case !identifier.IsMasked(p.ev.PreviousID):
-		return p.ev.PreviousID
-	case kind == IdentityAnonymous:
+	case !identifier.IsMasked(p.Event.PreviousID):
+		return p.Event.PreviousID
+	case kind == identifier.Anonymous:
 		return identifier.Masked(identifier.MaskKinds[kind], p.previous.Anonymous)
 	}
 	return identifier.Masked(identifier.MaskKinds[kind], p.previous.External)
@@ -75,19 +76,19 @@ func (p *prepared) previousAs(kind IdentityKind) []byte {
 // blocksAlias says why an event with a previous id does not join the profile that was called
 // so, 0 if it does: it brings an e-mail that is not among those of the profile, or a
 // browser's key alone says that the profile was called so.
-func (m *Machine) blocksAlias(a *account, p *prepared, raw *[identifier.Kinds][]byte, emailOwner, previous uint32, kind IdentityKind) (profile.ConflictReason, error) {
+func (s *State) blocksAlias(p *Lookup, raw *[identifier.Kinds][]byte, emailOwner, previous uint32, kind identifier.Kind) (profile.ConflictReason, error) {
 	if previous == profile.NoOrdinal || previous == emailOwner {
 		return 0, nil
 	}
-	with, err := m.contradicts(a, raw, previous, IdentityExternalID)
+	with, err := s.contradicts(raw, previous, identifier.ExternalID)
 	if with || err != nil {
 		return profile.ConflictHigherRank, err
 	}
 	h := p.previous.External
-	if kind == IdentityAnonymous {
+	if kind == identifier.Anonymous {
 		h = p.previous.Anonymous
 	}
-	if m.other.HasClaimed() && a.claimed(m, &m.other, kind, h) {
+	if s.other.HasClaimed() && s.claimed(&s.other, kind, h) {
 		return profile.ConflictPublic, nil
 	}
 	return 0, nil
@@ -95,19 +96,19 @@ func (m *Machine) blocksAlias(a *account, p *prepared, raw *[identifier.Kinds][]
 
 // calledBefore is the profile that an alias gave an id to as a previous id, before anything
 // came under it; profile.NoOrdinal if there is none. The id is an external id after all.
-func (m *Machine) calledBefore(a *account, externalID []byte) (uint32, error) {
-	h, ok := a.hasher.HashAsAnonymous(externalID, &m.normal)
+func (s *State) calledBefore(externalID []byte) (uint32, error) {
+	h, ok := s.Hasher.HashAsAnonymous(externalID, &s.normal)
 	if !ok {
 		return profile.NoOrdinal, nil
 	}
-	o := a.ids.Owner(h)
-	if o == profile.NoOrdinal || a.gone(o) {
+	o := s.Identifiers.Owner(h)
+	if o == profile.NoOrdinal || s.Gone(o) {
 		return profile.NoOrdinal, nil
 	}
-	if err := m.load(a, o, &m.other); err != nil {
+	if err := s.Load(o, &s.other); err != nil {
 		return profile.NoOrdinal, err
 	}
-	if i := a.shown(m, &m.other, IdentityAnonymous, h); i < 0 || !m.other.Identifiers[i].Previous {
+	if i := s.shown(&s.other, identifier.Anonymous, h); i < 0 || !s.other.Identifiers[i].Previous {
 		return profile.NoOrdinal, nil
 	}
 	return o, nil
@@ -117,10 +118,10 @@ func (m *Machine) calledBefore(a *account, externalID []byte) (uint32, error) {
 // ones, so that nobody can use up those of a person. An event that has one of them alone is
 // still the person's. An erasure finds the newest of them by their hashes, beside all
 // records with another identifier of the person.
-func (a *account) giveUpAnonymous(m *Machine, d *profile.Document) {
-	for n := len(d.Identifiers) - d.Known() - maxAnonymousIDs; n > 0; n-- {
-		i := slices.IndexFunc(d.Identifiers, func(id profile.Identifier) bool { return id.Kind == IdentityAnonymous })
-		if h, ok := a.hasher.HashIdentifier(IdentityAnonymous, d.Identifiers[i].Value, &m.normal); ok {
+func (s *State) giveUpAnonymous(d *profile.Document) {
+	for n := len(d.Identifiers) - d.Known() - MaxAnonymousIDs; n > 0; n-- {
+		i := slices.IndexFunc(d.Identifiers, func(id profile.Identifier) bool { return id.Kind == identifier.Anonymous })
+		if h, ok := s.Hasher.HashIdentifier(identifier.Anonymous, d.Identifiers[i].Value, &s.normal); ok {
 			d.GivenUp = append(d.GivenUp, h)
 		}
 		d.Identifiers = slices.Delete(d.Identifiers, i, i+1)
@@ -134,38 +135,38 @@ func (a *account) giveUpAnonymous(m *Machine, d *profile.Document) {
 // id or as an external id, and the kind it was found by; profile.NoOrdinal for none. One
 // that is unknown is noted in r to become an anonymous id of the profile: what comes with it
 // later is the same person's.
-func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how identrules.Identifiers, r *resolved) (o uint32, kind IdentityKind, refusal *Refusal, err error) {
-	ev := &p.ev
+func (s *State) previousProfile(p *Lookup, winner uint32, how identrules.Identifiers, r *Result) (o uint32, kind identifier.Kind, refusal *refuse.Refusal, err error) {
+	ev := &p.Event
 	switch {
 	case len(ev.PreviousID) == 0:
 		return profile.NoOrdinal, 0, nil, nil
 	case ev.Public:
-		return 0, 0, invalid("previousId", "previousId: a browser key may not send alias; send it from a server, with a server key"), nil
+		return 0, 0, refuse.Invalid("previousId", "previousId: a browser key may not send alias; send it from a server, with a server key"), nil
 	case len(ev.ExternalID) == 0 && !(how.Calls && len(ev.Email) > 0):
-		return 0, 0, invalid("userId", "userId: alias needs the id that the person has now"), nil
-	case p.previousBlank, m.isPlaceholder(a, IdentityAnonymous, ev.PreviousID, p.previous.Anonymous):
-		return 0, 0, invalid("previousId", "previousId %q is blank or a placeholder; send no alias when the id before is not known", ev.PreviousID), nil
+		return 0, 0, refuse.Invalid("userId", "userId: alias needs the id that the person has now"), nil
+	case p.previousBlank, s.isPlaceholder(identifier.Anonymous, ev.PreviousID, p.previous.Anonymous):
+		return 0, 0, refuse.Invalid("previousId", "previousId %q is blank or a placeholder; send no alias when the id before is not known", ev.PreviousID), nil
 	}
 	// As an anonymous id it may be the person's own by now; then there may be another person
 	// who is called so.
-	anonymous, external := a.ids.Owner(p.previous.Anonymous), a.ids.Owner(p.previous.External)
-	if anonymous != profile.NoOrdinal && a.gone(anonymous) {
+	anonymous, external := s.Identifiers.Owner(p.previous.Anonymous), s.Identifiers.Owner(p.previous.External)
+	if anonymous != profile.NoOrdinal && s.Gone(anonymous) {
 		anonymous = profile.NoOrdinal
 	}
 	switch {
 	case anonymous != profile.NoOrdinal && anonymous != winner:
-		return anonymous, IdentityAnonymous, nil, nil
+		return anonymous, identifier.Anonymous, nil, nil
 	case external != profile.NoOrdinal:
-		return external, IdentityExternalID, nil, nil
+		return external, identifier.ExternalID, nil, nil
 	case anonymous != profile.NoOrdinal:
 		return profile.NoOrdinal, 0, nil, nil
-	case a.keepsOut(IdentityAnonymous, p.previous.Anonymous, how) || a.erasure.Erased(p.previous.External):
+	case s.keepsOut(identifier.Anonymous, p.previous.Anonymous, how) || s.host.Erased(p.previous.External):
 		if !identifier.IsMasked(ev.PreviousID) {
-			a.erasure.NoteRefused()
+			s.host.NoteRefused()
 		}
-		r.erased.add(IdentityAnonymous)
+		r.Erased.add(identifier.Anonymous)
 		return profile.NoOrdinal, 0, nil, nil
 	}
-	r.attachPrevious = ev.AnonymousID == nil || p.hashes[IdentityAnonymous] != p.previous.Anonymous
+	r.attachPrevious = ev.AnonymousID == nil || p.hashes[identifier.Anonymous] != p.previous.Anonymous
 	return profile.NoOrdinal, 0, nil, nil
 }

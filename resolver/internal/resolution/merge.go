@@ -1,46 +1,56 @@
-package resolver
+package resolution
 
 import (
 	"slices"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/segment"
 )
+
+// Merged is a profile that becomes part of another.
+type Merged struct {
+	Ordinal uint32
+	Lists   []uint32 // numbers of those that it was on
+	Devices []profile.Device
+
+	identifiers []profile.Identifier
+	merged      []profile.MergedProfile // into it, before
+}
 
 // fold merges the profile other into the document d in scratch memory, because
 // an event brought them together by an identifier of the kind. A reason other
 // than 0 says why they stay apart; d is then unchanged. public says that everybody may
 // have sent the event.
-func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, public bool, how identrules.Identifiers) (profile.ConflictReason, error) {
-	o := &m.other
-	if err := m.load(a, other, o); err != nil {
+func (s *State) fold(d *profile.Document, other uint32, kind identifier.Kind, public bool, how identrules.Identifiers) (profile.ConflictReason, error) {
+	o := &s.other
+	if err := s.Load(other, o); err != nil {
 		return 0, err
 	}
 	// Two people: both hold a different identifier that ranks above the one that brings
 	// them together. That of a device says so little that it counts for nothing where both
 	// show the same value, too: a switchboard's number.
 	for k := range kind {
-		if d.Has(k) && o.Has(k) && (kind == IdentityAnonymous || !a.haveInCommon(m, d, o, k)) {
+		if d.Has(k) && o.Has(k) && (kind == identifier.Anonymous || !s.haveInCommon(d, o, k)) {
 			return profile.ConflictHigherRank, nil
 		}
 	}
 	if public && d.Known() > 0 && o.Known() > 0 {
 		return profile.ConflictPublic, nil
 	}
-	if how.Yields && d.Known() > 0 && o.Known() > 0 && (a.inDoubt(m, d, o) || a.inDoubt(m, o, d)) {
+	if how.Yields && d.Known() > 0 && o.Known() > 0 && (s.inDoubt(d, o) || s.inDoubt(o, d)) {
 		return profile.ConflictInDoubt, nil
 	}
-	if !fits(d, o, a.Settings.IdentifierCap, how) {
+	if !fits(d, o, s.identifierCap, how) {
 		return profile.ConflictTooMany, nil
 	}
-	geo, err := m.mergeTraits(d, o, d.Geo, o.Geo, profile.TraitGeo)
+	geo, err := s.mergeTraits(d, o, d.Geo, o.Geo, profile.TraitGeo)
 	if err != nil {
 		return 0, err
 	}
-	attributes, err := m.mergeTraits(d, o, d.Attributes, o.Attributes, profile.TraitAttribute)
+	attributes, err := s.mergeTraits(d, o, d.Attributes, o.Attributes, profile.TraitAttribute)
 	if err != nil {
 		return 0, err
 	}
@@ -48,27 +58,27 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 		return profile.ConflictTooLarge, nil
 	}
 
-	m.mergedProfiles = append(m.mergedProfiles, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
+	s.mergedProfiles = append(s.mergedProfiles, Merged{Ordinal: other, Lists: slices.Clone(o.Lists), Devices: slices.Clone(o.Devices), identifiers: slices.Clone(o.Identifiers), merged: slices.Clone(o.Merged)})
 	d.Geo, d.Attributes = geo, attributes
 	// The winner's identifiers stay the newest, but for an address that only the other
 	// profile has subscribed: its consent becomes the winner's. Where neither is subscribed
 	// and calls of SDKs gave both, the latest is the newest.
 	var consented [identifier.Kinds]bool
 	for k := range consented {
-		kind := IdentityKind(k)
+		kind := identifier.Kind(k)
 		consented[k] = how.KeepMerged && subscribedAddress(o, kind) && !subscribedAddress(d, kind)
-		if !consented[k] && kind != IdentityAnonymous && !subscribedAddress(d, kind) {
+		if !consented[k] && kind != identifier.Anonymous && !subscribedAddress(d, kind) {
 			consented[k] = d.Has(kind) && o.Has(kind) && d.Times.Later(&o.Times, profile.IdentifierTrait(kind), true, true)
 		}
 	}
 	if public && how.Calls {
 		claimAnonymous(o)
 	}
-	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
-	d.Identifiers = append(d.Identifiers[:0], m.idents...)
+	s.identifiers = s.mergeIdents(s.identifiers[:0], d, o)
+	d.Identifiers = append(d.Identifiers[:0], s.identifiers...)
 	for k, on := range consented {
 		if on {
-			a.bringForward(m, d, IdentityKind(k), o.Newest(IdentityKind(k)))
+			s.bringForward(d, identifier.Kind(k), o.Newest(identifier.Kind(k)))
 		}
 	}
 	if d.Times.Later(&o.Times, profile.TraitKey(profile.TraitFirstName, nil), len(d.FirstName) > 0, len(o.FirstName) > 0) {
@@ -82,11 +92,11 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	d.MergeTimes(o)
 	d.MergeConsents(o)
 	d.Merged = append(d.Merged, o.Merged...)
-	d.Merged = append(d.Merged, profile.MergedProfile{Ordinal: other, AtMs: m.logTime, Anonymous: o.IsAnonymous()})
+	d.Merged = append(d.Merged, profile.MergedProfile{Ordinal: other, AtMs: s.AtMs, Anonymous: o.IsAnonymous()})
 	for _, c := range o.Conflicts {
 		d.NoteConflict(c)
 	}
-	m.shed = append(m.shed, d.Contact.Merge(&o.Contact)...)
+	s.evicted = append(s.evicted, d.Contact.Merge(&o.Contact)...)
 	for _, c := range d.Consents {
 		if c.Status == profile.ConsentUnsubscribed {
 			d.Unblock(c.Channel, profile.BlockPending) // who refused is not waited for
@@ -106,83 +116,84 @@ func fits(d, o *profile.Document, limit int, how identrules.Identifiers) bool {
 	anonymous := len(d.Identifiers) + len(o.Identifiers) - known
 	if how.Calls { // the oldest anonymous ids make room, but profiles stay known
 		all := len(d.Merged) + len(o.Merged) + 1
-		return known <= limit && merged <= limit && all-merged <= maxMergedAnonymous
+		return known <= limit && merged <= limit && all-merged <= MaxMergedAnonymous
 	}
-	return known <= limit && merged <= limit && anonymous <= maxAnonymousIDs
+	return known <= limit && merged <= limit && anonymous <= MaxAnonymousIDs
 }
 
 // noteApart notes on both profiles why they did not become one. That of the other one is
 // stored with the resolved document.
-func (m *Machine) noteApart(d *profile.Document, winner, other uint32, kind IdentityKind, reason profile.ConflictReason, value []byte, r *resolved) {
-	m.counters.Conflicts++
+func (s *State) noteApart(d *profile.Document, winner, other uint32, kind identifier.Kind, reason profile.ConflictReason, value []byte, r *Result) {
+	s.Conflicts++
 	if reason == profile.ConflictTooMany {
-		r.notAdded.add(kind)
+		r.NotAdded.add(kind)
 	}
-	d.NoteConflict(profile.Conflict{Kind: kind, Reason: reason, Other: other, AtMs: m.logTime, Value: value})
+	d.NoteConflict(profile.Conflict{Kind: kind, Reason: reason, Other: other, AtMs: s.AtMs, Value: value})
 	if reason == profile.ConflictClaimed {
 		reason = profile.ConflictPublic // the other one is whose claim it is
 	}
-	m.strange = append(m.strange, strangeConflict{other, profile.Conflict{Kind: kind, Reason: reason, Other: winner, AtMs: m.logTime, Value: value}})
+	s.foreign = append(s.foreign, foreignConflict{other, profile.Conflict{Kind: kind, Reason: reason, Other: winner, AtMs: s.AtMs, Value: value}})
 }
 
 // bringForward makes an identifier that a document has the newest of its kind.
-func (a *account) bringForward(m *Machine, d *profile.Document, kind IdentityKind, value []byte) {
-	h, ok := a.hasher.HashIdentifier(kind, value, &m.normal)
+func (s *State) bringForward(d *profile.Document, kind identifier.Kind, value []byte) {
+	h, ok := s.Hasher.HashIdentifier(kind, value, &s.normal)
 	if !ok {
 		return
 	}
-	if i := a.shown(m, d, kind, h); i >= 0 {
+	if i := s.shown(d, kind, h); i >= 0 {
 		x := d.Identifiers[i]
 		d.Identifiers = append(slices.Delete(d.Identifiers, i, i+1), x)
 	}
 }
 
+// MergedFacts are what conditions look at of the profile of the latest result, as it is by
+// the merge alone. They are valid where the result has merged profiles.
+func (s *Shared) MergedFacts() *segment.Facts { return &s.merged }
+
 // noteMerged notes what conditions look at of the profile in d as it is by the
 // merge alone: with the identifiers of all, without those that the event or
 // command brings. The fields that it sets are not in d yet.
-func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, lastEvent int64) error {
+func (s *State) noteMerged(d *profile.Document, winner uint32, lastEvent int64) error {
 	if winner == profile.NoOrdinal {
-		m.other.Reset() // the event made it
-	} else if err := m.load(a, winner, &m.other); err != nil {
+		s.other.Reset() // the event made it
+	} else if err := s.Load(winner, &s.other); err != nil {
 		return err
 	}
-	m.idents = m.idents[:0]
-	for i := len(m.mergedProfiles) - 1; i >= 0; i-- { // the newest stand last, see fold
-		m.idents = append(m.idents, m.mergedProfiles[i].idents...)
+	s.identifiers = s.identifiers[:0]
+	for i := len(s.mergedProfiles) - 1; i >= 0; i-- { // the newest stand last, see fold
+		s.identifiers = append(s.identifiers, s.mergedProfiles[i].identifiers...)
 	}
-	m.idents = append(m.idents, m.other.Identifiers...)
+	s.identifiers = append(s.identifiers, s.other.Identifiers...)
 	own := d.Identifiers
-	d.Identifiers = m.idents
-	d.FillFacts(&m.merged, a.contacts.ListIDs(), lastEvent)
+	d.Identifiers = s.identifiers
+	d.FillFacts(&s.merged, s.host.ListIDs(), lastEvent)
 	d.Identifiers = own
 	return nil
 }
 
-// redirect makes the loser, and all that was merged into it before, aliases of
-// the winner. The work is bounded by the cap on merged profiles.
-func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, index uint32, rows *query.Batch) {
-	m.counters.Merges++
-	for _, id := range l.idents {
+// redirect makes the merged profile, and all that was merged into it before, aliases of
+// the winner. The alias given lacks the ordinal. The work is bounded by the cap on merged
+// profiles.
+func (s *State) redirect(l *Merged, alias query.Alias, rows *query.Batch) {
+	s.Merges++
+	for _, id := range l.identifiers {
 		if id.Shared {
 			continue // it identifies somebody else
 		}
-		if h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal); ok {
-			a.ids.Set(h, winner)
+		if h, ok := s.Hasher.HashIdentifier(id.Kind, id.Value, &s.normal); ok {
+			s.Identifiers.Set(h, alias.Winner)
 		}
 	}
-	alias := func(ordinal uint32) {
-		a.headers.Edit(ordinal).Winner = winner
-		rows.Aliases = append(rows.Aliases, query.Alias{Account: a.number, Offset: offset, Index: index, Ordinal: ordinal, Winner: winner})
+	add := func(ordinal uint32) {
+		s.Headers.Edit(ordinal).Winner = alias.Winner
+		alias.Ordinal = ordinal
+		rows.Aliases = append(rows.Aliases, alias)
 	}
-	a.contacts.Merge(winner, l.ordinal, l.lists, l.devices)
-	for _, f := range a.features() {
-		if g, ok := f.(feature.Merger); ok {
-			g.Merge(m.tx(a), winner, l.ordinal)
-		}
-	}
+	s.host.Merge(alias.Winner, l)
 	for _, p := range l.merged {
-		alias(p.Ordinal)
+		add(p.Ordinal)
 	}
-	alias(l.ordinal)
-	m.removeDocument(a, l.ordinal)
+	add(l.Ordinal)
+	s.Remove(l.Ordinal)
 }

@@ -1,0 +1,38 @@
+package resolver
+
+import (
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
+)
+
+// resolutionHost is what identity resolution sees of an account and of the record that is
+// being applied, see [resolution.Host].
+type resolutionHost struct {
+	m *Machine
+	a *account
+}
+
+func (h resolutionHost) ListIDs() map[uint32]string { return h.a.contacts.ListIDs() }
+
+func (h resolutionHost) Erased(x identifier.Hash) bool { return h.a.erasure.Erased(x) }
+
+func (h resolutionHost) NoteRefused() { h.a.erasure.NoteRefused() }
+
+func (h resolutionHost) RefuseErased(k IdentityKind) *Refusal { return h.a.refuseErased(k) }
+
+func (h resolutionHost) Restore(d *profile.Document, x identifier.Hash) bool {
+	return h.a.erasure.Restore(h.m.tx(h.a), d, x)
+}
+
+func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
+	h.a.contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
+	for _, f := range h.a.features() {
+		if g, ok := f.(feature.Merger); ok {
+			g.Merge(h.m.tx(h.a), winner, merged.Ordinal)
+		}
+	}
+}
+
+func (h resolutionHost) Evict(devices []profile.Device) { h.a.contacts.Evict(devices) }
