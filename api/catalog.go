@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 func (a *API) eventOperations() handler.Group {
@@ -67,7 +68,7 @@ type eventTypeDetails struct {
 }
 
 // newEventType names a type that was only seen by its key.
-func newEventType(t resolver.EventType) eventType {
+func newEventType(t eventtypes.Type) eventType {
 	out := eventType{Name: t.Name, Key: t.Key, Count: t.Count, LastSeen: record.TimeOrNull(t.LastSeenMs), Description: t.Description, Hidden: t.Hidden}
 	if out.Name == "" {
 		out.Name = t.Key
@@ -84,9 +85,9 @@ func newEventType(t resolver.EventType) eventType {
 func (a *API) listCatalog(c *handler.Call) (any, error) {
 	out := []eventType{}
 	err := c.Read(func(v *resolver.View) error {
-		for _, t := range v.Catalog() {
+		for _, t := range v.EventTypes().List() {
 			line := newEventType(t)
-			if s := v.Properties(t.Key); s != nil {
+			if s := v.EventTypes().Properties(t.Key); s != nil {
 				line.PropertyCount = s.Known()
 			}
 			out = append(out, line)
@@ -100,12 +101,12 @@ func (a *API) listCatalog(c *handler.Call) (any, error) {
 func (a *API) getEventType(c *handler.Call) (any, error) {
 	var out eventTypeDetails
 	err := c.Read(func(v *resolver.View) error {
-		t, ok := v.EventType(c.PathID())
-		if !ok {
+		t := v.EventTypes().Get(c.PathID())
+		if t == nil {
 			return handler.NotFound("there is no event type with the key %s", c.PathID())
 		}
-		out.eventType = newEventType(t)
-		out.LookedAt, out.Properties, out.More = newCatalogFields(v.Properties(t.Key))
+		out.eventType = newEventType(*t)
+		out.LookedAt, out.Properties, out.More = newCatalogFields(v.EventTypes().Properties(t.Key))
 		out.PropertyCount = len(out.Properties)
 		return nil
 	})
@@ -123,8 +124,8 @@ func (a *API) defineEvent(c *handler.Call) (any, error) {
 	if in.Name == nil || strings.TrimSpace(*in.Name) == "" {
 		return nil, handler.BadField("name", "name is missing; name the event type, such as \"Item purchased\"")
 	}
-	var t resolver.EventType
-	if err := c.Command(resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
+	var t eventtypes.Type
+	if err := c.Command(eventtypes.CommandDefine, eventtypes.Define{Name: *in.Name}, &t); err != nil {
 		return nil, err
 	}
 	return newEventType(t), nil
@@ -139,13 +140,13 @@ func (a *API) updateEventType(c *handler.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	var t resolver.EventType
-	if err := c.Command(resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.PathID(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
+	var t eventtypes.Type
+	if err := c.Command(eventtypes.CommandUpdate, eventtypes.Update{Key: c.PathID(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
 		return nil, err
 	}
 	out := newEventType(t)
 	err := c.Read(func(v *resolver.View) error {
-		if s := v.Properties(t.Key); s != nil {
+		if s := v.EventTypes().Properties(t.Key); s != nil {
 			out.PropertyCount = s.Known()
 		}
 		return nil

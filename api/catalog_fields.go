@@ -101,7 +101,7 @@ func (a *API) listAttributes(c *handler.Call) (any, error) {
 		More       uint64         `json:"more"`
 	}
 	err := c.Read(func(v *resolver.View) error {
-		out.LookedAt, out.Attributes, out.More = newCatalogFields(v.Attributes())
+		out.LookedAt, out.Attributes, out.More = newCatalogFields(v.EventTypes().Attributes())
 		return nil
 	})
 	if err == nil {

@@ -40,7 +40,7 @@ type warner struct {
 // nearType ends a warning with the type of events that was probably meant.
 func (w *warner) nearType(name string) string {
 	if w.types == nil {
-		w.types = w.view.EventTypes()
+		w.types = w.view.EventTypes().Keys()
 	}
 	return didYouMean(name, w.types)
 }
@@ -63,13 +63,13 @@ func (w *warner) activity(path string, a *segment.Activity) {
 	if a.Event == segment.AnyEvent {
 		return
 	}
-	if _, known := w.view.EventType(a.Event); !known {
+	if w.view.EventTypes().Get(a.Event) == nil {
 		if !segment.OwnEvent(a.Event) && len(w.list) < maxWarnings {
 			w.add(jsonform.Join(path, "event"), "there has never been an event of the type %s%s", a.Event, w.nearType(a.Event))
 		}
 		return
 	}
-	s := w.view.Properties(a.Event)
+	s := w.view.EventTypes().Properties(a.Event)
 	if s == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (w *warner) activity(path string, a *segment.Activity) {
 }
 
 func (w *warner) attribute(path string, a *segment.Attribute) {
-	s := w.view.Attributes()
+	s := w.view.EventTypes().Attributes()
 	if first := a.Predicate.Path[0]; s == nil || first != segment.FieldAttributes && first != segment.FieldGeo {
 		return
 	}

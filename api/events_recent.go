@@ -102,7 +102,7 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	err = c.Read(func(v *resolver.View) error {
 		cut, atMs = v.Cut(), a.chain.Instant(v)
 		after = atMs - int64(seconds)*1000
-		for _, t := range v.Catalog() {
+		for _, t := range v.EventTypes().List() {
 			// What a type's events were before its last one does not matter here.
 			if t.Count > 0 && (t.LastSeenMs == 0 || t.LastSeenMs > after) && (wanted == nil || slices.Contains(wanted, t.Key)) {
 				types = append(types, t.Key)

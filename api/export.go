@@ -123,7 +123,7 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 	err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 		cut = v.Cut()
 		if len(types) == 0 {
-			for _, t := range v.Catalog() {
+			for _, t := range v.EventTypes().List() {
 				types = append(types, t.Key)
 			}
 		}

@@ -197,7 +197,7 @@ func (r *refusable) Record(account uint64, event []byte) (id resolver.ProfileID,
 func (m *mailing) count(typ string) (n uint64) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
-		if x, known := v.EventType(typ); known {
+		if x := v.EventTypes().Get(typ); x != nil {
 			n = x.Count
 		}
 		return nil

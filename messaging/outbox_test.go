@@ -191,7 +191,7 @@ func (w *world) recorded(typ, text string) {
 }
 
 func count(v *resolver.View, typ string) uint64 {
-	for _, e := range v.Catalog() {
+	for _, e := range v.EventTypes().List() {
 		if e.Key == typ {
 			return e.Count
 		}

@@ -369,7 +369,7 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 				owners[fmt.Sprint(x.Kind, normal(x.Kind, x.Value))] = o
 			}
 		}
-		r.m.counters.Merges = 0
+		r.m.resolution.Merges = 0
 		for range 200 {
 			r.now += rng.Int64N(1000)
 			e := trackingEvent(rng, world+2, r.now)
@@ -394,7 +394,7 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 				}
 			}
 		}
-		if r.m.counters.Merges == 0 && seed == 0 {
+		if r.m.resolution.Merges == 0 && seed == 0 {
 			t.Fatal("nothing was merged at all: the attack tests nothing")
 		}
 	}

@@ -1,8 +1,6 @@
 package resolver
 
 import (
-	"fmt"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/erasure"
@@ -48,14 +46,9 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 			return err
 		}
 	}
-	if len(a.types) >= maxEventTypes && a.types[string(ev.Type)] == nil {
-		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
+	if r := a.types.Refuse(ev, rules); r != nil {
+		return refuse(r)
 	}
-
-	if rules.Version >= identrules.VersionCalls && a.publicTypeFull(ev) {
-		return refuse(&Refusal{Code: CodePublicTypes, Field: "event_type", Message: fmt.Sprintf("event_type: browser keys have brought %d event types that no server sends, the most that they may; use one of them and put the difference into properties, or send the type from a server once", maxPublicTypes)})
-	}
-
 	r, refusal, err := a.profiles.Resolve(p, at, rules.Identifiers())
 	if err != nil {
 		return err
@@ -85,12 +78,10 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 	if len(ev.IdempotencyKey) > 0 {
 		m.keys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
-	typ := a.countSent(ev, at, rules)
-	if typ.listener != nil {
-		typ.listener.OnEvent(m.tx(a), winner, at)
-	}
+	typ := a.types.CountSent(ev, at, rules)
+	typ.Tell(m.tx(a), winner, at)
 	if !ev.Redacted { // history and catalog are rid of those
-		m.look(a, typ, winner, at, ev.Properties)
+		a.types.Look(typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
 		if rules.Sent() {
 			m.sentKey = query.AppendSentKey(m.sentKey[:0], ev.Type, key)

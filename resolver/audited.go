@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -40,7 +41,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
 	sources.CommandCreate: {"source", "source.create"}, sources.CommandUpdate: {"source", "source.update"}, sources.CommandDelete: {"source", "source.delete"},
 	sources.CommandKeyCreate: {"source", "source.key.create"}, sources.CommandKeyRevoke: {"source", "source.key.revoke"},
-	CommandCatalogDefine: {"event_type", "event_type.define"}, CommandCatalogUpdate: {"event_type", "event_type.update"}, erasure.CommandLift: {"erasure", "erasure.lift"},
+	eventtypes.CommandDefine: {"event_type", "event_type.define"}, eventtypes.CommandUpdate: {"event_type", "event_type.update"}, erasure.CommandLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	access.CommandUserCreate: {"user", "user.create"}, access.CommandUserUpdate: {"user", "user.update"}, access.CommandUserDelete: {"user", "user.delete"}, access.CommandPasswordSet: {"user", "user.password"},
 }

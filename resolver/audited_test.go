@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
@@ -25,7 +26,7 @@ import (
 // notAudited are the commands that are no change of what an account is set up to do,
 // with the reason.
 var notAudited = map[string]string{
-	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", CommandCatalogName: "what was seen",
+	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", eventtypes.CommandName: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -254,12 +255,12 @@ func TestPublicEventTypesAreBounded(t *testing.T) {
 	status := func(typ, public string) *EventOutcome {
 		return &r.events(call("external_id", "u1", "type", typ, "public", public)).Events[0]
 	}
-	for i := range maxPublicTypes {
+	for i := range eventtypes.MaxPublic {
 		if out := status(fmt.Sprintf("type_%d", i), "yes"); out.Status != EventAccepted {
 			t.Fatalf("type %d: %v", i, out.Refusal)
 		}
 	}
-	if out := status("one_more", "yes"); out.Status != EventRefused || out.Refusal.Code != CodePublicTypes || out.Refusal.Field != "event_type" {
+	if out := status("one_more", "yes"); out.Status != EventRefused || out.Refusal.Code != eventtypes.CodePublic || out.Refusal.Field != "event_type" {
 		t.Fatalf("%+v", out)
 	}
 	if out := status("type_3", "yes"); out.Status != EventAccepted {

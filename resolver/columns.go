@@ -83,7 +83,7 @@ func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
 // the account whose values are not mostly different, the fewest values first.
 func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
 	var seen []*catalog.Field
-	if sketch := v.Attributes(); sketch != nil {
+	if sketch := v.a.types.Attributes(); sketch != nil {
 		seen = slices.DeleteFunc(sketch.Fields(), func(f *catalog.Field) bool { return f.Lost > f.Seen()/2 })
 	}
 	slices.SortStableFunc(seen, func(x, y *catalog.Field) int { return cmp.Compare(x.Lost, y.Lost) })

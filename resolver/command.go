@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
@@ -18,8 +17,8 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -37,12 +36,6 @@ const (
 	CommandSegmentCreate = "segment.create"
 	CommandSegmentUpdate = "segment.update"
 	CommandSegmentDelete = "segment.delete"
-	CommandCatalogDefine = "catalog.define"
-	// CommandCatalogUpdate describes an event type, or hides it.
-	CommandCatalogUpdate = "catalog.update"
-	// CommandCatalogName names event types that have been seen after the names that
-	// applications give them.
-	CommandCatalogName = "catalog.name"
 
 	CommandCompanyCreate = "company.create"
 	CommandCompanyUpdate = "company.update"
@@ -83,26 +76,6 @@ type SegmentDelete struct {
 	ID string `json:"id"`
 }
 
-// CatalogDefine adds an event type by its name.
-type CatalogDefine struct {
-	Name string `json:"name"`
-}
-
-// CatalogName gives event types that have been seen the names that they have in the
-// application that sends them. A type that has a name, or is not known, stays as it is.
-type CatalogName struct {
-	Types []EventTypeName `json:"types"`
-}
-
-// EventTypeName is an event type and its name in an application.
-type EventTypeName struct {
-	Key  string `json:"key"`
-	Name string `json:"name"`
-}
-
-// MaxEventTypeNames is how many event types one command names.
-const MaxEventTypeNames = 1000
-
 const (
 	// maxDefinitionBytes bounds a definition in canonical form.
 	maxDefinitionBytes = 1 << 20
@@ -130,9 +103,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSegmentCreate:     handle((*Machine).createSegment),
 	CommandSegmentUpdate:     handle((*Machine).updateSegment),
 	CommandSegmentDelete:     handle((*Machine).deleteSegment),
-	CommandCatalogDefine:     handle((*Machine).defineEventType),
-	CommandCatalogUpdate:     handle((*Machine).updateEventType),
-	CommandCatalogName:       handle((*Machine).nameEventTypes),
 	contacts.CommandListAdd:  handle((*Machine).addToList),
 	contacts.CommandListAdd1: handle((*Machine).addToList),
 	contacts.CommandCreate:   handle((*Machine).createContact),
@@ -163,6 +133,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+	addCommands(eventtypes.Commands, func(a *account) *eventtypes.State { return a.types })
 	addCommands(contacts.Commands, func(a *account) *contacts.State { return a.contacts })
 	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.campaigns })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
@@ -286,9 +257,8 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 		return atLimit("settings", "settings were changed too often in a row; try again in a moment")
 	}
 	var added []string
-	have := identifier.NewPlaceholders(a.Settings.Placeholders)
 	for _, v := range s.Placeholders {
-		if !have.Has([]byte(v)) {
+		if !a.profiles.HasPlaceholder([]byte(v)) {
 			added = append(added, strings.ToLower(strings.TrimSpace(v)))
 		}
 	}
@@ -384,42 +354,5 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	a.engine.Undefine(id)
 	delete(a.segments, id)
 	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, id), nil)
-	return nil
-}
-
-func (m *Machine) nameEventTypes(cmd *command, c CatalogName) *Refusal {
-	if len(c.Types) > MaxEventTypeNames {
-		return invalid("types", "types must have at most %d entries", MaxEventTypeNames)
-	}
-	a := cmd.account
-	for _, named := range c.Types {
-		name := clip.Valid(strings.TrimSpace(named.Name), refuse.MaxNameBytes)
-		if t := a.types[named.Key]; t != nil && t.Name == "" && name != "" {
-			t.Name = name
-			a.touch(t)
-		}
-	}
-	return nil
-}
-
-func (m *Machine) defineEventType(cmd *command, c CatalogDefine) *Refusal {
-	a := cmd.account
-	if r := refuse.Name(c.Name); r != nil {
-		return r
-	}
-	key, ok := segment.SnakeCase(c.Name)
-	if !ok {
-		return invalid("name", "name must have at least one of the letters a to z or a digit: the key is made of them")
-	}
-	if t := a.types[key]; t != nil && t.Name != "" {
-		return &Refusal{Code: "conflict", Field: "name", Message: fmt.Sprintf("name: the event type %s is defined already", key)}
-	}
-	t := a.eventType([]byte(key))
-	if t == nil {
-		return atLimit("name", "this account has %d event types, the most it can have", maxEventTypes)
-	}
-	t.Name = strings.TrimSpace(c.Name)
-	a.touch(t)
-	cmd.reply(t)
 	return nil
 }

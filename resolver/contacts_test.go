@@ -197,7 +197,7 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	if err != nil || p.FirstName != "Ada" || p.Consent("email").Status != "never_subscribed" {
 		t.Errorf("who was on file: %+v %v", p, err)
 	}
-	if r.m.accounts[testAccount].types["list_joined"].Count != 2 {
+	if r.m.accounts[testAccount].types.Get("list_joined").Count != 2 {
 		t.Error("joining twice is one event")
 	}
 }

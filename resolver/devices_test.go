@@ -91,7 +91,7 @@ func (r *recorder) devices(profile string) (out []string) {
 }
 
 func (r *recorder) seen(typ string) int {
-	if x := r.m.accounts[testAccount].types[typ]; x != nil {
+	if x := r.m.accounts[testAccount].types.Get(typ); x != nil {
 		return int(x.Count)
 	}
 	return 0

@@ -3,7 +3,6 @@ package resolver
 import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/segment/engine"
@@ -34,7 +33,7 @@ func (m *Machine) trackProfile(a *account, r *resolution.Result) {
 	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
 		e.Settle(r.Ordinal) // who enters by being identified enters by that, whatever the event changes
 	}
-	m.lookAtProfile(a, r.Ordinal, &m.resolution.Doc, r.Fields)
+	a.types.LookAtProfile(r.Ordinal, m.logTime, &m.resolution.Doc, r.Fields)
 }
 
 // trackIdentity tells the segment engine whether a profile is anonymous, and returns the
@@ -80,7 +79,7 @@ func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded [
 	ev := eventlog.Event{Type: []byte(x.Type), Properties: encoded}
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
-	m.look(a, a.count(ev.Type, at), o, at, ev.Properties)
+	a.types.Look(a.types.Count(ev.Type, at), o, at, ev.Properties)
 	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev, nil)
 	m.row++
 	m.notifyWebhooks(a, o, &x)
@@ -99,7 +98,7 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 		a.engine.Profile(o, &m.facts, tell)
 	}
 	a.flows.DatesOf(o, d, tell)
-	m.lookAtProfile(a, o, d, fields)
+	a.types.LookAtProfile(o, m.logTime, d, fields)
 	for _, x := range events {
 		m.appendEvent(c, o, x)
 	}
@@ -133,43 +132,3 @@ func (a *account) resolveText(id string) (o uint32, ok bool) {
 }
 
 func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }
-
-// publicTypeFull reports whether an event of a browser's key would bring one more new type
-// than such keys may: they are public, and must not use up the types of the account.
-func (a *account) publicTypeFull(ev *eventlog.Event) bool {
-	return ev.Public && a.publicTypes >= maxPublicTypes && a.types[string(ev.Type)] == nil
-}
-
-// countSent is count of an event that was sent, by a browser's key or not.
-func (a *account) countSent(ev *eventlog.Event, atMs int64, rules identrules.Event) *EventType {
-	_, known := a.types[string(ev.Type)]
-	t := a.count(ev.Type, atMs)
-	switch {
-	case !known && ev.Public && rules.Version >= identrules.VersionCalls:
-		t.Public = true
-		a.publicTypes++
-	case t.Public && !ev.Public:
-		t.Public = false
-		a.publicTypes--
-	}
-	return t
-}
-
-// count notes an event in the catalog and returns its type.
-func (a *account) count(typ []byte, atMs int64) *EventType {
-	t := a.types[string(typ)]
-	if t == nil {
-		// Not bounded: what is new to the catalog was checked before, and the
-		// service's own types are few.
-		t = a.addType(&EventType{Key: string(typ)})
-	}
-	if t.Count == 0 || atMs < t.FirstSeenMs {
-		t.FirstSeenMs = atMs
-	}
-	if a.HasCatalog && (t.LastSeenMs == 0 || atMs > t.LastSeenMs) {
-		t.LastSeenMs = atMs
-	}
-	t.Count++
-	a.touch(t)
-	return t
-}

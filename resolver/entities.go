@@ -9,12 +9,12 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -46,30 +46,6 @@ type Segment struct {
 
 // Version names the segment's content, see [SegmentSave].
 func (s *Segment) Version() string { return feature.Version(s.Name, string(s.Definition)) }
-
-// EventType is a line of the event catalog.
-type EventType struct {
-	Key string `json:"key"`
-	// Name is the name it was defined with; types only seen have none.
-	Name string `json:"name"`
-	// FirstSeenMs is the time of the earliest event; 0 before the first.
-	FirstSeenMs int64 `json:"first_seen_ms"`
-	// LastSeenMs is the time of the latest event, 0 where the account has had no
-	// catalog of properties since.
-	LastSeenMs int64  `json:"last_seen_ms,omitempty"`
-	Count      uint64 `json:"count"`
-	// Description is what people say of the type, Hidden that it is not to be offered to
-	// them. Neither changes what is done with its events.
-	Description string `json:"description,omitempty"`
-	Hidden      bool   `json:"hidden,omitempty"`
-	// Public says that only browsers' keys have sent the type so far.
-	Public bool `json:"public,omitempty"`
-
-	dirty       bool
-	listener    feature.Listener // nil for none
-	sketch      *catalog.Sketch  // nil where there is none, see looked.go
-	sketchDirty bool
-}
 
 // accountEntity is the part of an account that is stored as one entity.
 type accountEntity struct {
@@ -111,13 +87,9 @@ type account struct {
 
 	access   *access.State
 	segments map[string]*Segment
-	types    map[string]*EventType
-	// publicTypes counts those with EventType.Public.
-	publicTypes int
-	dirty       []*EventType
-	sketches    sketches
-	imports     map[[32]byte]uint64 // file → first row that is missing
-	sets        *profile.OrdinalSets
+	types    *eventtypes.State
+	imports  map[[32]byte]uint64 // file → first row that is missing
+	sets     *profile.OrdinalSets
 
 	contacts    *contacts.State
 	campaigns   *campaigns.State
@@ -141,8 +113,6 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		engine:   engine.New(),
 		access:   access.New(),
 		segments: map[string]*Segment{},
-		types:    map[string]*EventType{},
-		sketches: newSketches(),
 		imports:  map[[32]byte]uint64{},
 		sets:     profile.NewOrdinalSets(),
 
@@ -160,7 +130,7 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.contacts, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.flows, a.erasure, a.audit}
+	return []feature.State{a.access, a.contacts, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.types, a.flows, a.erasure, a.audit}
 }
 
 // keys reads the account's keys.
@@ -188,6 +158,7 @@ func (a *account) install(e accountEntity) error {
 	}
 	a.secretHash, a.accountEntity = secretHash, e
 	a.Settings.fill()
+	a.types.SetSketches(e.HasCatalog)
 	a.profiles.Configure(hashKey, a.Settings.Placeholders, a.Settings.IdentifierCap)
 	return nil
 }
@@ -199,33 +170,6 @@ func (a *account) keysFromMs(logTime int64) int64 {
 
 // name is how the store names the account.
 func (a *account) name() state.Account { return state.Account{Number: a.number, Index: a.index} }
-
-// eventType finds or makes the catalog line of a type; nil at the limit.
-func (a *account) eventType(key []byte) *EventType {
-	if t, ok := a.types[string(key)]; ok {
-		return t
-	}
-	if len(a.types) >= maxEventTypes {
-		return nil
-	}
-	return a.addType(&EventType{Key: string(key)})
-}
-
-// addType puts a type into the catalog.
-func (a *account) addType(t *EventType) *EventType {
-	if t.Key == conversations.Received {
-		t.listener = a.conversations
-	}
-	a.types[t.Key] = t
-	return t
-}
-
-func (a *account) touch(t *EventType) {
-	if !t.dirty {
-		t.dirty = true
-		a.dirty = append(a.dirty, t)
-	}
-}
 
 // APIKeyPrefix begins every API key.
 const APIKeyPrefix = "svc_live_"

@@ -27,6 +27,16 @@ type ContactErase struct {
 	ID string `json:"id"`
 }
 
+// hasErased reports whether one of the account's profiles was erased.
+func (a *account) hasErased() bool {
+	for o := range a.profiles.Headers.Count {
+		if a.profiles.Gone(o) {
+			return true
+		}
+	}
+	return false
+}
+
 // refuseErased refuses an identifier of an erased person, in a record whose text is to leave
 // the log.
 func (a *account) refuseErased(k IdentityKind) *Refusal {
@@ -69,7 +79,6 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	a.eraseLooked(all)
 	flowKeys := a.flows.Erase(o)
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)

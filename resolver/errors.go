@@ -20,10 +20,6 @@ var (
 	ErrNoAccount = errors.New("no such account")
 )
 
-// CodePublicTypes is the code of the refusal of an event that would bring one more new event
-// type than browsers' keys may.
-const CodePublicTypes = "too_many_event_types"
-
 // The ways to refuse a record.
 var (
 	invalid, notFound  = refuse.Invalid, refuse.NotFound

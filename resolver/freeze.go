@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/reach"
 
@@ -9,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/feed"
-	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
 )
 
@@ -28,12 +26,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	}
 	m.scrub = nil
 	for _, a := range m.byIndex {
-		for _, t := range a.dirty {
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityType, t.Key), must.JSON(t))
-			t.dirty = false
-		}
-		a.dirty = a.dirty[:0]
-		m.storeLooked(a)
+		a.types.Freeze()
 		m.storeSets(a)
 		a.campaigns.Freeze()
 		a.outbox.Freeze()

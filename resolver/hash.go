@@ -54,8 +54,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
 	hashMap(put, a.segments)
-	hashMap(put, a.types)
-	a.hashLooked(put)
+	if err := a.types.Hash(put); err != nil {
+		return err
+	}
 	imports := make(map[string]uint64, len(a.imports))
 	for k, v := range a.imports {
 		imports[hex.EncodeToString(k[:])] = v

@@ -108,7 +108,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 	}
 	for _, a := range m.byIndex {
 		a.campaigns.Open()
-		if err := a.hangLooked(); err != nil {
+		if err := a.types.Open(); err != nil {
 			return nil, err
 		}
 		if err := a.checkSets(); err != nil {
@@ -155,15 +155,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 			s.Definition = s.Root.Canonical() // earlier checkpoints have escapes in it
 		}
 		a.segments[name] = s
-	case state.EntityType:
-		t := new(EventType)
-		err = json.Unmarshal(value, t)
-		a.addType(t)
-		if t.Public {
-			a.publicTypes++
-		}
-	case state.EntitySketch:
-		return a.loadLooked(name, value)
 	case state.EntityImport:
 		var file [32]byte
 		if len(name) != len(file) || len(value) != 8 {

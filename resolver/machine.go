@@ -3,7 +3,9 @@ package resolver
 import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -36,12 +38,23 @@ const ApplyVersion = state.ApplyVersion
 // and attributes from the beginning.
 const applyVersionCatalog = 9
 
+// rulesCatalog is the version of the rules of events from which on an account has a
+// catalog of properties.
+const rulesCatalog = 2
+
+// beginCatalog lets an account have a catalog that had none, because its records were
+// made under older rules.
+func (m *Machine) beginCatalog(a *account) {
+	if !a.HasCatalog {
+		a.HasCatalog = true
+		a.types.SetSketches(true)
+		m.saveAccount(a)
+	}
+}
+
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
 const (
-	maxEventTypes = 10_000
-	// maxPublicTypes is how many of them may be those that only browsers' keys have sent.
-	maxPublicTypes  = 1_000
 	maxSegments     = 10_000
 	maxImports      = 50_000  // files remembered per account
 	recordWindow    = 1 << 18 // record ids remembered against repeats
@@ -129,6 +142,7 @@ func newMachine(s *state.Store) *Machine {
 
 func (m *Machine) addAccount(number uint64) *account {
 	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
+	a.types = eventtypes.New(number, m.store, &m.looker, map[string]feature.Listener{conversations.Received: a.conversations}, a.hasErased)
 	a.profiles = resolution.New(a.name(), m.resolution, a.sets, resolutionHost{m, a})
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
 	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})

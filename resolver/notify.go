@@ -32,7 +32,7 @@ var hookNames = map[string]string{
 func (a *account) hookCounts() map[string]uint64 {
 	counts := map[string]uint64{}
 	for typ := range hookNames {
-		if t := a.types[typ]; t != nil && t.Count > 0 {
+		if t := a.types.Get(typ); t != nil && t.Count > 0 {
 			counts[typ] = t.Count
 		}
 	}

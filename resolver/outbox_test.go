@@ -64,7 +64,7 @@ func (r *recorder) heard() (names []string, payloads []map[string]any) {
 }
 
 func (r *recorder) count(typ string) uint64 {
-	if t := r.m.accounts[testAccount].types[typ]; t != nil {
+	if t := r.m.accounts[testAccount].types.Get(typ); t != nil {
 		return t.Count
 	}
 	return 0

@@ -96,7 +96,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 				}
 			}
 		}
-		for typ := range r.m.accounts[testAccount].types {
+		for _, typ := range r.m.accounts[testAccount].types.Keys() {
 			if typ != "viewed" && !segment.OwnEvent(typ) {
 				t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
 			}

@@ -377,16 +377,14 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 	// erasure neither machine's catalog has values of the erased profiles.
 	for _, m := range []*Machine{w.m, replayed} {
 		for _, a := range m.accounts {
-			for _, x := range a.types {
-				if x.sketch != nil && seed%2 == 0 && len(x.sketch.Fields()) > 0 {
-					t.Fatalf("nobody is left, and %s has %+v", x.Key, x.sketch.Fields())
+			for _, x := range a.types.Keys() {
+				if s := a.types.Properties(x); s != nil && seed%2 == 0 && len(s.Fields()) > 0 {
+					t.Fatalf("nobody is left, and %s has %+v", x, s.Fields())
 				}
-				x.sketch = nil
 			}
-			if p := a.sketches.profiles; p != nil && seed%2 == 0 && len(p.Fields()) > 0 {
+			if p := a.types.Attributes(); p != nil && seed%2 == 0 && len(p.Fields()) > 0 {
 				t.Fatalf("nobody is left, and profiles had %+v", p.Fields())
 			}
-			a.sketches.profiles = nil
 		}
 	}
 	if x, y := hashOf(t, w.m), hashOf(t, replayed); x != y {
@@ -400,7 +398,7 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 		}
 	}
 	sum.checked += w.checked
-	sum.conflicts += w.m.counters.Conflicts
+	sum.conflicts += w.m.resolution.Conflicts
 	if seed%2 != 0 {
 		return
 	}

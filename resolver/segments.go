@@ -138,16 +138,7 @@ func (m *Machine) define(a *account, s *Segment, offset int64) { m.defineRoot(a,
 
 func (m *Machine) defineRoot(a *account, id string, root *segment.Node, offset int64) {
 	a.engine.Define(id, root, offset, func(eventType string) bool {
-		if eventType == segment.AnyEvent {
-			for _, t := range a.types {
-				if t.Count > 0 {
-					return true
-				}
-			}
-			return false
-		}
-		t := a.types[eventType]
-		return t != nil && t.Count > 0
+		return a.types.Seen(eventType, eventType == segment.AnyEvent)
 	})
 }
 

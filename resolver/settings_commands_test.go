@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/redact"
 )
 
@@ -15,11 +16,11 @@ func TestSettingsCommands(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	account := r.m.accounts[testAccount]
 
-	r.must(CommandCatalogDefine, CatalogDefine{"item_purchased"})
-	if account.types["item_purchased"] == nil {
+	r.must(eventtypes.CommandDefine, eventtypes.Define{"item_purchased"})
+	if account.types.Get("item_purchased") == nil {
 		t.Error("the event type is not in the catalogue")
 	}
-	r.refuses("", CommandCatalogDefine, CatalogDefine{"Item Purchased!"})
+	r.refuses("", eventtypes.CommandDefine, eventtypes.Define{"Item Purchased!"})
 
 	before := account.SecretHash
 	r.refuses("secret_hash", CommandAppSecretSet, AppSecretSet{SecretHash: "short"})

@@ -73,8 +73,8 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 	if got := r.events(ev("phone", "+49301")).Events[0].Profile.String(); got != ids[0] {
 		t.Errorf("an event with the number went to %s", got)
 	}
-	if got := r.events(ev("email", "grace@x.io", "phone", "+49 30 1", "external_id", "acme")).Events[0].Profile.String(); got != ids[1] || r.m.counters.Merges != 0 {
-		t.Errorf("Grace's event went to %s after %d merges", got, r.m.counters.Merges)
+	if got := r.events(ev("email", "grace@x.io", "phone", "+49 30 1", "external_id", "acme")).Events[0].Profile.String(); got != ids[1] || r.m.resolution.Merges != 0 {
+		t.Errorf("Grace's event went to %s after %d merges", got, r.m.resolution.Merges)
 	}
 	// Without an e-mail, too, the first identifier says who it is.
 	one := r.contact(contacts.Create{ExternalID: "no-mail", Phone: "+49 30 1"})
@@ -88,8 +88,8 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 	phone := "+4930 1"
 	r.must(contacts.CommandUpdate, contacts.Update{ID: ids[3], Phone: &phone})
 	// From version 1 of the rules to here nothing has been moved.
-	if r.m.counters.Merges != 0 {
-		t.Errorf("%d merges", r.m.counters.Merges)
+	if r.m.resolution.Merges != 0 {
+		t.Errorf("%d merges", r.m.resolution.Merges)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -132,12 +133,12 @@ func TestSourcesStory(t *testing.T) {
 func TestEventTypesAreNamedStory(t *testing.T) {
 	r := newAccessRecorder(t)
 	r.events(eventlog.Event{Type: []byte("order_completed"), Email: []byte("ann@x.io")})
-	r.must(CommandCatalogDefine, CatalogDefine{Name: "Item Viewed"})
-	r.must(CommandCatalogName, CatalogName{Types: []EventTypeName{{"order_completed", " Order Completed "}, {"item_viewed", "itemViewed"}, {"unseen", "Unseen"}}})
-	r.must(CommandCatalogName, CatalogName{Types: []EventTypeName{{"order_completed", "Other"}}})
+	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "Item Viewed"})
+	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{"order_completed", " Order Completed "}, {"item_viewed", "itemViewed"}, {"unseen", "Unseen"}}})
+	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{"order_completed", "Other"}}})
 	types := r.m.accounts[testAccount].types
-	if types["order_completed"].Name != "Order Completed" || types["item_viewed"].Name != "Item Viewed" || types["unseen"] != nil {
-		t.Errorf("%+v", types)
+	if types.Get("order_completed").Name != "Order Completed" || types.Get("item_viewed").Name != "Item Viewed" || types.Get("unseen") != nil {
+		t.Errorf("%+v", types.List())
 	}
-	r.refusedWhole("invalid", CommandCatalogName, CatalogName{Types: make([]EventTypeName, MaxEventTypeNames+1)})
+	r.refusedWhole("invalid", eventtypes.CommandName, eventtypes.Names{Types: make([]eventtypes.Name, eventtypes.MaxNames+1)})
 }

@@ -3,11 +3,10 @@ package resolver
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/redact"
@@ -52,26 +51,8 @@ func (v *View) Segment(id string) (Segment, bool) {
 	return Segment{}, false
 }
 
-// Catalog lists the event types, by key.
-func (v *View) Catalog() []EventType {
-	out := make([]EventType, 0, len(v.a.types))
-	for _, t := range v.a.types {
-		out = append(out, *t)
-	}
-	slices.SortFunc(out, func(a, b EventType) int { return strings.Compare(a.Key, b.Key) })
-	return out
-}
-
-// EventTypes lists the keys of the catalog, sorted.
-func (v *View) EventTypes() []string { return slices.Sorted(maps.Keys(v.a.types)) }
-
-// EventType finds a type of the catalog by its key.
-func (v *View) EventType(key string) (EventType, bool) {
-	if t := v.a.types[key]; t != nil {
-		return *t, true
-	}
-	return EventType{}, false
-}
+// EventTypes is the account's event catalog.
+func (v *View) EventTypes() *eventtypes.State { return v.a.types }
 
 // Find finds the profile that holds an identifier.
 func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {

@@ -141,7 +141,7 @@ func (c *call) mostSentDomains(q query.SeriesQuery, frequent []string) ([]string
 // frequentDomains are the most frequent domains among the e-mails that the catalog has
 // looked at.
 func frequentDomains(v *resolver.View) (out []string) {
-	s := v.Properties(mediumEmail + "_" + acts[actSent])
+	s := v.EventTypes().Properties(mediumEmail + "_" + acts[actSent])
 	if s == nil {
 		return nil
 	}

@@ -78,7 +78,7 @@ func TestEmailSendC(t *testing.T) {
 		eventually.Holds(t, "the profile's history has email_sent", func() bool {
 			var have uint64
 			ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
-				for _, e := range v.Catalog() {
+				for _, e := range v.EventTypes().List() {
 					if e.Key == "email_sent" {
 						have = e.Count
 					}

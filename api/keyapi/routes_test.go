@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 func requestWith(authorization string) *fasthttp.RequestCtx {
@@ -169,8 +170,8 @@ func TestFailuresOfA(t *testing.T) {
 			if err := c.decode(&in); err != nil || in.Name == "" {
 				return nil, err
 			}
-			var out resolver.EventType
-			err := c.command(resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: in.Name}, &out)
+			var out eventtypes.Type
+			err := c.command(eventtypes.CommandDefine, eventtypes.Define{Name: in.Name}, &out)
 			return map[string]string{"key": out.Key, "at": record.Time(1)}, err
 		}},
 	)

@@ -128,7 +128,7 @@ func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
 					fmt.Fprintln(&b, s.ID, m.String())
 				}
 			}
-			for _, x := range v.Catalog() {
+			for _, x := range v.EventTypes().List() {
 				fmt.Fprintln(&b, x.Key, x.Count)
 			}
 			for i := range 40 {

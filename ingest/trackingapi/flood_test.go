@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 // TestFloodOfABrowserKey: an address that sends too much is answered 429 with a pause that
@@ -97,7 +97,7 @@ func TestRefusedEventLeavesItsName(t *testing.T) {
 	for range 2 {
 		send("u1")
 	}
-	if want := (resolver.EventTypeName{Key: "order_completed", Name: "Order Completed"}); len(w.node.names) != 1 || w.node.names[0] != want {
+	if want := (eventtypes.Name{Key: "order_completed", Name: "Order Completed"}); len(w.node.names) != 1 || w.node.names[0] != want {
 		t.Fatalf("names %v", w.node.names)
 	}
 }

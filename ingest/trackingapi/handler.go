@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 )
@@ -81,7 +82,7 @@ type work struct {
 // typeName is the name of an event type, as the event at a place of work.sent has it.
 type typeName struct {
 	sent int
-	name resolver.EventTypeName
+	name eventtypes.Name
 }
 
 // found is what is known of a write key.
@@ -386,8 +387,8 @@ func (h *Handler) one(ctx *fasthttp.RequestCtx, w *work, e endpoint, origin stri
 	w.sent = append(w.sent, sent{n, i, next, p.call, clipID(id)})
 	w.events++
 	w.from.Calls = append(w.from.Calls, p.call.String())
-	if p.original != nil && len(w.names) < resolver.MaxEventTypeNames && h.named.isNew(p.source.Account, ev.Type) {
-		w.names = append(w.names, typeName{len(w.sent) - 1, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)}})
+	if p.original != nil && len(w.names) < eventtypes.MaxNames && h.named.isNew(p.source.Account, ev.Type) {
+		w.names = append(w.names, typeName{len(w.sent) - 1, eventtypes.Name{Key: string(ev.Type), Name: string(p.original)}})
 	}
 	return next, nil
 }
@@ -528,7 +529,7 @@ func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *sources.Acce
 		text, code := "the event was refused", codeRefused
 		if o.Refusal != nil {
 			text = o.Refusal.Message
-			if o.Refusal.Code == resolver.CodePublicTypes {
+			if o.Refusal.Code == eventtypes.CodePublic {
 				code = codeTooManyTypes
 			}
 		}
@@ -561,7 +562,7 @@ func (w *work) accepted() (n int) {
 // It happens once for each type, and fails for nobody: the next event tries again. The type
 // of an event that was refused may not be there, and is named by the next.
 func (h *Handler) nameTypes(account uint64, w *work) {
-	var names []resolver.EventTypeName
+	var names []eventtypes.Name
 	for _, n := range w.names {
 		if n.sent < len(w.out.Events) && w.out.Events[n.sent].Status != resolver.EventRefused {
 			names = append(names, n.name)
@@ -572,7 +573,7 @@ func (h *Handler) nameTypes(account uint64, w *work) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
 	defer cancel()
-	if _, err := h.opts.Node.Command(ctx, account, resolver.CommandCatalogName, resolver.CatalogName{Types: names}); err != nil {
+	if _, err := h.opts.Node.Command(ctx, account, eventtypes.CommandName, eventtypes.Names{Types: names}); err != nil {
 		h.opts.Logger.Debug("event types are not named", "error", err)
 		return
 	}

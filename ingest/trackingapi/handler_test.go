@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -35,7 +36,7 @@ type fakeNode struct {
 	keys   map[[32]byte]sources.Access
 	events []string
 	shown  []string
-	names  []resolver.EventTypeName
+	names  []eventtypes.Name
 	uses   []sources.Use
 	err    error // of Submit
 }
@@ -54,10 +55,10 @@ func (n *fakeNode) NoteRefusedCall(source *sources.Access, call string, raw []by
 func (n *fakeNode) Command(_ context.Context, _ uint64, name string, args any) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if name != resolver.CommandCatalogName {
+	if name != eventtypes.CommandName {
 		return nil, fmt.Errorf("command %s", name)
 	}
-	n.names = append(n.names, args.(resolver.CatalogName).Types...)
+	n.names = append(n.names, args.(eventtypes.Names).Types...)
 	return nil, nil
 }
 
@@ -343,7 +344,7 @@ func TestOneBadEvent(t *testing.T) {
 	}
 	// The catalog gets the name of the type once.
 	w.ask("POST", "/v1/batch", []byte(body), "Authorization", basic(w.server))
-	if len(w.node.names) != 2 || w.node.names[0] != (resolver.EventTypeName{Key: "item_viewed", Name: "Item Viewed"}) {
+	if len(w.node.names) != 2 || w.node.names[0] != (eventtypes.Name{Key: "item_viewed", Name: "Item Viewed"}) {
 		t.Errorf("%+v", w.node.names)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 // TestHistoryAheadOfTheLog: history that holds more than the log is that of
@@ -34,7 +35,7 @@ func TestFail(t *testing.T) {
 	if err := n.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Command(context.Background(), testAccount, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "X"}); err != nil {
+	if _, err := n.Command(context.Background(), testAccount, eventtypes.CommandDefine, eventtypes.Define{Name: "X"}); err != nil {
 		t.Fatal(err)
 	}
 	lost := errors.New("another node owns the log")
@@ -48,7 +49,7 @@ func TestFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Command(context.Background(), testAccount, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "Y"}); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, lost) {
+	if _, err := n.Command(context.Background(), testAccount, eventtypes.CommandDefine, eventtypes.Define{Name: "Y"}); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, lost) {
 		t.Errorf("a command: %v", err)
 	}
 	if err := n.Read(context.Background(), testAccount, func(*resolver.View) error { return nil }); !errors.Is(err, resolver.ErrUnavailable) {

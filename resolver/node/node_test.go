@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -100,7 +101,7 @@ func TestL3RecordThatCannotBeApplied(t *testing.T) {
 	if err := n.Err(); !strings.Contains(err.Error(), "record 1 of partition 0") {
 		t.Fatalf("the error must name the record: %v", err)
 	}
-	if _, err := n.Command(context.Background(), testAccount, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "X"}); !errors.Is(err, resolver.ErrUnavailable) {
+	if _, err := n.Command(context.Background(), testAccount, eventtypes.CommandDefine, eventtypes.Define{Name: "X"}); !errors.Is(err, resolver.ErrUnavailable) {
 		t.Fatalf("nothing is acknowledged any more: %v", err)
 	}
 	f.close(t, n)
@@ -113,7 +114,7 @@ func TestL3RecordThatCannotBeApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Command(context.Background(), testAccount, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "X"}); err != nil {
+	if _, err := n.Command(context.Background(), testAccount, eventtypes.CommandDefine, eventtypes.Define{Name: "X"}); err != nil {
 		t.Fatal(err)
 	}
 	f.close(t, n)

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
 // frozenLog is the log as one process reaches it: while it is frozen, nothing
@@ -396,7 +397,7 @@ func (s *ownedSim) define(rng *rand.Rand, name string) {
 	n := s.processes[rng.IntN(len(s.processes))].node.Load()
 	ctx, cancel := s.patience(rng)
 	defer cancel()
-	_, err := n.Command(ctx, clusterAccount(p), resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: name})
+	_, err := n.Command(ctx, clusterAccount(p), eventtypes.CommandDefine, eventtypes.Define{Name: name})
 	if err != nil {
 		if !s.expected(err) {
 			s.errorf("command: %v", err)
@@ -501,7 +502,7 @@ func (s *ownedSim) verify() {
 		types := map[string]bool{}
 		if err := n.Read(ctx, account, func(v *resolver.View) error {
 			cut = v.Cut()
-			for _, t := range v.Catalog() {
+			for _, t := range v.EventTypes().List() {
 				types[t.Key] = true
 				if t.Key == "viewed" {
 					count = int64(t.Count)

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -181,7 +182,7 @@ func (c *testCluster) event(ctx context.Context, n *Node, account uint64, key st
 // viewed is how many events the account has.
 func viewed(ctx context.Context, n *Node, account uint64) (count uint64, err error) {
 	err = n.Read(ctx, account, func(v *resolver.View) error {
-		for _, t := range v.Catalog() {
+		for _, t := range v.EventTypes().List() {
 			if t.Key == "viewed" {
 				count = t.Count
 			}
@@ -234,7 +235,7 @@ func TestOwnedIsTold(t *testing.T) {
 		}
 		_, err = c.event(ctx, n, account, "x")
 		refused("an event", err)
-		_, err = n.Command(ctx, account, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "X"})
+		_, err = n.Command(ctx, account, eventtypes.CommandDefine, eventtypes.Define{Name: "X"})
 		refused("a command", err)
 		refused("a read", n.Read(ctx, account, func(*resolver.View) error { return nil }))
 		refused("the barrier", n.Barrier(ctx, account))
@@ -246,7 +247,7 @@ func TestOwnedIsTold(t *testing.T) {
 		_, _, err = n.StateHash(p)
 		refused("the hash", err)
 		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
-		_, err = n.SubmitCommand(ctx, p, eventlog.AppendCommand(env.Append(nil), resolver.CommandCatalogDefine, []byte(`{}`)))
+		_, err = n.SubmitCommand(ctx, p, eventlog.AppendCommand(env.Append(nil), eventtypes.CommandDefine, []byte(`{}`)))
 		refused("a command handed over", err)
 		if w, ok := n.Watch(account); !ok {
 			t.Error("too many watch")
@@ -778,19 +779,19 @@ func TestL2RemoteCommand(t *testing.T) {
 	}
 	_, end, _ := c.log.Bounds(ctx, 1)
 	for _, wrong := range []eventlog.Envelope{{Kind: eventlog.KindCommand, Account: clusterAccount(2)}, {Kind: eventlog.KindEvents, Account: account}} {
-		rec := eventlog.AppendCommand(wrong.Append(nil), resolver.CommandCatalogDefine, []byte(`{}`))
+		rec := eventlog.AppendCommand(wrong.Append(nil), eventtypes.CommandDefine, []byte(`{}`))
 		if _, err := a.SubmitCommand(ctx, 1, rec); err == nil || errors.Is(err, resolver.ErrNotOwner) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
-	if _, err := a.SubmitCommand(ctx, 9, eventlog.AppendCommand((&eventlog.Envelope{Kind: eventlog.KindCommand}).Append(nil), resolver.CommandCatalogDefine, []byte(`{}`))); err == nil {
+	if _, err := a.SubmitCommand(ctx, 9, eventlog.AppendCommand((&eventlog.Envelope{Kind: eventlog.KindCommand}).Append(nil), eventtypes.CommandDefine, []byte(`{}`))); err == nil {
 		t.Error("a partition that the log lacks")
 	}
 	if _, now, _ := c.log.Bounds(ctx, 1); now != end {
 		t.Errorf("%d records were stored", now-end)
 	}
 	mustRelease(t, a, 1)
-	if _, err := b.Command(ctx, account, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "X"}); !errors.Is(err, resolver.ErrNotOwner) {
+	if _, err := b.Command(ctx, account, eventtypes.CommandDefine, eventtypes.Define{Name: "X"}); !errors.Is(err, resolver.ErrNotOwner) {
 		t.Errorf("nobody owns it: %v", err)
 	}
 }

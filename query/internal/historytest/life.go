@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/segment"
@@ -494,7 +495,7 @@ func (w *life) people(m *moment) map[uint32]*segment.NaiveProfile {
 func (w *life) finish() {
 	w.compare(true)
 	// A command lets time come up to the clock, and everything owed is said.
-	if _, err := w.node.Command(context.Background(), account, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: "the end"}); err != nil {
+	if _, err := w.node.Command(context.Background(), account, eventtypes.CommandDefine, eventtypes.Define{Name: "the end"}); err != nil {
 		w.fatalf("%v", err)
 	}
 	for i := 0; ; i++ {

@@ -214,6 +214,9 @@ func (s *State) Detach(value []byte, changed func(ordinal uint32, d *profile.Doc
 	return nil
 }
 
+// HasPlaceholder reports whether the settings have a value as a placeholder.
+func (s *State) HasPlaceholder(value []byte) bool { return s.placeholders.Has(value) }
+
 // isPlaceholder reports whether an identifier of an event is a placeholder; of a masked
 // one its hash tells.
 func (s *State) isPlaceholder(kind identifier.Kind, raw []byte, h identifier.Hash) bool {

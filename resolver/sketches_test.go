@@ -43,7 +43,7 @@ func TestCatalogOfProperties(t *testing.T) {
 		}
 	}
 	v := d.view()
-	s := v.Properties("bought")
+	s := v.EventTypes().Properties("bought")
 	f, _ := s.Find([]string{"value"})
 	switch {
 	case s.Looked() < 1650 || s.Looked() > 1850: // 1000, half of the next 1000, a quarter of the last
@@ -54,10 +54,10 @@ func TestCatalogOfProperties(t *testing.T) {
 	if f, known := s.Find([]string{"n1"}); f != nil || !known {
 		t.Errorf("what is null is no value: %+v, %v", f, known)
 	}
-	if x, _ := v.Attributes().Find([]string{"attributes", "tier"}); x == nil || x.Seen() == 0 {
+	if x, _ := v.EventTypes().Attributes().Find([]string{"attributes", "tier"}); x == nil || x.Seen() == 0 {
 		t.Errorf("tier is %+v", x)
 	}
-	for _, x := range v.Catalog() {
+	for _, x := range v.EventTypes().List() {
 		if x.Key == "bought" && (x.LastSeenMs != d.now || x.FirstSeenMs > d.now) {
 			t.Errorf("seen from %d to %d, now is %d", x.FirstSeenMs, x.LastSeenMs, d.now)
 		}
@@ -91,11 +91,11 @@ func TestCatalogBegins(t *testing.T) {
 	r.command(CommandBootstrap, b)
 	r.eventsUnder(rulesCatalog-1, bought(1, `{"value":1}`))
 	a := r.m.accounts[testAccount]
-	if x := r.view().Catalog()[0]; r.view().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(must.JSON(a.accountEntity)), "catalog") {
+	if x := r.view().EventTypes().List()[0]; r.view().EventTypes().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(must.JSON(a.accountEntity)), "catalog") {
 		t.Fatalf("%+v", x)
 	}
 	r.events(bought(1, `{"value":2}`))
-	if s := r.view().Properties("bought"); s == nil || s.Looked() != 1 || s.Base != 1 {
+	if s := r.view().EventTypes().Properties("bought"); s == nil || s.Looked() != 1 || s.Base != 1 {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -149,7 +149,7 @@ func TestErasedLeavesTheCatalog(t *testing.T) {
 	if r := d.command(CommandContactErase, ContactErase{ID: d.view().ProfileID(o).String()}).Refusal; r != nil {
 		t.Fatal(r)
 	}
-	s, profiles := d.view().Properties("bought"), d.view().Attributes()
+	s, profiles := d.view().EventTypes().Properties("bought"), d.view().EventTypes().Attributes()
 	for _, saved := range []string{string(s.Append(nil)), string(profiles.Append(nil))} {
 		if strings.Contains(saved, "zqsecret") {
 			t.Errorf("the catalog has %q", saved)
@@ -161,25 +161,5 @@ func TestErasedLeavesTheCatalog(t *testing.T) {
 	d.reload()
 	if n := holds(); n > 0 {
 		t.Errorf("the store's files have %d of its texts", n)
-	}
-}
-
-// TestCatalogBounds: an account has sketches of so many types as it may, and no more.
-func TestCatalogBounds(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	a := r.m.accounts[testAccount]
-	a.sketches.types = maxSketches - 1
-	r.events(bought(1, `{"a":1}`))
-	ev := bought(1, `{"a":1}`)
-	ev.Type = []byte("viewed")
-	r.events(ev)
-	if r.view().Properties("bought") == nil || r.view().Properties("viewed") != nil {
-		t.Error("one type more had room")
-	}
-	a.sketches.budget.Limit = a.sketches.budget.Used
-	r.events(bought(1, `{"b":1}`))
-	s := r.view().Properties("bought")
-	if _, known := s.Find([]string{"b"}); known || s.More() != 1 {
-		t.Errorf("%d more", s.More())
 	}
 }
