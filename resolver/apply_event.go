@@ -84,10 +84,10 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 		a.types.Look(typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
 		if rules.Sent() {
-			m.sentKey = query.AppendSentKey(m.sentKey[:0], ev.Type, key)
-			key = m.sentKey
+			m.scratch.sentKey = query.AppendSentKey(m.scratch.sentKey[:0], ev.Type, key)
+			key = m.scratch.sentKey
 		}
-		appendRow(rows, a.number, m.work.Offset, index, winner, at, ev, key)
+		appendRow(rows, a.number, m.rec.work.Offset, index, winner, at, ev, key)
 	}
 	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); a.flows.Made() {
 		// Each event has its effect before the next.
@@ -117,10 +117,10 @@ func (m *Machine) readWindow(a *account, r *eventlog.EventsReader) []resolution.
 	for i := range window {
 		p := &window[i]
 		if o := a.profiles.Touch(p); o != profile.NoOrdinal {
-			m.touched += a.engine.Warm(o, p.Event.Type)
+			m.scratch.touched += a.engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {
-			m.touched += m.keys.Touch(p.Key)
+			m.scratch.touched += m.keys.Touch(p.Key)
 		}
 	}
 	return window

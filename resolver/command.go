@@ -92,6 +92,10 @@ type command struct {
 	// redacted says that what concerns an erased person was taken out of the
 	// arguments: identifiers may be masked.
 	redacted bool
+
+	work       feature.Tx // on an account, as features see it
+	transition uint32     // number of the newest one of this record
+	row        uint32     // index of the next event that the record itself records
 }
 
 // commandTable says what each command does. A handler sets the outcome's
@@ -171,8 +175,8 @@ func carryOut[S any](c *command, do feature.Command[S], s S, tx *feature.Tx) err
 
 // tx is the record's work on an account as features see it. It holds until the next call.
 func (m *Machine) tx(a *account) *feature.Tx {
-	m.work.Account = a.number
-	return &m.work
+	m.rec.work.Account = a.number
+	return &m.rec.work
 }
 
 // handle reads a command's arguments before fn sees them.
@@ -202,8 +206,8 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	}
 	if do, ok := emaildir.Commands[name]; ok {
 		m.rec.name, m.rec.args = name, args
-		m.work.Account = env.Account
-		return carryOut(&m.rec, do, m.emails, &m.work)
+		m.rec.work.Account = env.Account
+		return carryOut(&m.rec, do, m.emails, &m.rec.work)
 	}
 	fn, ok := commandTable[name]
 	if !ok {

@@ -29,10 +29,10 @@ func (h contactHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
 }
 
 func (h contactHost) Other(ordinal uint32) *profile.Document {
-	if err := h.a.profiles.Load(ordinal, &h.m.other); err != nil {
+	if err := h.a.profiles.Load(ordinal, &h.m.scratch.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return &h.m.other
+	return &h.m.scratch.other
 }
 
 func (h contactHost) ProfileID(ordinal uint32) string {

@@ -105,10 +105,10 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
 // get none: then nobody else who shows the number is taken to want them.
 func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
-	if err := a.profiles.Load(a.profiles.Identifiers.Owner(phone), &m.other); err != nil {
+	if err := a.profiles.Load(a.profiles.Identifiers.Owner(phone), &m.scratch.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return slices.ContainsFunc(erasure.RefusedBy(&m.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
+	return slices.ContainsFunc(erasure.RefusedBy(&m.scratch.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
 }
 
 // ownField names fields as a contact has them: an event has them in user.

@@ -26,8 +26,8 @@ func (m *Machine) trackProfile(a *account, r *resolution.Result) {
 	wasAnonymous := e.Anonymous().Contains(r.Ordinal)
 	fields = a.trackIdentity(r.Ordinal, &m.resolution.Doc, fields)
 	if e.Looks(fields) {
-		m.resolution.Doc.FillFacts(&m.facts, a.contacts.ListIDs(), r.LastEvent)
-		e.Profile(r.Ordinal, &m.facts, fields)
+		m.resolution.Doc.FillFacts(&m.scratch.facts, a.contacts.ListIDs(), r.LastEvent)
+		e.Profile(r.Ordinal, &m.scratch.facts, fields)
 	}
 	a.flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
 	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
@@ -80,8 +80,8 @@ func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded [
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
 	a.types.Look(a.types.Count(ev.Type, at), o, at, ev.Properties)
-	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev, nil)
-	m.row++
+	appendRow(c.rows, a.number, c.out.Offset, m.rec.row, o, at, &ev, nil)
+	m.rec.row++
 	m.notifyWebhooks(a, o, &x)
 	a.flows.Event(o, ev.Type, ev.Properties)
 }
@@ -94,8 +94,8 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a.engine.Touch(o)
 	tell := a.trackIdentity(o, d, fields)
 	if a.engine.Looks(tell) {
-		d.FillFacts(&m.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(o).LastEvent)
-		a.engine.Profile(o, &m.facts, tell)
+		d.FillFacts(&m.scratch.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(o).LastEvent)
+		a.engine.Profile(o, &m.scratch.facts, tell)
 	}
 	a.flows.DatesOf(o, d, tell)
 	a.types.LookAtProfile(o, m.logTime, d, fields)

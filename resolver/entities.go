@@ -84,26 +84,32 @@ type account struct {
 
 	profiles *resolution.State
 	engine   *engine.Engine
-
-	access   *access.State
 	segments map[string]*Segment
-	types    *eventtypes.State
 	imports  map[[32]byte]uint64 // file → first row that is missing
 	sets     *profile.OrdinalSets
+	features
+}
 
-	contacts    *contacts.State
-	campaigns   *campaigns.State
-	domains     *domains.State
-	erasure     *erasure.State
-	credentials *credentials.State
-	sources     *sources.State
-
+// features are the parts of the account that are packages of their own.
+type features struct {
+	access        *access.State
+	contacts      *contacts.State
+	domains       *domains.State
+	credentials   *credentials.State
+	sources       *sources.State
 	conversations *conversations.State
+	outbox        *outbox.State
+	campaigns     *campaigns.State
+	types         *eventtypes.State
+	flows         *automation.State
+	erasure       *erasure.State
+	audit         *audit.State
+}
 
-	outbox *outbox.State
-	flows  *automation.State
-
-	audit *audit.State
+// all are the features in the order in which they take note of merges and erasures, which is
+// part of the rules.
+func (f *features) all() []feature.State {
+	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit}
 }
 
 func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
@@ -111,26 +117,17 @@ func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 		number:   number,
 		index:    index,
 		engine:   engine.New(),
-		access:   access.New(),
 		segments: map[string]*Segment{},
 		imports:  map[[32]byte]uint64{},
 		sets:     profile.NewOrdinalSets(),
-
-		domains: domains.New(),
-
-		credentials: credentials.New(),
-		sources:     sources.New(),
-
-		conversations: conversations.New(),
+		features: features{
+			access: access.New(), domains: domains.New(), credentials: credentials.New(),
+			sources: sources.New(), conversations: conversations.New(),
+		},
 	}
 	a.erasure = erasure.New(number, func() identifier.Hasher { return a.profiles.Hasher })
 	a.outbox = outbox.New(number, outboxes, a.hookCounts)
 	return a
-}
-
-// features are the parts of the account that are packages of their own.
-func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.contacts, a.domains, a.credentials, a.sources, a.conversations, a.outbox, a.campaigns, a.types, a.flows, a.erasure, a.audit}
 }
 
 // keys reads the account's keys.

@@ -87,7 +87,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	a.profiles.Remove(o)
 	m.store.Columns.Forget(a.index)
 	indexed := m.index.Before()
-	for _, f := range a.features() {
+	for _, f := range a.features.all() {
 		if e, ok := f.(feature.Eraser); ok {
 			if err := e.Erase(m.tx(a), task.Ordinals...); err != nil {
 				panic(err) // the store is at fault; the record is named
@@ -142,13 +142,13 @@ func (m *Machine) forgetConflicts(a *account, conflicts []profile.Conflict, gone
 		if a.profiles.Gone(o) {
 			continue
 		}
-		if err := a.profiles.Load(o, &m.other); err != nil {
+		if err := a.profiles.Load(o, &m.scratch.other); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		kept := slices.DeleteFunc(slices.Clone(m.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
-		if len(kept) != len(m.other.Conflicts) {
-			m.other.Conflicts = append(m.other.Conflicts[:0], kept...)
-			a.profiles.Save(o, &m.other)
+		kept := slices.DeleteFunc(slices.Clone(m.scratch.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
+		if len(kept) != len(m.scratch.other.Conflicts) {
+			m.scratch.other.Conflicts = append(m.scratch.other.Conflicts[:0], kept...)
+			a.profiles.Save(o, &m.scratch.other)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	if a == nil {
 		return fmt.Errorf("entity of an unknown account")
 	}
-	for _, f := range a.features() {
+	for _, f := range a.features.all() {
 		if known, err := f.Load(kind, name, value); known || err != nil {
 			return err
 		}

@@ -78,37 +78,48 @@ type Machine struct {
 	emails   *emaildir.State // of contacts, over all accounts
 	keys     dedup.Keys
 	records  recordRing
-	tasks    []task
-	epoch    Epoch                 // the newest, see epoch.go
-	scrub    []checkpoint.Scrubbed // since the last checkpoint
-	nextTask uint64
-	busy     map[uint64]*account // whose segment engine has work left
-	// segmentFiles hold the engines' state as of the last checkpoint.
-	segmentFiles []checkpoint.SegmentFile
-	counters     Counters
+	epoch    Epoch // the newest, see epoch.go
+	counters Counters
+	backlog
+	sinceCheckpoint
 
 	// accountsChanged means that what requests know of accounts without a read
 	// (App) may have changed.
 	accountsChanged bool
 
-	// resolution, outboxes and campaigns are what these parts of the accounts share.
+	shared
+	rec     command // the record being applied
+	scratch scratch
+	normal  []byte // scratch: the normal form of an identifier
+}
+
+// backlog is work that is too large for one record.
+type backlog struct {
+	tasks    []task
+	nextTask uint64
+	busy     map[uint64]*account // whose segment engine has work left
+}
+
+// sinceCheckpoint is what the next checkpoint needs to know of the one before and of what
+// came since, beside what changed.
+type sinceCheckpoint struct {
+	scrub []checkpoint.Scrubbed
+	// segmentFiles hold the engines' state as of the last checkpoint.
+	segmentFiles []checkpoint.SegmentFile
+}
+
+// shared is what parts of the accounts share with the same parts of the others.
+type shared struct {
 	resolution *resolution.Shared
 	outboxes   *outbox.Shared
 	campaigns  *campaigns.Shared
+	flows      *automation.Runner
+	looker     catalog.Looker
+}
 
-	transition uint32 // number of the newest one of this record
-	row        uint32 // index of the next event that the record itself records
-
-	// The record being applied, as the machine sees it, as features do, and its work on
-	// flows.
-	rec   command
-	work  feature.Tx
-	flows *automation.Runner
-
-	// Scratch of Apply.
+// scratch is memory that Apply uses again for each record.
+type scratch struct {
 	other   profile.Document
-	looker  catalog.Looker
-	normal  []byte
 	sentKey []byte
 	facts   segment.Facts
 	touched byte // keeps what readWindow reads from being optimized away
@@ -128,15 +139,14 @@ func newMachine(s *state.Store) *Machine {
 		accounts: map[uint64]*account{},
 		index:    search.NewIndex(s),
 		keys:     dedup.NewKeys(),
-		busy:     map[uint64]*account{},
+		backlog:  backlog{busy: map[uint64]*account{}},
 		emails:   emaildir.New(s),
 		records:  newRecordRing(recordWindow),
-		outboxes: outbox.NewShared(s),
-
-		flows:     automation.NewRunner(s),
-		campaigns: campaigns.NewShared(s),
 	}
-	m.resolution = resolution.NewShared(s, m.index)
+	m.shared = shared{
+		resolution: resolution.NewShared(s, m.index), outboxes: outbox.NewShared(s),
+		campaigns: campaigns.NewShared(s), flows: automation.NewRunner(s),
+	}
 	return m
 }
 
@@ -196,14 +206,14 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
-	m.rec, m.transition, m.row = c, 0, 0
+	c.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
+	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
+		c.row = ownRows // the record's events come first
+	}
+	m.rec = c
 	m.flows.Begin(m.logTime)
 	m.resolution.AtMs = m.logTime
-	m.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
 	m.outboxes.Begin()
-	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
-		m.row = ownRows // the record's events come first
-	}
 }
 
 func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {

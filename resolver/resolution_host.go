@@ -28,7 +28,7 @@ func (h resolutionHost) Restore(d *profile.Document, x identifier.Hash) bool {
 
 func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
 	h.a.contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
-	for _, f := range h.a.features() {
+	for _, f := range h.a.features.all() {
 		if g, ok := f.(feature.Merger); ok {
 			g.Merge(h.m.tx(h.a), winner, merged.Ordinal)
 		}

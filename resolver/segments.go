@@ -25,8 +25,8 @@ const (
 func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
 	a.trackIdentity(ordinal, d, engine.AllFields)
-	d.FillFacts(&m.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(ordinal).LastEvent)
-	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
+	d.FillFacts(&m.scratch.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(ordinal).LastEvent)
+	a.engine.Profile(ordinal, &m.scratch.facts, engine.AllFields)
 	a.flows.DatesOf(ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
 }
@@ -39,9 +39,9 @@ func (m *Machine) emitTransitions(c *command) {
 		if automation.IsCondition(t.Segment) {
 			continue
 		}
-		m.transition++
+		m.rec.transition++
 		rows.Transitions = append(rows.Transitions, query.Transition{
-			Account: a.number, Key: query.TransitionKey{Offset: c.out.Offset, Seq: m.transition},
+			Account: a.number, Key: query.TransitionKey{Offset: c.out.Offset, Seq: m.rec.transition},
 			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
 		})
 		m.counters.Transitions++

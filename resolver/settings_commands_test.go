@@ -16,11 +16,11 @@ func TestSettingsCommands(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	account := r.m.accounts[testAccount]
 
-	r.must(eventtypes.CommandDefine, eventtypes.Define{"item_purchased"})
+	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "item_purchased"})
 	if account.types.Get("item_purchased") == nil {
 		t.Error("the event type is not in the catalogue")
 	}
-	r.refuses("", eventtypes.CommandDefine, eventtypes.Define{"Item Purchased!"})
+	r.refuses("", eventtypes.CommandDefine, eventtypes.Define{Name: "Item Purchased!"})
 
 	before := account.SecretHash
 	r.refuses("secret_hash", CommandAppSecretSet, AppSecretSet{SecretHash: "short"})

@@ -134,8 +134,8 @@ func TestEventTypesAreNamedStory(t *testing.T) {
 	r := newAccessRecorder(t)
 	r.events(eventlog.Event{Type: []byte("order_completed"), Email: []byte("ann@x.io")})
 	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "Item Viewed"})
-	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{"order_completed", " Order Completed "}, {"item_viewed", "itemViewed"}, {"unseen", "Unseen"}}})
-	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{"order_completed", "Other"}}})
+	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{Key: "order_completed", Name: " Order Completed "}, {Key: "item_viewed", Name: "itemViewed"}, {Key: "unseen", Name: "Unseen"}}})
+	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{Key: "order_completed", Name: "Other"}}})
 	types := r.m.accounts[testAccount].types
 	if types.Get("order_completed").Name != "Order Completed" || types.Get("item_viewed").Name != "Item Viewed" || types.Get("unseen") != nil {
 		t.Errorf("%+v", types.List())
