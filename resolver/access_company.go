@@ -169,6 +169,15 @@ func (m *Machine) spendCredits(a *account, n int64) bool {
 	return true
 }
 
+// giveBack returns the credit of a message that no relay has taken: a credit is
+// for a message that went out, or may have.
+func (m *Machine) giveBack(a *account, medium string, n uint64) {
+	if medium == "email" && n > 0 {
+		a.EmailCredits += int64(n)
+		m.saveNumbers(a)
+	}
+}
+
 // CompanyState is a company as its administrator sees it.
 type CompanyState struct {
 	Company

@@ -75,8 +75,8 @@ func (h campaignHost) Record(r campaigns.Report) {
 		panic(err) // the store is at fault; the record is named
 	}
 	event := feature.Event{Properties: r.Properties}
-	m.rec.noteDomain(event.Properties, r.Medium, d)
-	fields := m.noteResult(d, &event, r.Medium, r.Result, r.Reason)
+	h.a.sending.NoteDomain(event.Properties, r.Medium, d)
+	fields := h.a.sending.NoteResult(m.tx(h.a), d, &event, r.Medium, r.Result, r.Reason)
 	retired := h.a.contacts.DropDevices(r.Ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
@@ -100,11 +100,6 @@ func (h campaignHost) CheckEpoch(epoch uint64) *Refusal { return h.m.checkEpoch(
 
 func (h campaignHost) Notify(event string, data map[string]any) {
 	h.m.notify(h.a, outbox.NoProfile, event, data)
-}
-
-func (a *account) hasTemplate(id string) bool {
-	_, ok := a.campaigns.Template(id)
-	return ok
 }
 
 // Campaigns are the account's campaigns, with their runs, and its templates.

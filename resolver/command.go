@@ -22,8 +22,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 )
@@ -115,19 +115,9 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandContactErase:      handle((*Machine).eraseContact),
 	redact.CommandRefused:    handle((*Machine).refuse),
 
-	messages.CommandEngagement:  handle((*Machine).recordEngagement),
-	messages.CommandEngagement1: handle((*Machine).recordEngagement),
-
-	messages.CommandEmailSend:   handle((*Machine).sendEmail),
-	messages.CommandEmailSend1:  handle((*Machine).sendEmail),
-	messages.CommandEmailSend2:  handle((*Machine).sendEmail),
-	messages.CommandOutboxDone:  handle((*Machine).doneOutbox),
-	messages.CommandOutboxDone1: handle((*Machine).doneOutbox),
-	CommandOutboxClaim:          handle((*Machine).claimOutbox),
+	CommandOutboxClaim: handle((*Machine).claimOutbox),
 
 	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
-
-	messages.CommandTextAnswer: handle((*Machine).answerText),
 
 	CommandCompanyUpdate:      handle((*Machine).updateCompany),
 	CommandCreditsAdd:         handle((*Machine).addCredits),
@@ -141,6 +131,7 @@ func init() {
 	addCommands(contacts.Commands, func(a *account) *contacts.State { return a.contacts })
 	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.campaigns })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
+	addCommands(sending.Commands, func(a *account) *sending.State { return a.sending })
 	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
@@ -219,7 +210,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return nil
 	}
 	m.rec.name, m.rec.args = name, args
-	m.flows.SetReporting(isReport(name))
+	m.flows.SetReporting(sending.IsReport(name))
 	change := m.beginChange(a, name, args)
 	if change == nil {
 		return fn(m, &m.rec)
@@ -254,7 +245,7 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	if r := s.Validate(); r != nil {
 		return r
 	}
-	if r := a.checkConfirmTemplate(s.ConfirmTemplateID); r != nil {
+	if r := a.sending.CheckConfirmTemplate(s.ConfirmTemplateID); r != nil {
 		return r
 	}
 	if len(m.tasks) >= maxPendingTasks {

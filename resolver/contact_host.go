@@ -48,7 +48,7 @@ func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.a.profiles.Sa
 func (h contactHost) DoubleOptIn() bool { return h.a.Settings.DoubleOptIn }
 
 func (h contactHost) AskToConfirm(ordinal uint32, d *profile.Document) []feature.Event {
-	return h.m.askToConfirm(&h.m.rec, ordinal, d)
+	return h.a.sending.AskToConfirm(h.m.tx(h.a), ordinal, d)
 }
 
 func (h contactHost) Redacted() bool { return h.m.rec.redacted }

@@ -52,7 +52,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		panic(err) // the store is at fault; the record is named
 	}
 	if refusal != nil {
-		return ownField(refusal)
+		return contacts.OwnField(refusal)
 	}
 	d := &m.resolution.Doc
 	if l != nil && a.contacts.Live(d) >= contacts.MaxProfileLists {
@@ -76,7 +76,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		assume(profile.ChannelEmail)
 		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
 			r.Fields |= engine.FieldConsents
-			events = append(events, m.askToConfirm(cmd, o, d)...)
+			events = append(events, a.sending.AskToConfirm(m.tx(a), o, d)...)
 		}
 	}
 	if c.Phone != "" && !r.Erased.Has(IdentityPhone) && !(r.Shared.Has(IdentityPhone) && m.refusesSMS(a, p.Hash(IdentityPhone))) {
@@ -109,13 +109,6 @@ func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
 		panic(err) // the store is at fault; the record is named
 	}
 	return slices.ContainsFunc(erasure.RefusedBy(&m.scratch.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
-}
-
-// ownField names fields as a contact has them: an event has them in user.
-func ownField(r *Refusal) *Refusal {
-	r.Field = strings.TrimPrefix(r.Field, "user.")
-	r.Message = strings.ReplaceAll(r.Message, "user.", "")
-	return r
 }
 
 // addToList puts a contact on a list; it is made if its e-mail is not on file.
@@ -201,7 +194,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		kind := IdentityKind(k)
 		h, ok := a.profiles.Hasher.HashIdentifier(kind, []byte(v), &m.normal)
 		if !ok {
-			return ownField(resolution.Empty(kind))
+			return contacts.OwnField(resolution.Empty(kind))
 		}
 		var notGiven *Refusal
 		if kind == IdentityEmail {
@@ -226,7 +219,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 				renew[k] = true // the erased person's, too
 				break
 			}
-			return ownField(a.refuseErased(kind))
+			return contacts.OwnField(a.refuseErased(kind))
 		default:
 			if kind != IdentityEmail {
 				if r := a.profiles.Placeholder(kind, []byte(v), h); r != nil {

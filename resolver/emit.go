@@ -113,7 +113,7 @@ func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Documen
 		if o, ok := a.ordinalOf(id); ok && a.profiles.Gone(o) {
 			a.erasure.NoteRefused()
 		}
-		return 0, nil, noProfile()
+		return 0, nil, resolution.NoProfile()
 	}
 	if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
@@ -130,5 +130,3 @@ func (a *account) resolveText(id string) (o uint32, ok bool) {
 	}
 	return a.profiles.Find(p)
 }
-
-func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }

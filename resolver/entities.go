@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -87,6 +88,7 @@ type account struct {
 	segments map[string]*Segment
 	imports  map[[32]byte]uint64 // file → first row that is missing
 	sets     *profile.OrdinalSets
+	sending  *sending.State
 	features
 }
 

@@ -26,7 +26,7 @@ func (p flowPort) queue(kind string, from *automation.Source, ref string, payloa
 func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flows.Email) bool {
 	_, ok := p.queue(outbox.KindEmail, &from, x.TemplateID, messages.Mail{
 		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
-		Sender: cmp.Or(x.Sender, p.a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
+		Sender: cmp.Or(x.Sender, p.a.sending.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(from.Event),
 	})
 	if ok && !p.m.spendCredits(p.a, 1) {

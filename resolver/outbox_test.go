@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -217,7 +218,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).Blocked("email") != "pending" {
 		t.Fatal("asked twice within the hour")
 	}
-	r.now += confirmEveryMs
+	r.now += sending.ConfirmEveryMs
 	flip()
 	if len(r.due(outbox.KindEmail)) != 2 {
 		t.Fatal("not asked again after an hour")

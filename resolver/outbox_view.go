@@ -56,3 +56,6 @@ func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 	}
 	return out, nil
 }
+
+// DefaultSender is the sender of e-mails that name none.
+func (v *View) DefaultSender() string { return v.a.sending.DefaultSender() }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/redact"
@@ -72,7 +73,7 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 		return rec, nil, err
 	}
 	if kind, out := r.KeptOut(); out {
-		return nil, ownField(erasure.Refuse(kind)), nil
+		return nil, contacts.OwnField(erasure.Refuse(kind)), nil
 	}
 	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
 	return now, nil, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
 )
 
 // TestTextsStory: texts that people write by WhatsApp open conversations, which merges and
@@ -81,7 +82,7 @@ func TestTextsStory(t *testing.T) {
 	answer("whatsapp", "Shop Ltd", "a") // told again
 	answer("whatsapp", "Shop Ltd", "b") // too soon
 	answer("sms", "Shop Ltd", "c")
-	r.now += answerEveryMs
+	r.now += sending.AnswerEveryMs
 	answer("whatsapp", "Shop Ltd", "a")
 	answer("whatsapp", "Shop Ltd", "d")
 	if w, s := queued(outbox.KindWhatsApp), queued(outbox.KindSMS); w != 2 || s != 1 {

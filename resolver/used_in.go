@@ -146,7 +146,8 @@ func (v *View) TemplateUsedIn(id string) (list []Use, ok bool) {
 	if v.a.Settings.ConfirmTemplateID == id {
 		list = append(list, Use{Kind: UseSetting, ID: "confirm_template_id", Name: "confirm_template_id"})
 	}
-	return list, v.a.hasTemplate(id)
+	_, ok = v.a.campaigns.Template(id)
+	return list, ok
 }
 
 // DomainUsedIn lists the campaigns and flows that send from a domain; ok is false when

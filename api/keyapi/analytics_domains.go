@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -17,7 +18,7 @@ import (
 const maxDomains = 50
 
 // domainPath is the property of an e-mail's events with the recipient's domain.
-var domainPath = []string{resolver.PropertyDomain}
+var domainPath = []string{messages.PropertyDomain}
 
 func (a *API) analyticsDomainsRoute() route {
 	query := spanQueryShape()[:2] // no spans

@@ -2,6 +2,7 @@ package contacts
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -57,4 +58,11 @@ func faultyObject(field string, f *jsonscan.Fault) *refuse.Refusal {
 		return refuse.Invalid(field, `%s holds the character NUL (\u0000); remove it`, where)
 	}
 	return refuse.AtLimit(field, "%s is longer than %d bytes; send less", where, profile.MaxObjectBytes)
+}
+
+// OwnField names fields as a contact has them: an event has them in user.
+func OwnField(r *refuse.Refusal) *refuse.Refusal {
+	r.Field = strings.TrimPrefix(r.Field, "user.")
+	r.Message = strings.ReplaceAll(r.Message, "user.", "")
+	return r
 }

@@ -60,3 +60,7 @@ type EngagementRecord struct {
 	// provider does not say. It is refused if the person unsubscribed after that.
 	WrittenMs int64 `json:"written_ms,omitempty"`
 }
+
+// PropertyDomain is the property of the events of e-mails that has the domain of the
+// recipient's address, in lower case.
+const PropertyDomain = "domain"

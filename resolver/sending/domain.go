@@ -1,4 +1,4 @@
-package resolver
+package sending
 
 import (
 	"bytes"
@@ -11,12 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 )
 
-// PropertyDomain is the property of the events of e-mails that has the domain of the
-// recipient's address, in lower case.
-const PropertyDomain = "domain"
-
-// isReport reports whether a command says what became of a message that was sent.
-func isReport(name string) bool {
+// IsReport reports whether a command says what became of a message that was sent.
+func IsReport(name string) bool {
 	switch name {
 	case messages.CommandOutboxDone, campaigns.CommandResult, messages.CommandOutboxDone1, campaigns.CommandResult1:
 		return true
@@ -27,20 +23,20 @@ func isReport(name string) bool {
 // maxDomain is how long a domain can be, in bytes.
 const maxDomain = 255
 
-// noteDomain adds the domain of a recipient's newest address to the event of an e-mail.
-func (c *command) noteDomain(p feature.Properties, channel string, d *profile.Document) {
-	switch c.name {
+// NoteDomain adds the domain of a recipient's newest address to the event of an e-mail.
+func (s *State) NoteDomain(p feature.Properties, channel string, d *profile.Document) {
+	switch s.host.Command() {
 	case campaigns.CommandResult1, messages.CommandEngagement1, messages.CommandOutboxDone1:
 		return
 	}
 	if channel != "email" {
 		return
 	}
-	address := d.Newest(IdentityEmail)
+	address := d.Newest(identifier.Email)
 	if identifier.IsMasked(address) {
 		return // replayed from a redacted record
 	}
 	if at := bytes.LastIndexByte(address, '@'); at >= 0 && at < len(address)-1 && len(address)-1-at <= maxDomain {
-		p[PropertyDomain] = strings.ToLower(string(bytes.TrimSpace(address[at+1:])))
+		p[messages.PropertyDomain] = strings.ToLower(string(bytes.TrimSpace(address[at+1:])))
 	}
 }

@@ -1,4 +1,4 @@
-package resolver
+package sending
 
 import (
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -27,11 +28,10 @@ var engagementFigures = map[string]string{
 
 // recordEngagement counts, blocks and unsubscribes as the kind demands, and
 // records an event.
-func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *Refusal {
-	a := cmd.account
+func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *refuse.Refusal {
 	verb, known := engagementTypes[c.Kind]
 	if !known {
-		return invalid("kind", "kind Input should be open, click, delivery, bounce, soft_bounce, complaint or unsubscribe")
+		return refuse.Invalid("kind", "kind Input should be open, click, delivery, bounce, soft_bounce, complaint or unsubscribe")
 	}
 	channel, refusal := contacts.ChannelOf(c.Channel)
 	if refusal != nil {
@@ -39,49 +39,45 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 	}
 	// Before the key: a repeat gets the same answer.
 	if c.Kind == messages.EngagementSubscribed && c.WrittenMs != 0 && c.Profile != "" {
-		switch _, d, refusal := m.profileOf(a, c.Profile); {
+		switch _, d, refusal := s.host.Profile(c.Profile); {
 		case refusal != nil:
 			return refusal
 		case unsubscribedAfter(d, channel, c.WrittenMs):
-			return &Refusal{Code: "conflict", Field: "written_ms", Message: "the person unsubscribed after this text was written"}
+			return &refuse.Refusal{Code: "conflict", Field: "written_ms", Message: "the person unsubscribed after this text was written"}
 		}
 	}
 	if c.Key != "" {
-		h := a.profiles.Hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &m.normal)
-		switch v, ok, err := m.keys.Get(h); {
+		h := s.profiles.Hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &s.normal)
+		switch v, ok, err := s.keys.Get(h); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
-		case ok && v.AtMs > a.keysFromMs(m.logTime):
+		case ok && v.AtMs > s.host.KeysFromMs():
 			return nil
 		}
-		defer func() {
-			if cmd.out.Refusal == nil {
-				m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: 0})
-			}
-		}()
+		// Whatever comes of it: a report that is refused is not looked at again either.
+		defer s.keys.Put(h, dedup.Answer{AtMs: tx.AtMs})
 	}
 	var x campaigns.Campaign // none when it was deleted, or of another message
 	o, variant := profile.NoOrdinal, 0
-	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.profiles.Headers.Count {
-		x, _ = a.campaigns.ByNumber(number)
-		o, variant = a.profiles.Root(ordinal), v
+	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < s.host.NextCampaign() && ordinal < s.profiles.Headers.Count {
+		x, _ = s.campaigns.ByNumber(number)
+		o, variant = s.profiles.Root(ordinal), v
 	}
 	messageID := ""
-	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.profiles.Headers.Count {
-		o = a.profiles.Root(ordinal)
-		messageID = messages.OutboxSend(origin, ordinal).Text(a.number)
+	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < s.profiles.Headers.Count {
+		o = s.profiles.Root(ordinal)
+		messageID = messages.OutboxSend(origin, ordinal).Text(s.account)
 	}
 	if o == profile.NoOrdinal {
-		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
+		if o, _, refusal = s.host.Profile(c.Profile); refusal != nil {
 			return refusal
 		}
-	} else if a.profiles.Gone(o) {
-		a.erasure.NoteRefused()
-		return noProfile()
-	} else if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
+	} else if s.profiles.Gone(o) {
+		return s.host.ErasedProfile()
+	} else if err := s.profiles.Load(o, &s.profiles.Doc); err != nil {
 		panic(err)
 	}
-	d := &m.resolution.Doc
+	d := &s.profiles.Doc
 	suspect := c.Agent == messages.AgentPrefetch || c.Agent == messages.AgentMachine
 	event := feature.NewEvent(c.Channel+"_"+verb, feature.Properties{})
 	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source},
@@ -90,11 +86,11 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 			event.Properties[p.name] = p.value
 		}
 	}
-	cmd.noteDomain(event.Properties, c.Channel, d)
-	if a.campaigns.Started(x.ID) {
+	s.NoteDomain(event.Properties, c.Channel, d)
+	if s.campaigns.Started(x.ID) {
 		event.Properties["campaign_id"], event.Properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
-			a.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
+			s.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
 	fields := engine.Fields(0)
@@ -106,7 +102,7 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 		}
 		d.SoftBounces = d.SoftBounces[:0]
 		d.Engaged.Opened++
-		d.Engaged.LastOpenMs = m.logTime
+		d.Engaged.LastOpenMs = tx.AtMs
 		fields |= engine.FieldEngagement
 	case messages.EngagementClick:
 		if suspect {
@@ -114,23 +110,23 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 		}
 		d.SoftBounces = d.SoftBounces[:0]
 		d.Engaged.Clicked++
-		d.Engaged.LastClickMs = m.logTime
+		d.Engaged.LastClickMs = tx.AtMs
 		fields |= engine.FieldEngagement
 	case messages.EngagementBounce:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementSoftBounce:
-		if channel == profile.ChannelEmail && d.SoftBounce(m.logTime) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
+		if channel == profile.ChannelEmail && d.SoftBounce(tx.AtMs) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
 			fields |= engine.FieldConsents
 			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
 		}
 	case messages.EngagementComplaint:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: m.logTime}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: tx.AtMs}) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementUnsubscribed:
-		if contacts.Record(d, m.logTime, channel, profile.ConsentUnsubscribed, c.Source) {
+		if contacts.Record(d, tx.AtMs, channel, profile.ConsentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
 		if d.Unblock(channel, profile.BlockPending) {
@@ -138,19 +134,19 @@ func (m *Machine) recordEngagement(cmd *command, c messages.EngagementRecord) *R
 		}
 	case messages.EngagementSubscribed:
 		event = feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": c.Channel, "source": c.Source})
-		if !contacts.Record(d, m.logTime, channel, profile.ConsentSubscribed, c.Source) {
-			if contacts.Say(d, m.logTime, channel, c.Source) {
-				a.profiles.Save(o, d)
+		if !contacts.Record(d, tx.AtMs, channel, profile.ConsentSubscribed, c.Source) {
+			if contacts.Say(d, tx.AtMs, channel, c.Source) {
+				s.profiles.Save(o, d)
 			}
 			return nil
 		}
 		fields |= engine.FieldConsents
 	case messages.EngagementFailed:
-		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
+		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
 			fields |= engine.FieldConsents
 		}
 	}
-	m.updateProfile(cmd, o, d, fields, append([]feature.Event{event}, also...)...)
+	s.host.Update(o, d, fields, append([]feature.Event{event}, also...)...)
 	return nil
 }
 

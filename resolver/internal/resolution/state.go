@@ -250,3 +250,6 @@ func (s *State) LoadPage(number uint32, value []byte) error {
 	}
 	return nil
 }
+
+// NoProfile refuses an id that stands for no profile.
+func NoProfile() *refuse.Refusal { return refuse.NotFound("id", "there is no contact with this id") }

@@ -1,0 +1,86 @@
+// Package sending queues single messages, and records what becomes of messages: it says who
+// may be sent to, spends credits, keeps repeats of a key from being sent twice, and writes
+// outcomes and reports to profiles as counts, blocks and events.
+//
+// It stands between the machine and features that do not know each other: the outbox has
+// the items, campaigns have the templates, domains the senders, and the profiles are those of
+// package resolution. What it needs beside these it asks of a [Host]. Its own state is among
+// the idempotency keys, where a key of a sent message leads to its answer.
+package sending
+
+import (
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// Host is what sending needs of the rest of an account. Its methods belong to the record
+// that is being applied.
+type Host interface {
+	// Command is the name of the record's command: under older names some rules differ.
+	Command() string
+	// KeysFromMs is the log time after which idempotency keys count.
+	KeysFromMs() int64
+	// ConfirmTemplate is the template that asks to confirm a subscription, "" for none.
+	ConfirmTemplate() string
+	// NextCampaign is behind the numbers of all campaigns that were ever made.
+	NextCampaign() uint32
+
+	// EmailCredits are those left. SpendCredits takes n of them, or none and returns false.
+	// GiveBack returns credits of messages of a medium that did not go out.
+	EmailCredits() int64
+	SpendCredits(n int64) bool
+	GiveBack(medium string, n uint64)
+
+	// Profile finds the profile that an id stands for, and reads its document. ErasedProfile
+	// refuses what concerns an erased one, and notes that the record does.
+	Profile(id string) (ordinal uint32, d *profile.Document, r *refuse.Refusal)
+	ErasedProfile() *refuse.Refusal
+	// MakeProfile makes the profile of an e-mail that is nobody's.
+	MakeProfile(email string) (ordinal uint32, r *refuse.Refusal)
+	// Update stores a document that was changed, says which fields have changed, and
+	// records events on the profile.
+	Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event)
+
+	// CheckOutcome refuses outcomes of an older epoch, but that something was sent.
+	CheckOutcome(epoch uint64, result string) *refuse.Refusal
+	// Answer tells the flow of a call what became of it.
+	Answer(call *outbox.Item, delivered bool, reason string)
+}
+
+// State is the sending of an account.
+type State struct {
+	account   uint64
+	host      Host
+	profiles  *resolution.State
+	outbox    *outbox.State
+	campaigns *campaigns.State
+	domains   *domains.State
+	keys      *dedup.Keys // of all accounts
+
+	normal []byte // scratch
+}
+
+// New returns the sending of an account, whose parts are given.
+func New(account uint64, profiles *resolution.State, box *outbox.State, templates *campaigns.State, senders *domains.State, keys *dedup.Keys, host Host) *State {
+	return &State{account: account, host: host, profiles: profiles, outbox: box, campaigns: templates, domains: senders, keys: keys}
+}
+
+// Commands are what is sent and what is reported.
+var Commands = map[string]feature.Command[*State]{
+	messages.CommandEmailSend:   feature.Do((*State).sendEmail),
+	messages.CommandEmailSend1:  feature.Do((*State).sendEmail),
+	messages.CommandEmailSend2:  feature.Do((*State).sendEmail),
+	messages.CommandOutboxDone:  feature.Do((*State).doneOutbox),
+	messages.CommandOutboxDone1: feature.Do((*State).doneOutbox),
+	messages.CommandEngagement:  feature.Do((*State).recordEngagement),
+	messages.CommandEngagement1: feature.Do((*State).recordEngagement),
+	messages.CommandTextAnswer:  feature.Do((*State).answerText),
+}

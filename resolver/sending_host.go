@@ -1,0 +1,72 @@
+package resolver
+
+import (
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identrules"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// sendingHost is what the sending of messages sees of an account and of the record that is
+// being applied, see [sending.Host].
+type sendingHost struct {
+	m *Machine
+	a *account
+}
+
+func (h sendingHost) Command() string { return h.m.rec.name }
+
+func (h sendingHost) KeysFromMs() int64 { return h.a.keysFromMs(h.m.logTime) }
+
+func (h sendingHost) ConfirmTemplate() string { return h.a.Settings.ConfirmTemplateID }
+
+func (h sendingHost) NextCampaign() uint32 { return h.a.NextCampaign }
+
+func (h sendingHost) EmailCredits() int64 { return h.a.EmailCredits }
+
+func (h sendingHost) SpendCredits(n int64) bool { return h.m.spendCredits(h.a, n) }
+
+func (h sendingHost) GiveBack(medium string, n uint64) { h.m.giveBack(h.a, medium, n) }
+
+func (h sendingHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
+	return h.m.profileOf(h.a, id)
+}
+
+func (h sendingHost) ErasedProfile() *Refusal {
+	h.a.erasure.NoteRefused()
+	return resolution.NoProfile()
+}
+
+func (h sendingHost) MakeProfile(email string) (uint32, *Refusal) {
+	m, a := h.m, h.a
+	p := a.profiles.LookUp(eventlog.Event{Email: []byte(email)})
+	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.Identifiers{})
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	if refusal != nil {
+		return 0, refusal
+	}
+	a.profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
+	m.trackProfile(a, &r)
+	a.engine.Settle(r.Ordinal)
+	if err := a.profiles.Store(&r); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return r.Ordinal, nil
+}
+
+func (h sendingHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
+	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
+}
+
+func (h sendingHost) CheckOutcome(epoch uint64, result string) *Refusal {
+	return h.m.checkOutcome(epoch, result)
+}
+
+func (h sendingHost) Answer(call *outbox.Item, delivered bool, reason string) {
+	h.a.flows.Answer(call.Flow, call.Ordinal, call.Seq, delivered, reason)
+}
