@@ -3,17 +3,16 @@ package api
 import (
 	"fmt"
 
-	"github.com/VictoriaMetrics/metrics"
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/internal/messages"
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/settings"
-	"github.com/musterhq/muster/internal/histogram"
 )
 
 // Prefix is where the console API lives.
@@ -31,15 +30,12 @@ type API struct {
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
 
-	accounts  *accounts.API
-	links     *links.API
-	providers *providers.API
-	settings  *settings.API
-	messages  *messages.API
-	columns   *columnMaker
-
-	evaluationTime *histogram.Histogram
-	snapshots      *metrics.Counter
+	evaluation *evaluation.Evaluator
+	accounts   *accounts.API
+	links      *links.API
+	providers  *providers.API
+	settings   *settings.API
+	messages   *messages.API
 }
 
 // New returns an API. The error names the option at fault.
@@ -63,7 +59,8 @@ func New(opts Options) (*API, error) {
 		BodyBytes: opts.BodyBytes, ReadTimeout: opts.ReadTimeout, Heartbeat: opts.Heartbeat,
 	})
 	a.watchTransitions = a.watchNode
-	a.registerMetrics(opts.Metrics)
+	a.evaluation = evaluation.New(evaluation.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluations: a.evaluations, Combinations: a.combinations,
+		Timeout: opts.EvaluationTimeout, TimelineEvents: opts.TimelineEvents, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
 		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})
@@ -75,7 +72,6 @@ func New(opts Options) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	a.columns = newColumnMaker()
 	return a, nil
 }
 
@@ -83,7 +79,7 @@ func New(opts Options) (*API, error) {
 func (a *API) Close() {
 	a.chain.Close()
 	a.links.Close()
-	a.columns.close()
+	a.evaluation.Close()
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

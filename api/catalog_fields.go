@@ -105,7 +105,7 @@ func (a *API) listAttributes(c *handler.Call) (any, error) {
 		return nil
 	})
 	if err == nil {
-		a.prepareColumns(c.Account) // conditions on them come next
+		a.evaluation.PrepareColumns(c.Account) // conditions on them come next
 	}
 	return out, err
 }

@@ -22,7 +22,9 @@
 //   - this package: segments, profiles, lists, events, flows, exports and imports
 //
 // They share internal/handler: the chain of all calls (session, permission, body,
-// envelope), problems, pages and streams. Changes are commands of the resolver.
+// envelope), problems, pages and streams. Calls that ask which profiles a definition holds
+// for, or which segments hold a profile, use internal/evaluation. Changes are commands of
+// the resolver.
 //
 // API keys have the calls whose permission they may hold as well: package
 // keyapi lets the key in, checks the request, and runs the same handler.
@@ -38,7 +40,7 @@
 // queries history. Under the read lock it takes what the engine knows of
 // the conditions, the cut of the log and, if needed, a snapshot of the
 // profiles; outside of the lock it queries history for the rest,
-// up to that cut (evaluate.go). Previews work in the same way. Queries
+// up to that cut (internal/evaluation). Previews work in the same way. Queries
 // of history wait in a queue, and do not make other calls wait.
 //
 // The instant of an answer is the larger of the clock and log time, so that no

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
 )
 
 // That members are right at every instant is tested as S1 in segment/engine;
@@ -27,7 +28,7 @@ func TestLiveNeedsNoHistory(t *testing.T) {
 		s.live(x.ID)
 	}
 	h.questions()
-	snapshots := s.api.snapshots.Get()
+	snapshots := s.snapshots()
 	h.set(errors.New("disk on fire"), nil)
 	for range s.api.opts.Evaluations {
 		release, err := s.api.evaluations.Acquire(t.Context())
@@ -81,13 +82,18 @@ func TestLiveNeedsNoHistory(t *testing.T) {
 			}
 		}
 	}
-	if asked, read := h.questions(); asked+read != 0 || s.api.snapshots.Get() != snapshots {
-		t.Errorf("%d questions, %d timelines and %d snapshots for what the engine knows", asked, read, s.api.snapshots.Get()-snapshots)
+	if asked, read := h.questions(); asked+read != 0 || s.snapshots() != snapshots {
+		t.Errorf("%d questions, %d timelines and %d snapshots for what the engine knows", asked, read, s.snapshots()-snapshots)
 	}
 
 	// Read after write, without history.
 	s.event(`{"event_type":"item_purchased","user":{"email":"p3@x.io"}}`)
 	s.live(rest.ID).counts(t, 1)
+}
+
+// snapshots is how many snapshots of the profiles were taken.
+func (s *service) snapshots() uint64 {
+	return s.api.opts.Metrics.GetOrCreateCounter("muster_console_profile_snapshots_total").Get()
 }
 
 type previewAnswer struct {
@@ -125,11 +131,11 @@ func TestPreviewAsksTheRest(t *testing.T) {
 		{fmt.Sprintf(`{"match":"any","conditions":[{"match":"all","conditions":[%s,%s]},%s]}`, spender, late, seen), 20, 2, 1},
 	} {
 		h.questions()
-		snapshots := int(s.api.snapshots.Get())
+		snapshots := int(s.snapshots())
 		var p previewAnswer
 		s.want("POST", "/segments/preview", `{"definition":`+x.definition+`}`, &p)
 		asked, _ := h.questions()
-		if snapshots = int(s.api.snapshots.Get()) - snapshots; p.Count != x.count || asked != x.asked || snapshots != x.snapshots {
+		if snapshots = int(s.snapshots()) - snapshots; p.Count != x.count || asked != x.asked || snapshots != x.snapshots {
 			t.Errorf("%s\n%d with %d questions and %d snapshots, want %d with %d and %d", x.definition, p.Count, asked, snapshots, x.count, x.asked, x.snapshots)
 		}
 	}
@@ -143,10 +149,10 @@ func TestPreviewScansAFieldOnce(t *testing.T) {
 	ids := s.fill(30)
 	preview := func(condition string, count, scans int) {
 		t.Helper()
-		had := int(s.api.snapshots.Get())
+		had := int(s.snapshots())
 		var p previewAnswer
 		s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute",`+condition+`}}`, &p)
-		if had = int(s.api.snapshots.Get()) - had; p.Count != count || had != scans {
+		if had = int(s.snapshots()) - had; p.Count != count || had != scans {
 			t.Errorf("%s: %d with %d scans, want %d with %d", condition, p.Count, had, count, scans)
 		}
 	}
@@ -174,12 +180,14 @@ func TestFieldsArePreparedForPreviews(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	s.fill(30)
 	s.want("GET", "/attributes", "", nil)
-	s.api.columns.busy <- struct{}{} // waits until they are made
-	<-s.api.columns.busy
-	before := s.api.snapshots.Get()
+	eventually.Holds(t, "the columns are made", func() (made bool) {
+		ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error { _, made = v.FieldColumn("geo.city"); return nil }))
+		return made
+	})
+	before := s.snapshots()
 	var p previewAnswer
 	s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute","field":"geo.city","op":"=","value":"Berlin"}}`, &p)
-	if scans := s.api.snapshots.Get() - before; p.Count != 10 || scans != 0 {
+	if scans := s.snapshots() - before; p.Count != 10 || scans != 0 {
 		t.Errorf("%d with %d scans, want 10 with none", p.Count, scans)
 	}
 }
@@ -218,7 +226,7 @@ func TestBuilding(t *testing.T) {
 	eventually.Holds(t, "the build is held", func() bool { return h.waiting() > 0 })
 
 	h.questions()
-	snapshots := s.api.snapshots.Get()
+	snapshots := s.snapshots()
 	var list []segmentAnswer
 	s.want("GET", "/segments", "", &list)
 	for i, want := range []struct {
@@ -238,8 +246,8 @@ func TestBuilding(t *testing.T) {
 		}
 	}
 	// One for the list, one for each page of members; the city is known.
-	if asked, _ := h.questions(); asked != 3 || s.api.snapshots.Get() != snapshots {
-		t.Errorf("%d questions, %d snapshots", asked, s.api.snapshots.Get()-snapshots)
+	if asked, _ := h.questions(); asked != 3 || s.snapshots() != snapshots {
+		t.Errorf("%d questions, %d snapshots", asked, s.snapshots()-snapshots)
 	}
 	var p profileAnswer
 	s.want("GET", "/profiles/"+ids[6], "", &p)
@@ -313,7 +321,8 @@ func TestBuildingOnLive(t *testing.T) {
 // its sample only when it has a turn; without, the rest of it is answered.
 func TestSampleWaitsItsTurn(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, nil)
+	// The count has to be there in this time, and the sample waits it out.
+	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 2 * time.Second })
 	s.fill(4)
 	s.live(s.segment("In Berlin", berlin).ID)
 	defer h.holdReplays()()
@@ -324,8 +333,6 @@ func TestSampleWaitsItsTurn(t *testing.T) {
 		ok(t, err)
 		defer release()
 	}
-	// The count has to be there in this time, and the sample waits it out.
-	s.api.opts.EvaluationTimeout = 2 * time.Second
 	var p previewAnswer
 	a := s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, &p)
 	if asked, read := h.questions(); p.Count != 2 || len(p.Sample) != 2 || p.Sample[0].Segments != nil || a.Message == "" || asked+read != 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -113,7 +114,7 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.beginQuestion(c, cut)
+	ctx, done, err := a.evaluation.Begin(c, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, historyError(err)
+			return nil, evaluation.HistoryError(err)
 		}
 	}
 	list.cut()

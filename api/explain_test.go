@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/tokens"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
@@ -282,6 +284,9 @@ func (h *longHistory) Timeline(ctx context.Context, q query.TimelineQuery) ([]qu
 	return out, nil
 }
 
+// explainPage is how many events of a profile an explanation reads at once.
+const explainPage = 2000
+
 // TestExplainManyEvents (Q1): so many events are read and no more; beyond, the
 // answer is history's and says that the facts are missing.
 func TestExplainManyEvents(t *testing.T) {
@@ -293,7 +298,7 @@ func TestExplainManyEvents(t *testing.T) {
 		`{"kind":"activity","event":"item_purchased","count":{"op":"<=","value":0},"did":false}`, `{"kind":"attribute","field":"email","op":"exists"}`,
 		`{"kind":"attribute","field":"event_count","op":"=","value":1}`,
 	}, ",")+`]}`).ID
-	for _, x := range []struct{ extra, read int }{{0, 0}, {1, 1}, {explainPage, explainPage}, {explainEvents, explainEvents}, {explainEvents + 1, explainEvents + 1}, {2 * explainEvents, explainEvents + explainPage}} {
+	for _, x := range []struct{ extra, read int }{{0, 0}, {1, 1}, {explainPage, explainPage}, {evaluation.ExplainEvents, evaluation.ExplainEvents}, {evaluation.ExplainEvents + 1, evaluation.ExplainEvents + 1}, {2 * evaluation.ExplainEvents, evaluation.ExplainEvents + explainPage}} {
 		h.extra = x.extra
 		h.read.Store(0)
 		got, message := s.explain(others, id)
@@ -301,7 +306,7 @@ func TestExplainManyEvents(t *testing.T) {
 		if read := int(h.read.Load()); read != x.read {
 			t.Errorf("%d events: read %d, want %d", x.extra, read, x.read)
 		}
-		if x.extra <= explainEvents {
+		if x.extra <= evaluation.ExplainEvents {
 			for i, want := range []int{0, x.extra, x.extra} {
 				if f := conditions[i].Facts; f == nil || f.MatchingEvents != want || f.Value != float64(want) {
 					t.Errorf("%d events: condition %d has %+v", x.extra, i, f)
@@ -323,7 +328,7 @@ func TestExplainManyEvents(t *testing.T) {
 		}
 	}
 	// What is before all windows is not read.
-	h.extra = 2 * explainEvents
+	h.extra = 2 * evaluation.ExplainEvents
 	h.read.Store(0)
 	recent := s.segment("Recent", `{"match":"all","conditions":[{"kind":"activity","event":"item_purchased","window":{"last_days":0.0625}},{"kind":"activity","event":"seen","did":false,"window":{"last_days":0.05}}]}`).ID
 	got, message := s.explain(recent, id)
@@ -335,7 +340,8 @@ func TestExplainManyEvents(t *testing.T) {
 // TestExplainHistoryDown: history is needed for activity conditions alone.
 func TestExplainHistoryDown(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, nil)
+	// Little time for what is not answered in time.
+	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 500 * time.Millisecond })
 	id := s.fill(1)[0]
 	inBerlin := s.segment("In Berlin", berlin).ID
 	bought := s.segment("Buyers", buyers).ID
@@ -358,13 +364,13 @@ func TestExplainHistoryDown(t *testing.T) {
 	hold := make(chan struct{})
 	h.set(nil, hold)
 	t.Run("slow, without activity", without)
-	// Little time only for what must not be answered in time.
-	was := s.api.opts.EvaluationTimeout
-	s.api.opts.EvaluationTimeout = 300 * time.Millisecond
 	t.Run("slow, with activity", with)
-	s.api.opts.EvaluationTimeout = was
 	h.set(nil, nil)
 	close(hold)
+	eventually.Holds(t, "history answers again", func() bool {
+		status, _ := s.get("/segments/" + through + "/explain?profile_id=" + id)
+		return status == 200
+	})
 	if got, _ := s.explain(through, id); !got.Member || !got.Definition.Facts.Definition.Holds {
 		t.Errorf("afterwards: %+v", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -73,7 +74,7 @@ func (e *Exporter) Segment(ctx context.Context, account uint64, id string, w io.
 func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, page func(v *resolver.View, from uint32, atMs int64) ([]uint32, error)) error {
 	enc := newLines(w)
 	for from, atMs := uint32(0), int64(0); ; {
-		var list []profile
+		var list []record.Profile
 		more := false
 		err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 			// All pages of a segment are as of one instant, as far as that goes.
@@ -88,11 +89,10 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 			saved := v.Segments()
 			var room paging.Room
 			for _, o := range ordinals {
-				p := &person{}
-				if err := p.load(saved, v, o, atMs); err != nil {
+				x, err := evaluation.RecordOf(v, saved, o, atMs)
+				if err != nil {
 					return err
 				}
-				x := p.answer(holding(saved, p.held))
 				if !room.Take(&x) {
 					more = true
 					return nil

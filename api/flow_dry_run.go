@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -39,26 +40,26 @@ func (a *API) dryRunRoute() handler.Route {
 
 // dryStep is a step that a profile would come to.
 type dryStep struct {
-	ID     string         `json:"id"`
-	Type   string         `json:"type"`
-	At     string         `json:"at"`
-	Result string         `json:"result"`
-	Reason *string        `json:"reason"`
-	Until  *string        `json:"until"`
-	Branch *int           `json:"branch"`
-	Why    *explainedNode `json:"why"`
+	ID     string                    `json:"id"`
+	Type   string                    `json:"type"`
+	At     string                    `json:"at"`
+	Result string                    `json:"result"`
+	Reason *string                   `json:"reason"`
+	Until  *string                   `json:"until"`
+	Branch *int                      `json:"branch"`
+	Why    *evaluation.ExplainedNode `json:"why"`
 }
 
 // dryHost is a [flows.Host] that does nothing.
 type dryHost struct {
-	q     *question
-	p     *person
+	q     *evaluation.Question
+	p     *evaluation.Profile
 	f     *automation.FlowState
 	trial automation.Trial
 	holes map[int]string // why messages would not be sent, by the place of the step
 	nowMs int64
-	whys  map[int]*explainedNode // by the place of the visit
-	came  int                    // visits so far
+	whys  map[int]*evaluation.ExplainedNode // by the place of the visit
+	came  int                               // visits so far
 	err   error
 }
 
@@ -85,10 +86,7 @@ func (h *dryHost) message(step int, r flows.Result) flows.Result {
 
 // Matches judges the condition at the instant that the way has come to.
 func (h *dryHost) Matches(step int) bool {
-	began := h.q.atMs
-	defer func() { h.q.atMs = began }()
-	h.q.atMs = h.nowMs
-	x, _, err := h.q.explainOne(h.f.Def.Steps[step].Condition.Root, h.p, explainEvents)
+	x, err := h.q.ExplainAt(h.nowMs, h.f.Def.Steps[step].Condition.Root, h.p)
 	if err != nil {
 		h.err = err
 		return false
@@ -108,9 +106,9 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 	if in.ProfileID == "" {
 		return nil, handler.BadField("profile_id", "profile_id is missing; name the profile that the flow is tried on")
 	}
-	h := &dryHost{p: &person{}, whys: map[int]*explainedNode{}}
+	h := &dryHost{whys: map[int]*evaluation.ExplainedNode{}}
 	var before []flows.Enrolment
-	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		f, ok := v.Flows().Find(c.PathID())
 		if !ok {
 			return errNoFlow
@@ -127,7 +125,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 		}
 		for i := range f.Def.Steps {
 			if x := f.Def.Steps[i].Condition; x != nil {
-				if err := q.checkDefinition(v, x.Root); err != nil {
+				if err := q.CheckDefinition(v, x.Root); err != nil {
 					return err
 				}
 			}
@@ -146,14 +144,15 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 		if before, err = v.Flows().EnrolmentsOf(f.ID, ordinal); err != nil {
 			return err
 		}
-		return h.p.load(nil, v, ordinal, q.atMs)
+		h.p, err = q.Profile(v, ordinal)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	h.q, h.nowMs = q, q.atMs
-	began := q.atMs
+	defer q.Close()
+	h.q, h.nowMs = q, q.AtMs
+	began := q.AtMs
 	budget := flows.MaxSteps + 1 // no flow leads back to a step
 	e := h.f.Def.Start(began, 0, nil, h)
 	until := map[int]int64{} // by the place of the visit

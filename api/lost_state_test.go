@@ -76,7 +76,7 @@ func TestHistoryOfAnotherState(t *testing.T) {
 	if s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"seen"}}`, &preview); preview.Count != 1 {
 		t.Errorf("preview: %d", preview.Count)
 	}
-	if _, err := s.api.pastTransitions(t.Context(), query.TransitionsQuery{Account: stray.account, Segment: "seg_x", Limit: 10, Cut: query.Cut{UpTo: 2}}); !errors.Is(err, resolver.ErrOtherHistory) {
+	if _, err := s.api.evaluation.PastTransitions(t.Context(), query.TransitionsQuery{Account: stray.account, Segment: "seg_x", Limit: 10, Cut: query.Cut{UpTo: 2}}); !errors.Is(err, resolver.ErrOtherHistory) {
 		t.Errorf("past transitions: %v", err)
 	}
 

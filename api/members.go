@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -15,7 +16,7 @@ import (
 type membersPage struct {
 	root   *segment.Node
 	behind []*segment.Node // the definitions that root refers to
-	rows   []profileRow
+	rows   []record.ProfileRow
 	next   uint32 // where the next page begins, if there is more
 	more   bool
 	atMs   int64
@@ -49,7 +50,7 @@ func (a *API) members(c *handler.Call) (any, error) {
 		var ordinals []uint32
 		// One more reports whether there is another page.
 		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
-			p.behind = closure(s.Root, func(id string) (*segment.Node, bool) {
+			p.behind = evaluation.Closure(s.Root, func(id string) (*segment.Node, bool) {
 				other, ok := v.Segment(id)
 				return other.Root, ok
 			})
@@ -80,20 +81,20 @@ func (a *API) members(c *handler.Call) (any, error) {
 
 // membersByHistory is a page of the members of a segment that is building.
 func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membersPage, err error) {
-	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		s, ok := v.Segment(c.PathID())
 		if !ok {
 			return handler.ErrNoSegment
 		}
-		p = membersPage{root: s.Root, behind: q.closure(s.Root), atMs: q.atMs}
-		q.gather(v, s.Root)
+		p = membersPage{root: s.Root, behind: q.Closure(s.Root), atMs: q.AtMs}
+		q.Gather(v, s.Root)
 		return nil
 	})
 	if err != nil {
 		return p, err
 	}
-	defer q.close()
-	who, err := q.who(q.ctx, p.root)
+	defer q.Close()
+	who, err := q.Who(q.Ctx, p.root)
 	if err != nil {
 		return p, err
 	}
@@ -105,7 +106,7 @@ func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membe
 	}
 	// The id of an ordinal never changes: a later state will do. Who was erased or merged
 	// since is left out.
-	err = a.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
+	err = a.opts.Node.Read(q.Ctx, c.Account, func(v *resolver.View) error {
 		return p.take(v, ordinals, limit)
 	})
 	return p, err
@@ -117,7 +118,7 @@ func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) error
 		ordinals = ordinals[:limit]
 		p.next = ordinals[limit-1] + 1
 	}
-	p.rows = []profileRow{}
+	p.rows = []record.ProfileRow{}
 	var room paging.Room
 	for _, o := range ordinals {
 		if !v.Has(o) {
@@ -127,7 +128,7 @@ func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) error
 		if err != nil {
 			return err
 		}
-		row := newProfileRow(x, p.atMs)
+		row := record.NewProfileRow(x, p.atMs)
 		if !room.Take(row) {
 			p.more, p.next = true, o
 			break

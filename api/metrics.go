@@ -9,21 +9,9 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"github.com/musterhq/muster/api/internal/handler"
-	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/node"
 )
-
-func (a *API) registerMetrics(set *metrics.Set) {
-	a.evaluationTime = histogram.New(set, "muster_console_evaluation_duration_seconds", "",
-		time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond,
-		250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, time.Minute)
-	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
-	for name, s := range map[string]*handler.Semaphore{"evaluation": a.evaluations, "combination": a.combinations} {
-		s.Register(set, name)
-	}
-}
 
 // usageAge is for how long the size of history is not asked again.
 const usageAge = 10 * time.Second

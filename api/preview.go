@@ -3,10 +3,10 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
@@ -32,7 +32,7 @@ func (a *API) preview(c *handler.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	root, _, err := parseDefinition(in.Definition)
+	root, _, err := evaluation.ParseDefinition(in.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -40,48 +40,48 @@ func (a *API) preview(c *handler.Call) (any, error) {
 	warnings := []string{}
 	var reaching map[string]*roaring.Bitmap
 	var doubtful map[string]reach.DoubtfulPhones
-	ask := a.askEngine
+	ask := a.evaluation.AskEngine
 	if in.Explain {
-		ask = a.ask // events are read
+		ask = a.evaluation.Ask // events are read
 	}
-	q, err := ask(c, func(q *question, v *resolver.View) error {
-		warnings = definitionWarnings(v, root)
-		if err := q.checkDefinition(v, root); err != nil {
+	q, err := ask(c, func(q *evaluation.Question, v *resolver.View) error {
+		warnings = evaluation.Warnings(v, root)
+		if err := q.CheckDefinition(v, root); err != nil {
 			return err
 		}
 		roots := []*segment.Node{root}
 		if in.SegmentID != "" {
-			if _, ok := q.lookup(in.SegmentID); !ok {
+			if _, ok := q.Lookup(in.SegmentID); !ok {
 				return handler.BadField("segment_id", "segment_id: there is no segment with this id; leave it out for a definition that replaces none")
 			}
 			saved = &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: in.SegmentID, Member: true}}
 			roots = append(roots, saved)
 		}
-		q.gather(v, roots...)
+		q.Gather(v, roots...)
 		reaching, doubtful = v.Reachable(), v.DoubtfulPhones()
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	who, parts, err := q.whoByPart(q.ctx, root)
+	defer q.Close()
+	who, parts, err := q.WhoByPart(q.Ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	count, asOf := who.GetCardinality(), record.Time(q.atMs)
+	count, asOf := who.GetCardinality(), record.Time(q.AtMs)
 	answer := map[string]any{"count": count, "as_of": asOf, "warnings": warnings}
 	if saved != nil {
-		now, err := q.who(q.ctx, saved)
+		now, err := q.Who(q.Ctx, saved)
 		if err != nil {
 			return nil, err
 		}
 		stay := now.AndCardinality(who)
 		answer["entering"], answer["leaving"] = count-stay, now.GetCardinality()-stay
 	}
-	all := q.people.universe.GetCardinality()
-	if anonymous := q.people.anonymous; anonymous != nil && !root.Admits(true) {
-		all -= anonymous.AndCardinality(q.people.universe)
+	all := q.Profiles().Universe().GetCardinality()
+	if anonymous := q.Profiles().Anonymous(); anonymous != nil && !root.Admits(true) {
+		all -= anonymous.AndCardinality(q.Profiles().Universe())
 	}
 	share := 0.0
 	if all > 0 {
@@ -106,16 +106,16 @@ func (a *API) preview(c *handler.Call) (any, error) {
 	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
 		ordinals = append(ordinals, it.Next())
 	}
-	found, sample, message, err := q.describe(ordinals)
+	found, sample, message, err := q.Describe(ordinals)
 	if err != nil {
 		return nil, err
 	}
 	answer["profiles"], answer["share"], answer["parts"], answer["sample"], answer["reachable"] = all, share, pieces, sample, reachable
 	if in.Explain {
-		explained := make([]explanation, len(found))
+		explained := make([]evaluation.Explanation, len(found))
 		for i, p := range found {
 			var less string
-			if explained[i], less, err = q.explainOne(root, p, sampleEvents); err != nil {
+			if explained[i], less, err = q.Explain(root, p, sampleEvents); err != nil {
 				return nil, err
 			}
 			message = cmp.Or(message, less)
@@ -125,88 +125,11 @@ func (a *API) preview(c *handler.Call) (any, error) {
 	return handler.Note{Data: answer, Message: message}, nil
 }
 
-// parseDefinition reads the definition of a request. What is saved of it is written, with
-// the fields that it means now.
-func parseDefinition(raw json.RawMessage) (root *segment.Node, written json.RawMessage, err error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil, handler.BadField("definition", "definition is missing; send a group or a condition")
-	}
-	root, err = segment.Parse(raw, segment.Limits{})
-	if err != nil {
-		return nil, nil, handler.BadField("definition", "%s", err)
-	}
-	if root.UseCurrentFields() {
-		raw = root.Canonical()
-	}
-	return root, raw, nil
-}
-
-// checkDefinition refuses one that refers to what is not there.
-func (q *question) checkDefinition(v *resolver.View, root *segment.Node) error {
-	if err := segment.CheckRefs("", root, q.lookup); err != nil {
-		return handler.BadField("definition", "%s", err)
-	}
-	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.Contacts().Find(id); return ok }); err != nil {
-		return handler.BadField("definition", "%s", err)
-	}
-	return nil
-}
-
 // previewPart is a part of a definition as it is answered.
 type previewPart struct {
 	Path    string `json:"path"`
 	Count   uint64 `json:"count"`
 	Without uint64 `json:"without"`
-}
-
-// describe reads the profiles of a sample, and which segments hold them, from
-// one state. It may be later than that of the sample: a profile's own as_of says
-// so. Of one that was merged since the winner is shown, and one that was erased is not.
-func (q *question) describe(ordinals []uint32) (found []*person, out []profile, message string, err error) {
-	out = []profile{}
-	load := func(q *question, v *resolver.View) error {
-		found = nil
-		for _, o := range ordinals {
-			winner, ok := v.Resolve(v.ProfileID(o))
-			if !ok || slices.ContainsFunc(found, func(p *person) bool { return p.Ordinal == winner }) {
-				continue
-			}
-			p := &person{}
-			if err := p.load(q.saved, v, winner, q.atMs); err != nil {
-				return err
-			}
-			found = append(found, p)
-		}
-		return nil
-	}
-	if err := q.take(load); err != nil {
-		return nil, nil, "", err
-	}
-	if slices.ContainsFunc(found, func(p *person) bool { return len(p.held) < len(q.saved) }) && !q.mayAsk() {
-		err := q.toHistory()
-		if err == nil {
-			err = q.take(load)
-		}
-		if err != nil {
-			if message, err = q.api.withoutSegments(err); err != nil {
-				return nil, nil, "", err
-			}
-		}
-	}
-	for _, p := range found {
-		var segments []string
-		var err error
-		if message == "" {
-			segments, err = q.segmentsOf(p)
-		}
-		if err != nil {
-			if message, err = q.api.withoutSegments(err); err != nil {
-				return nil, nil, "", err
-			}
-		}
-		out = append(out, p.answer(segments))
-	}
-	return found, out, message, nil
 }
 
 // The bounds of looking at the holders of numbers, in a preview and in one read of the

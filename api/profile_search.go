@@ -10,8 +10,11 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
@@ -39,7 +42,7 @@ func (a *API) searchRoute() handler.Route {
 			operation.Query("sort", shape.Word("`match`, the default with `q`: by what matches, e-mails first, then external ids, phone numbers, names and last names. `newest`, the default without, and `oldest`: as the profiles were made. `last_event`: the latest event first.",
 				"match", "newest", "oldest", "last_event")),
 		},
-		Data: shape.List(profileRowShape, ""), Paged: true, Also: []int{404}}}
+		Data: shape.List(shapes.ProfileRow, ""), Paged: true, Also: []int{404}}}
 }
 
 // profileFilter is what a search asks for.
@@ -76,8 +79,8 @@ func readProfileFilter(c *handler.Call) (f profileFilter, err error) {
 		return f, handler.BadField("status", "status must be one of %s", strings.Join(segment.ContactStatuses, ", "))
 	case channel != "" && f.Status == "":
 		return f, handler.BadField("channel", "channel is that of a status; give status too, or leave channel out")
-	case channel != "" && !slices.Contains(channels, channel):
-		return f, handler.BadField("channel", "channel must be one of %s", strings.Join(channels, ", "))
+	case channel != "" && !slices.Contains(record.Channels, channel):
+		return f, handler.BadField("channel", "channel must be one of %s", strings.Join(record.Channels, ", "))
 	case f.Status != "":
 		if f.Channel = channel; channel == "" {
 			f.Channel = "email"
@@ -189,10 +192,10 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 			return nil, err
 		}
 	}
-	out := []profileRow{}
+	out := []record.ProfileRow{}
 	var room paging.Room
 	for _, p := range found.Profiles {
-		row := newProfileRow(p, f.AtMs)
+		row := record.NewProfileRow(p, f.AtMs)
 		if !room.Take(row) {
 			break
 		}
@@ -211,17 +214,19 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 
 // membersNow are the members of a segment that is building, by history.
 func (a *API) membersNow(c *handler.Call, id string) (*roaring.Bitmap, error) {
-	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+	var root *segment.Node
+	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		s, ok := v.Segment(id)
 		if !ok {
 			return handler.ErrNoSegment
 		}
-		q.gather(v, s.Root)
+		root = s.Root
+		q.Gather(v, root)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	return q.who(q.ctx, q.defs[id])
+	defer q.Close()
+	return q.Who(q.Ctx, root)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -268,7 +269,7 @@ func (t *timelineRead) history(c *handler.Call) error {
 		return nil
 	}
 	a := t.api
-	ctx, done, err := a.beginQuestion(c, t.cut)
+	ctx, done, err := a.evaluation.Begin(c, t.cut)
 	if err != nil {
 		return err
 	}
@@ -277,7 +278,7 @@ func (t *timelineRead) history(c *handler.Call) error {
 		list, err := a.opts.History.Timeline(ctx, query.TimelineQuery{
 			Cut: t.cut, Account: t.account, Ordinals: t.ordinals, Types: types, Except: except, Recorded: true, Late: lateEvents, Before: t.before.event(), Limit: t.limit})
 		if err != nil {
-			return historyError(err)
+			return evaluation.HistoryError(err)
 		}
 		for i, e := range record.Events(list) {
 			k := list[i].Key
@@ -294,7 +295,7 @@ func (t *timelineRead) history(c *handler.Call) error {
 	list, err := a.opts.History.ProfileTransitions(ctx, query.ProfileTransitionsQuery{
 		Cut: t.cut, Account: t.account, Ordinals: t.ordinals, Before: t.before.transition(), Limit: t.limit})
 	if err != nil {
-		return historyError(err)
+		return evaluation.HistoryError(err)
 	}
 	for _, x := range list {
 		out := &timelineTransition{SegmentID: x.Segment, Entered: x.Entered, Cause: x.Cause.String(), ProfileID: t.ids[slices.Index(t.ordinals, x.Ordinal)]}

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -79,7 +80,7 @@ func (a *API) segmentGrowth(c *handler.Call) (any, error) {
 		index[at] = len(series)
 		series = append(series, segmentSpan{Start: record.Time(at)})
 	}
-	ctx, done, err := a.beginQuestion(c, cut)
+	ctx, done, err := a.evaluation.Begin(c, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +88,12 @@ func (a *API) segmentGrowth(c *handler.Call) (any, error) {
 	q := query.MovesQuery{Cut: cut, Account: c.Account, Segment: c.PathID(), ToMs: fromMs}
 	before, err := a.opts.History.Moves(ctx, q)
 	if err != nil {
-		return nil, historyError(err)
+		return nil, evaluation.HistoryError(err)
 	}
 	q.FromMs, q.ToMs, q.Granularity = fromMs, toMs, g
 	moves, err := a.opts.History.Moves(ctx, q)
 	if err != nil {
-		return nil, historyError(err)
+		return nil, evaluation.HistoryError(err)
 	}
 	for _, m := range moves {
 		x := &series[index[m.StartMs]]

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
@@ -27,28 +28,28 @@ func (a *API) segmentOverlap(c *handler.Call) (any, error) {
 		return &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: id, Member: true}}
 	}
 	first, second := ref(c.PathID()), ref(with)
-	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
-		if _, ok := q.lookup(c.PathID()); !ok {
+	q, err := a.evaluation.AskEngine(c, func(q *evaluation.Question, v *resolver.View) error {
+		if _, ok := q.Lookup(c.PathID()); !ok {
 			return handler.ErrNoSegment
 		}
-		if _, ok := q.lookup(with); !ok {
+		if _, ok := q.Lookup(with); !ok {
 			return handler.BadField("with", "with: there is no segment with this id")
 		}
-		q.gather(v, first, second)
+		q.Gather(v, first, second)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	x, err := q.who(q.ctx, first)
+	defer q.Close()
+	x, err := q.Who(q.Ctx, first)
 	if err != nil {
 		return nil, err
 	}
-	y, err := q.who(q.ctx, second)
+	y, err := q.Who(q.Ctx, second)
 	if err != nil {
 		return nil, err
 	}
 	both := x.AndCardinality(y)
-	return map[string]any{"segment_id": c.PathID(), "with": with, "both": both, "only_segment": x.GetCardinality() - both, "only_with": y.GetCardinality() - both, "as_of": record.Time(q.atMs)}, nil
+	return map[string]any{"segment_id": c.PathID(), "with": with, "both": both, "only_segment": x.GetCardinality() - both, "only_with": y.GetCardinality() - both, "as_of": record.Time(q.AtMs)}, nil
 }

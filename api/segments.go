@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -35,7 +36,7 @@ func (a *API) segmentOperations() handler.Group {
 				shape.Req("profiles", shape.Count(1204, "All profiles.")), shape.Req("share", shape.Share("The count's share of them.")),
 				shape.Req("parts", shape.List(shape.Object(shape.Req("path", shape.Text("conditions[0]", "Where in the definition.")), shape.Req("count", shape.Count(700, "Profiles for which this part holds.")),
 					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
-				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most.")),
+				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(shapes.Profile, "Some of them, 10 at most.")),
 				shape.Opt("explained", shape.List(explanationShape, "With `explain`: why each profile of the sample belongs, in its order. A profile that changed after it was counted may be no member any more."))), Also: []int{409, 503}}},
 		{Handle: a.getSegment, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
 		{Handle: a.updateSegment, Operation: operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: handler.IfVersionQuery(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
@@ -46,7 +47,7 @@ func (a *API) segmentOperations() handler.Group {
 		a.overlapRoute(),
 		{Handle: a.members, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
 			About: "In the order in which profiles were made. Each page is of its own instant; a profile that is a member all the time is on exactly one.", Query: operation.PageQuery(),
-			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(profileRowShape, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
+			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(shapes.ProfileRow, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
 		{Handle: a.explain, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Explain a profile's membership",
 			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
 			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),
@@ -180,7 +181,7 @@ func (a *API) saveSegment(c *handler.Call, command, id string) (any, error) {
 		return nil, err
 	}
 	// What cannot be parsed needs no record in the log.
-	root, definition, err := parseDefinition(in.Definition)
+	root, definition, err := evaluation.ParseDefinition(in.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func (a *API) saveSegment(c *handler.Call, command, id string) (any, error) {
 	}
 	var warnings []string
 	err = c.Read(func(v *resolver.View) error {
-		warnings = definitionWarnings(v, root)
+		warnings = evaluation.Warnings(v, root)
 		return nil
 	})
 	if err != nil {
@@ -232,19 +233,19 @@ func (a *API) answerSegment(c *handler.Call, id string, warnings []string) (any,
 	if err != nil || !r.building() {
 		return answer(), err
 	}
-	q, err := a.ask(c, func(q *question, v *resolver.View) error {
-		if err := find(v, q.atMs); err != nil {
+	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
+		if err := find(v, q.AtMs); err != nil {
 			return err
 		}
 		if r.building() {
-			q.gather(v, r.root)
+			q.Gather(v, r.root)
 		}
 		return nil
 	})
 	if err == nil {
-		defer q.close()
+		defer q.Close()
 		if r.building() {
-			r.Count, err = q.count(q.ctx, r.root)
+			r.Count, err = q.Count(q.Ctx, r.root)
 		}
 	}
 	if err != nil {
@@ -375,16 +376,16 @@ func (a *API) listSegments(c *handler.Call) (any, error) {
 	if len(p.building()) > 0 {
 		ctx, cancel := context.WithTimeout(c.UntilGone(), a.opts.ListTimeout)
 		defer cancel()
-		q, err := a.askWithin(ctx, c, func(q *question, v *resolver.View) (err error) {
-			if p, err = pageOf(v, q.saved, after, limit, q.atMs); err == nil {
-				q.gather(v, p.building()...)
+		q, err := a.evaluation.AskWithin(ctx, c, func(q *evaluation.Question, v *resolver.View) (err error) {
+			if p, err = pageOf(v, q.Saved, after, limit, q.AtMs); err == nil {
+				q.Gather(v, p.building()...)
 			}
 			return err
 		})
 		switch {
 		case err == nil:
-			defer q.close()
-			message = q.countBuilding(ctx, p.records)
+			defer q.Close()
+			message = a.countBuilding(ctx, q, p.records)
 		default:
 			reason, _ := handler.Classify(err)
 			if reason.Status < 500 {
@@ -400,16 +401,16 @@ const notAllCounted = "segments with a null count could not be counted in time; 
 
 // countBuilding counts the records that are building; the message says that
 // some could not be counted.
-func (q *question) countBuilding(ctx context.Context, list []segmentRecord) (message string) {
+func (a *API) countBuilding(ctx context.Context, q *evaluation.Question, list []segmentRecord) (message string) {
 	for i := range list {
 		r := &list[i]
 		if !r.building() {
 			continue
 		}
 		var err error
-		if r.Count, err = q.count(ctx, r.root); err != nil {
+		if r.Count, err = q.Count(ctx, r.root); err != nil {
 			if message == "" && !errors.Is(err, context.DeadlineExceeded) {
-				q.api.opts.Logger.Error("a segment could not be counted", "segment", r.ID, "error", err)
+				a.opts.Logger.Error("a segment could not be counted", "segment", r.ID, "error", err)
 			}
 			message = notAllCounted
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/binary"
 
+	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -34,14 +35,14 @@ func (a *API) timeline(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.beginQuestion(c, q.Cut)
+	ctx, done, err := a.evaluation.Begin(c, q.Cut)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	entries, err := a.opts.History.Timeline(ctx, q)
 	if err != nil {
-		return nil, historyError(err)
+		return nil, evaluation.HistoryError(err)
 	}
 	next := ""
 	var room paging.Room

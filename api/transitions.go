@@ -165,35 +165,8 @@ func (t *transitionSource) readPage() {
 		Cut: query.Cut{Partition: t.partition, UpTo: t.w.from}, Account: t.account, Segment: t.segment, After: t.last, Limit: transitionPage,
 	}
 	t.done.Go(func() {
-		list, err := t.api.pastTransitions(t.ctx, q)
+		list, err := t.api.evaluation.PastTransitions(t.ctx, q)
 		page <- pastTransitions{list, err}
-	})
-}
-
-// pastTransitions asks history, when its turn has come.
-func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]live.Transition, error) {
-	ctx, done, err := a.evaluations.AcquireFor(ctx, a.opts.EvaluationTimeout)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	if err := a.opts.Node.WaitHistory(ctx, q.Cut); err != nil {
-		return nil, historyError(err)
-	}
-	list, err := a.opts.History.Transitions(ctx, q)
-	if err != nil {
-		return nil, historyError(err)
-	}
-	out := make([]live.Transition, len(list))
-	return out, a.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
-		for i := range list {
-			id, err := v.HistoryProfileID(list[i].Ordinal)
-			if err != nil {
-				return err
-			}
-			out[i] = live.Transition{Transition: list[i], Profile: id}
-		}
-		return nil
 	})
 }
 

@@ -1,4 +1,4 @@
-package api
+package evaluation
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 // maxWarnings bounds the warnings of a definition.
 const maxWarnings = 20
 
-// definitionWarnings are what is probably a mistake in a definition, each with its place:
+// Warnings are what is probably a mistake in a definition, each with its place:
 // types of events that there have never been, properties and attributes that none of
 // those looked at have, and comparisons with values of a JSON type that none of them has.
 // They are no errors, since the events may come yet.
-func definitionWarnings(v *resolver.View, root *segment.Node) []string {
+func Warnings(v *resolver.View, root *segment.Node) []string {
 	w := warner{view: v, list: []string{}}
 	root.Walk(func(path string, n *segment.Node) {
 		switch n.Kind {

@@ -1,4 +1,4 @@
-package api
+package evaluation
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // columnMaker makes the columns of an account's fields before previews ask for them, one
-// account at a time: see [resolver.Node.BuildColumns].
+// account at a time: see [node.Node.BuildColumns].
 type columnMaker struct {
 	busy chan struct{} // has one while columns are being made
 	ctx  context.Context
@@ -27,11 +27,11 @@ func (m *columnMaker) close() {
 	m.done.Wait()
 }
 
-// prepareColumns sees to columns of the account's fields while somebody thinks about a
+// PrepareColumns sees to columns of the account's fields while somebody thinks about a
 // condition. It does not wait for them. When those of another account are being made, the
 // first preview makes these.
-func (a *API) prepareColumns(account uint64) {
-	m := a.columns
+func (e *Evaluator) PrepareColumns(account uint64) {
+	m := e.columns
 	select {
 	case m.busy <- struct{}{}:
 	default:
@@ -41,13 +41,13 @@ func (a *API) prepareColumns(account uint64) {
 		defer func() {
 			<-m.busy
 			if fault := recover(); fault != nil {
-				panics.Report(a.opts.Metrics, a.opts.Logger, "columns for previews", fault)
+				panics.Report(e.opts.Metrics, e.opts.Logger, "columns for previews", fault)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(m.ctx, a.opts.EvaluationTimeout)
+		ctx, cancel := context.WithTimeout(m.ctx, e.opts.Timeout)
 		defer cancel()
-		if err := a.opts.Node.BuildColumns(ctx, account); err != nil && ctx.Err() == nil {
-			a.opts.Logger.Warn("fields could not be prepared for previews; the first preview of each scans the profiles", "error", err)
+		if err := e.opts.Node.BuildColumns(ctx, account); err != nil && ctx.Err() == nil {
+			e.opts.Logger.Warn("fields could not be prepared for previews; the first preview of each scans the profiles", "error", err)
 		}
 	})
 }

@@ -1,11 +1,8 @@
-package api
+package evaluation
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"sync"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -16,17 +13,20 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// question is one state of an account, to be asked who belongs to what: what
+// Question is one state of an account, to be asked who belongs to what: what
 // the engine knows, the profiles, the definitions and the cut belong together.
-type question struct {
-	api     *API
-	within  context.Context // of the caller
-	ctx     context.Context // of the turn, within that
+type Question struct {
+	ev     *Evaluator
+	within context.Context // of the caller
+	// Ctx ends with the question's turn, and with the caller.
+	Ctx     context.Context
 	account uint64
 	cut     query.Cut
-	atMs    int64
-	defs    map[string]*segment.Node
-	saved   []resolver.Segment // the oldest first
+	// AtMs is the instant that the question is about. Callers read it.
+	AtMs int64
+	defs map[string]*segment.Node
+	// Saved are the account's segments, the oldest first. Callers read them.
+	Saved []resolver.Segment
 	// known are the engine's answers that were gathered, people the profiles to
 	// find out the rest with; lacks tells that there is such a rest.
 	known   map[string]*roaring.Bitmap // by key
@@ -46,52 +46,37 @@ type columnLeaf struct {
 	column    *resolver.FieldColumn
 }
 
-// beginQuestion waits for its turn to ask history for a call, and until history has the
-// records below the cut. The context ends when the caller is gone, too. After an error
-// there is nothing to call done for.
-func (a *API) beginQuestion(c *handler.Call, cut query.Cut) (ctx context.Context, done func(), err error) {
-	ctx, done, err = a.evaluations.AcquireFor(c.UntilGone(), a.opts.EvaluationTimeout)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := a.opts.Node.WaitHistory(ctx, cut); err != nil {
-		done()
-		return nil, nil, historyError(err)
-	}
-	return ctx, done, nil
+// AlsoRead is what else is read from the state that a question takes.
+type AlsoRead func(*Question, *resolver.View) error
+
+// Ask takes one state of the call's account, to ask history about it. also runs on the
+// same state. [Question.Close] must follow.
+func (e *Evaluator) Ask(c *handler.Call, also AlsoRead) (*Question, error) {
+	return e.AskWithin(c.UntilGone(), c, also)
 }
 
-// alsoRead is what else is read from the state that a question takes.
-type alsoRead func(*question, *resolver.View) error
-
-// ask takes one state of the call's account, to ask history about it. also runs
-// on the same state. close must follow.
-func (a *API) ask(c *handler.Call, also alsoRead) (*question, error) {
-	return a.askWithin(c.UntilGone(), c, also)
-}
-
-// askWithin is ask that also ends with ctx.
-func (a *API) askWithin(ctx context.Context, c *handler.Call, also alsoRead) (*question, error) {
-	q := &question{api: a, within: ctx, account: c.Account, finish: func() {}}
+// AskWithin is [Evaluator.Ask] that also ends with ctx.
+func (e *Evaluator) AskWithin(ctx context.Context, c *handler.Call, also AlsoRead) (*Question, error) {
+	q := &Question{ev: e, within: ctx, account: c.Account, finish: func() {}}
 	if err := q.toHistory(); err != nil {
 		return nil, err
 	}
 	if err := q.take(also); err != nil {
-		q.close()
+		q.Close()
 		return nil, err
 	}
 	return q, nil
 }
 
-// askEngine is ask for what the engine may well know: while it does, nobody
+// AskEngine is [Evaluator.Ask] for what the engine may well know: while it does, nobody
 // waits for those who ask history.
-func (a *API) askEngine(c *handler.Call, also alsoRead) (*question, error) {
-	q := &question{api: a, within: c.UntilGone(), account: c.Account}
+func (e *Evaluator) AskEngine(c *handler.Call, also AlsoRead) (*Question, error) {
+	q := &Question{ev: e, within: c.UntilGone(), account: c.Account}
 	var err error
-	if q.ctx, q.finish, err = a.combinations.AcquireFor(q.within, a.opts.EvaluationTimeout); err != nil {
+	if q.Ctx, q.finish, err = e.opts.Combinations.AcquireFor(q.within, e.opts.Timeout); err != nil {
 		return nil, err
 	}
-	q.held = a.combinations
+	q.held = e.opts.Combinations
 	err = q.take(also)
 	if err == nil && q.lacks {
 		if err = q.toHistory(); err == nil {
@@ -99,7 +84,7 @@ func (a *API) askEngine(c *handler.Call, also alsoRead) (*question, error) {
 		}
 	}
 	if err != nil {
-		q.close()
+		q.Close()
 		return nil, err
 	}
 	return q, nil
@@ -107,44 +92,44 @@ func (a *API) askEngine(c *handler.Call, also alsoRead) (*question, error) {
 
 // toHistory waits for the question's turn to ask history, unless it has it. What
 // was gathered is let go: a new state must be taken.
-func (q *question) toHistory() error {
+func (q *Question) toHistory() error {
 	if q.mayAsk() {
 		return nil
 	}
 	q.drop()
 	q.finish()
 	q.finish, q.held = func() {}, nil
-	ctx, done, err := q.api.evaluations.AcquireFor(q.within, q.api.opts.EvaluationTimeout)
+	ctx, done, err := q.ev.opts.Evaluations.AcquireFor(q.within, q.ev.opts.Timeout)
 	if err != nil {
 		return err
 	}
-	q.ctx, q.finish, q.held = ctx, done, q.api.evaluations
+	q.Ctx, q.finish, q.held = ctx, done, q.ev.opts.Evaluations
 	return nil
 }
 
 // mayAsk reports whether it is the question's turn to ask history.
-func (q *question) mayAsk() bool { return q.held == q.api.evaluations }
+func (q *Question) mayAsk() bool { return q.held == q.ev.opts.Evaluations }
 
 // take makes the present state of the account the one that is asked.
-func (q *question) take(also alsoRead) error {
+func (q *Question) take(also AlsoRead) error {
 	q.drop()
-	if err := q.api.opts.Node.RefreshColumns(q.ctx, q.account); err != nil {
+	if err := q.ev.opts.Node.RefreshColumns(q.Ctx, q.account); err != nil {
 		return err
 	}
-	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		q.cut, q.atMs, q.saved = v.Cut(), q.api.chain.Instant(v), v.Segments()
-		q.defs = make(map[string]*segment.Node, len(q.saved))
-		for _, s := range q.saved {
+	err := q.ev.opts.Node.Read(q.Ctx, q.account, func(v *resolver.View) error {
+		q.cut, q.AtMs, q.Saved = v.Cut(), q.ev.opts.Chain.Instant(v), v.Segments()
+		q.defs = make(map[string]*segment.Node, len(q.Saved))
+		for _, s := range q.Saved {
 			q.defs[s.ID] = s.Root
 		}
-		q.history = &sharedHistory{History: q.api.opts.History}
+		q.history = &sharedHistory{History: q.ev.opts.History}
 		return also(q, v)
 	})
 	if err != nil {
 		return err
 	}
 	for _, c := range q.columns {
-		b := c.column.Members(func(value []byte) bool { return c.condition.MatchValue(value, q.atMs) })
+		b := c.column.Members(func(value []byte) bool { return c.condition.MatchValue(value, q.AtMs) })
 		b.And(q.people.universe)
 		q.known[c.key] = b
 	}
@@ -159,10 +144,10 @@ const (
 	gatherLeaves = 5000
 )
 
-// gather takes what the engine knows of definitions, and of the profiles what
-// finding out the rest needs. It belongs into take. It stops at the first
+// Gather takes what the engine knows of definitions, and of the profiles what finding out
+// the rest needs. It belongs into an [AlsoRead]. It stops at the first
 // condition that is not known if history may not be asked.
-func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
+func (q *Question) Gather(v *resolver.View, roots ...*segment.Node) {
 	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
 	q.people.anonymous = v.Anonymous()
 	seen := map[string]bool{}
@@ -183,7 +168,7 @@ func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 				}
 				seen[key] = true
 				if bytes < gatherBytes {
-					if b, ok := fromEngine(v, leaf, key, q.atMs); ok {
+					if b, ok := fromEngine(v, leaf, key, q.AtMs); ok {
 						bytes += b.GetSizeInBytes()
 						q.known[key] = b
 						return
@@ -216,7 +201,7 @@ func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 	}
 	if scan && q.mayAsk() {
 		q.people.snap = v.Snapshot(fields...)
-		q.api.snapshots.Inc()
+		q.ev.snapshots.Inc()
 	}
 }
 
@@ -233,7 +218,7 @@ func fromEngine(v *resolver.View, leaf *segment.Node, key string, atMs int64) (*
 }
 
 // isKnown is a condition's answer among those gathered.
-func (q *question) isKnown(leaf *segment.Node) (*roaring.Bitmap, bool) {
+func (q *Question) isKnown(leaf *segment.Node) (*roaring.Bitmap, bool) {
 	if len(q.known) == 0 {
 		return nil, false
 	}
@@ -242,16 +227,17 @@ func (q *question) isKnown(leaf *segment.Node) (*roaring.Bitmap, bool) {
 }
 
 // drop gives back what was taken.
-func (q *question) drop() {
+func (q *Question) drop() {
 	if q.people.snap != nil {
 		if err := q.people.snap.Close(); err != nil {
-			q.api.opts.Logger.Error("a snapshot could not be closed", "error", err)
+			q.ev.opts.Logger.Error("a snapshot could not be closed", "error", err)
 		}
 	}
 	q.known, q.columns, q.people, q.lacks = nil, nil, people{}, false
 }
 
-func (q *question) close() {
+// Close gives back what the question took, and its turn.
+func (q *Question) Close() {
 	q.drop()
 	q.finish()
 }
@@ -277,13 +263,17 @@ func (p *people) Scan(ctx context.Context, fn func(uint32, *segment.Facts) error
 	return p.snap.Scan(ctx, fn)
 }
 
-func (q *question) lookup(id string) (*segment.Node, bool) {
+// Profiles are those of the state.
+func (q *Question) Profiles() query.Profiles { return &q.people }
+
+// Lookup finds the definition of a saved segment.
+func (q *Question) Lookup(id string) (*segment.Node, bool) {
 	n, ok := q.defs[id]
 	return n, ok
 }
 
-// who finds the ordinals for which a definition holds that was gathered.
-func (q *question) who(ctx context.Context, root *segment.Node) (*roaring.Bitmap, error) {
+// Who finds the ordinals of the profiles for which a definition holds that was gathered.
+func (q *Question) Who(ctx context.Context, root *segment.Node) (*roaring.Bitmap, error) {
 	b, _, err := q.evaluate(ctx, root, func(ctx context.Context, h query.History, e query.Evaluation) (*roaring.Bitmap, []query.Part, error) {
 		b, err := query.Evaluate(ctx, h, e)
 		return b, nil, err
@@ -291,35 +281,35 @@ func (q *question) who(ctx context.Context, root *segment.Node) (*roaring.Bitmap
 	return b, err
 }
 
-// whoByPart is who, with the counts of the definition's parts.
-func (q *question) whoByPart(ctx context.Context, root *segment.Node) (*roaring.Bitmap, []query.Part, error) {
+// WhoByPart is [Question.Who], with the counts of the definition's parts.
+func (q *Question) WhoByPart(ctx context.Context, root *segment.Node) (*roaring.Bitmap, []query.Part, error) {
 	return q.evaluate(ctx, root, query.EvaluateParts)
 }
 
 // evaluate asks for a definition that was gathered by one of the ways to do so.
-func (q *question) evaluate(ctx context.Context, root *segment.Node, by func(context.Context, query.History, query.Evaluation) (*roaring.Bitmap, []query.Part, error)) (*roaring.Bitmap, []query.Part, error) {
+func (q *Question) evaluate(ctx context.Context, root *segment.Node, by func(context.Context, query.History, query.Evaluation) (*roaring.Bitmap, []query.Part, error)) (*roaring.Bitmap, []query.Part, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	began := time.Now() // for the metric only
-	defer func() { q.api.evaluationTime.Observe(time.Since(began)) }()
+	defer func() { q.ev.durations.Observe(time.Since(began)) }()
 	if q.needsEvents(root, func(leaf *segment.Node) bool { _, ok := q.isKnown(leaf); return ok }) {
-		if err := q.api.opts.Node.WaitHistory(ctx, q.cut); err != nil {
-			return nil, nil, historyError(err)
+		if err := q.ev.opts.Node.WaitHistory(ctx, q.cut); err != nil {
+			return nil, nil, HistoryError(err)
 		}
 	}
 	b, parts, err := by(ctx, q.history, query.Evaluation{
-		Account: q.account, Cut: q.cut, AtMs: q.atMs, Root: root, Profiles: &q.people, Segments: q.lookup, Known: q.isKnown,
+		Account: q.account, Cut: q.cut, AtMs: q.AtMs, Root: root, Profiles: &q.people, Segments: q.Lookup, Known: q.isKnown,
 	})
 	if err != nil {
-		return nil, nil, historyError(err)
+		return nil, nil, HistoryError(err)
 	}
 	return b, parts, nil
 }
 
 // needsEvents reports whether a definition, beside conditions that are known,
 // depends on what profiles have done.
-func (q *question) needsEvents(root *segment.Node, known func(leaf *segment.Node) bool) bool {
+func (q *Question) needsEvents(root *segment.Node, known func(leaf *segment.Node) bool) bool {
 	needs := false
 	seen := map[string]bool{}
 	var visit func(n *segment.Node)
@@ -345,20 +335,20 @@ func (q *question) needsEvents(root *segment.Node, known func(leaf *segment.Node
 
 // activities lists the activity conditions the definition asks for, through the
 // segments it refers to.
-func (q *question) activities(root *segment.Node) []*segment.Activity {
+func (q *Question) activities(root *segment.Node) []*segment.Activity {
 	out := root.Activities()
-	for _, n := range q.closure(root) {
+	for _, n := range q.Closure(root) {
 		out = append(out, n.Activities()...)
 	}
 	return out
 }
 
-// closure lists the definitions that root refers to.
-func (q *question) closure(root *segment.Node) []*segment.Node { return closure(root, q.lookup) }
+// Closure is [Closure] among the saved segments.
+func (q *Question) Closure(root *segment.Node) []*segment.Node { return Closure(root, q.Lookup) }
 
-// closure lists the definitions that root refers to, directly or through
+// Closure lists the definitions that root refers to, directly or through
 // others, each once.
-func closure(root *segment.Node, lookup func(id string) (*segment.Node, bool)) []*segment.Node {
+func Closure(root *segment.Node, lookup func(id string) (*segment.Node, bool)) []*segment.Node {
 	var out []*segment.Node
 	seen := map[string]bool{}
 	var visit func(n *segment.Node)
@@ -378,65 +368,12 @@ func closure(root *segment.Node, lookup func(id string) (*segment.Node, bool)) [
 	return out
 }
 
-// count is the number of members, with null and a reason when it could not be
-// found in time.
-func (q *question) count(ctx context.Context, root *segment.Node) (*uint64, error) {
-	b, err := q.who(ctx, root)
+// Count is the number of profiles for which a definition holds that was gathered.
+func (q *Question) Count(ctx context.Context, root *segment.Node) (*uint64, error) {
+	b, err := q.Who(ctx, root)
 	if err != nil {
 		return nil, err
 	}
 	n := b.GetCardinality()
 	return &n, nil
-}
-
-// historyError marks what history failed at: it may come back.
-func historyError(err error) error {
-	if p, _ := handler.Classify(err); p.Status != http.StatusInternalServerError {
-		return err
-	}
-	return fmt.Errorf("%w: history: %w", resolver.ErrUnavailable, err)
-}
-
-// sharedHistory remembers the answers to activity conditions within one
-// question, so that a condition that many segments share is asked once.
-type sharedHistory struct {
-	query.History
-	mu struct {
-		sync.Mutex // guards what follows
-		answers    map[sharedKey]*roaring.Bitmap
-		bytes      uint64
-	}
-}
-
-// sharedBytes bounds the answers that one question remembers.
-const sharedBytes = 64 << 20
-
-type sharedKey struct {
-	leaf   string
-	negate bool
-}
-
-// Activity implements [query.History]. The answer is the caller's.
-func (s *sharedHistory) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
-	key := sharedKey{q.Leaf.Key(), q.Negate}
-	s.mu.Lock()
-	b := s.mu.answers[key]
-	s.mu.Unlock()
-	if b != nil {
-		return b.Clone(), nil
-	}
-	b, err := s.History.Activity(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.answers == nil {
-		s.mu.answers = map[sharedKey]*roaring.Bitmap{}
-	}
-	if size := b.GetSizeInBytes(); s.mu.bytes+size <= sharedBytes {
-		s.mu.bytes += size
-		s.mu.answers[key] = b.Clone()
-	}
-	return b, nil
 }

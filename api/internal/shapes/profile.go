@@ -1,8 +1,9 @@
-package api
+package shapes
 
 import "github.com/musterhq/muster/api/shape"
 
-var profileShape = shape.Named("Profile", shape.Object(
+// Profile is a [record.Profile].
+var Profile = shape.Named("Profile", shape.Object(
 	shape.Req("profile_id", shape.ProfileID("")),
 	shape.Req("merged_ids", shape.List(shape.ProfileID(""), "Ids of profiles that were merged into this one.")),
 	shape.Req("identities", shape.Object(
@@ -31,3 +32,22 @@ var profileShape = shape.Named("Profile", shape.Object(
 	shape.Req("created_at", shape.Instant("")),
 	shape.Req("last_event_at", shape.Instant("Null before the first event.").OrNull()),
 ))
+
+// ProfileRow is a [record.ProfileRow].
+var ProfileRow = shape.Named("ProfileRow", shape.Object(
+	shape.Req("profile_id", shape.ProfileID("")),
+	shape.Req("identities", shape.Object(
+		shape.Req("email", shape.List(shape.Text("ann@example.com", ""), "")), shape.Req("external_id", shape.List(shape.Text("42", ""), "")), shape.Req("phone", shape.List(shape.Text("+491701234567", ""), "")),
+	).Says("Identifiers by kind, the newest first. The first e-mail of somebody subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
+	shape.Req("first_name", shape.Text("Ann", "")), shape.Req("last_name", shape.Text("Lee", "")),
+	shape.Req("statuses", shape.MapOf(shape.ContactStatus(""), "Statuses by channel; one that was never subscribed to has none.").Like(shape.Pairs("email", "Subscribed"))),
+	shape.Req("lists", shape.List(shape.ListID(""), "")),
+	shape.Req("tags", shape.List(shape.Text("customer", ""), "The texts of `attributes.tags`.")),
+	shape.Req("engagement_score", shape.Count(20, "").With("maximum", 100)),
+	shape.Req("is_contact", shape.Boolean(true, "Whether somebody made it a contact.")),
+	shape.Req("created_at", shape.Instant("")),
+	shape.Req("first_seen_at", shape.Instant("The first event, if that is before `created_at`.")),
+	shape.Req("last_event_at", shape.Instant("Null before the first event.").OrNull()),
+))
+
+// newProfileRow is a profile as lists answer it at an instant.

@@ -1,4 +1,4 @@
-package api
+package evaluation
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// explainedNode is a node of a definition with its answer and the facts behind
+// ExplainedNode is a node of a definition with its answer and the facts behind
 // it.
-type explainedNode struct {
+type ExplainedNode struct {
 	Kind  segment.Kind `json:"kind"`
 	Holds bool         `json:"holds"`
 	// Anonymous says, at the root of a definition, that it holds for no anonymous profile, and
@@ -19,7 +19,7 @@ type explainedNode struct {
 	// Match and Conditions are set for groups, Condition and Facts for all
 	// others.
 	Match      segment.Match    `json:"match,omitempty"`
-	Conditions []*explainedNode `json:"conditions,omitempty"`
+	Conditions []*ExplainedNode `json:"conditions,omitempty"`
 	Condition  json.RawMessage  `json:"condition,omitempty"`
 	// Facts has one of the types below. It is null for an activity condition of
 	// which only the answer is known: a nil pointer, which is written, unlike
@@ -75,12 +75,12 @@ type segmentFacts struct {
 	Member bool    `json:"member"`
 	// Definition explains the segment. It is absent when the segment is
 	// explained elsewhere in the answer, or too much is.
-	Definition *explainedNode `json:"definition,omitempty"`
+	Definition *ExplainedNode `json:"definition,omitempty"`
 }
 
-func newExplainedNode(x *segment.Explanation, atMs int64, names map[string]string) *explainedNode {
+func newExplainedNode(x *segment.Explanation, atMs int64, names map[string]string) *ExplainedNode {
 	n := x.Node
-	out := &explainedNode{Kind: n.Kind, Holds: x.Holds, Anonymous: x.Anonymous}
+	out := &ExplainedNode{Kind: n.Kind, Holds: x.Holds, Anonymous: x.Anonymous}
 	if n.Kind == segment.KindGroup {
 		out.Match = n.Match
 		for _, c := range x.Conditions {

@@ -1,17 +1,18 @@
-package api
+package evaluation
 
 import (
 	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
 
-// person is one profile with what its segments are worked out from.
-type person struct {
+// Profile is one profile with what its segments are worked out from.
+type Profile struct {
 	*resolver.Profile
 	facts    *segment.Facts
 	ordinals []uint32
@@ -24,7 +25,7 @@ type person struct {
 }
 
 // load reads the profile and where it belongs from one state.
-func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32, atMs int64) (err error) {
+func (p *Profile) load(saved []resolver.Segment, v *resolver.View, ordinal uint32, atMs int64) (err error) {
 	if p.Profile, err = v.Profile(ordinal); err != nil {
 		return err
 	}
@@ -42,11 +43,27 @@ func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32
 	return err
 }
 
-// answerProfile answers the profile that find names, with the segments that
+// Profile reads a profile from the state of the question, to explain definitions for it.
+func (q *Question) Profile(v *resolver.View, ordinal uint32) (*Profile, error) {
+	p := &Profile{}
+	return p, p.load(nil, v, ordinal, q.AtMs)
+}
+
+// RecordOf is the record of a profile at an instant, with those of some segments that hold
+// it as far as the engine knows their members.
+func RecordOf(v *resolver.View, saved []resolver.Segment, ordinal uint32, atMs int64) (record.Profile, error) {
+	p := &Profile{}
+	if err := p.load(saved, v, ordinal, atMs); err != nil {
+		return record.Profile{}, err
+	}
+	return record.NewProfile(p.Profile, holding(saved, p.held), p.flows, p.atMs), nil
+}
+
+// AnswerProfile answers the profile that find names, with the segments that
 // hold it. Only segments that are building make it ask history; a history that
 // does not answer costs the segments, not the profile.
-func (a *API) answerProfile(c *handler.Call, find func(*resolver.View) (uint32, bool), none error) (any, error) {
-	p := &person{}
+func (e *Evaluator) AnswerProfile(c *handler.Call, find func(*resolver.View) (uint32, bool), none error) (any, error) {
+	p := &Profile{}
 	load := func(v *resolver.View, saved []resolver.Segment, atMs int64) error {
 		ordinal, ok := find(v)
 		if !ok {
@@ -57,27 +74,27 @@ func (a *API) answerProfile(c *handler.Call, find func(*resolver.View) (uint32, 
 	var saved []resolver.Segment
 	err := c.Read(func(v *resolver.View) error {
 		saved = v.Segments()
-		return load(v, saved, a.chain.Instant(v))
+		return load(v, saved, e.opts.Chain.Instant(v))
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(p.held) == len(saved) {
-		return p.answer(holding(saved, p.held)), nil
+		return record.NewProfile(p.Profile, holding(saved, p.held), p.flows, p.atMs), nil
 	}
 	var segments []string
-	q, err := a.ask(c, func(q *question, v *resolver.View) error { return load(v, q.saved, q.atMs) })
+	q, err := e.Ask(c, func(q *Question, v *resolver.View) error { return load(v, q.Saved, q.AtMs) })
 	if err == nil {
-		defer q.close()
+		defer q.Close()
 		segments, err = q.segmentsOf(p)
 	}
 	message := ""
 	if err != nil {
-		if message, err = a.withoutSegments(err); err != nil {
+		if message, err = e.withoutSegments(err); err != nil {
 			return nil, err
 		}
 	}
-	return handler.Note{Data: p.answer(segments), Message: message}, nil
+	return handler.Note{Data: record.NewProfile(p.Profile, segments, p.flows, p.atMs), Message: message}, nil
 }
 
 // holding lists the segments that hold a profile, in the order they were made.
@@ -93,13 +110,13 @@ func holding(saved []resolver.Segment, in map[string]bool) []string {
 
 // withoutSegments reports that segments could not be found out because of err, if
 // that is a reason to go on without them.
-func (a *API) withoutSegments(err error) (message string, _ error) {
+func (e *Evaluator) withoutSegments(err error) (message string, _ error) {
 	p, ours := handler.Classify(err)
 	if p.Status < 500 {
 		return "", err
 	}
 	if ours {
-		a.opts.Logger.Error("the segments of a profile could not be found", "error", err)
+		e.opts.Logger.Error("the segments of a profile could not be found", "error", err)
 	}
 	return "segments could not be found in time; ask for the profile again", nil
 }
@@ -108,9 +125,9 @@ func (a *API) withoutSegments(err error) (message string, _ error) {
 // made. What the engine does not know is worked out from the profile's own
 // events, so that its cost does not depend on how many others there are; only a
 // profile with very many events is looked up in the members of each segment.
-func (q *question) segmentsOf(p *person) ([]string, error) {
-	if len(p.held) == len(q.saved) {
-		return holding(q.saved, p.held), nil
+func (q *Question) segmentsOf(p *Profile) ([]string, error) {
+	if len(p.held) == len(q.Saved) {
+		return holding(q.Saved, p.held), nil
 	}
 	events, whole, err := q.eventsOf(p)
 	if err != nil {
@@ -120,56 +137,56 @@ func (q *question) segmentsOf(p *person) ([]string, error) {
 		return q.lookUp(p)
 	}
 	holds := q.judge(p, events)
-	in := make(map[string]bool, len(q.saved))
-	for _, s := range q.saved {
+	in := make(map[string]bool, len(q.Saved))
+	for _, s := range q.Saved {
 		in[s.ID] = holds(s.ID)
 	}
-	return holding(q.saved, in), nil
+	return holding(q.Saved, in), nil
 }
 
 // lookUp looks for a profile in the members of the segments that the engine
 // does not know, at a state of its own.
-func (q *question) lookUp(p *person) ([]string, error) {
-	all := &question{api: q.api, ctx: q.ctx, account: q.account, held: q.held}
+func (q *Question) lookUp(p *Profile) ([]string, error) {
+	all := &Question{ev: q.ev, Ctx: q.Ctx, account: q.account, held: q.held}
 	defer all.drop()
 	erased := false
-	err := all.take(func(all *question, v *resolver.View) error {
+	err := all.take(func(all *Question, v *resolver.View) error {
 		ordinal, ok := v.Resolve(p.ID)
 		if erased = !ok; erased {
 			return nil
 		}
-		if err := p.load(all.saved, v, ordinal, all.atMs); err != nil {
+		if err := p.load(all.Saved, v, ordinal, all.AtMs); err != nil {
 			return err
 		}
 		var roots []*segment.Node
-		for _, s := range all.saved {
+		for _, s := range all.Saved {
 			if _, ok := p.held[s.ID]; !ok {
 				roots = append(roots, s.Root)
 			}
 		}
-		all.gather(v, roots...)
+		all.Gather(v, roots...)
 		return nil
 	})
 	if err != nil || erased {
 		return []string{}, err
 	}
 	in := maps.Clone(p.held)
-	for _, s := range all.saved {
+	for _, s := range all.Saved {
 		if _, ok := p.held[s.ID]; ok {
 			continue
 		}
-		who, err := all.who(q.ctx, s.Root)
+		who, err := all.Who(q.Ctx, s.Root)
 		if err != nil {
 			return nil, err
 		}
 		in[s.ID] = who.Contains(p.Ordinal)
 	}
-	return holding(all.saved, in), nil
+	return holding(all.Saved, in), nil
 }
 
 // eventsOf reads a profile's events, unless no segment that is building asks for
 // them; whole is false when it has more than may be looked at.
-func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool, err error) {
+func (q *Question) eventsOf(p *Profile) (events []segment.NaiveEvent, whole bool, err error) {
 	held := func(leaf *segment.Node) bool {
 		if leaf.Kind != segment.KindSegment {
 			return false
@@ -181,18 +198,18 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 		_, ok := p.held[s.ID]
 		return !ok && q.needsEvents(s.Root, held)
 	}
-	if !slices.ContainsFunc(q.saved, asks) {
+	if !slices.ContainsFunc(q.Saved, asks) {
 		return nil, true, nil
 	}
-	if err := q.api.opts.Node.WaitHistory(q.ctx, q.cut); err != nil {
-		return nil, false, historyError(err)
+	if err := q.ev.opts.Node.WaitHistory(q.Ctx, q.cut); err != nil {
+		return nil, false, HistoryError(err)
 	}
-	limit := q.api.opts.TimelineEvents
-	entries, err := q.api.opts.History.Timeline(q.ctx, query.TimelineQuery{
+	limit := q.ev.opts.TimelineEvents
+	entries, err := q.ev.opts.History.Timeline(q.Ctx, query.TimelineQuery{
 		Cut: q.cut, Account: q.account, Ordinals: p.ordinals, Limit: limit + 1,
 	})
 	if err != nil {
-		return nil, false, historyError(err)
+		return nil, false, HistoryError(err)
 	}
 	if len(entries) > limit {
 		return nil, false, nil
@@ -207,9 +224,9 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 // judge returns a function that reports whether a saved segment holds the
 // profile. Answers are kept, those of the engine first: conditions and segments
 // are judged once, however many segments share them.
-func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string) bool {
+func (q *Question) judge(p *Profile, events []segment.NaiveEvent) func(id string) bool {
 	profile := segment.NaiveOf(p.facts, events)
-	segments := make(map[string]bool, len(q.saved))
+	segments := make(map[string]bool, len(q.Saved))
 	maps.Copy(segments, p.held)
 	leaves := map[string]bool{}
 	var holds func(id string) bool
@@ -228,7 +245,7 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 			}
 			in, ok := leaves[key]
 			if !ok {
-				in = leaf.NaiveCondition(profile, q.atMs, q.lookup)
+				in = leaf.NaiveCondition(profile, q.AtMs, q.Lookup)
 				leaves[key] = in
 			}
 			return in
@@ -237,4 +254,54 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 		return in
 	}
 	return holds
+}
+
+// Describe reads the profiles of a sample, and which segments hold them, from
+// one state. It may be later than that of the sample: a profile's own as_of says
+// so. Of one that was merged since the winner is shown, and one that was erased is not.
+func (q *Question) Describe(ordinals []uint32) (found []*Profile, out []record.Profile, message string, err error) {
+	out = []record.Profile{}
+	load := func(q *Question, v *resolver.View) error {
+		found = nil
+		for _, o := range ordinals {
+			winner, ok := v.Resolve(v.ProfileID(o))
+			if !ok || slices.ContainsFunc(found, func(p *Profile) bool { return p.Ordinal == winner }) {
+				continue
+			}
+			p := &Profile{}
+			if err := p.load(q.Saved, v, winner, q.AtMs); err != nil {
+				return err
+			}
+			found = append(found, p)
+		}
+		return nil
+	}
+	if err := q.take(load); err != nil {
+		return nil, nil, "", err
+	}
+	if slices.ContainsFunc(found, func(p *Profile) bool { return len(p.held) < len(q.Saved) }) && !q.mayAsk() {
+		err := q.toHistory()
+		if err == nil {
+			err = q.take(load)
+		}
+		if err != nil {
+			if message, err = q.ev.withoutSegments(err); err != nil {
+				return nil, nil, "", err
+			}
+		}
+	}
+	for _, p := range found {
+		var segments []string
+		var err error
+		if message == "" {
+			segments, err = q.segmentsOf(p)
+		}
+		if err != nil {
+			if message, err = q.ev.withoutSegments(err); err != nil {
+				return nil, nil, "", err
+			}
+		}
+		out = append(out, record.NewProfile(p.Profile, segments, p.flows, p.atMs))
+	}
+	return found, out, message, nil
 }
