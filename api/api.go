@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/internal/messages"
 	"github.com/musterhq/muster/api/internal/providers"
+	"github.com/musterhq/muster/api/internal/segments"
 	"github.com/musterhq/muster/api/internal/settings"
 )
 
@@ -28,10 +29,11 @@ type API struct {
 	combinations *handler.Semaphore
 	exports      *handler.Semaphore
 	// watchTransitions is the node's, but where a test has slower ones.
-	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
+	watchTransitions func(account uint64, segment string) (segments.Watch, bool)
 
 	evaluation *evaluation.Evaluator
 	accounts   *accounts.API
+	segments   *segments.API
 	links      *links.API
 	providers  *providers.API
 	settings   *settings.API
@@ -61,6 +63,11 @@ func New(opts Options) (*API, error) {
 	a.watchTransitions = a.watchNode
 	a.evaluation = evaluation.New(evaluation.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluations: a.evaluations, Combinations: a.combinations,
 		Timeout: opts.EvaluationTimeout, TimelineEvents: opts.TimelineEvents, Metrics: opts.Metrics, Logger: opts.Logger})
+	a.segments = segments.New(segments.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now,
+		Watch: func(account uint64, segment string) (segments.Watch, bool) {
+			return a.watchTransitions(account, segment)
+		},
+		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.ListTimeout, Logger: opts.Logger})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
 		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})
@@ -98,4 +105,17 @@ func NewRouter() *router.Router {
 			Message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
 	}
 	return r
+}
+
+// watchNode watches the transitions of a segment at the node.
+func (a *API) watchNode(account uint64, segment string) (segments.Watch, bool) {
+	w, ok := a.opts.Node.WatchTransitions(account, segment)
+	if !ok {
+		return segments.Watch{}, false
+	}
+	if w.Err() != nil { // the account is another node's by now
+		w.Close()
+		return segments.Watch{}, false
+	}
+	return segments.Watch{Events: w.Events, From: w.From(), Close: w.Close}, true
 }

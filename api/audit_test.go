@@ -100,7 +100,11 @@ func TestSegmentVersions(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	seg := s.segment("One", `{"kind":"activity","event":"a"}`)
 	s.want("PUT", "/segments/"+seg.ID, `{"name":"Two","definition":{"kind":"activity","event":"b"}}`, nil)
-	var list []segmentVersion
+	var list []struct {
+		Name       string
+		Definition json.RawMessage
+		By         struct{ Name string }
+	}
 	s.want("GET", "/segments/"+seg.ID+"/versions", "", &list)
 	if len(list) != 2 || list[1].Name != "One" || !strings.Contains(string(list[1].Definition), `"a"`) || !strings.Contains(string(list[0].Definition), `"b"`) || list[0].By.Name == "" {
 		t.Fatalf("%+v", list)

@@ -19,7 +19,8 @@
 //   - internal/messages: campaigns, templates, captured messages, webhooks
 //   - internal/providers: keys of providers, and what providers report
 //   - internal/links: links of messages
-//   - this package: segments, profiles, lists, events, flows, exports and imports
+//   - internal/segments: segments, previews, explanations, transitions
+//   - this package: profiles, lists, events, flows, exports and imports
 //
 // They share internal/handler: the chain of all calls (session, permission, body,
 // envelope), problems, pages and streams. Calls that ask which profiles a definition holds
@@ -50,7 +51,7 @@
 //
 // Live events and transitions are server-sent events (internal/handler/stream.go). Transitions
 // are complete: a stream watches first, then reads earlier ones from history,
-// and reads history again when it falls behind (transitions.go).
+// and reads history again when it falls behind (internal/segments/transitions.go).
 //
 // # Invariants
 //

@@ -72,7 +72,7 @@ func TestLiveNeedsNoHistory(t *testing.T) {
 		fmt.Sprintf(`{"match":"any","conditions":[%s,{"kind":"segment","segment_id":%q,"member":false}]}`, spender, rest.ID): 10,
 	} {
 		a := s.want("POST", "/segments/preview", `{"definition":`+definition+`}`, &preview)
-		if preview.Count != want || a.Message != "" || len(preview.Sample) != min(want, sampleSize) {
+		if preview.Count != want || a.Message != "" || len(preview.Sample) != min(want, 10) {
 			t.Errorf("%s: %d, want %d, sample of %d; %q", definition, preview.Count, want, len(preview.Sample), a.Message)
 		}
 		for _, x := range preview.Sample {

@@ -12,6 +12,11 @@ type growthAnswer struct {
 	Series []segmentSpan
 }
 
+type segmentSpan struct {
+	Start                  string
+	Entered, Left, Members uint64
+}
+
 // TestSegmentGrowth: entries and exits of each span, and members at its end, are those
 // that were seen then (S2).
 func TestSegmentGrowth(t *testing.T) {

@@ -156,13 +156,17 @@ func TestPreview(t *testing.T) {
 		}
 	}
 	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, &p)
-	if p.Count != 15 || p.AsOf != "2025-03-01T12:00:00.000Z" || len(p.Sample) != sampleSize {
+	if p.Count != 15 || p.AsOf != "2025-03-01T12:00:00.000Z" || len(p.Sample) != 10 {
 		t.Fatalf("have %d at %s, sample of %d", p.Count, p.AsOf, len(p.Sample))
 	}
 	for i, x := range p.Sample {
 		if x.ProfileID != ids[2*i] || x.Identities["email"][0] != fmt.Sprintf("p%d@x.io", 2*i) || slices.Contains(x.Segments, in.ID) != (80*i >= 100) {
 			t.Errorf("sample %d: %+v", i, x)
 		}
+	}
+	type previewPart struct {
+		Path           string
+		Count, Without uint64
 	}
 	var whole struct {
 		Count, Profiles uint64

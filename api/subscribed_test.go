@@ -60,14 +60,14 @@ func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
 			Reachable map[string]uint64
 		}
 		s.want("POST", "/segments/preview", `{"definition":`+definition+`}`, &preview)
-		var saved segmentRecord
+		var saved segmentAnswer
 		s.want("POST", "/segments", fmt.Sprintf(`{"name":%q,"definition":{"match":"all","conditions":[%s]}}`, x.condition, definition), &saved)
 		s.want("PUT", "/segments/"+saved.ID, fmt.Sprintf(`{"name":%q,"definition":%s}`, x.condition, definition), nil)
 		s.want("GET", "/segments/"+saved.ID, "", &saved)
 		if saved.Count == nil {
 			t.Fatalf("subscribed %s: %+v", x.condition, saved)
 		}
-		if preview.Count != x.want || *saved.Count != x.want {
+		if preview.Count != x.want || uint64(*saved.Count) != x.want {
 			t.Errorf("subscribed %s: a preview has %d, the segment %d, want %d", x.condition, preview.Count, *saved.Count, x.want)
 		}
 		// Nobody else is mailed, and all of them are.

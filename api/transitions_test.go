@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/segments"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
@@ -185,6 +186,7 @@ func TestTransitionsOfOneRecord(t *testing.T) {
 	s := newService(t, h, nil)
 	seg := s.segment("In Berlin", berlin)
 	s.live(seg.ID)
+	const transitionPage = 1000 // what is read of history at once
 	const n = 2*transitionPage + 500
 	var events []string
 	for i := range n {
@@ -326,9 +328,12 @@ func TestTransitionsHistoryDown(t *testing.T) {
 	close(hold)
 }
 
+// positionOf is the position of a transition as the stream writes it.
+func positionOf(k query.TransitionKey) string { return fmt.Sprintf("%d-%d", k.Offset, k.Seq) }
+
 // small makes watchers that are dropped when they lag behind by n.
-func small(n int, watch func(uint64, string) (transitionWatch, bool), dropped *int, mu *sync.Mutex) func(uint64, string) (transitionWatch, bool) {
-	return func(account uint64, id string) (transitionWatch, bool) {
+func small(n int, watch func(uint64, string) (segments.Watch, bool), dropped *int, mu *sync.Mutex) func(uint64, string) (segments.Watch, bool) {
+	return func(account uint64, id string) (segments.Watch, bool) {
 		w, free := watch(account, id)
 		if !free {
 			return w, false
@@ -339,7 +344,7 @@ func small(n int, watch func(uint64, string) (transitionWatch, bool), dropped *i
 			defer close(out)
 			for {
 				select {
-				case e, open := <-w.events:
+				case e, open := <-w.Events:
 					if !open {
 						return
 					}
@@ -357,7 +362,7 @@ func small(n int, watch func(uint64, string) (transitionWatch, bool), dropped *i
 				}
 			}
 		})
-		return transitionWatch{out, w.from, func() { close(stop); done.Wait(); w.close() }}, true
+		return segments.Watch{Events: out, From: w.From, Close: func() { close(stop); done.Wait(); w.Close() }}, true
 	}
 }
 
@@ -462,7 +467,7 @@ func TestTransitionsWhole(t *testing.T) {
 			cut = v.Cut()
 			for _, x := range h.transitions(seg.ID) {
 				if ids[x.Ordinal] = v.ProfileID(x.Ordinal).String(); ids[x.Ordinal] == end {
-					final = positionText(x.Key)
+					final = positionOf(x.Key)
 				}
 			}
 			return nil
@@ -479,7 +484,7 @@ func TestTransitionsWhole(t *testing.T) {
 	}
 	want, err := h.Transitions(t.Context(), query.TransitionsQuery{Cut: cut, Account: account, Segment: seg.ID, Limit: 1 << 20})
 	ok(t, err)
-	want = want[:slices.IndexFunc(want, func(x query.Transition) bool { return positionText(x.Key) == final })+1]
+	want = want[:slices.IndexFunc(want, func(x query.Transition) bool { return positionOf(x.Key) == final })+1]
 	causes := map[segment.Cause]int{}
 	for n := range seen {
 		if len(seen[n]) != len(want) {
@@ -487,7 +492,7 @@ func TestTransitionsWhole(t *testing.T) {
 		}
 		for i := range min(len(want), len(seen[n])) {
 			x, m := want[i], seen[n][i]
-			if m.id != positionText(x.Key) || (m.event == "entered") != x.Entered || m.data.ProfileID != ids[x.Ordinal] || m.data.Cause != x.Cause.String() || m.data.At != record.Time(x.AtMs) {
+			if m.id != positionOf(x.Key) || (m.event == "entered") != x.Entered || m.data.ProfileID != ids[x.Ordinal] || m.data.Cause != x.Cause.String() || m.data.At != record.Time(x.AtMs) {
 				t.Fatalf("seed %d: number %d is %+v, want %+v", seed, i, m, x)
 			}
 			causes[x.Cause]++

@@ -1,11 +1,11 @@
-package api
+package segments
 
 import (
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/shape"
 )
 
-var segmentRecordShape = shape.Named("Segment", shape.Object(
+var recordShape = shape.Named("Segment", shape.Object(
 	shape.Req("_id", shape.SegmentID("Id of the segment.")),
 	shape.Req("name", shape.Text("Customers", "")),
 	shape.Req("definition", shapes.Definition),

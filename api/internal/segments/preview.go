@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"cmp"
@@ -40,9 +40,9 @@ func (a *API) preview(c *handler.Call) (any, error) {
 	warnings := []string{}
 	var reaching map[string]*roaring.Bitmap
 	var doubtful map[string]reach.DoubtfulPhones
-	ask := a.evaluation.AskEngine
+	ask := a.opts.Evaluation.AskEngine
 	if in.Explain {
-		ask = a.evaluation.Ask // events are read
+		ask = a.opts.Evaluation.Ask // events are read
 	}
 	q, err := ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		warnings = evaluation.Warnings(v, root)

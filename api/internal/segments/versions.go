@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 )
 
 func (a *API) versionsRoute() handler.Route {
-	return handler.Route{Handle: a.segmentVersions, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/versions", Permission: "segments:read", ID: "segmentVersions", Summary: "List the versions of a segment",
+	return handler.Route{Handle: a.versions, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/versions", Permission: "segments:read", ID: "versions", Summary: "List the versions of a segment",
 		About: "The newest first, as far as the audit log reaches, with the definition as of each change that was made.",
 		Data: shape.List(shape.Named("SegmentVersion", shape.Object(shape.Req("_id", shape.Count(17, "")), shape.Req("at", shape.Instant("")), shape.Req("by", handler.ChangedByShape), shape.Req("name", shape.Text("Customers", "")),
 			shape.Req("definition", shapes.Definition.OrNull()))), ""), Paged: true}}
@@ -28,8 +28,8 @@ type segmentVersion struct {
 	Definition json.RawMessage   `json:"definition"` // null for one that is too long to be kept
 }
 
-// segmentVersions answers GET /segments/{id}/versions.
-func (a *API) segmentVersions(c *handler.Call) (any, error) {
+// versions answers GET /segments/{id}/versions.
+func (a *API) versions(c *handler.Call) (any, error) {
 	list := []segmentVersion{}
 	next, err := c.Changes("segment", c.PathID(), func(v *resolver.View) error {
 		if _, ok := v.Segment(c.PathID()); !ok {

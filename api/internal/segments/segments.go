@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"context"
@@ -17,16 +17,17 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-func (a *API) segmentOperations() handler.Group {
+// Operations are the calls about segments.
+func (a *API) Operations() handler.Group {
 	body := func() *shape.Schema {
 		return shape.Object(shape.Req("name", shape.Text("Customers", "Name of the segment.").Bytes(1, 200)), shape.Req("definition", shapes.Definition))
 	}
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: segments", Title: "Segments",
 		About: "A segment is a saved definition. Counts and members are exact at the moment of reading: every acknowledged event is in them."}, Routes: []handler.Route{
 		{Handle: a.listSegments, Operation: operation.Operation{Method: "GET", Path: "/segments", Permission: "segments:read", ID: "listSegments", Summary: "List segments", About: "The oldest first; all counts are of one instant.",
-			Data: shape.List(segmentRecordShape, ""), Paged: true, Limit: paging.MaxLimit}},
+			Data: shape.List(recordShape, ""), Paged: true, Limit: paging.MaxLimit}},
 		{Handle: a.createSegment, Operation: operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
-			Body: body(), Data: segmentRecordShape}},
+			Body: body(), Data: recordShape}},
 		{Handle: a.preview, Operation: operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count the members of a definition", About: "Without saving it.",
 			Body: shape.Named("PreviewSegmentRequest", shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave.")),
 				shape.Opt("explain", shape.Boolean(true, "Also say why each profile of the sample belongs. Their events are read, 10,000 of each at most, which takes time.").Default(false)))),
@@ -38,8 +39,8 @@ func (a *API) segmentOperations() handler.Group {
 					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
 				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(shapes.Profile, "Some of them, 10 at most.")),
 				shape.Opt("explained", shape.List(explanationShape, "With `explain`: why each profile of the sample belongs, in its order. A profile that changed after it was counted may be no member any more."))), Also: []int{409, 503}}},
-		{Handle: a.getSegment, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
-		{Handle: a.updateSegment, Operation: operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: handler.IfVersionQuery(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
+		{Handle: a.getSegment, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: recordShape}},
+		{Handle: a.updateSegment, Operation: operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: handler.IfVersionQuery(), Body: body(), Data: recordShape, Also: []int{409}}},
 		{Handle: a.deleteSegment, Operation: operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
 		handler.UsedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", handler.KeepsFromDeletion, (*resolver.View).SegmentUsedIn, handler.ErrNoSegment),
 		a.versionsRoute(),
@@ -229,11 +230,11 @@ func (a *API) answerSegment(c *handler.Call, id string, warnings []string) (any,
 		r = newRecords(v, atMs).of(&s)
 		return nil
 	}
-	err := c.Read(func(v *resolver.View) error { return find(v, a.chain.Instant(v)) })
+	err := c.Read(func(v *resolver.View) error { return find(v, a.opts.Chain.Instant(v)) })
 	if err != nil || !r.building() {
 		return answer(), err
 	}
-	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
+	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		if err := find(v, q.AtMs); err != nil {
 			return err
 		}
@@ -366,7 +367,7 @@ func (a *API) listSegments(c *handler.Call) (any, error) {
 	}
 	var p segmentPage
 	err = c.Read(func(v *resolver.View) (err error) {
-		p, err = pageOf(v, v.Segments(), after, limit, a.chain.Instant(v))
+		p, err = pageOf(v, v.Segments(), after, limit, a.opts.Chain.Instant(v))
 		return err
 	})
 	if err != nil {
@@ -376,7 +377,7 @@ func (a *API) listSegments(c *handler.Call) (any, error) {
 	if len(p.building()) > 0 {
 		ctx, cancel := context.WithTimeout(c.UntilGone(), a.opts.ListTimeout)
 		defer cancel()
-		q, err := a.evaluation.AskWithin(ctx, c, func(q *evaluation.Question, v *resolver.View) (err error) {
+		q, err := a.opts.Evaluation.AskWithin(ctx, c, func(q *evaluation.Question, v *resolver.View) (err error) {
 			if p, err = pageOf(v, q.Saved, after, limit, q.AtMs); err == nil {
 				q.Gather(v, p.building()...)
 			}

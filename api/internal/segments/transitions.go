@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"context"
@@ -48,42 +48,30 @@ func (a *API) transitions(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.watch = func() (transitionWatch, bool) { return a.watchTransitions(t.account, t.segment) }
+	t.watch = func() (Watch, bool) { return a.opts.Watch(t.account, t.segment) }
 	var free bool
 	if t.w, free = t.watch(); !free {
 		return nil, handler.Busy("too many people are watching transitions")
 	}
-	now := query.TransitionKey{Offset: t.w.from}
+	now := query.TransitionKey{Offset: t.w.From}
 	if after == nil {
 		after = &now
 	}
 	if beyond(*after, now) {
-		t.w.close()
+		t.w.Close()
 		return nil, handler.BadField(field, "%s is a position that has not been reached; send one that this call answered", field)
 	}
-	t.last, t.behind = *after, after.Offset < t.w.from
+	t.last, t.behind = *after, after.Offset < t.w.From
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return c.Stream(t, fmt.Sprintf(": watching\nid: %s\n\n", positionText(*after))), nil
 }
 
-// transitionWatch is a watcher: what happens from the offset from on. The
-// channel is closed when nobody received in time.
-type transitionWatch struct {
-	events <-chan live.Transition
-	from   int64
-	close  func()
-}
-
-func (a *API) watchNode(account uint64, segment string) (transitionWatch, bool) {
-	w, ok := a.opts.Node.WatchTransitions(account, segment)
-	if !ok {
-		return transitionWatch{}, false
-	}
-	if w.Err() != nil { // the account is another node's by now
-		w.Close()
-		return transitionWatch{}, false
-	}
-	return transitionWatch{w.Events, w.From(), w.Close}, true
+// Watch is a watcher of transitions: of those from the offset From on. The channel is
+// closed when nobody received in time.
+type Watch struct {
+	Events <-chan live.Transition
+	From   int64
+	Close  func()
 }
 
 const (
@@ -101,8 +89,8 @@ type transitionSource struct {
 	account   uint64
 	partition int
 	segment   string
-	watch     func() (transitionWatch, bool)
-	w         transitionWatch
+	watch     func() (Watch, bool)
+	w         Watch
 	// last is the position up to which everything was sent; behind tells that
 	// history has to be read up to where the watcher begins.
 	last   query.TransitionKey
@@ -124,7 +112,7 @@ type pastTransitions struct {
 
 func (t *transitionSource) Next(s *handler.Stream) bool {
 	for len(s.Pending) == 0 {
-		events := t.w.events
+		events := t.w.Events
 		if t.behind {
 			events = nil
 			if t.page == nil && !t.failed {
@@ -162,10 +150,10 @@ func (t *transitionSource) readPage() {
 	page := make(chan pastTransitions, 1)
 	t.page = page
 	q := query.TransitionsQuery{
-		Cut: query.Cut{Partition: t.partition, UpTo: t.w.from}, Account: t.account, Segment: t.segment, After: t.last, Limit: transitionPage,
+		Cut: query.Cut{Partition: t.partition, UpTo: t.w.From}, Account: t.account, Segment: t.segment, After: t.last, Limit: transitionPage,
 	}
 	t.done.Go(func() {
-		list, err := t.api.evaluation.PastTransitions(t.ctx, q)
+		list, err := t.api.opts.Evaluation.PastTransitions(t.ctx, q)
 		page <- pastTransitions{list, err}
 	})
 }
@@ -189,10 +177,10 @@ func (t *transitionSource) takePage(s *handler.Stream, p pastTransitions) {
 // watchAgain replaces the watcher that was dropped. What it received last was
 // sent, what it missed is in history by now or about to be.
 func (t *transitionSource) watchAgain() bool {
-	t.w.close()
+	t.w.Close()
 	w, ok := t.watch()
 	if !ok {
-		t.w.close = func() {}
+		t.w.Close = func() {}
 		return false
 	}
 	t.w, t.behind = w, true
@@ -203,7 +191,7 @@ func (t *transitionSource) watchAgain() bool {
 func (t *transitionSource) sendMore(s *handler.Stream) {
 	for range transitionBatch - 1 {
 		select {
-		case e, open := <-t.w.events:
+		case e, open := <-t.w.Events:
 			if !open {
 				return // the next wait sees it again
 			}
@@ -246,7 +234,7 @@ func (t *transitionSource) exists() bool {
 func (t *transitionSource) Close() {
 	t.cancel()
 	t.done.Wait()
-	t.w.close()
+	t.w.Close()
 }
 
 // beyond reports whether a comes after b.

@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"crypto/sha256"
@@ -46,7 +46,7 @@ func (a *API) members(c *handler.Call) (any, error) {
 		if !ok {
 			return handler.ErrNoSegment
 		}
-		p = membersPage{root: s.Root, atMs: a.chain.Instant(v)}
+		p = membersPage{root: s.Root, atMs: a.opts.Chain.Instant(v)}
 		var ordinals []uint32
 		// One more reports whether there is another page.
 		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
@@ -81,7 +81,7 @@ func (a *API) members(c *handler.Call) (any, error) {
 
 // membersByHistory is a page of the members of a segment that is building.
 func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membersPage, err error) {
-	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
+	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		s, ok := v.Segment(c.PathID())
 		if !ok {
 			return handler.ErrNoSegment

@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"time"
@@ -16,7 +16,7 @@ import (
 const maxGrowthSpans = 2000
 
 func (a *API) growthRoute() handler.Route {
-	return handler.Route{Handle: a.segmentGrowth, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "segmentGrowth", Summary: "Read the growth of a segment",
+	return handler.Route{Handle: a.growth, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "growth", Summary: "Read the growth of a segment",
 		About: "Entries, exits and members by spans of time, exact, from the segment's creation unless the query says otherwise. Spans begin in UTC, weeks on Monday; at most 2,000.",
 		Query: []operation.Parameter{
 			operation.Query("from", shape.Text("2026-01-01", "First instant: a date, or a time with its zone; default the segment's creation. It is moved to the beginning of its span.")),
@@ -35,9 +35,9 @@ type segmentSpan struct {
 	Members uint64 `json:"members"`
 }
 
-// segmentGrowth answers GET /segments/{id}/growth. Entries less exits are the members,
+// growth answers GET /segments/{id}/growth. Entries less exits are the members,
 // so the sums of history are exact at the log time of the cut.
-func (a *API) segmentGrowth(c *handler.Call) (any, error) {
+func (a *API) growth(c *handler.Call) (any, error) {
 	g := query.Granularity(c.QueryArgs().Peek("granularity"))
 	switch g {
 	case "":
@@ -80,7 +80,7 @@ func (a *API) segmentGrowth(c *handler.Call) (any, error) {
 		index[at] = len(series)
 		series = append(series, segmentSpan{Start: record.Time(at)})
 	}
-	ctx, done, err := a.evaluation.Begin(c, cut)
+	ctx, done, err := a.opts.Evaluation.Begin(c, cut)
 	if err != nil {
 		return nil, err
 	}

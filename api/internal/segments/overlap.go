@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"github.com/musterhq/muster/api/internal/evaluation"
@@ -11,15 +11,15 @@ import (
 )
 
 func (a *API) overlapRoute() handler.Route {
-	return handler.Route{Handle: a.segmentOverlap, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "segmentOverlap", Summary: "Count the overlap of two segments",
+	return handler.Route{Handle: a.overlap, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "overlap", Summary: "Count the overlap of two segments",
 		About: "All counts are exact and of one instant.", Query: []operation.Parameter{operation.Must("with", shape.SegmentID("The other segment."))},
 		Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("with", shape.SegmentID("The other segment.")),
 			shape.Req("both", shape.Count(210, "Members of both.")), shape.Req("only_segment", shape.Count(302, "Members of the first alone.")), shape.Req("only_with", shape.Count(95, "Members of the other alone.")),
 			shape.Req("as_of", shape.Instant("The instant of the counts."))), Also: []int{503}}}
 }
 
-// segmentOverlap answers GET /segments/{id}/overlap.
-func (a *API) segmentOverlap(c *handler.Call) (any, error) {
+// overlap answers GET /segments/{id}/overlap.
+func (a *API) overlap(c *handler.Call) (any, error) {
 	with := string(c.QueryArgs().Peek("with"))
 	if with == "" {
 		return nil, handler.BadField("with", "with is missing; name the other segment by its id")
@@ -28,7 +28,7 @@ func (a *API) segmentOverlap(c *handler.Call) (any, error) {
 		return &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: id, Member: true}}
 	}
 	first, second := ref(c.PathID()), ref(with)
-	q, err := a.evaluation.AskEngine(c, func(q *evaluation.Question, v *resolver.View) error {
+	q, err := a.opts.Evaluation.AskEngine(c, func(q *evaluation.Question, v *resolver.View) error {
 		if _, ok := q.Lookup(c.PathID()); !ok {
 			return handler.ErrNoSegment
 		}

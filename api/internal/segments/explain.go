@@ -1,4 +1,4 @@
-package api
+package segments
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ import (
 // [evaluation.Question.Explain] says what it leaves out of large definitions and of profiles
 // with many events; the message of the answer says so.
 func (a *API) explain(c *handler.Call) (any, error) {
-	return a.evaluation.ExplainTo(c, c.PathID(), string(c.QueryArgs().Peek("profile_id")), func(_ *evaluation.Question, v *resolver.View) (*segment.Node, error) {
+	return a.opts.Evaluation.ExplainTo(c, c.PathID(), string(c.QueryArgs().Peek("profile_id")), func(_ *evaluation.Question, v *resolver.View) (*segment.Node, error) {
 		s, ok := v.Segment(c.PathID())
 		if !ok {
 			return nil, handler.ErrNoSegment
@@ -45,7 +45,7 @@ func (a *API) explainDefinition(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.evaluation.ExplainTo(c, "", in.ProfileID, func(q *evaluation.Question, v *resolver.View) (*segment.Node, error) {
+	return a.opts.Evaluation.ExplainTo(c, "", in.ProfileID, func(q *evaluation.Question, v *resolver.View) (*segment.Node, error) {
 		return root, q.CheckDefinition(v, root)
 	})
 }
