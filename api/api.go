@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/evaluation"
+	"github.com/musterhq/muster/api/internal/events"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/internal/messages"
@@ -34,6 +35,7 @@ type API struct {
 	evaluation *evaluation.Evaluator
 	accounts   *accounts.API
 	segments   *segments.API
+	events     *events.API
 	links      *links.API
 	providers  *providers.API
 	settings   *settings.API
@@ -68,6 +70,7 @@ func New(opts Options) (*API, error) {
 			return a.watchTransitions(account, segment)
 		},
 		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.ListTimeout, Logger: opts.Logger})
+	a.events = events.New(events.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
 		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})

@@ -6,6 +6,34 @@ import (
 	"testing"
 )
 
+type eventType struct {
+	FirstSeen     *string `json:"first_seen"`
+	LastSeen      *string `json:"last_seen"`
+	Count         uint64
+	PropertyCount int `json:"property_count"`
+}
+
+type catalogType struct {
+	Type  string
+	Share float64
+}
+
+type catalogValue struct {
+	Value, Type string
+	Share       float64
+}
+
+type catalogField struct {
+	Path         string
+	Share        float64
+	FirstSeen    string `json:"first_seen"`
+	LastSeen     string `json:"last_seen"`
+	Types        []catalogType
+	ElementTypes []string `json:"element_types"`
+	Values       []catalogValue
+	MoreValues   bool `json:"more_values"`
+}
+
 // TestCatalogOfProperties: an event type answers its properties with types, shares and
 // values, and the attributes of profiles are a call of their own.
 func TestCatalogOfProperties(t *testing.T) {
@@ -14,7 +42,12 @@ func TestCatalogOfProperties(t *testing.T) {
 		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","attributes":{"plan":"pro","tags":["a","b"]},"geo":{"country":"DE"}},"properties":{"value":%d,"item":{"sku":"s-%d"},"note":null}}`, i, i%2, i%3))
 	}
 	s.event(`{"event_type":"bought","user":{"email":"p1@x.io"},"properties":{"value":"free"}}`)
-	var one eventTypeDetails
+	var one struct {
+		eventType
+		LookedAt   uint64 `json:"looked_at"`
+		Properties []catalogField
+		More       uint64
+	}
 	s.want("GET", "/catalog/bought", "", &one)
 	if one.Count != 11 || one.LookedAt != 11 || one.PropertyCount != 3 || len(one.Properties) != 3 || one.More != 0 || one.LastSeen == nil || *one.LastSeen != *one.FirstSeen {
 		t.Fatalf("have %+v", one)

@@ -20,7 +20,8 @@
 //   - internal/providers: keys of providers, and what providers report
 //   - internal/links: links of messages
 //   - internal/segments: segments, previews, explanations, transitions
-//   - this package: profiles, lists, events, flows, exports and imports
+//   - internal/events: events as they come, the catalog of event types and attributes
+//   - this package: profiles, lists, flows, exports and imports
 //
 // They share internal/handler: the chain of all calls (session, permission, body,
 // envelope), problems, pages and streams. Calls that ask which profiles a definition holds

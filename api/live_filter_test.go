@@ -6,6 +6,29 @@ import (
 	"testing"
 )
 
+type liveIdentity struct {
+	Email      string
+	ExternalID string `json:"external_id"`
+}
+
+type liveTransition struct {
+	SegmentID string `json:"segment_id"`
+	Change    string
+}
+
+type liveEvent struct {
+	EventType   string `json:"event_type"`
+	Identity    liveIdentity
+	Transitions []liveTransition
+}
+
+type refusedEvent struct {
+	EventType    string `json:"event_type"`
+	Identity     liveIdentity
+	Reason, Body string
+	BodyBytes    int `json:"body_bytes"`
+}
+
 // message reads the next message of a stream, without signs of life.
 func message(t *testing.T, lines <-chan string) (name, data string) {
 	t.Helper()

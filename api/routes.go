@@ -12,7 +12,7 @@ import (
 func (a *API) groups() []handler.Group {
 	return []handler.Group{
 		a.accounts.Session(), a.accounts.Users(), a.accounts.Companies(), a.accounts.APIKeys(), a.settings.Sources(),
-		a.segments.Operations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
+		a.segments.Operations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.events.Operations(), a.events.Attributes(),
 		a.listOperations(), a.messages.Templates(), a.messages.Campaigns(), a.flowOperations(), a.settings.Domains(),
 		a.messages.Webhooks(), a.providers.Credentials(), a.settings.Settings(), a.accounts.Audit(), a.exportOperations(), a.importOperations(),
 		{Group: links.Operations(), Routes: nil}, // answered by one handler

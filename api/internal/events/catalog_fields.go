@@ -1,4 +1,4 @@
-package api
+package events
 
 import (
 	"github.com/musterhq/muster/api/internal/handler"
@@ -9,7 +9,8 @@ import (
 	"github.com/musterhq/muster/resolver/catalog"
 )
 
-func (a *API) attributeOperations() handler.Group {
+// Attributes are the calls about the attributes of profiles.
+func (a *API) Attributes() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: attributes", Title: "Attributes", About: "What profiles' `geo` and `attributes` look like."}, Routes: []handler.Route{
 		{Handle: a.listAttributes, Operation: operation.Operation{Method: "GET", Path: "/attributes", Permission: "contacts:read", ID: "listAttributes", Summary: "List the attributes of profiles",
 			About: "By the paths that conditions name, such as `attributes.plan`. What is known of them is kept with the state: nothing is scanned.",
@@ -105,7 +106,7 @@ func (a *API) listAttributes(c *handler.Call) (any, error) {
 		return nil
 	})
 	if err == nil {
-		a.evaluation.PrepareColumns(c.Account) // conditions on them come next
+		a.opts.Evaluation.PrepareColumns(c.Account) // conditions on them come next
 	}
 	return out, err
 }

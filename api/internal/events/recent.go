@@ -1,4 +1,4 @@
-package api
+package events
 
 import (
 	"cmp"
@@ -101,7 +101,7 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	var types []string
 	var atMs, after int64
 	err = c.Read(func(v *resolver.View) error {
-		cut, atMs = v.Cut(), a.chain.Instant(v)
+		cut, atMs = v.Cut(), a.opts.Chain.Instant(v)
 		after = atMs - int64(seconds)*1000
 		for _, t := range v.EventTypes().List() {
 			// What a type's events were before its last one does not matter here.
@@ -114,7 +114,7 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.evaluation.Begin(c, cut)
+	ctx, done, err := a.opts.Evaluation.Begin(c, cut)
 	if err != nil {
 		return nil, err
 	}

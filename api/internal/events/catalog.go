@@ -1,4 +1,4 @@
-package api
+package events
 
 import (
 	"strings"
@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver/eventtypes"
 )
 
-func (a *API) eventOperations() handler.Group {
+// Operations are the calls about events and their types.
+func (a *API) Operations() handler.Group {
 	fields := func() []shape.Field {
 		return []shape.Field{
 			shape.Req("name", shape.Text("Item purchased", "Name for people; the key, where none was given.")),
