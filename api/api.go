@@ -9,9 +9,11 @@ import (
 	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/events"
+	"github.com/musterhq/muster/api/internal/flows"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/internal/messages"
+	"github.com/musterhq/muster/api/internal/profiles"
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/segments"
 	"github.com/musterhq/muster/api/internal/settings"
@@ -36,6 +38,8 @@ type API struct {
 	accounts   *accounts.API
 	segments   *segments.API
 	events     *events.API
+	flows      *flows.API
+	profiles   *profiles.API
 	links      *links.API
 	providers  *providers.API
 	settings   *settings.API
@@ -71,6 +75,8 @@ func New(opts Options) (*API, error) {
 		},
 		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.ListTimeout, Logger: opts.Logger})
 	a.events = events.New(events.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation})
+	a.flows = flows.New(flows.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
+	a.profiles = profiles.New(profiles.Options{History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now, AllowPrivate: opts.AllowPrivate})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
 		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})

@@ -40,8 +40,8 @@ func TestCursorKinds(t *testing.T) {
 		path   string
 		length int
 	}{
-		{paging.Timeline, "/profiles/" + profile + "/events", timelineCursorBytes},
-		{paging.History, "/profiles/" + profile + "/timeline", timelinePlaceBytes},
+		{paging.Timeline, "/profiles/" + profile + "/events", 8 + 8 + 4},
+		{paging.History, "/profiles/" + profile + "/timeline", 8 + 1 + 8 + 4 + 4},
 		{paging.Members, "/segments/" + seg.ID + "/members", 4 + 8},
 		{paging.Segments, "/segments", 8},
 		{paging.ByAge, "/users", 8},
@@ -50,8 +50,8 @@ func TestCursorKinds(t *testing.T) {
 		{paging.DeadLetters, "/webhooks/" + hook.ID + "/dead-letters", 8},
 		{paging.Outbox, "/outbox", 8},
 		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
-		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", enrolmentCursorBytes},
-		{paging.Profiles, "/profiles/search", searchCursorBytes},
+		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", 4 + 4},
+		{paging.Profiles, "/profiles/search", 8 + 1 + 8 + 4},
 		{paging.Deliveries, "/webhooks/" + hook.ID + "/deliveries", 8},
 		{paging.Audit, "/audit", 8},
 		{paging.Imports, "/imports", 8},

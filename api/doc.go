@@ -21,7 +21,9 @@
 //   - internal/links: links of messages
 //   - internal/segments: segments, previews, explanations, transitions
 //   - internal/events: events as they come, the catalog of event types and attributes
-//   - this package: profiles, lists, flows, exports and imports
+//   - internal/profiles: profiles, searches, timelines, consents, devices, lists, erasures
+//   - internal/flows: flows, dry runs, enrolments
+//   - this package: exports and imports
 //
 // They share internal/handler: the chain of all calls (session, permission, body,
 // envelope), problems, pages and streams. Calls that ask which profiles a definition holds

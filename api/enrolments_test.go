@@ -19,7 +19,7 @@ func TestEnrolmentsOfAStep(t *testing.T) {
 		{"id":"rare","type":"condition","if":{"kind":"attribute","field":"attributes.rare","op":"exists"},"yes":"few","no":"many"},
 		{"id":"few","type":"wait","seconds":3600,"next":null},{"id":"many","type":"wait","seconds":3600,"next":null}]}`, &flow)
 	s.want("POST", "/flows/"+flow.ID+"/publish", "", nil)
-	const people = enrolmentsLookedAt + 100
+	const people = 2000 + 100 // a page looks at no more than 2,000
 	for from := 0; from < people; from += 100 {
 		var events []string
 		for i := from; i < from+100; i++ {

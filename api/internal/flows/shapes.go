@@ -1,4 +1,4 @@
-package api
+package flows
 
 import (
 	"github.com/musterhq/muster/api/internal/shapes"

@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"encoding/json"
@@ -12,7 +12,8 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
-func (a *API) erasureOperations() handler.Group {
+// Erasures are the calls about identifiers that are kept out.
+func (a *API) Erasures() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, Routes: []handler.Route{
 		{Handle: a.listErasures, Operation: operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
 			Data: shape.List(shape.Object(shape.Req("hash", shape.Text("9f86d081884c7d659a2feaa0c55ad015", "")), shape.Req("kind", shape.Word("", "email", "external_id", "phone", "anonymous_id")), shape.Req("erased_at", shape.Instant(""))), ""), Paged: true}},

@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"strings"
@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) profileOperations() handler.Group {
+// Operations are the calls about profiles.
+func (a *API) Operations() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: profiles", Title: "Profiles", About: "People: who they are, what they did, what they consented to."}, Routes: []handler.Route{
 		{Handle: a.findProfile, Operation: operation.Operation{Method: "GET", Path: "/profiles", Permission: "contacts:read", ID: "findProfile", Summary: "Find a profile", About: "By exactly one identifier. To list profiles, or to search by the beginning of an identifier or a name, see `/profiles/search`.",
 			Query: []operation.Parameter{operation.Query("email", shape.Text("ann@example.com", "")), operation.Query("external_id", shape.Text("42", "")), operation.Query("phone", shape.Text("+491701234567", ""))}, Data: shapes.Profile, Also: []int{404}}},
@@ -55,11 +56,11 @@ func (a *API) findProfile(c *handler.Call) (any, error) {
 	case len(value) > maxIdentifierBytes:
 		return nil, handler.BadField(kind.String(), "%s is longer than %d bytes", kind, maxIdentifierBytes)
 	}
-	return a.evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, handler.NotFound("no profile has this %s", kind))
+	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, handler.NotFound("no profile has this %s", kind))
 }
 
 // getProfile answers GET /profiles/{id}; the id of a merged profile finds the
 // one it was merged into.
 func (a *API) getProfile(c *handler.Call) (any, error) {
-	return a.evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.ResolveText(c.PathID()) }, handler.ErrNoProfile)
+	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.ResolveText(c.PathID()) }, handler.ErrNoProfile)
 }

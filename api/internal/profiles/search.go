@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"crypto/sha256"
@@ -142,7 +142,7 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 	for {
 		live := true
 		err = c.Read(func(v *resolver.View) (err error) {
-			f.AtMs, f.Within = a.chain.Instant(v), nil
+			f.AtMs, f.Within = a.opts.Chain.Instant(v), nil
 			if f.list != "" {
 				l, ok := v.Contacts().Find(f.list)
 				if !ok {
@@ -215,7 +215,7 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 // membersNow are the members of a segment that is building, by history.
 func (a *API) membersNow(c *handler.Call, id string) (*roaring.Bitmap, error) {
 	var root *segment.Node
-	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
+	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		s, ok := v.Segment(id)
 		if !ok {
 			return handler.ErrNoSegment

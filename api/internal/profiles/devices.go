@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"github.com/musterhq/muster/api/internal/handler"
@@ -12,7 +12,8 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) deviceOperations() handler.Group {
+// Devices are the calls about the devices of profiles.
+func (a *API) Devices() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: devices", Title: "Devices", About: "Devices that push messages go to."}, Routes: []handler.Route{
 		{Handle: a.listDevices, Operation: operation.Operation{Method: "GET", Path: "/profiles/{id}/devices", Permission: "contacts:read", ID: "consoleListDevices", Summary: "List a profile's devices", About: "The oldest first.", Data: shape.List(shapes.Device, "")}},
 		{Handle: a.addDevice, Operation: operation.Operation{Method: "POST", Path: "/profiles/{id}/devices", Permission: "contacts:write", ID: "consoleAddDevice", Summary: "Register a device", Body: shapes.DeviceBody(), Data: shapes.Device}},

@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"encoding/binary"
@@ -35,7 +35,7 @@ func (a *API) timeline(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.evaluation.Begin(c, q.Cut)
+	ctx, done, err := a.opts.Evaluation.Begin(c, q.Cut)
 	if err != nil {
 		return nil, err
 	}

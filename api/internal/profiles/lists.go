@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"github.com/musterhq/muster/api/internal/handler"
@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) listOperations() handler.Group {
+// Lists are the calls about lists of profiles.
+func (a *API) Lists() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: lists", Title: "Lists", About: "Static lists of contacts."}, Routes: []handler.Route{
 		{Handle: a.listLists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "consoleListLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
 		{Handle: a.createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "consoleCreateList", Summary: "Create a list", Body: shapes.ListBody(true), Data: shapes.List}},

@@ -1,4 +1,4 @@
-package api
+package flows
 
 import (
 	"errors"
@@ -108,7 +108,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 	}
 	h := &dryHost{whys: map[int]*evaluation.ExplainedNode{}}
 	var before []flows.Enrolment
-	q, err := a.evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
+	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		f, ok := v.Flows().Find(c.PathID())
 		if !ok {
 			return errNoFlow

@@ -1,4 +1,4 @@
-package api
+package flows
 
 import (
 	"context"
@@ -26,7 +26,8 @@ import (
 // has gone live.
 const publishPoll = 20 * time.Millisecond
 
-func (a *API) flowOperations() handler.Group {
+// Operations are the calls about flows.
+func (a *API) Operations() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: flows", Title: "Flows", About: "Automation: drafts, their publication, and the enrolments of a flow."}, Routes: []handler.Route{
 		{Handle: a.listFlows, Operation: operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{Handle: a.createFlow, Operation: operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},

@@ -1,4 +1,4 @@
-package api
+package profiles
 
 import (
 	"cmp"
@@ -269,7 +269,7 @@ func (t *timelineRead) history(c *handler.Call) error {
 		return nil
 	}
 	a := t.api
-	ctx, done, err := a.evaluation.Begin(c, t.cut)
+	ctx, done, err := a.opts.Evaluation.Begin(c, t.cut)
 	if err != nil {
 		return err
 	}

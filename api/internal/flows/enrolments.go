@@ -1,4 +1,4 @@
-package api
+package flows
 
 import (
 	"encoding/binary"

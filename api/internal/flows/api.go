@@ -1,0 +1,25 @@
+package flows
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/api/internal/evaluation"
+)
+
+// Options configure an [API]. All must be set.
+type Options struct {
+	Evaluation *evaluation.Evaluator
+	// AllowPrivate permits webhooks to private addresses.
+	AllowPrivate bool
+	// ReadTimeout bounds a read of the state and a command.
+	ReadTimeout time.Duration
+	// PublishWait is how long publishing a flow waits for it to go live; it goes on after
+	// that.
+	PublishWait time.Duration
+}
+
+// API answers the calls about flows.
+type API struct{ opts Options }
+
+// New returns the calls about flows.
+func New(opts Options) *API { return &API{opts} }
