@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/query"
@@ -18,9 +19,9 @@ import (
 type domainLines struct {
 	Domains []struct {
 		Domain string
-		messageCounts
+		analytics.MessageCounts
 	}
-	Other messageCounts
+	Other analytics.MessageCounts
 }
 
 // domainOracle counts events of e-mails by domain, one by one.
@@ -97,10 +98,10 @@ func TestAnalyticsByDomain(t *testing.T) {
 	slices.SortFunc(order, func(x, y string) int {
 		return cmp.Or(cmp.Compare(oracle[y].sent+oracle[y].bounces, oracle[x].sent+oracle[x].bounces), strings.Compare(x, y))
 	})
-	if len(order) <= maxDomains {
+	if len(order) <= 50 {
 		t.Fatalf("%d domains try nothing", len(order))
 	}
-	var all struct{ Messages messageCounts }
+	var all struct{ Messages analytics.MessageCounts }
 	s.a("GET", "/analytics/overview", "", &all)
 	check := func(want []string) {
 		t.Helper()
@@ -114,12 +115,12 @@ func TestAnalyticsByDomain(t *testing.T) {
 			}
 			listed[l.Domain] = true
 			if l.Sent != n.sent || l.Opens != n.opens || l.UniqueOpens != uint64(len(n.openers)) || l.Bounces != n.bounces || l.Complaints != n.complaints ||
-				*l.BounceRateOK != (share(n.bounces, n.sent+n.bounces) < 0.02) || *l.ComplaintRateOK != (share(n.complaints, n.sent) < 0.001) {
+				*l.BounceRateOK != (analytics.Share(n.bounces, n.sent+n.bounces) < 0.02) || *l.ComplaintRateOK != (analytics.Share(n.complaints, n.sent) < 0.001) {
 				t.Errorf("%s: %+v, want %+v", l.Domain, l, n)
 			}
 			sum.Sent, sum.Opens, sum.Bounces, sum.Complaints = sum.Sent+l.Sent, sum.Opens+l.Opens, sum.Bounces+l.Bounces, sum.Complaints+l.Complaints
 		}
-		if want != nil && len(have.Domains) != len(want) || len(have.Domains) > maxDomains {
+		if want != nil && len(have.Domains) != len(want) || len(have.Domains) > 50 {
 			t.Errorf("%d domains, want %d", len(have.Domains), len(want))
 		}
 		m := all.Messages
@@ -142,7 +143,7 @@ func TestAnalyticsByDomain(t *testing.T) {
 			t.Errorf("%d people opened others, want %d", have.Other.UniqueOpens, unique)
 		}
 	}
-	check(order[:maxDomains])
+	check(order[:50])
 	h.crowded = true
 	check(nil)
 	res, b := s.with(s.creds.APIKey, "GET", "/api/v1/analytics/domains?campaign_id=none", "")

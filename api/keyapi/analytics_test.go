@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -200,7 +201,7 @@ func TestAnalytics(t *testing.T) {
 		Contacts                          struct{ Total, New, Subscribed uint64 }
 		Lists, Segments, Campaigns, Flows int
 		Events                            uint64
-		Messages                          messageCounts
+		Messages                          analytics.MessageCounts
 	}
 	s.a("GET", "/analytics/overview?from=2025-03-02", "", &o)
 	if o.Contacts.Total != 101 || o.Contacts.New != 1 || o.Contacts.Subscribed != 1 || o.Campaigns != 1 || o.Events != 9 {
@@ -212,10 +213,10 @@ func TestAnalytics(t *testing.T) {
 		t.Errorf("overview: %+v", o)
 	}
 	var p struct {
-		Totals messageCounts
+		Totals analytics.MessageCounts
 		Series []struct {
 			Start string
-			messageCounts
+			analytics.MessageCounts
 		}
 	}
 	s.a("GET", "/analytics/performance?from=2025-02-28&to=2025-03-03&granularity=day", "", &p)
@@ -224,7 +225,7 @@ func TestAnalytics(t *testing.T) {
 	}
 	var lines []struct {
 		ID string `json:"campaign_id"`
-		messageCounts
+		analytics.MessageCounts
 	}
 	s.a("GET", "/analytics/campaigns", "", &lines)
 	if len(lines) != 1 || lines[0].ID != c.ID || lines[0].Sent != 100 || lines[0].Opens != 2 || lines[0].Clicks != 0 {
@@ -288,9 +289,9 @@ func TestAnalyticsByChannel(t *testing.T) {
 	s.happen("u5@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"sms","campaign_id":%q}`, c.ID))
 	s.clock.advance(time.Millisecond)
 	var o struct {
-		Messages messageCounts
-		Channels map[string]messageCounts
-		Webhooks webhookCounts
+		Messages analytics.MessageCounts
+		Channels map[string]analytics.MessageCounts
+		Webhooks analytics.WebhookCounts
 	}
 	s.a("GET", "/analytics/overview", "", &o)
 	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 5 || o.Channels["email"].Sent != 100 {
@@ -311,15 +312,15 @@ func TestAnalyticsByChannel(t *testing.T) {
 	} {
 		var p struct {
 			Channel string
-			Totals  messageCounts
-			Series  []messageCounts
+			Totals  analytics.MessageCounts
+			Series  []analytics.MessageCounts
 		}
 		s.a("GET", "/analytics/performance"+query, "", &p)
-		var sum messageCounts
+		var sum analytics.MessageCounts
 		for _, x := range p.Series {
 			sum.Sent, sum.Bounces, sum.Unsubscribes = sum.Sent+x.Sent, sum.Bounces+x.Bounces, sum.Unsubscribes+x.Unsubscribes
 		}
-		for _, n := range []messageCounts{p.Totals, sum} {
+		for _, n := range []analytics.MessageCounts{p.Totals, sum} {
 			if p.Channel != want.channel || n.Sent != want.sent || n.Bounces != want.bounces || n.Unsubscribes != want.unsubscribes {
 				t.Errorf("performance%s: %s %+v", query, p.Channel, n)
 			}
@@ -330,7 +331,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 	}
 	var lines []struct {
 		Channel string
-		messageCounts
+		analytics.MessageCounts
 	}
 	s.a("GET", "/analytics/campaigns", "", &lines)
 	if len(lines) != 1 || lines[0].Channel != "sms" || lines[0].Sent != 10 || lines[0].Bounces != 10 || lines[0].Unsubscribes != 1 || lines[0].BounceRateOK != nil {

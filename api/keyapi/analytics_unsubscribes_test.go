@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 )
 
 // TestUnsubscribesOfMessages: of those sent, those who unsubscribed by a message are
@@ -34,34 +36,34 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	s.happen("u1@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"email","campaign_id":%q}`, c.ID))
 	s.clock.advance(time.Millisecond)
 
-	check := func(what string, m messageCounts, sent, unsubscribes uint64, rate any) {
+	check := func(what string, m analytics.MessageCounts, sent, unsubscribes uint64, rate any) {
 		t.Helper()
 		if m.Sent != sent || m.Unsubscribes != unsubscribes || told(m.UnsubscribeRate) != rate {
 			t.Errorf("%s: %d of %d unsubscribed, rate %v; want %d of %d, %v", what, m.Unsubscribes, m.Sent, told(m.UnsubscribeRate), unsubscribes, sent, rate)
 		}
 	}
 	var o struct {
-		Messages messageCounts
-		Channels map[string]messageCounts
+		Messages analytics.MessageCounts
+		Channels map[string]analytics.MessageCounts
 	}
 	s.a("GET", "/analytics/overview", "", &o)
 	check("overview", o.Messages, 4, 3, 0.5)
 	check("overview by channel", o.Channels["email"], 4, 3, 0.5)
 	for _, query := range []string{"", "?campaign_id=" + c.ID} {
 		var p struct {
-			Totals messageCounts
-			Series []messageCounts
+			Totals analytics.MessageCounts
+			Series []analytics.MessageCounts
 		}
 		s.a("GET", "/analytics/performance"+query, "", &p)
 		check("performance"+query, p.Totals, 4, 3, 0.5)
 		check("last of the series"+query, p.Series[len(p.Series)-1], 4, 3, 0.5)
 	}
-	var lines []messageCounts
+	var lines []analytics.MessageCounts
 	s.a("GET", "/analytics/campaigns", "", &lines)
 	check("campaigns", lines[0], 4, 3, 0.5)
 	var d struct {
-		Domains []messageCounts
-		Other   messageCounts
+		Domains []analytics.MessageCounts
+		Other   analytics.MessageCounts
 	}
 	s.a("GET", "/analytics/domains", "", &d)
 	check("domain", d.Domains[0], 4, 2, 0.25)

@@ -5,12 +5,14 @@ import (
 
 	"github.com/fasthttp/router"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 )
 
 // API answers Surfaces A and C. It is safe for concurrent use.
 type API struct {
 	opts     Options
+	backend  keycall.Backend
 	surfaceA *surface
 	surfaceC *surface
 	uses     *uses
@@ -28,7 +30,7 @@ func New(opts Options) (*API, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	a := &API{opts: opts, uses: newUses(), tests: newLimiter(opts.Now), stop: make(chan struct{})}
+	a := &API{opts: opts, backend: keycall.Backend{Node: opts.Node, History: opts.History, Memory: opts.Memory, BodyBytes: opts.BodyBytes}, uses: newUses(), tests: newLimiter(opts.Now), stop: make(chan struct{})}
 	a.surfaceA = newSurface("a", a.groupsA(), opts.Now)
 	a.surfaceA.envelope, a.surfaceA.perMinute = envelopeA{opts.Memory}, a.perMinuteA
 	a.surfaceC = newSurface("c", a.groupsC(), opts.Now)

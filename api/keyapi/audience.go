@@ -8,6 +8,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -17,13 +19,13 @@ import (
 )
 
 // audienceOperations are what can be asked of a campaign before it is sent.
-func (a *API) audienceOperations() []route {
-	return []route{
+func (a *API) audienceOperations() []keycall.Route {
+	return []keycall.Route{
 		a.testSendOperation(),
-		{a.campaignAudience, operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
+		{Handle: a.campaignAudience, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
 			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, `already sent`, or the merge tag that has no value for them, and no default. Tags are those of what the campaign sends by itself; a test of variants may have others.",
 			Body:  shape.Object(sendFieldsShape()[:3]...), Optional: true, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
-		{a.renderCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
+		{Handle: a.renderCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent. " +
 				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(append([]shape.Field{
@@ -50,7 +52,7 @@ var campaignAudienceShape = shape.Named("CampaignAudience", shape.Object(
 
 var renderedCampaignShape = shape.Named("RenderedCampaign", shape.Object(
 	shape.Req("profile_id", shape.ProfileID("")),
-	shape.Req("channel", channelShape("On which the campaign is sent.")),
+	shape.Req("channel", analytics.ChannelShape("On which the campaign is sent.")),
 	shape.Req("sender", shape.Text("news@mail.example.com", "")),
 	shape.Req("sender_name", shape.Text("Example", "")),
 	shape.Req("reply_to", shape.Text("help@example.com", "")),
@@ -80,12 +82,12 @@ type campaignAudience struct {
 
 // campaignAudience answers POST /campaign/{id}/audience. People who change while they
 // are counted are judged as they are when their turn comes.
-func (a *API) campaignAudience(c *call) (any, error) {
+func (a *API) campaignAudience(c *keycall.Call) (any, error) {
 	var in sendFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	x, _, err := c.campaignOf(c.param("id"))
+	x, _, err := campaignOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +98,13 @@ func (a *API) campaignAudience(c *call) (any, error) {
 	out := campaignAudience{Channels: map[string]uint64{}, Skipped: map[string]uint64{}}
 	var people, sent *roaring.Bitmap
 	var ways []way
-	err = c.read(func(v *resolver.View) (err error) {
+	err = c.Read(func(v *resolver.View) (err error) {
 		contents, err := messaging.CampaignContents(v, &x)
 		if err != nil {
 			return err
 		}
 		ways = waysOf(&x, contents)
-		out.AsOf = record.Time(max(c.now.UnixMilli(), v.LogTimeMs()))
+		out.AsOf = record.Time(max(c.Now.UnixMilli(), v.LogTimeMs()))
 		people, sent, err = v.Campaigns().Audience(&start)
 		return err
 	})
@@ -117,10 +119,10 @@ func (a *API) campaignAudience(c *call) (any, error) {
 	rest := people.ManyIterator()
 	piece := make([]uint32, audiencePiece)
 	for n := rest.NextMany(piece); n > 0; n = rest.NextMany(piece) {
-		if err := c.ctx.Err(); err != nil {
+		if err := c.Ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := c.read(func(v *resolver.View) error { return out.judge(v, ways, piece[:n], c.now.UnixMilli()) })
+		err := c.Read(func(v *resolver.View) error { return out.judge(v, ways, piece[:n], c.Now.UnixMilli()) })
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +204,7 @@ type renderedCampaign struct {
 }
 
 // renderCampaign answers POST /campaign/{id}/render.
-func (a *API) renderCampaign(c *call) (any, error) {
+func (a *API) renderCampaign(c *keycall.Call) (any, error) {
 	var in struct {
 		campaignFields
 		ProfileID  string `json:"profile_id"`
@@ -210,13 +212,13 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		Via        string `json:"via"`
 		TemplateID string `json:"template_id"` // in place of that of campaignFields
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if (in.ProfileID == "") == (in.Email == "") {
-		return nil, Fail("profile_id Field required: name the person by profile_id or email")
+		return nil, keycall.Fail("profile_id Field required: name the person by profile_id or email")
 	}
-	x, _, err := c.campaignOf(c.param("id"))
+	x, _, err := campaignOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -230,23 +232,23 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		}
 		x = *one
 	}
-	contents, err := c.contents(&x, "", in.TemplateID)
+	contents, err := contentsOf(c, &x, "", in.TemplateID)
 	if err != nil {
 		return nil, err
 	}
 	ways := waysOf(&x, contents)
 	var content campaigns.Content
 	var out renderedCampaign
-	err = c.read(func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		o, field, ok := v.Person(in.ProfileID, in.Email)
 		if !ok {
-			return failWith(codeNotFound, "%s: there is no such person", field)
+			return keycall.FailWith(keycall.CodeNotFound, "%s: there is no such person", field)
 		}
 		p, err := v.Profile(o)
 		if err != nil {
 			return err
 		}
-		i, reason, err := reached(v, ways, o, c.now.UnixMilli())
+		i, reason, err := reached(v, ways, o, c.Now.UnixMilli())
 		if err != nil {
 			return err
 		}

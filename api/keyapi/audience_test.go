@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
@@ -61,7 +62,7 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 		t.Errorf("a preview has %+v", preview)
 	}
 	preview.Reachable = nil
-	if s.a("POST", "/segments/preview", definition, &preview); preview.Reachable["email"] != many || len(preview.Reachable) != len(media) {
+	if s.a("POST", "/segments/preview", definition, &preview); preview.Reachable["email"] != many || len(preview.Reachable) != len(analytics.Media) {
 		t.Errorf("a preview by key has %+v", preview)
 	}
 	ask(`{"all_contacts":true}`, audience{many + 3, many, skipped})

@@ -8,17 +8,18 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/resolver"
 )
 
 // errUnauthorized is the one answer to a key that does not hold, whatever is
 // wrong with it.
-var errUnauthorized = &failure{code: codeUnauthorized,
-	message: `The API key is missing or not valid. Send it as "Authorization: Bearer <API_KEY>".`}
+var errUnauthorized = &keycall.Failure{Code: keycall.CodeUnauthorized,
+	Message: `The API key is missing or not valid. Send it as "Authorization: Bearer <API_KEY>".`}
 
 // authenticate finds the request's key. Whatever is wrong, the same steps are
 // taken: hash, look up, compare.
-func (a *API) authenticate(c *call) error {
+func (a *API) authenticate(c *keycall.Call) error {
 	key := bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))
 	account, ours := api.ParseAPIKey(key)
 	if !ours {
@@ -31,8 +32,8 @@ func (a *API) authenticate(c *call) error {
 	if !ok || !ours {
 		return errUnauthorized
 	}
-	c.key = access
-	a.uses.note(keyRef{access.Account, access.KeyID}, c.now.UnixMilli())
+	c.Key = access
+	a.uses.note(keyRef{access.Account, access.KeyID}, c.Now.UnixMilli())
 	return nil
 }
 

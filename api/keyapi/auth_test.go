@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
@@ -101,7 +102,7 @@ func TestUnauthorizedIdentical(t *testing.T) {
 			RequestID             string `json:"request_id"`
 		}
 		ok(t, json.Unmarshal([]byte(b), &e))
-		if res.StatusCode != 401 || e.Status != "error" || e.Code != "unauthorized" || e.Message != errUnauthorized.message || e.RequestID != res.Header.Get("X-Request-Id") {
+		if res.StatusCode != 401 || e.Status != "error" || e.Code != "unauthorized" || e.Message != errUnauthorized.Message || e.RequestID != res.Header.Get("X-Request-Id") {
 			t.Errorf("%s on Surface C: %d %s", name, res.StatusCode, b)
 		}
 	}
@@ -132,7 +133,7 @@ func TestUnauthorizedTime(t *testing.T) {
 	delete(keys, "large") // more bytes take longer to hash, and the sender knows how many
 	for range 20 {
 		for name, header := range keys {
-			c := &call{RequestCtx: requestWith(header), now: s.clock.Now()}
+			c := &keycall.Call{RequestCtx: requestWith(header), Now: s.clock.Now()}
 			begun := time.Now()
 			for range 200 {
 				if err := s.api.authenticate(c); err != errUnauthorized {
@@ -174,7 +175,7 @@ func TestNeverList(t *testing.T) {
 		t.Errorf("a misspelt permission: %d %s", res.StatusCode, b)
 	}
 	// A route that asks for such a permission is a fault found at the start.
-	x := surface{Surface: operation.SurfaceA, name: "a", routes: []route{{func(*call) (any, error) { return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
+	x := surface{Surface: operation.SurfaceA, name: "a", routes: []keycall.Route{{Handle: func(*keycall.Call) (any, error) { return nil, nil }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
 	if err := x.check(operation.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
 		t.Errorf("have %v", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -35,7 +37,7 @@ func channelMessages(list []channelFields) []campaigns.ChannelMessage {
 
 func channelFieldsShape() []shape.Field {
 	return []shape.Field{
-		shape.Req("channel", shape.Word("Each channel once.", media...)),
+		shape.Req("channel", shape.Word("Each channel once.", analytics.Media...)),
 		shape.Opt("subject", shape.Text("Our January sale", "Title of a push message.").Bytes(0, 998)),
 		shape.Opt("body", shape.Text("The sale is on, {{first_name}}", "The text. That of an e-mail is the campaign's own body.").Bytes(0, 4096)),
 		shape.Opt("sender", shape.Text("Example", "The number or name that an SMS or instant message comes from; left out, the provider's.").Bytes(0, 998)),
@@ -47,7 +49,7 @@ func channelFieldsShape() []shape.Field {
 
 // viaShape is the field that names one of a campaign's channels.
 func viaShape(otherwise string) shape.Field {
-	return shape.Opt("via", shape.Word("Of a campaign of several channels, the one that is meant; left out, "+otherwise+".", media...))
+	return shape.Opt("via", shape.Word("Of a campaign of several channels, the one that is meant; left out, "+otherwise+".", analytics.Media...))
 }
 
 // part is the part of a campaign that goes out on a channel; "" is the first.
@@ -58,7 +60,7 @@ func part(x *campaigns.Campaign, via string) (*campaigns.Campaign, error) {
 	}
 	i := slices.IndexFunc(parts, func(p campaigns.Campaign) bool { return p.Medium() == via })
 	if i < 0 {
-		return nil, Fail("via Input should be a channel of the campaign: %s", strings.Join(x.Media(), ", "))
+		return nil, keycall.Fail("via Input should be a channel of the campaign: %s", strings.Join(x.Media(), ", "))
 	}
 	return &parts[i], nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -44,20 +46,13 @@ type campaignStats struct {
 	FinishedAt *string              `json:"finished_at"`
 }
 
-func share(n, of uint64) float64 {
-	if of == 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
-}
-
 func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	n := v.Campaigns().Numbers(x)
 	out := campaignStats{
 		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
-		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
-		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
+		OpenRate: analytics.Share(n.Opened, n.Sent), ClickRate: analytics.Share(n.Clicked, n.Sent), BounceRate: analytics.Share(n.Bounced, n.Sent+n.Failed),
+		ComplaintRate: analytics.Share(n.Complained, n.Sent), UnsubscribeRate: analytics.Share(n.Unsubscribed, n.Sent),
 		Errors: []string{}, Runs: []record.CampaignRun{},
 	}
 	var err error
@@ -78,10 +73,10 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 }
 
 // campaignStats answers GET /campaign/{id}/stats.
-func (a *API) campaignStats(c *call) (any, error) {
+func (a *API) campaignStats(c *keycall.Call) (any, error) {
 	var out campaignStats
-	err := c.read(func(v *resolver.View) (err error) {
-		x, ok := v.Campaigns().Campaign(c.param("id"))
+	err := c.Read(func(v *resolver.View) (err error) {
+		x, ok := v.Campaigns().Campaign(c.Param("id"))
 		if !ok {
 			return errNoCampaign
 		}
@@ -121,8 +116,8 @@ type linkActivity struct {
 }
 
 // addDeeds fills in what the recipients of a page did, from history.
-func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
-	deeds, err := c.api.opts.History.Deeds(c.ctx, q)
+func addDeeds(c *keycall.Call, out []recipientActivity, q query.DeedsQuery) error {
+	deeds, err := c.Backend.History.Deeds(c.Ctx, q)
 	if err != nil {
 		return err
 	}
@@ -150,21 +145,21 @@ func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
 }
 
 // campaignActivity answers GET /campaign/{id}/recipients/activity.
-func (a *API) campaignActivity(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) campaignActivity(c *keycall.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	from, err := c.from()
+	from, err := c.Ordinal()
 	if err != nil {
 		return nil, err
 	}
 	out := []recipientActivity{}
 	var ordinals []uint32
-	deeds := query.DeedsQuery{Account: c.key.Account, By: []string{"url"}, Where: people(segment.Predicate{
-		Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: c.param("id")}}})}
-	deeds.Cut, err = c.cut(func(v *resolver.View) error {
-		x, ok := v.Campaigns().Campaign(c.param("id"))
+	deeds := query.DeedsQuery{Account: c.Key.Account, By: []string{"url"}, Where: analytics.ByPeople(segment.Predicate{
+		Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: c.Param("id")}}})}
+	deeds.Cut, err = c.Cut(func(v *resolver.View) error {
+		x, ok := v.Campaigns().Campaign(c.Param("id"))
 		if !ok {
 			return errNoCampaign
 		}
@@ -186,7 +181,7 @@ func (a *API) campaignActivity(c *call) (any, error) {
 		return nil
 	})
 	if err == nil {
-		err = c.addDeeds(out, deeds)
+		err = addDeeds(c, out, deeds)
 	}
 	if err != nil {
 		return nil, err
@@ -199,5 +194,5 @@ func (a *API) campaignActivity(c *call) (any, error) {
 			break
 		}
 	}
-	return reply{data: out, next: paging.NextOrdinal(ordinals, limit)}, c.hold(room.Bytes)
+	return keycall.Reply{Data: out, Next: paging.NextOrdinal(ordinals, limit)}, c.Hold(room.Bytes)
 }

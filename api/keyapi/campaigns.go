@@ -11,6 +11,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -32,30 +34,30 @@ type Campaigns interface {
 // goes on after it.
 const sendTimeout = 12 * time.Hour
 
-func (a *API) campaignOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
-		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, []route{
-		{a.createCampaign, operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
+func (a *API) campaignOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
+		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, Routes: []keycall.Route{
+		{Handle: a.createCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
 			About: "With channel 2, `type` and `date` are required. A `date` in the future schedules the campaign when it names lists or segments: its `status` is `scheduled` and it is sent at `scheduled_at`, its audience being who belongs to it then. Otherwise it is a draft that `/send` sends. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
-		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
-		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
+		{Handle: a.listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{Handle: a.getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
+		{Handle: a.updateCampaign, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
-		{a.deleteCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
+		{Handle: a.deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
-		{a.unscheduleCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
+		{Handle: a.unscheduleCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
 			About: "It is not sent by itself then; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{a.sendCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
+		{Handle: a.sendCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
 			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
 			Body: shape.Object(sendFieldsShape()...), NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
-		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
+		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
 			Fails: []string{"There is no campaign with this id"}}},
-		{a.campaignActivity, operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "List recipients' activity",
+		{Handle: a.campaignActivity, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "List recipients' activity",
 			Data: shape.List(recipientActivityShape, ""), Paged: true, Fails: []string{"There is no campaign with this id"}}},
-		{a.startABTest, operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
+		{Handle: a.startABTest, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
 			About:  "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
 			NoNull: []string{"list_id", "segment_ids"},
 			Body: shape.Object(append([]shape.Field{
@@ -71,10 +73,10 @@ func (a *API) campaignOperations() group {
 	}}
 }
 
-var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
+var errNoCampaign = keycall.FailWith(keycall.CodeNotFound, "There is no campaign with this id")
 
-func (c *call) campaignOf(id string) (x campaigns.Campaign, out record.Campaign, err error) {
-	err = c.read(func(v *resolver.View) error {
+func campaignOf(c *keycall.Call, id string) (x campaigns.Campaign, out record.Campaign, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		var ok bool
 		var err error
 		if x, ok, err = v.Campaigns().WholeCampaign(id); err != nil || !ok {
@@ -139,13 +141,13 @@ func (f *whatsAppFields) template() *campaigns.WhatsAppTemplate {
 
 // apply changes what is given.
 func (f *campaignFields) apply(x *campaigns.Campaign) error {
-	n, given, err := number("channel", f.Channel, campaigns.ChannelOmni, campaigns.ChannelSingle)
+	n, given, err := keycall.Number("channel", f.Channel, campaigns.ChannelOmni, campaigns.ChannelSingle)
 	if err != nil {
 		return err
 	} else if given {
 		x.Channel = n
 	}
-	n, given, err = number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush)
+	n, given, err = keycall.Number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush)
 	if err != nil {
 		return err
 	} else if given {
@@ -182,15 +184,15 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	switch {
 	case x.Name == "":
-		return Fail("name Field required")
+		return keycall.Fail("name Field required")
 	case x.Channel == 0:
-		return Fail("channel Field required")
+		return keycall.Fail("channel Field required")
 	case x.Channel == campaigns.ChannelSingle && x.Type == 0:
-		return Fail("type Field required")
+		return keycall.Fail("type Field required")
 	case x.Channel == campaigns.ChannelSingle && x.Date == "":
-		return Fail("date Field required")
+		return keycall.Fail("date Field required")
 	case x.Date != "" && !isDate(x.Date):
-		return Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
+		return keycall.Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
 	}
 	return nil
 }
@@ -201,37 +203,37 @@ func isDate(s string) bool {
 }
 
 // createCampaign answers POST /campaign.
-func (a *API) createCampaign(c *call) (any, error) {
+func (a *API) createCampaign(c *keycall.Call) (any, error) {
 	var in campaignFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var x campaigns.Campaign
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return c.saveCampaign(x, &in)
+	return saveCampaign(c, x, &in)
 }
 
-func (c *call) saveCampaign(x campaigns.Campaign, in *campaignFields) (any, error) {
+func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
 	var saved campaigns.Campaign
-	if err := c.command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
+	if err := c.Command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
 		return nil, err
 	}
-	_, out, err := c.campaignOf(saved.ID)
+	_, out, err := campaignOf(c, saved.ID)
 	return out, err
 }
 
 // updateCampaign answers PATCH /campaign/{id}.
-func (a *API) updateCampaign(c *call) (any, error) {
+func (a *API) updateCampaign(c *keycall.Call) (any, error) {
 	var in campaignFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	x, _, err := c.campaignOf(c.param("id"))
+	x, _, err := campaignOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -240,51 +242,51 @@ func (a *API) updateCampaign(c *call) (any, error) {
 		return nil, err
 	}
 	if now := x.Medium(); now != medium {
-		if err := c.neverSent(x.ID, medium, now); err != nil {
+		if err := neverSent(c, x.ID, medium, now); err != nil {
 			return nil, err
 		}
 	}
-	return c.saveCampaign(x, &in)
+	return saveCampaign(c, x, &in)
 }
 
 // neverSent refuses to change the channel of a campaign that was sent: its recipients and
 // statistics are of the channel that it has.
-func (c *call) neverSent(id, medium, now string) error {
+func neverSent(c *keycall.Call, id, medium, now string) error {
 	sent := false
-	err := c.read(func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) error {
 		_, sent = v.Campaigns().Run(id)
 		return nil
 	})
 	if err == nil && sent {
-		err = failWith(codeConflict, "type: the campaign was sent by %s, and its statistics are of that; create another campaign to send by %s", medium, now)
+		err = keycall.FailWith(keycall.CodeConflict, "type: the campaign was sent by %s, and its statistics are of that; create another campaign to send by %s", medium, now)
 	}
 	return err
 }
 
-func (a *API) deleteCampaign(c *call) (any, error) {
-	return nil, c.command(campaigns.CommandDelete, campaigns.Ref{ID: c.param("id")}, nil)
+func (a *API) deleteCampaign(c *keycall.Call) (any, error) {
+	return nil, c.Command(campaigns.CommandDelete, campaigns.Ref{ID: c.Param("id")}, nil)
 }
 
 // unscheduleCampaign answers DELETE /campaign/{id}/schedule.
-func (a *API) unscheduleCampaign(c *call) (any, error) {
-	if _, _, err := c.campaignOf(c.param("id")); err != nil {
+func (a *API) unscheduleCampaign(c *keycall.Call) (any, error) {
+	if _, _, err := campaignOf(c, c.Param("id")); err != nil {
 		return nil, err
 	}
-	if err := c.command(campaigns.CommandUnschedule, campaigns.Unschedule{ID: c.param("id")}, nil); err != nil {
+	if err := c.Command(campaigns.CommandUnschedule, campaigns.Unschedule{ID: c.Param("id")}, nil); err != nil {
 		return nil, err
 	}
 	return a.getCampaign(c)
 }
 
-func (a *API) getCampaign(c *call) (any, error) {
-	_, out, err := c.campaignOf(c.param("id"))
+func (a *API) getCampaign(c *keycall.Call) (any, error) {
+	_, out, err := campaignOf(c, c.Param("id"))
 	return out, err
 }
 
 // listCampaigns answers GET /campaign, the oldest first.
-func (a *API) listCampaigns(c *call) (any, error) {
-	out, next, err := agedCampaigns(c, c.read, record.NewCampaign)
-	return reply{data: out, next: next}, err
+func (a *API) listCampaigns(c *keycall.Call) (any, error) {
+	out, next, err := keycall.CampaignPage(c, c.Read, record.NewCampaign)
+	return keycall.Reply{Data: out, Next: next}, err
 }
 
 // sendFields are the fields of a send request.
@@ -306,16 +308,13 @@ const (
 	maxDelay     = 60
 )
 
-// isGiven reports whether the body has a field.
-func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error) {
 	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}
-	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, campaigns.TemplateList, campaigns.TemplateDraft); err != nil {
+	if s.TemplateSource, _, err = keycall.Word("template_source", f.TemplateSource, campaigns.TemplateList, campaigns.TemplateDraft); err != nil {
 		return s, err
 	}
 	if s.TemplateSource != "" && s.TemplateID == "" {
@@ -323,23 +322,23 @@ func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error)
 	}
 	// What stands there is judged here and not by the decoder, which would not name
 	// the field of a text, and would take "10" for a number.
-	if isGiven(f.BatchSize) {
+	if keycall.IsGiven(f.BatchSize) {
 		n, err := strconv.ParseInt(string(f.BatchSize), 10, 64)
 		if err != nil || n < 1 || n > maxBatch {
-			return s, Fail("batch_size Input should be a whole number from 1 to %d", maxBatch)
+			return s, keycall.Fail("batch_size Input should be a whole number from 1 to %d", maxBatch)
 		}
 		s.BatchSize = int(n)
 	}
-	if isGiven(f.DelayBetweenBatches) {
+	if keycall.IsGiven(f.DelayBetweenBatches) {
 		d, err := strconv.ParseFloat(string(f.DelayBetweenBatches), 64)
 		if err != nil || !(d >= minDelay && d <= maxDelay) {
-			return s, Fail("delay_between_batches Input should be a number of seconds from %g to %d", minDelay, maxDelay)
+			return s, keycall.Fail("delay_between_batches Input should be a number of seconds from %g to %d", minDelay, maxDelay)
 		}
 		s.DelayMs = int64(math.Round(d * 1000))
 	}
 	if !s.Everybody && len(s.ListIDs)+len(s.SegmentIDs) == 0 {
 		// A name that was mistyped or forgotten must not reach everybody.
-		return s, Fail("list_id Field required: the campaign has no audience; name lists (list_id) or segments (segment_ids) here or in the campaign, or send with \"all_contacts\": true")
+		return s, keycall.Fail("list_id Field required: the campaign has no audience; name lists (list_id) or segments (segment_ids) here or in the campaign, or send with \"all_contacts\": true")
 	}
 	return s, nil
 }
@@ -350,45 +349,45 @@ func (f *sendFields) audience(x *campaigns.Campaign, s *campaigns.Start) error {
 	named := len(f.ListID)+len(f.SegmentIDs) > 0
 	switch {
 	case f.AllContacts && named:
-		return Fail("all_contacts Input should be left out where list_id or segment_ids names the audience")
+		return keycall.Fail("all_contacts Input should be left out where list_id or segment_ids names the audience")
 	case f.AllContacts:
 		s.ListIDs, s.SegmentIDs, s.Everybody = nil, nil, true
 	case !named && (f.ListID != nil || f.SegmentIDs != nil):
-		return Fail("list_id or segment_ids should name at least one list or segment; leave both out to use the campaign's own audience")
+		return keycall.Fail("list_id or segment_ids should name at least one list or segment; leave both out to use the campaign's own audience")
 	case !named:
 		s.ListIDs, s.SegmentIDs = x.ListIDs, x.SegmentIDs
 	}
 	return nil
 }
 
-// contents are what a campaign sends, one for each of its parts: its own texts, those of an
+// contentsOf are what a campaign sends, one for each of its parts: its own texts, those of an
 // e-mail or else the template's.
-func (c *call) contents(x *campaigns.Campaign, source, templateID string) ([]campaigns.Content, error) {
+func contentsOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string) ([]campaigns.Content, error) {
 	parts := x.Parts()
 	out := make([]campaigns.Content, len(parts))
 	takesTemplate := false
 	for i := range parts {
 		var err error
-		if len(x.Channels) > 0 && parts[i].Medium() != mediumEmail {
-			out[i], err = c.content(&parts[i], "", "")
+		if len(x.Channels) > 0 && parts[i].Medium() != analytics.MediumEmail {
+			out[i], err = contentOf(c, &parts[i], "", "")
 		} else {
 			takesTemplate = true
-			out[i], err = c.content(&parts[i], source, templateID)
+			out[i], err = contentOf(c, &parts[i], source, templateID)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	if !takesTemplate && (source != "" || templateID != "") {
-		return nil, Fail("template_id Input should be left out: the campaign does not go out by e-mail")
+		return nil, keycall.Fail("template_id Input should be left out: the campaign does not go out by e-mail")
 	}
 	return out, nil
 }
 
-// content is what a campaign on one channel sends: its own texts, or those of the template.
-func (c *call) content(x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
+// contentOf is what a campaign on one channel sends: its own texts, or those of the template.
+func contentOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
 	var out campaigns.Content
-	err := c.read(func(v *resolver.View) (err error) {
+	err := c.Read(func(v *resolver.View) (err error) {
 		if out, err = messaging.OwnContent(v, x); err != nil || source == "" && templateID == "" {
 			return err
 		}
@@ -397,9 +396,9 @@ func (c *call) content(x *campaigns.Campaign, source, templateID string) (campai
 		case err != nil:
 			return err
 		case templateID == "":
-			return Fail("template_id Field required: name the template to send, here or in the campaign")
+			return keycall.Fail("template_id Field required: name the template to send, here or in the campaign")
 		case !ok, source != "" && t.Source != source:
-			return failWith(codeNotFound, "template_id: there is no such template")
+			return keycall.FailWith(keycall.CodeNotFound, "template_id: there is no such template")
 		}
 		out.HTML, out.Text = t.HTML, t.Text
 		if t.Subject != "" {
@@ -419,7 +418,7 @@ func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Conten
 func contentFault(err error) error {
 	var fault *messaging.ContentError
 	if errors.As(err, &fault) {
-		return Fail("%s", err)
+		return keycall.Fail("%s", err)
 	}
 	return err
 }
@@ -435,33 +434,33 @@ type sendResult struct {
 	FinishedAt   *string  `json:"finished_at"`
 }
 
-// sending is what a request says of sending the campaign that the path names:
+// readSending is what a request says of sending the campaign that the path names:
 // the campaign, what the state machine is told, and the contents, to be prepared.
-func (c *call) sending(in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
-	if x, _, err = c.campaignOf(c.param("id")); err != nil {
+func readSending(c *keycall.Call, in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
+	if x, _, err = campaignOf(c, c.Param("id")); err != nil {
 		return x, start, nil, err
 	}
 	if start, err = in.start(&x); err != nil {
 		return x, start, nil, err
 	}
-	contents, err = c.contents(&x, start.TemplateSource, start.TemplateID)
+	contents, err = contentsOf(c, &x, start.TemplateSource, start.TemplateID)
 	return x, start, contents, err
 }
 
 // sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
-func (a *API) sendCampaign(c *call) (any, error) {
+func (a *API) sendCampaign(c *keycall.Call) (any, error) {
 	var in sendFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	x, start, contents, err := c.sending(&in)
+	x, start, contents, err := readSending(c, &in)
 	if err != nil {
 		return nil, err
 	}
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
 	}
-	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start, c.by())
+	r, err := a.opts.Campaigns.Send(c.Ctx, c.Key.Account, start, c.By())
 	if err != nil {
 		return nil, err
 	}
@@ -474,7 +473,7 @@ func (a *API) sendCampaign(c *call) (any, error) {
 		return out, nil
 	}
 	out.Success, out.Message = false, reason
-	return nil, &failure{code: codeConflict, message: reason, data: out}
+	return nil, &keycall.Failure{Code: keycall.CodeConflict, Message: reason, Data: out}
 }
 
 // unsent says why a run did not do what it was to: it was stopped, or nothing was
@@ -492,13 +491,13 @@ func unsent(r *campaigns.Run, nothing bool) string {
 }
 
 // hasCredits refuses a campaign of e-mails for which the account has no credit.
-func (c *call) hasCredits(x *campaigns.Campaign) error {
+func hasCredits(c *keycall.Call, x *campaigns.Campaign) error {
 	if x.Medium() != "email" {
 		return nil
 	}
-	return c.read(func(v *resolver.View) error {
+	return c.Read(func(v *resolver.View) error {
 		if v.CompanyState().EmailCredits <= 0 {
-			return failWith(codeConflict, "the account is out of e-mail credits; top up and send again")
+			return keycall.FailWith(keycall.CodeConflict, "the account is out of e-mail credits; top up and send again")
 		}
 		return nil
 	})
@@ -506,7 +505,7 @@ func (c *call) hasCredits(x *campaigns.Campaign) error {
 
 // startABTest answers POST /campaign/{id}/ab-test/start: the test is sent in the
 // background, and its winner to the rest.
-func (a *API) startABTest(c *call) (any, error) {
+func (a *API) startABTest(c *keycall.Call) (any, error) {
 	var in struct {
 		sendFields
 		Variants []struct {
@@ -518,19 +517,19 @@ func (a *API) startABTest(c *call) (any, error) {
 		Metric      json.RawMessage `json:"metric"`
 		WaitSeconds *int64          `json:"wait_seconds"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	x, start, contents, err := c.sending(&in.sendFields)
+	x, start, contents, err := readSending(c, &in.sendFields)
 	if err != nil {
 		return nil, err
 	}
 	if len(x.Channels) > 0 {
-		return nil, failWith(codeConflict, "channels: an A/B test compares texts on one channel; send this campaign without a test, or create one of a single channel")
+		return nil, keycall.FailWith(keycall.CodeConflict, "channels: an A/B test compares texts on one channel; send this campaign without a test, or create one of a single channel")
 	}
 	base := contents[0]
 	ab := &campaigns.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
-	if metric, given, err := word("metric", in.Metric, "opens", "clicks"); err != nil {
+	if metric, given, err := keycall.Word("metric", in.Metric, "opens", "clicks"); err != nil {
 		return nil, err
 	} else if given {
 		ab.Metric = metric
@@ -544,11 +543,11 @@ func (a *API) startABTest(c *call) (any, error) {
 	}
 	switch {
 	case len(in.Variants) < 2 || len(in.Variants) > 10:
-		return nil, Fail("variants Input should have 2 to 10 entries")
+		return nil, keycall.Fail("variants Input should have 2 to 10 entries")
 	case ab.Percent < 1 || ab.Percent > 100:
-		return nil, Fail("test_percent Input should be a whole number from 1 to 100")
+		return nil, keycall.Fail("test_percent Input should be a whole number from 1 to 100")
 	case ab.WaitMs < 0 || ab.WaitMs > 30*86_400_000:
-		return nil, Fail("wait_seconds Input should be a whole number from 0 to 2592000")
+		return nil, keycall.Fail("wait_seconds Input should be a whole number from 0 to 2592000")
 	}
 	for _, v := range in.Variants {
 		content := base
@@ -563,11 +562,11 @@ func (a *API) startABTest(c *call) (any, error) {
 		start.Variants = append(start.Variants, content)
 	}
 	// The test is sent after the answer: what can be told now is told now.
-	if err := c.hasCredits(&x); err != nil {
+	if err := hasCredits(c, &x); err != nil {
 		return nil, err
 	}
 	start.AB = ab
-	if err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start, c.by()); err != nil {
+	if err := a.opts.Campaigns.Start(c.Ctx, c.Key.Account, start, c.By()); err != nil {
 		return nil, err
 	}
 	return a.campaignStats(c)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 )
@@ -38,14 +39,14 @@ func consentChanges(subscribed *bool, consents json.RawMessage) (out []contacts.
 		}
 		out = append(out, c)
 	}
-	if consents, err = object("consents", consents); err != nil {
-		return out, Fail(`%s, such as {"sms": {"status": "unsubscribed"}}`, err)
+	if consents, err = keycall.Object("consents", consents); err != nil {
+		return out, keycall.Fail(`%s, such as {"sms": {"status": "unsubscribed"}}`, err)
 	}
 	if consents == nil {
 		return out, nil
 	}
 	var byChannel map[string]json.RawMessage
-	if err := decodeObject(consents, &byChannel); err != nil {
+	if err := keycall.DecodeObject(consents, &byChannel); err != nil {
 		return nil, err
 	}
 	for _, channel := range slices.Sorted(maps.Keys(byChannel)) {
@@ -54,21 +55,21 @@ func consentChanges(subscribed *bool, consents json.RawMessage) (out []contacts.
 			Source string  `json:"source"`
 		}{Source: sourceAPI}
 		field := "consents." + channel
-		raw, err := object(field, byChannel[channel])
+		raw, err := keycall.Object(field, byChannel[channel])
 		switch {
 		case err != nil:
-			return nil, Fail(`%s, such as {"status": "unsubscribed"}`, err)
+			return nil, keycall.Fail(`%s, such as {"status": "unsubscribed"}`, err)
 		case raw == nil:
-			return nil, Fail(`%s Input should be a valid object, such as {"status": "unsubscribed"}`, field)
+			return nil, keycall.Fail(`%s Input should be a valid object, such as {"status": "unsubscribed"}`, field)
 		}
-		if err := decodeObject(raw, &in); err != nil {
-			return nil, Fail("%s.%s", field, err)
+		if err := keycall.DecodeObject(raw, &in); err != nil {
+			return nil, keycall.Fail("%s.%s", field, err)
 		}
 		switch {
 		case in.Status == nil:
-			return nil, Fail("%s.status Field required", field)
+			return nil, keycall.Fail("%s.status Field required", field)
 		case subscribed != nil && channel == "email":
-			return nil, Fail("subscribed and consents.email say the same; send one of them")
+			return nil, keycall.Fail("subscribed and consents.email say the same; send one of them")
 		}
 		out = append(out, contacts.ConsentChange{Channel: channel, Status: *in.Status, Source: in.Source})
 	}

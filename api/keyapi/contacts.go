@@ -6,21 +6,22 @@ import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) contactOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Contacts", Title: "Contacts",
-		About: "A contact is a profile: a person with identifiers, consents, lists and a history of events. `_id` is the `profile_id` of events."}, []route{
-		{a.createContact, operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
+func (a *API) contactOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Contacts", Title: "Contacts",
+		About: "A contact is a profile: a person with identifiers, consents, lists and a history of events. `_id` is the `profile_id` of events."}, Routes: []keycall.Route{
+		{Handle: a.createContact, Operation: operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
 			About: "All fields are optional, and so is the body. The e-mail is unique in the whole system, compared trimmed and without regard to case. " +
 				"A phone records consent to SMS with the source `manual`. An `external_id` or `phone` on file leads to its profile, which becomes the contact.",
 			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), Optional: true, Instead: toMake,
 			Data: contactShape, Fails: []string{"Contact with this email already exists", "list_id: there is no such list"}}},
-		{a.listContacts, operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
+		{Handle: a.listContacts, Operation: operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
 			About: "All profiles in the order in which they were made, or those with an identifier, or on a list.",
 			Query: []operation.Parameter{
 				operation.Query("email", shape.Text("ann@example.com", "The profile with this e-mail alone.")),
@@ -28,9 +29,9 @@ func (a *API) contactOperations() group {
 				operation.Query("phone", shape.Text("+491701234567", "The profile that this phone number identifies, and contacts that share it.")),
 				operation.Query("list_id", shape.ListID("Those on this list alone.")),
 			}, Data: shape.List(contactShape, ""), Paged: true, Fails: []string{"limit Input should be a whole number from 1 to 1000"}}},
-		{a.getContact, operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
+		{Handle: a.getContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
 			Data: contactShape, Fails: []string{"There is no contact with this id"}}},
-		{a.updateContact, operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
+		{Handle: a.updateContact, Operation: operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
 			About: "What is given is changed, all of it or nothing: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused. " +
 				"`subscribed` records a consent to e-mail or its withdrawal; `true` is refused while the contact is suppressed there, see `/profiles/{id}/suppression`.",
 			Body: shape.Object(append(shapes.ContactChanges(),
@@ -39,10 +40,10 @@ func (a *API) contactOperations() group {
 					"Consents by channel; other channels stay as they are.").Like(shape.Pairs("sms", shape.Pairs("status", "unsubscribed", "source", "form")))),
 				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), Instead: toUpdate,
 			Data: contactShape, Fails: []string{"phone: another contact has this value", "subscribed: the contact is bounced on email; lift the suppression first"}}},
-		{a.eraseContact, operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
+		{Handle: a.eraseContact, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
 			About: "The person is forgotten: profile, events in history and log, checkpoints. Hashes of the identifiers are kept, so that they do not come back; an administrator may lift that.",
 			Fails: []string{"There is no contact with this id"}}},
-		{a.exportContact, operation.Operation{Method: "GET", Path: "/contacts/{id}/export", Permission: "contacts:read", Timeout: historyTimeout, ID: "exportContact", Summary: "Export all that is known of a contact",
+		{Handle: a.exportContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/export", Permission: "contacts:read", Timeout: keycall.HistoryTimeout, ID: "exportContact", Summary: "Export all that is known of a contact",
 			Data: contactExportShape, Fails: []string{"There is no contact with this id"}}},
 	}}
 }
@@ -93,18 +94,18 @@ func toContact(p *resolver.Profile, atMs int64) contact {
 	return x
 }
 
-var errNoContact = failWith(codeNotFound, "There is no contact with this id")
+var errNoContact = keycall.FailWith(keycall.CodeNotFound, "There is no contact with this id")
 
 // contactOf reads a contact by its id, through merges.
-func (c *call) contactOf(id string) (x contact, err error) {
-	err = c.read(func(v *resolver.View) error {
+func contactOf(c *keycall.Call, id string) (x contact, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		o, ok := v.ResolveText(id)
 		if !ok {
 			return errNoContact
 		}
 		p, err := v.Profile(o)
 		if err == nil {
-			x = toContact(p, max(c.now.UnixMilli(), v.LogTimeMs()))
+			x = toContact(p, max(c.Now.UnixMilli(), v.LogTimeMs()))
 		}
 		return err
 	})
@@ -136,30 +137,30 @@ func (f *contactFields) create() contacts.Create {
 
 // createContact answers POST /contacts. All fields are optional, and so is the
 // body.
-func (a *API) createContact(c *call) (any, error) {
+func (a *API) createContact(c *keycall.Call) (any, error) {
 	var in contactFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	var out contacts.Reply
-	if err := c.command(contacts.CommandCreate, in.create(), &out); err != nil {
+	if err := c.Command(contacts.CommandCreate, in.create(), &out); err != nil {
 		return nil, err
 	}
-	return c.contactMade(&out)
+	return contactMade(c, &out)
 }
 
 // contactMade is the contact of a reply, with its warning.
-func (c *call) contactMade(reply *contacts.Reply) (contact, error) {
-	x, err := c.contactOf(reply.ID)
+func contactMade(c *keycall.Call, reply *contacts.Reply) (contact, error) {
+	x, err := contactOf(c, reply.ID)
 	x.Warning = reply.Warning
 	return x, err
 }
 
-func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id")) }
+func (a *API) getContact(c *keycall.Call) (any, error) { return contactOf(c, c.Param("id")) }
 
 // updateContact answers PATCH /contacts/{id}: what is given is changed, consents
 // too. Names are removed by "", attributes by null within attributes.
-func (a *API) updateContact(c *call) (any, error) {
+func (a *API) updateContact(c *keycall.Call) (any, error) {
 	var in struct {
 		contactFields
 		// Raw, so that numbers stay as they were written.
@@ -168,25 +169,25 @@ func (a *API) updateContact(c *call) (any, error) {
 		Subscribed *bool           `json:"subscribed"`
 		Consents   json.RawMessage `json:"consents"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	args := contacts.Update{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	args := contacts.Update{ID: c.Param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	if field := args.Blank(); field != "" {
-		return nil, Fail("%s %s", field, record.BlankIdentifier)
+		return nil, keycall.Fail("%s %s", field, record.BlankIdentifier)
 	}
 	var err error
-	if args.Geo, err = object("geo", in.Geo); err != nil {
+	if args.Geo, err = keycall.Object("geo", in.Geo); err != nil {
 		return nil, err
 	}
-	if args.Attributes, err = object("attributes", in.Attributes); err != nil {
+	if args.Attributes, err = keycall.Object("attributes", in.Attributes); err != nil {
 		return nil, err
 	}
 	if args.Consents, err = consentChanges(in.Subscribed, in.Consents); err != nil {
 		return nil, err
 	}
 	var out contacts.Reply
-	if err := c.command(contacts.CommandUpdate, args, &out); err != nil {
+	if err := c.Command(contacts.CommandUpdate, args, &out); err != nil {
 		return nil, err
 	}
 	var channels []string // that are consented to
@@ -195,9 +196,9 @@ func (a *API) updateContact(c *call) (any, error) {
 			channels = append(channels, x.Channel)
 		}
 	}
-	x, err := c.contactOf(out.ID)
+	x, err := contactOf(c, out.ID)
 	if err == nil && len(channels) > 0 {
-		err = c.read(func(v *resolver.View) error {
+		err = c.Read(func(v *resolver.View) error {
 			o, ok := v.ResolveText(out.ID)
 			if !ok {
 				return errNoContact
@@ -214,23 +215,23 @@ func (a *API) updateContact(c *call) (any, error) {
 
 // listContacts answers GET /contacts: all profiles in the order in which they
 // were made, or those with an identifier, or on a list.
-func (a *API) listContacts(c *call) (any, error) {
-	limit, err := c.limit()
+func (a *API) listContacts(c *keycall.Call) (any, error) {
+	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
 	}
-	from, err := c.from()
+	from, err := c.Ordinal()
 	if err != nil {
 		return nil, err
 	}
 	out := []contact{}
 	next := ""
-	err = c.read(func(v *resolver.View) error {
-		ordinals, err := c.selected(v, from, limit)
+	err = c.Read(func(v *resolver.View) error {
+		ordinals, err := selectedProfiles(c, v, from, limit)
 		if err != nil {
 			return err
 		}
-		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
+		atMs := max(c.Now.UnixMilli(), v.LogTimeMs())
 		var room paging.Room
 		for i, o := range ordinals {
 			p, err := v.Profile(o)
@@ -245,13 +246,13 @@ func (a *API) listContacts(c *call) (any, error) {
 			out = append(out, x)
 		}
 		next = paging.NextOrdinal(ordinals, limit)
-		return c.hold(room.Bytes)
+		return c.Hold(room.Bytes)
 	})
-	return reply{data: out, next: next}, err
+	return keycall.Reply{Data: out, Next: next}, err
 }
 
-// selected are the ordinals that a list of contacts shows.
-func (c *call) selected(v *resolver.View, from uint32, limit int) ([]uint32, error) {
+// selectedProfiles are the ordinals that a list of contacts shows.
+func selectedProfiles(c *keycall.Call, v *resolver.View, from uint32, limit int) ([]uint32, error) {
 	args := c.QueryArgs()
 	for kind, name := range []string{"email", "external_id", "phone"} {
 		if value := string(args.Peek(name)); value != "" {
@@ -261,7 +262,7 @@ func (c *call) selected(v *resolver.View, from uint32, limit int) ([]uint32, err
 	if id := string(args.Peek("list_id")); id != "" {
 		l, ok := v.Contacts().Find(id)
 		if !ok {
-			return nil, failWith(codeNotFound, "list_id: there is no such list")
+			return nil, keycall.FailWith(keycall.CodeNotFound, "list_id: there is no such list")
 		}
 		return v.Contacts().MembersPage(l, from, limit), nil
 	}

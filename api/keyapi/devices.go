@@ -3,6 +3,7 @@ package keyapi
 import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -11,57 +12,57 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) deviceOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Devices", Title: "Devices", About: "Devices that push messages go to. A person may have 20; the oldest makes room."}, []route{
-		{a.addDevice, operation.Operation{Method: "POST", Path: "/contacts/{id}/devices", Permission: "contacts:write", ID: "addDevice", Summary: "Register a device",
+func (a *API) deviceOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Devices", Title: "Devices", About: "Devices that push messages go to. A person may have 20; the oldest makes room."}, Routes: []keycall.Route{
+		{Handle: a.addDevice, Operation: operation.Operation{Method: "POST", Path: "/contacts/{id}/devices", Permission: "contacts:write", ID: "addDevice", Summary: "Register a device",
 			About: "The same address again changes nothing. An address that is another contact's moves to this one. A device brings consent to push.",
 			Body:  shapes.DeviceBody(), Data: shapes.Device, Fails: []string{"kind Input should be 'webpush', 'fcm' or 'apns'"}}},
-		{a.listDevices, operation.Operation{Method: "GET", Path: "/contacts/{id}/devices", Permission: "contacts:read", ID: "listDevices", Summary: "List a contact's devices",
+		{Handle: a.listDevices, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/devices", Permission: "contacts:read", ID: "listDevices", Summary: "List a contact's devices",
 			About: "The oldest first.", Data: shape.List(shapes.Device, ""), Fails: []string{"There is no contact with this id"}}},
-		{a.removeDevice, operation.Operation{Method: "DELETE", Path: "/contacts/{id}/devices/{device}", Permission: "contacts:write", ID: "removeDevice", Summary: "Remove a device",
+		{Handle: a.removeDevice, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}/devices/{device}", Permission: "contacts:write", ID: "removeDevice", Summary: "Remove a device",
 			Fails: []string{"There is no contact with this id"}}},
 	}}
 }
 
 // addDevice answers POST /contacts/{id}/devices. The same address again changes
 // nothing; with another contact it moves there.
-func (a *API) addDevice(c *call) (any, error) {
+func (a *API) addDevice(c *keycall.Call) (any, error) {
 	var in struct {
 		ID      string  `json:"device_id"`
 		Kind    string  `json:"kind"`
 		Address *string `json:"address"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	kind, ok := messaging.PushKind(in.Kind)
 	switch {
 	case in.Kind == "":
-		return nil, Fail("kind Field required")
+		return nil, keycall.Fail("kind Field required")
 	case !ok:
-		return nil, Fail("kind Input should be 'webpush', 'fcm' or 'apns'")
+		return nil, keycall.Fail("kind Input should be 'webpush', 'fcm' or 'apns'")
 	case in.Address == nil:
-		return nil, Fail("address Field required")
+		return nil, keycall.Fail("address Field required")
 	}
 	if err := push.CheckToken(kind, *in.Address, a.opts.AllowPrivate); err != nil {
-		return nil, Fail("address %s", err)
+		return nil, keycall.Fail("address %s", err)
 	}
 	var out contacts.DeviceReply
-	if err := c.command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
+	if err := c.Command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.Param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
 		return nil, err
 	}
-	list, err := c.devicesOf(out.Profile)
+	list, err := devicesOf(c, out.Profile)
 	for _, d := range list {
 		if d.ID == out.Device {
 			return d, err
 		}
 	}
 	// Somebody else has moved it away meanwhile.
-	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(c.now.UnixMilli())}, err
+	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(c.Now.UnixMilli())}, err
 }
 
-func (c *call) devicesOf(id string) (list []record.Device, err error) {
-	err = c.read(func(v *resolver.View) error {
+func devicesOf(c *keycall.Call, id string) (list []record.Device, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		o, ok := v.ResolveText(id)
 		if !ok {
 			return errNoContact
@@ -75,8 +76,8 @@ func (c *call) devicesOf(id string) (list []record.Device, err error) {
 	return list, err
 }
 
-func (a *API) listDevices(c *call) (any, error) { return c.devicesOf(c.param("id")) }
+func (a *API) listDevices(c *keycall.Call) (any, error) { return devicesOf(c, c.Param("id")) }
 
-func (a *API) removeDevice(c *call) (any, error) {
-	return nil, c.command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: c.param("id"), Device: c.param("device")}, nil)
+func (a *API) removeDevice(c *keycall.Call) (any, error) {
+	return nil, c.Command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: c.Param("id"), Device: c.Param("device")}, nil)
 }

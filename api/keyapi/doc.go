@@ -15,11 +15,11 @@
 // Each noun has its file with a function that lists its operations beside what
 // answers them; routes.go puts the lists together. An operation names the permission
 // it needs, which must be one that keys can hold: New refuses any other. A handler
-// reads its body with call.decode, the state with call.read, changes it with
-// call.command, and returns data, a [reply] (data with a message or a cursor), or an
-// error: [Fail] for what the caller did wrong, a [*resolver.Refusal] as it is, anything
-// else for faults of the service. classify (failure.go) is the one place where errors
-// become answers.
+// reads its body with [keycall.Call.Decode], the state with [keycall.Call.Read], changes it
+// with [keycall.Call.Command], and returns data, a [keycall.Reply] (data with a message or a cursor), or an
+// error: [keycall.Fail] for what the caller did wrong, a [*resolver.Refusal] as it is, anything
+// else for faults of the service. [keycall.Classify] is the one place where errors
+// become answers. The calls about statistics are a package, internal/analytics.
 //
 // What people can do, keys can do: a call of the console whose permission a key may
 // hold is a call of Surface A as well, without a line here (shared.go, and SharedGroups

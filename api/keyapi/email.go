@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -15,9 +16,9 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 )
 
-func (a *API) emailOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceC, Tag: "E-mail (v1)", Title: "E-mail", About: "Single e-mails from templates."}, []route{
-		{a.sendEmail, operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
+func (a *API) emailOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceC, Tag: "E-mail (v1)", Title: "E-mail", About: "Single e-mails from templates."}, Routes: []keycall.Route{
+		{Handle: a.sendEmail, Operation: operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
 			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
 				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
 				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued. " +
@@ -43,7 +44,7 @@ func (a *API) emailOperations() group {
 // sendEmail answers POST /email/send of Surface C: one e-mail from a template to
 // one address. The message is queued; what becomes of it is an event of the
 // profile.
-func (a *API) sendEmail(c *call) (any, error) {
+func (a *API) sendEmail(c *keycall.Call) (any, error) {
 	var in struct {
 		To         string          `json:"to"`
 		TemplateID string          `json:"template_id"`
@@ -54,32 +55,32 @@ func (a *API) sendEmail(c *call) (any, error) {
 		SenderName     string `json:"sender_name"`
 		IdempotencyKey string `json:"idempotency_key"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	in.To = strings.TrimSpace(in.To)
 	switch {
 	case in.To == "":
-		return nil, Fail("to Field required")
+		return nil, keycall.Fail("to Field required")
 	case in.TemplateID == "":
-		return nil, Fail("template_id Field required")
+		return nil, keycall.Fail("template_id Field required")
 	}
 	// What the message would be refused for later is refused now.
-	if err := checkRecipient(in.To, c.now); err != nil {
-		return nil, Fail("to Input should be a valid e-mail address: %s", err)
+	if err := checkRecipient(in.To, c.Now); err != nil {
+		return nil, keycall.Fail("to Input should be a valid e-mail address: %s", err)
 	}
 	var err error
-	if in.Data, err = object("data", in.Data); err != nil {
+	if in.Data, err = keycall.Object("data", in.Data); err != nil {
 		return nil, err
 	}
 	if in.Sender != "" {
 		if _, err := email.CheckAddress(in.Sender); err != nil {
-			return nil, Fail("sender %s", err)
+			return nil, keycall.Fail("sender %s", err)
 		}
 	}
 	var t campaigns.Template
 	p := &resolver.Profile{}
-	err = c.read(func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		if o, _, ok := v.Person("", in.To); ok {
 			var err error
 			if p, err = v.Profile(o); err != nil {
@@ -89,7 +90,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 		var ok bool
 		var err error
 		if t, ok, err = v.Campaigns().WholeTemplate(in.TemplateID); err != nil || !ok {
-			return cmp.Or(err, failWith(codeNotFound, "template_id: there is no such template"))
+			return cmp.Or(err, keycall.FailWith(keycall.CodeNotFound, "template_id: there is no such template"))
 		}
 		return nil
 	})
@@ -103,7 +104,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 	}
 	var unfit error
 	if errors.As(err, &content) {
-		unfit = Fail("template_id: the template cannot be sent: %s", content)
+		unfit = keycall.Fail("template_id: the template cannot be sent: %s", content)
 	} else if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 		To: in.To, TemplateID: in.TemplateID, Subject: in.Subject, Sender: in.Sender, SenderName: in.SenderName, Data: in.Data,
 	}}
 	var out messages.EmailSendReply
-	if err := c.command(messages.CommandEmailSend, args, &out); err != nil {
+	if err := c.Command(messages.CommandEmailSend, args, &out); err != nil {
 		var refusal *resolver.Refusal
 		if unfit != nil && errors.As(err, &refusal) && refusal.Field == "template_id" {
 			return nil, unfit

@@ -11,43 +11,25 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/oneline"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/refusal"
 )
 
-// reply is data with something to say about it. A handler that has nothing to
-// say returns its data as it is.
-type reply struct {
-	data    any
-	message string
-	next    string // cursor of the next page, "" at the end
-}
-
-func toReply(data any) reply {
-	r, ok := data.(reply)
-	if !ok {
-		r = reply{data: data}
-	}
-	if r.data == nil {
-		r.data = struct{}{}
-	}
-	return r
-}
-
 // envelope is the form of a surface's answers.
 type envelope interface {
 	// success answers; the error is that of an answer for which there is no room.
-	success(rc *fasthttp.RequestCtx, r reply) error
-	failure(rc *fasthttp.RequestCtx, f *failure)
+	success(rc *fasthttp.RequestCtx, r keycall.Reply) error
+	failure(rc *fasthttp.RequestCtx, f *keycall.Failure)
 }
 
 // setHeaders sets what failures of both surfaces have.
-func setHeaders(rc *fasthttp.RequestCtx, f *failure) {
-	refusal.MarkStatus(rc, f.code.status) // Surface A's status does not tell
-	if f.retryAfter > 0 {
-		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(f.retryAfter))
+func setHeaders(rc *fasthttp.RequestCtx, f *keycall.Failure) {
+	refusal.MarkStatus(rc, f.Code.Status) // Surface A's status does not tell
+	if f.RetryAfter > 0 {
+		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(f.RetryAfter))
 	}
-	if f.code == codeUnauthorized {
+	if f.Code == keycall.CodeUnauthorized {
 		rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer realm="muster"`)
 	}
 }
@@ -63,24 +45,24 @@ type bodyA struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (e envelopeA) success(rc *fasthttp.RequestCtx, r reply) error {
-	return writeJSON(rc, e.memory, fasthttp.StatusOK, bodyA{"success", r.message, r.data, r.next})
+func (e envelopeA) success(rc *fasthttp.RequestCtx, r keycall.Reply) error {
+	return writeJSON(rc, e.memory, fasthttp.StatusOK, bodyA{"success", r.Message, r.Data, r.Next})
 }
 
-func (e envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
+func (e envelopeA) failure(rc *fasthttp.RequestCtx, f *keycall.Failure) {
 	setHeaders(rc, f)
 	status := fasthttp.StatusOK
-	switch f.code {
-	case codeLimited:
-		_ = writeJSON(rc, nil, f.code.status, struct {
+	switch f.Code {
+	case keycall.CodeLimited:
+		_ = writeJSON(rc, nil, f.Code.Status, struct {
 			Message string `json:"message"`
 			Success bool   `json:"success"`
-		}{oneline.Of(f.message), false})
+		}{oneline.Of(f.Message), false})
 		return
-	case codeUnauthorized, codeInternal, codeUnavailable:
-		status = f.code.status
+	case keycall.CodeUnauthorized, keycall.CodeInternal, keycall.CodeUnavailable:
+		status = f.Code.Status
 	}
-	body := bodyA{Status: "failure", Message: oneline.Of(f.message), Data: f.data}
+	body := bodyA{Status: "failure", Message: oneline.Of(f.Message), Data: f.Data}
 	if body.Data == nil {
 		body.Data = struct{}{}
 	}
@@ -103,27 +85,23 @@ func (e envelopeC) requestID(rc *fasthttp.RequestCtx) string {
 	return id
 }
 
-func (e envelopeC) success(rc *fasthttp.RequestCtx, r reply) error {
+func (e envelopeC) success(rc *fasthttp.RequestCtx, r keycall.Reply) error {
 	return writeJSON(rc, e.memory, fasthttp.StatusOK, struct {
 		Status    string `json:"status"`
 		Data      any    `json:"data"`
 		RequestID string `json:"request_id"`
-	}{"success", r.data, e.requestID(rc)})
+	}{"success", r.Data, e.requestID(rc)})
 }
 
-func (e envelopeC) failure(rc *fasthttp.RequestCtx, f *failure) {
+func (e envelopeC) failure(rc *fasthttp.RequestCtx, f *keycall.Failure) {
 	setHeaders(rc, f)
-	_ = writeJSON(rc, nil, f.code.status, struct {
+	_ = writeJSON(rc, nil, f.Code.Status, struct {
 		Status    string `json:"status"`
 		Code      string `json:"code"`
 		Message   string `json:"message"`
 		RequestID string `json:"request_id"`
-	}{"error", f.code.name, oneline.Of(f.message), e.requestID(rc)})
+	}{"error", f.Code.Name, oneline.Of(f.Message), e.requestID(rc)})
 }
-
-// largeAnswer is from how many bytes on an answer is taken from the memory that
-// all requests share.
-const largeAnswer = 64 << 10
 
 // writeJSON answers. A large answer is taken from memory, unless that is nil; where
 // there is no room, a request that has changed nothing is refused with errNoMemory.
@@ -137,11 +115,11 @@ func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any
 		buf.Reset()
 		buf.WriteString(`{"status":"failure","message":"The answer could not be written.","data":{}}`)
 	}
-	if memory != nil && buf.Len() > largeAnswer {
+	if memory != nil && buf.Len() > keycall.LargeAnswer {
 		if !rc.IsGet() && !rc.IsHead() {
 			memory.MustHold(rc, buf.Cap())
 		} else if !memory.Hold(rc, buf.Cap()) {
-			return errNoMemory
+			return keycall.ErrNoMemory
 		}
 	}
 	rc.SetStatusCode(status)
@@ -154,8 +132,8 @@ func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any
 // RefuseA answers a request that came to no call in the form of Surface A.
 func RefuseA(rc *fasthttp.RequestCtx, status int, message string) {
 	f := refused(status, message)
-	if f.code != codeUnavailable {
-		f.code = codeInvalid // HTTP 200
+	if f.Code != keycall.CodeUnavailable {
+		f.Code = keycall.CodeInvalid // HTTP 200
 	}
 	envelopeA{}.failure(rc, f)
 }
@@ -167,15 +145,15 @@ func RefuseC(rc *fasthttp.RequestCtx, rand io.Reader, status int, message string
 }
 
 // refused is a refusal by its HTTP status.
-func refused(status int, message string) *failure {
-	f := &failure{code: code{codeInvalid.name, status}, message: message}
-	for _, known := range codes {
-		if known.status == status {
-			f.code = known
+func refused(status int, message string) *keycall.Failure {
+	f := &keycall.Failure{Code: keycall.Code{Name: keycall.CodeInvalid.Name, Status: status}, Message: message}
+	for _, known := range keycall.Codes {
+		if known.Status == status {
+			f.Code = known
 		}
 	}
-	if f.code == codeTooLarge { // what a call would have said
-		f.message = fmt.Sprintf(textTooLarge, defaultBodyBytes)
+	if f.Code == keycall.CodeTooLarge { // what a call would have said
+		f.Message = fmt.Sprintf(keycall.TextTooLarge, defaultBodyBytes)
 	}
 	return f
 }

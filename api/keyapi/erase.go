@@ -2,14 +2,15 @@ package keyapi
 
 import (
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
 
 // eraseContact answers DELETE /contacts/{id}: the contact is forgotten, with all
 // that was merged into it, and kept out from then on.
-func (a *API) eraseContact(c *call) (any, error) {
-	return nil, c.command(resolver.CommandContactErase, resolver.ContactErase{ID: c.param("id")}, nil)
+func (a *API) eraseContact(c *keycall.Call) (any, error) {
+	return nil, c.Command(resolver.CommandContactErase, resolver.ContactErase{ID: c.Param("id")}, nil)
 }
 
 const (
@@ -22,20 +23,20 @@ const (
 
 // exportContact answers GET /contacts/{id}/export: all that is known of a
 // person.
-func (a *API) exportContact(c *call) (any, error) {
-	q := query.TimelineQuery{Account: c.key.Account, Limit: exportEvents}
+func (a *API) exportContact(c *keycall.Call) (any, error) {
+	q := query.TimelineQuery{Account: c.Key.Account, Limit: exportEvents}
 	var p *resolver.Profile
 	var x contact
 	segments := []string{}
-	cut, err := c.cut(func(v *resolver.View) (err error) {
-		o, ok := v.ResolveText(c.param("id"))
+	cut, err := c.Cut(func(v *resolver.View) (err error) {
+		o, ok := v.ResolveText(c.Param("id"))
 		if !ok {
 			return errNoContact
 		}
 		if p, err = v.Profile(o); err != nil {
 			return err
 		}
-		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
+		atMs := max(c.Now.UnixMilli(), v.LogTimeMs())
 		x = toContact(p, atMs)
 		for _, s := range v.Segments() {
 			if is, live := v.IsMember(s.ID, o, atMs); live && is {
@@ -49,7 +50,7 @@ func (a *API) exportContact(c *call) (any, error) {
 		return nil, err
 	}
 	q.Cut = cut
-	entries, complete, err := c.newest(q)
+	entries, complete, err := newestEvents(c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +97,15 @@ func (a *API) exportContact(c *call) (any, error) {
 		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": complete}, nil
 }
 
-// newest are the newest events of a profile, q.Limit at most, and as many as an
+// newestEvents are the newest events of a profile, q.Limit at most, and as many as an
 // export has room for. They are read a few at a time, as large as they may be, and
 // taken from the memory that all requests share.
-func (c *call) newest(q query.TimelineQuery) (out []query.TimelineEntry, complete bool, err error) {
+func newestEvents(c *keycall.Call, q query.TimelineQuery) (out []query.TimelineEntry, complete bool, err error) {
 	const fewest, most, readBytes = 100, 2000, 4 << 20
 	limit, bytes := q.Limit, 0
 	for q.Limit = fewest; len(out) < limit; {
 		q.Limit = min(q.Limit, limit-len(out))
-		part, err := c.api.opts.History.Timeline(c.ctx, q)
+		part, err := c.Backend.History.Timeline(c.Ctx, q)
 		if err != nil {
 			return nil, false, err
 		}
@@ -112,10 +113,10 @@ func (c *call) newest(q query.TimelineQuery) (out []query.TimelineEntry, complet
 		for i := range part {
 			size += len(part[i].EventType) + len(part[i].Properties) + entryBytes
 			if bytes+size > exportBytes {
-				return append(out, part[:i]...), false, c.hold(size)
+				return append(out, part[:i]...), false, c.Hold(size)
 			}
 		}
-		if err := c.hold(size); err != nil {
+		if err := c.Hold(size); err != nil {
 			return nil, false, err
 		}
 		out, bytes = append(out, part...), bytes+size

@@ -7,15 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) eventOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail. The rules are those of `POST /api/v1/events`."}, []route{
-		{a.recordEvent, operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
+func (a *API) eventOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail. The rules are those of `POST /api/v1/events`."}, Routes: []keycall.Route{
+		{Handle: a.recordEvent, Operation: operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
 			Body: shape.Object(
 				shape.Req("email", shape.Text("ann@example.com", "Who did it.").Bytes(1, 512)),
 				shape.Req("event", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
@@ -28,12 +29,12 @@ func (a *API) eventOperations() group {
 
 // recordEvent answers POST /events of Surface C: one event by e-mail, under the
 // rules of Surface B.
-func (a *API) recordEvent(c *call) (any, error) {
+func (a *API) recordEvent(c *keycall.Call) (any, error) {
 	var given map[string]json.RawMessage
-	if err := c.decode(&given); err != nil {
+	if err := c.Decode(&given); err != nil {
 		return nil, err
 	}
-	if err := c.unknownEventField(given); err != nil {
+	if err := unknownEventField(c, given); err != nil {
 		return nil, err
 	}
 	var in struct {
@@ -45,7 +46,7 @@ func (a *API) recordEvent(c *call) (any, error) {
 		// Timestamp is our own, too: when the event happened, as on Surface B.
 		Timestamp json.RawMessage `json:"timestamp"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	for _, f := range []struct {
@@ -53,14 +54,14 @@ func (a *API) recordEvent(c *call) (any, error) {
 		raw  json.RawMessage
 	}{{"email", in.Email}, {"event", in.Event}} {
 		if len(f.raw) == 0 || string(f.raw) == "null" || string(f.raw) == `""` {
-			return nil, Fail("%s Field required", f.name)
+			return nil, keycall.Fail("%s Field required", f.name)
 		}
 	}
 	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey, in.Timestamp})
 	if err != nil {
 		return nil, err
 	}
-	profile, warning, err := a.opts.Events.Record(c.key.Account, event)
+	profile, warning, err := a.opts.Events.Record(c.Key.Account, event)
 	var refused *ingest.EventError
 	if errors.As(err, &refused) {
 		err = &ingest.EventError{Status: refused.Status, Message: fieldsOfC(refused.Message)}
@@ -86,26 +87,26 @@ type eventB struct {
 
 // unknownEventField refuses a field that an event of Surface C does not have, unless the
 // account's settings ignore those.
-func (c *call) unknownEventField(given map[string]json.RawMessage) error {
+func unknownEventField(c *keycall.Call, given map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if slices.Contains([]string{"email", "event", "properties", "idempotency_key", "timestamp"}, name) {
 			continue
 		}
 		ignore := false
-		if err := c.read(func(v *resolver.View) error { ignore = v.Settings().IgnoreUnknownFields; return nil }); err != nil || ignore {
+		if err := c.Read(func(v *resolver.View) error { ignore = v.Settings().IgnoreUnknownFields; return nil }); err != nil || ignore {
 			return err
 		}
 		if name == "event_type" {
-			return Fail("event_type is not a field of an event; did you mean event?")
+			return keycall.Fail("event_type is not a field of an event; did you mean event?")
 		}
 		text := fieldsOfC(ingest.UnknownField(name, func(field string) bool {
 			_, has := given[fieldsOfC(field)]
 			return has
 		}))
 		if strings.Contains(text, "did you mean user") { // which this call does not have
-			return Fail("%s is not a field of this call: of a user it takes the email alone; send what else is known to POST /api/v1/events", name)
+			return keycall.Fail("%s is not a field of this call: of a user it takes the email alone; send what else is known to POST /api/v1/events", name)
 		}
-		return Fail("%s", text)
+		return keycall.Fail("%s", text)
 	}
 	return nil
 }

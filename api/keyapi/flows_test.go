@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/internal/eventually"
 )
 
@@ -521,7 +522,7 @@ func TestFlowAnalytics(t *testing.T) {
 			ID          string
 			Arrived, At uint64
 			Results     map[string]uint64
-			Messages    *messageCounts
+			Messages    *analytics.MessageCounts
 			Series      []struct {
 				Start string
 				Sent  uint64

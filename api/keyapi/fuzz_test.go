@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -31,8 +32,8 @@ func FuzzBodies(f *testing.F) {
 			return // decode answers that itself
 		}
 		refused := func(err error) {
-			var fault *failure
-			if err != nil && (!errors.As(err, &fault) || fault.message == "") {
+			var fault *keycall.Failure
+			if err != nil && (!errors.As(err, &fault) || fault.Message == "") {
 				t.Errorf("%q: %v", body, err)
 			}
 		}
@@ -40,9 +41,9 @@ func FuzzBodies(f *testing.F) {
 			contactFields
 			Attributes json.RawMessage `json:"attributes"`
 		}
-		refused(decodeObject(body, &contact))
+		refused(keycall.DecodeObject(body, &contact))
 		var fields campaignFields
-		if err := decodeObject(body, &fields); err != nil {
+		if err := keycall.DecodeObject(body, &fields); err != nil {
 			refused(err)
 		} else {
 			var x campaigns.Campaign
@@ -53,7 +54,7 @@ func FuzzBodies(f *testing.F) {
 			}
 		}
 		var send sendFields
-		if err := decodeObject(body, &send); err != nil {
+		if err := keycall.DecodeObject(body, &send); err != nil {
 			refused(err)
 			return
 		}

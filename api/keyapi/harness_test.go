@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
@@ -153,12 +154,12 @@ func (b *lockedBuffer) String() string {
 
 // newService starts a service with one account. change may set options, and
 // routes of tests.
-func newService(t testing.TB, change func(*Options), more ...route) *service {
+func newService(t testing.TB, change func(*Options), more ...keycall.Route) *service {
 	t.Helper()
 	return newServiceWith(t, &emptyHistory{}, change, more...)
 }
 
-func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...route) *service {
+func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...keycall.Route) *service {
 	t.Helper()
 	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &lockedBuffer{}}
 	fs := vfs.NewMem()

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/identity"
@@ -14,31 +15,31 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) listOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: it has the contacts that were added to it."}, []route{
-		{a.createList, operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
+func (a *API) listOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: it has the contacts that were added to it."}, Routes: []keycall.Route{
+		{Handle: a.createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
 			Body: shapes.ListBody(true), Data: shapes.List, Fails: []string{"name Field required"}}},
-		{a.lists, operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
-		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "getList", Summary: "Read a list", Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
-		{a.updateList, operation.Operation{Method: "PATCH", Path: "/lists/{id}", Permission: "lists:write", ID: "updateList", Summary: "Change a list", About: "Omitted fields keep their values.",
+		{Handle: a.lists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
+		{Handle: a.getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "getList", Summary: "Read a list", Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
+		{Handle: a.updateList, Operation: operation.Operation{Method: "PATCH", Path: "/lists/{id}", Permission: "lists:write", ID: "updateList", Summary: "Change a list", About: "Omitted fields keep their values.",
 			Body: shapes.ListBody(false), Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
-		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "deleteList", Summary: "Delete a list",
+		{Handle: a.deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "deleteList", Summary: "Delete a list",
 			About: "Refused while a segment or a campaign that was not sent uses it; the message names them. Its contacts stay.",
 			Fails: []string{"list_id: there is no such list"}}},
-		{a.addToList, operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
+		{Handle: a.addToList, Operation: operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
 			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed; a `warning` names identifiers that it has not got.",
 			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), Instead: toMake,
 			Data: contactShape, Fails: []string{"email Field required"}}},
-		{a.removeFromList, operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
+		{Handle: a.removeFromList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
 			Fails: []string{"There is no contact with this id"}}},
 	}}
 }
 
-func (c *call) listOf(id string) (x record.List, err error) {
-	err = c.read(func(v *resolver.View) error {
+func listOf(c *keycall.Call, id string) (x record.List, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		l, ok := v.Contacts().Find(id)
 		if !ok {
-			return failWith(codeNotFound, "list_id: there is no such list")
+			return keycall.FailWith(keycall.CodeNotFound, "list_id: there is no such list")
 		}
 		x = record.NewList(v, &l)
 		return nil
@@ -47,42 +48,42 @@ func (c *call) listOf(id string) (x record.List, err error) {
 }
 
 // createList answers POST /lists.
-func (a *API) createList(c *call) (any, error) {
+func (a *API) createList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description string  `json:"description"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Name == nil {
-		return nil, Fail("name Field required")
+		return nil, keycall.Fail("name Field required")
 	}
 	var l contacts.List
-	if err := c.command(contacts.CommandListCreate, contacts.ListSave{Name: *in.Name, Description: in.Description}, &l); err != nil {
+	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: *in.Name, Description: in.Description}, &l); err != nil {
 		return nil, err
 	}
-	return c.listOf(l.ID)
+	return listOf(c, l.ID)
 }
 
 // lists answers GET /lists, the oldest first.
-func (a *API) lists(c *call) (any, error) {
-	out, next, err := aged(c, c.read, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
-	return reply{data: out, next: next}, err
+func (a *API) lists(c *keycall.Call) (any, error) {
+	out, next, err := keycall.OldestFirst(c, c.Read, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
+	return keycall.Reply{Data: out, Next: next}, err
 }
 
-func (a *API) getList(c *call) (any, error) { return c.listOf(c.param("id")) }
+func (a *API) getList(c *keycall.Call) (any, error) { return listOf(c, c.Param("id")) }
 
 // updateList answers PATCH /lists/{id}.
-func (a *API) updateList(c *call) (any, error) {
+func (a *API) updateList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description *string `json:"description"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	old, err := c.listOf(c.param("id"))
+	old, err := listOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,42 +94,42 @@ func (a *API) updateList(c *call) (any, error) {
 	if in.Description != nil {
 		args.Description = *in.Description
 	}
-	if err := c.command(contacts.CommandListUpdate, args, nil); err != nil {
+	if err := c.Command(contacts.CommandListUpdate, args, nil); err != nil {
 		return nil, err
 	}
-	return c.listOf(old.ID)
+	return listOf(c, old.ID)
 }
 
-func (a *API) deleteList(c *call) (any, error) {
-	return nil, c.command(contacts.CommandListDelete, contacts.ListDelete{ID: c.param("id")}, nil)
+func (a *API) deleteList(c *keycall.Call) (any, error) {
+	return nil, c.Command(contacts.CommandListDelete, contacts.ListDelete{ID: c.Param("id")}, nil)
 }
 
 // addToList answers POST /lists/{id}/contacts: the contact is made if its e-mail
 // is not on file.
-func (a *API) addToList(c *call) (any, error) {
+func (a *API) addToList(c *keycall.Call) (any, error) {
 	var in contactFields
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Email == nil || *in.Email == "" {
-		return nil, Fail("email Field required")
+		return nil, keycall.Fail("email Field required")
 	}
-	args := contacts.ListAdd{ListID: c.param("id"), Create: in.create()}
+	args := contacts.ListAdd{ListID: c.Param("id"), Create: in.create()}
 	args.Create.ListID = ""
 	var out contacts.Reply
-	if err := c.command(contacts.CommandListAdd, args, &out); err != nil {
+	if err := c.Command(contacts.CommandListAdd, args, &out); err != nil {
 		return nil, err
 	}
-	x, err := c.contactMade(&out)
+	x, err := contactMade(c, &out)
 	if err == nil && !out.Created && x.Warning == "" {
-		x.Warning, err = c.leftOut(&in, out.ID)
+		x.Warning, err = leftOut(c, &in, out.ID)
 	}
 	return x, err
 }
 
 // leftOut warns of identifiers that a contact on file has not got by being put on a list.
-func (c *call) leftOut(in *contactFields, id string) (warning string, err error) {
-	err = c.read(func(v *resolver.View) error {
+func leftOut(c *keycall.Call, in *contactFields, id string) (warning string, err error) {
+	err = c.Read(func(v *resolver.View) error {
 		o, ok := v.ResolveText(id)
 		if !ok {
 			return errNoContact
@@ -157,6 +158,6 @@ func (c *call) leftOut(in *contactFields, id string) (warning string, err error)
 	return warning, err
 }
 
-func (a *API) removeFromList(c *call) (any, error) {
-	return nil, c.command(contacts.CommandListRemove, contacts.ListRemove{ListID: c.param("id"), Profile: c.param("contact")}, nil)
+func (a *API) removeFromList(c *keycall.Call) (any, error) {
+	return nil, c.Command(contacts.CommandListRemove, contacts.ListRemove{ListID: c.Param("id"), Profile: c.Param("contact")}, nil)
 }

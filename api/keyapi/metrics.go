@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 )
 
 // surfaceMetrics count the answers of a surface, by route and by code.
@@ -11,13 +13,13 @@ type surfaceMetrics struct {
 	// routes are in the order of the surface's; the last is for requests that did
 	// not come to a route.
 	routes []routeMetrics
-	codes  map[code]*metrics.Counter
+	codes  map[keycall.Code]*metrics.Counter
 }
 
 type routeMetrics struct{ success, failure *metrics.Counter }
 
 func newSurfaceMetrics(set *metrics.Set, s *surface) *surfaceMetrics {
-	m := &surfaceMetrics{codes: map[code]*metrics.Counter{}}
+	m := &surfaceMetrics{codes: map[keycall.Code]*metrics.Counter{}}
 	add := func(route string) {
 		counter := func(result string) *metrics.Counter {
 			return set.GetOrCreateCounter(fmt.Sprintf(`muster_api_requests_total{surface=%q,route=%q,result=%q}`, s.name, route, result))
@@ -28,14 +30,14 @@ func newSurfaceMetrics(set *metrics.Set, s *surface) *surfaceMetrics {
 		add(r.Method + " " + r.Path)
 	}
 	add("none")
-	for _, c := range codes {
-		m.codes[c] = set.GetOrCreateCounter(fmt.Sprintf(`muster_api_failures_total{surface=%q,code=%q}`, s.name, c.name))
+	for _, c := range keycall.Codes {
+		m.codes[c] = set.GetOrCreateCounter(fmt.Sprintf(`muster_api_failures_total{surface=%q,code=%q}`, s.name, c.Name))
 	}
 	return m
 }
 
 // answered counts an answer; f is nil for success.
-func (m *surfaceMetrics) answered(at int, f *failure) {
+func (m *surfaceMetrics) answered(at int, f *keycall.Failure) {
 	if at < 0 {
 		at = len(m.routes) - 1
 	}
@@ -44,7 +46,7 @@ func (m *surfaceMetrics) answered(at int, f *failure) {
 		return
 	}
 	m.routes[at].failure.Inc()
-	m.codes[f.code].Inc()
+	m.codes[f.Code].Inc()
 }
 
 func (a *API) registerMetrics(set *metrics.Set) {

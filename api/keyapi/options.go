@@ -12,11 +12,10 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/audit"
 )
 
 // Events takes events of requests that are authenticated; see ingest.Handler.
@@ -26,20 +25,9 @@ type Events interface {
 
 // State is what is asked of the state machine: a [*node.Node].
 type State interface {
+	keycall.State
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
 	RecordKeyUses(ctx context.Context, uses []access.KeyUse) error
-	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
-	CommandBy(ctx context.Context, account uint64, name string, args any, by audit.Author) ([]byte, error)
-	WaitHistory(ctx context.Context, cut query.Cut) error
-}
-
-// History is what analytics ask of the store of resolved events: a
-// [query.History].
-type History interface {
-	Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error)
-	Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error)
-	Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error)
-	Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error)
 }
 
 // Options configure an [API]. Node, Events, Console, Now and Rand are required; a zero
@@ -52,7 +40,7 @@ type Options struct {
 	Campaigns Campaigns
 	// History answers what needs past events; without it such calls are not
 	// available.
-	History History
+	History keycall.History
 
 	// AllowPrivate permits push services on private addresses.
 	AllowPrivate bool

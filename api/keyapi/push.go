@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -14,11 +15,11 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-func (a *API) pushOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Push", Title: "Push", About: "Messages to devices over Web Push, FCM and APNs."}, []route{
-		{a.pushSegments, operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
+func (a *API) pushOperations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Push", Title: "Push", About: "Messages to devices over Web Push, FCM and APNs."}, Routes: []keycall.Route{
+		{Handle: a.pushSegments, Operation: operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
 			Data: shape.List(pushSegmentShape, ""), Paged: true}},
-		{a.sendPush, operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
+		{Handle: a.sendPush, Operation: operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
 			About: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered; FCM is asked to check the message for up to 5 of its devices (`validate_only`), and what it refuses is a failure. " +
 				"When it was stopped, or no device took it, that is a failure with the same `data`. " +
 				"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
@@ -43,16 +44,16 @@ type pushSegment struct {
 }
 
 // pushSegments answers GET /push/segments, the oldest first.
-func (a *API) pushSegments(c *call) (any, error) {
-	out, next, err := agedSegments(c, c.read, func(v *resolver.View, s *resolver.Segment) pushSegment {
+func (a *API) pushSegments(c *keycall.Call) (any, error) {
+	out, next, err := keycall.SegmentPage(c, c.Read, func(v *resolver.View, s *resolver.Segment) pushSegment {
 		x := pushSegment{ID: s.ID, Name: s.Name, Status: "building"}
 		// No event that was acknowledged before is in this instant's future.
-		if n, live := v.CountMembers(s.ID, max(c.now.UnixMilli(), v.LogTimeMs())); live {
+		if n, live := v.CountMembers(s.ID, max(c.Now.UnixMilli(), v.LogTimeMs())); live {
 			x.Count, x.Status = &n, "live"
 		}
 		return x
 	})
-	return reply{data: out, next: next}, err
+	return keycall.Reply{Data: out, Next: next}, err
 }
 
 // pushResult is the answer to a push message.
@@ -70,7 +71,7 @@ type pushResult struct {
 
 // sendPush answers POST /push/send when the message has been sent. A dry run
 // goes the same way up to where something would be kept or sent.
-func (a *API) sendPush(c *call) (any, error) {
+func (a *API) sendPush(c *keycall.Call) (any, error) {
 	var in struct {
 		Title *string `json:"title"`
 		Body  string  `json:"body"`
@@ -82,11 +83,11 @@ func (a *API) sendPush(c *call) (any, error) {
 		Collapse   string          `json:"collapse"`
 		TTLSeconds int             `json:"ttlSeconds"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
 	if in.Title == nil {
-		return nil, Fail("title Field required")
+		return nil, keycall.Fail("title Field required")
 	}
 	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: (&pushFields{in.Image, in.Collapse, in.TTLSeconds}).options()})
 	var fault *messaging.ContentError
@@ -99,7 +100,7 @@ func (a *API) sendPush(c *call) (any, error) {
 		case "text", "html":
 			fault.Field = "body"
 		}
-		return nil, Fail("%s", strings.Replace(fault.Error(), ": ", " ", 1))
+		return nil, keycall.Fail("%s", strings.Replace(fault.Error(), ": ", " ", 1))
 	case err != nil:
 		return nil, err
 	}
@@ -109,15 +110,15 @@ func (a *API) sendPush(c *call) (any, error) {
 	if in.SegmentID != nil {
 		// An empty id or null is a mistake of the caller's, not all devices of the account.
 		if err := json.Unmarshal(in.SegmentID, &segment); err != nil || segment == "" {
-			return nil, Fail("segmentId Input should be the id of a segment; leave it out to address every device")
+			return nil, keycall.Fail("segmentId Input should be the id of a segment; leave it out to address every device")
 		}
 		segments = []string{segment}
 	}
-	plan, err := a.opts.Campaigns.PlanPush(c.ctx, c.key.Account, segment)
+	plan, err := a.opts.Campaigns.PlanPush(c.Ctx, c.Key.Account, segment)
 	if err != nil {
 		return nil, err
 	}
-	err = c.read(func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		s, _ := v.Segment(segment)
 		out.SegmentName = s.Name
 		return nil
@@ -126,20 +127,20 @@ func (a *API) sendPush(c *call) (any, error) {
 		return nil, err
 	}
 	if in.DryRun {
-		if err := a.opts.Campaigns.ValidatePush(c.ctx, c.key.Account, plan, content); err != nil {
+		if err := a.opts.Campaigns.ValidatePush(c.Ctx, c.Key.Account, plan, content); err != nil {
 			return nil, err
 		}
 		out.ContactsInSegment, out.ReachableContacts, out.Total = plan.Members, plan.Reachable, plan.Devices
-		return reply{data: out, message: "dry run"}, nil
+		return keycall.Reply{Data: out, Message: "dry run"}, nil
 	}
 	return a.runPush(c, out, content, segments)
 }
 
 // runPush makes the row of push history and sends it.
-func (a *API) runPush(c *call, out pushResult, content campaigns.Content, segments []string) (any, error) {
+func (a *API) runPush(c *keycall.Call, out pushResult, content campaigns.Content, segments []string) (any, error) {
 	var x campaigns.Campaign
-	err := c.command(campaigns.CommandSave, campaigns.Campaign{
-		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.now.UnixMilli()),
+	err := c.Command(campaigns.CommandSave, campaigns.Campaign{
+		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.Now.UnixMilli()),
 		Subject: content.Subject, Body: content.Text, Link: content.Link, Push: content.Push, SegmentIDs: segments,
 		OneOff: true,
 	}, &x)
@@ -147,12 +148,12 @@ func (a *API) runPush(c *call, out pushResult, content campaigns.Content, segmen
 		return nil, err
 	}
 	out.CampaignID = x.ID
-	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, campaigns.Start{
+	r, err := a.opts.Campaigns.Send(c.Ctx, c.Key.Account, campaigns.Start{
 		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []campaigns.Content{content},
-	}, c.by())
+	}, c.By())
 	if errors.Is(err, messaging.ErrGoesOn) {
-		f := *errGoesOn
-		f.data = out
+		f := *keycall.ErrGoesOn
+		f.Data = out
 		return nil, &f
 	}
 	if err != nil {
@@ -164,10 +165,10 @@ func (a *API) runPush(c *call, out pushResult, content campaigns.Content, segmen
 	}
 	out.Total, out.Accepted, out.Retired = r.Devices, r.Accepted, r.Retired
 	if reason := unsent(&r, out.Total > 0 && out.Accepted == 0); reason != "" {
-		return nil, &failure{code: codeConflict, data: out,
-			message: fmt.Sprintf("the message was sent to %d of %d devices: %s", out.Accepted, out.Total, reason)}
+		return nil, &keycall.Failure{Code: keycall.CodeConflict, Data: out,
+			Message: fmt.Sprintf("the message was sent to %d of %d devices: %s", out.Accepted, out.Total, reason)}
 	}
-	return reply{data: out, message: "sent"}, nil
+	return keycall.Reply{Data: out, Message: "sent"}, nil
 }
 
 // pushName names a push message in the list of campaigns.

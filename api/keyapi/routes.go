@@ -7,44 +7,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 )
 
-// route is an operation with what answers it.
-type route struct {
-	handle func(*call) (any, error)
-	operation.Operation
-}
-
-// group is the operations of a noun.
-type group struct {
-	operation.Group
-	routes []route
-}
-
 // groupsA are the nouns of Surface A, in the order in which they are documented: its
 // own, and what it shares with the console.
-func (a *API) groupsA() []group {
+func (a *API) groupsA() []keycall.Group {
 	campaigns := a.campaignOperations()
-	campaigns.routes = append(campaigns.routes, a.audienceOperations()...)
-	return append([]group{
+	campaigns.Routes = append(campaigns.Routes, a.audienceOperations()...)
+	return append([]keycall.Group{
 		a.contactOperations(), a.deviceOperations(), a.listOperations(), campaigns, a.pushOperations(), a.flowOperations(),
-		a.analyticsOperations(), a.keyOperations(),
+		analytics.Operations(), a.keyOperations(),
 	}, a.sharedOperations()...)
 }
 
 // groupsC are those of Surface C.
-func (a *API) groupsC() []group {
-	return []group{a.eventOperations(), a.emailOperations()}
+func (a *API) groupsC() []keycall.Group {
+	return []keycall.Group{a.eventOperations(), a.emailOperations()}
 }
 
 // Operations lists the operations of both surfaces. It needs no options: those of a
 // zero API are the same.
 func (a *API) Operations() (out []operation.Group) {
 	for _, g := range slices.Concat(a.groupsA(), a.groupsC()) {
-		for i := range g.routes {
-			g.Operations = append(g.Operations, g.routes[i].Operation)
+		for i := range g.Routes {
+			g.Operations = append(g.Operations, g.Routes[i].Operation)
 		}
 		out = append(out, g.Group)
 	}
@@ -55,7 +45,7 @@ func (a *API) Operations() (out []operation.Group) {
 type surface struct {
 	*operation.Surface
 	name      string // in metrics
-	routes    []route
+	routes    []keycall.Route
 	envelope  envelope
 	limiter   *limiter
 	perMinute func(*resolver.KeyAccess) int
@@ -66,10 +56,10 @@ func (a *API) perMinuteA(*resolver.KeyAccess) int { return a.opts.PerMinute }
 
 func perMinuteC(k *resolver.KeyAccess) int { return k.SurfaceCPerMinute }
 
-func newSurface(name string, groups []group, now func() time.Time) *surface {
+func newSurface(name string, groups []keycall.Group, now func() time.Time) *surface {
 	s := &surface{name: name, Surface: groups[0].Surface, limiter: newLimiter(now)}
 	for _, g := range groups {
-		s.routes = append(s.routes, g.routes...)
+		s.routes = append(s.routes, g.Routes...)
 	}
 	return s
 }
@@ -84,7 +74,7 @@ func (s *surface) check(known []string) error {
 			return fmt.Errorf("keyapi: %s needs %q, which no API key can hold", name, r.Permission)
 		case seen[name]:
 			return fmt.Errorf("keyapi: %s is listed twice", name)
-		case r.handle == nil || !strings.HasPrefix(r.Path, "/"):
+		case r.Handle == nil || !strings.HasPrefix(r.Path, "/"):
 			return fmt.Errorf("keyapi: %s has no handler, or its path no slash", name)
 		}
 		seen[name] = true

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/eventually"
@@ -27,7 +28,7 @@ func requestWith(authorization string) *fasthttp.RequestCtx {
 }
 
 // pathOf is a path that a route takes.
-func pathOf(s *surface, r route) string {
+func pathOf(s *surface, r keycall.Route) string {
 	parts := strings.Split(r.Path, "/")
 	for i, p := range parts {
 		if strings.HasPrefix(p, "{") {
@@ -47,7 +48,7 @@ func TestPermissionMatrix(t *testing.T) {
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
 			name := x.routes[i].Method + " " + x.routes[i].Path
-			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
+			x.routes[i].Handle = func(*keycall.Call) (any, error) { entered = name; return nil, nil }
 		}
 	}
 	all := operation.KeyPermissions()
@@ -66,7 +67,7 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
 			name := x.routes[i].Method + " " + x.routes[i].Path
-			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
+			x.routes[i].Handle = func(*keycall.Call) (any, error) { entered = name; return nil, nil }
 		}
 	}
 	all := operation.KeyPermissions()
@@ -146,7 +147,7 @@ func TestFailuresOfA(t *testing.T) {
 	body := shape.Object(name, shape.Opt("count", shape.Integer(1, "")), shape.Opt("tags", shape.List(shape.Text("x", ""), "")), shape.Opt("on", shape.Boolean(true, "")),
 		shape.Opt("rate", shape.Number(1, "")), shape.Opt("user", shape.Object(shape.Opt("email", shape.Text("x", "")))))
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000; o.PerMinute = 1000 },
-		route{Operation: operation.Operation{Method: "POST", Path: "/test/{id}", Permission: "lists:write", Body: body}, handle: func(c *call) (any, error) {
+		keycall.Route{Operation: operation.Operation{Method: "POST", Path: "/test/{id}", Permission: "lists:write", Body: body}, Handle: func(c *keycall.Call) (any, error) {
 			var in struct {
 				Name  string   `json:"name"`
 				Count int      `json:"count"`
@@ -157,21 +158,21 @@ func TestFailuresOfA(t *testing.T) {
 					Email string `json:"email"`
 				} `json:"user"`
 			}
-			if err := c.decode(&in); err != nil {
+			if err := c.Decode(&in); err != nil {
 				return nil, err
 			}
-			return reply{data: c.param("id"), message: "done"}, fail
+			return keycall.Reply{Data: c.Param("id"), Message: "done"}, fail
 		}},
-		route{Operation: operation.Operation{Method: "POST", Path: "/panic", Permission: "lists:write"}, handle: func(*call) (any, error) { panic("on purpose") }},
-		route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write", Body: shape.Object(name), Optional: true}, handle: func(c *call) (any, error) {
+		keycall.Route{Operation: operation.Operation{Method: "POST", Path: "/panic", Permission: "lists:write"}, Handle: func(*keycall.Call) (any, error) { panic("on purpose") }},
+		keycall.Route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write", Body: shape.Object(name), Optional: true}, Handle: func(c *keycall.Call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
-			if err := c.decode(&in); err != nil || in.Name == "" {
+			if err := c.Decode(&in); err != nil || in.Name == "" {
 				return nil, err
 			}
 			var out eventtypes.Type
-			err := c.command(eventtypes.CommandDefine, eventtypes.Define{Name: in.Name}, &out)
+			err := c.Command(eventtypes.CommandDefine, eventtypes.Define{Name: in.Name}, &out)
 			return map[string]string{"key": out.Key, "at": record.Time(1)}, err
 		}},
 	)
@@ -238,7 +239,7 @@ func TestFailuresOfA(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]int{
-		Fail("channel Input should be 1 or 2"):                                     200,
+		keycall.Fail("channel Input should be 1 or 2"):                             200,
 		&resolver.Refusal{Code: "not_found", Message: "there is none"}:             200,
 		&resolver.Refusal{Code: "conflict", Message: "it is there"}:                200,
 		&resolver.Refusal{Code: "limit", Message: "it is full"}:                    200,
@@ -276,11 +277,11 @@ func TestFailuresOfA(t *testing.T) {
 func TestFailuresOfC(t *testing.T) {
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000 },
-		route{Operation: operation.Operation{Method: "POST", Path: "/test", Permission: "lists:write", Body: shape.Object(shape.Opt("name", shape.Text("x", "")))}, handle: func(c *call) (any, error) {
+		keycall.Route{Operation: operation.Operation{Method: "POST", Path: "/test", Permission: "lists:write", Body: shape.Object(shape.Opt("name", shape.Text("x", "")))}, Handle: func(c *keycall.Call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
-			if err := c.decode(&in); err != nil {
+			if err := c.Decode(&in); err != nil {
 				return nil, err
 			}
 			return map[string]int{"n": 1}, fail
@@ -335,7 +336,7 @@ func TestChoices(t *testing.T) {
 	for raw, want := range map[string]string{
 		"1": "", "2": "", `"1"`: "x", "3": "x", `"email"`: "x", "1.0": "x", "true": "x", "[1]": "x", "-1": "x",
 	} {
-		n, given, err := number("channel", json.RawMessage(raw), 1, 2)
+		n, given, err := keycall.Number("channel", json.RawMessage(raw), 1, 2)
 		if !given || (err != nil) != (want != "") || err == nil && fmt.Sprint(n) != raw {
 			t.Errorf("%s: %d %v %v", raw, n, given, err)
 		}
@@ -343,20 +344,20 @@ func TestChoices(t *testing.T) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	if _, _, err := number("type", json.RawMessage("9"), 1, 2, 3, 4); err.Error() != "type Input should be 1, 2, 3 or 4" {
+	if _, _, err := keycall.Number("type", json.RawMessage("9"), 1, 2, 3, 4); err.Error() != "type Input should be 1, 2, 3 or 4" {
 		t.Errorf("%v", err)
 	}
-	if text, given, err := word("status", json.RawMessage(`"live"`), "paused", "live"); text != "live" || !given || err != nil {
+	if text, given, err := keycall.Word("status", json.RawMessage(`"live"`), "paused", "live"); text != "live" || !given || err != nil {
 		t.Errorf("%q %v %v", text, given, err)
 	}
 	for _, raw := range []string{`"x"`, "1", `""`} {
-		if _, given, err := word("status", json.RawMessage(raw), "paused", "live"); !given || err == nil || err.Error() != "status Input should be 'paused' or 'live'" {
+		if _, given, err := keycall.Word("status", json.RawMessage(raw), "paused", "live"); !given || err == nil || err.Error() != "status Input should be 'paused' or 'live'" {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
 	for _, raw := range []string{"", "null"} {
-		_, numberGiven, err1 := number("channel", json.RawMessage(raw), 1, 2)
-		_, wordGiven, err2 := word("status", json.RawMessage(raw), "live")
+		_, numberGiven, err1 := keycall.Number("channel", json.RawMessage(raw), 1, 2)
+		_, wordGiven, err2 := keycall.Word("status", json.RawMessage(raw), "live")
 		if numberGiven || wordGiven || err1 != nil || err2 != nil {
 			t.Errorf("%q is taken for given", raw)
 		}
@@ -387,12 +388,12 @@ func TestMatchPath(t *testing.T) {
 }
 
 func TestCheckRoutes(t *testing.T) {
-	h := func(*call) (any, error) { return nil, nil }
-	for _, list := range [][]route{
-		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: ""}}},
-		{{nil, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}},
-		{{h, operation.Operation{Method: "GET", Path: "a", Permission: "lists:read"}}},
-		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}, {h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:write"}}},
+	h := func(*keycall.Call) (any, error) { return nil, nil }
+	for _, list := range [][]keycall.Route{
+		{{Handle: h, Operation: operation.Operation{Method: "GET", Path: "/a", Permission: ""}}},
+		{{Handle: nil, Operation: operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}},
+		{{Handle: h, Operation: operation.Operation{Method: "GET", Path: "a", Permission: "lists:read"}}},
+		{{Handle: h, Operation: operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}, {Handle: h, Operation: operation.Operation{Method: "GET", Path: "/a", Permission: "lists:write"}}},
 	} {
 		if err := (&surface{Surface: operation.SurfaceA, routes: list}).check(operation.KeyPermissions()); err == nil {
 			t.Errorf("%v is taken", list)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
@@ -34,8 +35,8 @@ func (a *API) SessionGroups() (out []handler.KeyGroup) {
 	for _, g := range append(a.groupsA(), a.groupsC()...) {
 		s := handler.KeyGroup{Group: g.Group}
 		s.Surface, s.Tag = operation.SurfaceConsole, "Console: "+strings.ToLower(g.Title)
-		for i := range g.routes {
-			r := &g.routes[i]
+		for i := range g.Routes {
+			r := &g.Routes[i]
 			name := r.Method + " " + r.Path
 			if g.Surface == operation.SurfaceA && own[name] || onlyOfKeys[name] != "" {
 				continue
@@ -61,7 +62,7 @@ func (a *API) SessionOperations() (out []operation.Group) {
 }
 
 // bySession is a call of keys as signed-in people have it.
-func (a *API) bySession(r *route) handler.KeyCall {
+func (a *API) bySession(r *keycall.Route) handler.KeyCall {
 	k := handler.KeyCall{Operation: r.Operation}
 	k.Path = handler.PathOfPeople(r.Path)
 	name := strings.TrimPrefix(r.ID, "v1")
@@ -69,16 +70,16 @@ func (a *API) bySession(r *route) handler.KeyCall {
 	k.Also = append(k.Also, 404) // what the body or the query names may not be there
 	op := k.Operation
 	k.Answer = func(who *handler.Caller) (handler.Shared, error) {
-		data, err := r.handle(&call{RequestCtx: who.RequestCtx, api: a, ctx: who.Context, key: resolver.KeyAccess{Account: who.Account}, self: who.Email, userID: who.UserID,
-			params: who.Params, now: a.opts.Now(), op: &op, payload: who.Payload})
+		data, err := r.Handle(&keycall.Call{RequestCtx: who.RequestCtx, Backend: &a.backend, Ctx: who.Context, Key: resolver.KeyAccess{Account: who.Account}, Self: who.Email, UserID: who.UserID,
+			Params: who.Params, Now: a.opts.Now(), Op: &op, Payload: who.Payload})
 		switch {
 		case err != nil:
 			return handler.Shared{}, toConsole(err)
-		case data == streamed:
+		case data == keycall.Streamed:
 			return handler.Shared{Streamed: true}, nil
 		}
-		out := toReply(data)
-		return handler.Shared{Data: out.data, Message: out.message, Next: out.next}, nil
+		out := keycall.ToReply(data)
+		return handler.Shared{Data: out.Data, Message: out.Message, Next: out.Next}, nil
 	}
 	return k
 }
@@ -87,15 +88,15 @@ func (a *API) bySession(r *route) handler.KeyCall {
 // HTTP that Surface C has for it, and the field apart. Errors that the console knows
 // stay as they are.
 func toConsole(err error) error {
-	var f *failure
+	var f *keycall.Failure
 	var event *ingest.EventError
 	if !errors.As(err, &f) {
 		if !errors.As(err, &event) && !errors.Is(err, messaging.ErrGoesOn) {
 			return err
 		}
-		f, _ = classify(err)
+		f, _ = keycall.Classify(err)
 	}
-	return &handler.Refusal{Status: f.code.status, Field: fieldOf(f.message), Message: f.message, RetryAfter: time.Duration(f.retryAfter) * time.Second, Data: f.data}
+	return &handler.Refusal{Status: f.Code.Status, Field: fieldOf(f.Message), Message: f.Message, RetryAfter: time.Duration(f.RetryAfter) * time.Second, Data: f.Data}
 }
 
 // fieldOf is the field that a message of Surface A begins with, "" where it begins with

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation/operationtest"
 )
 
@@ -17,7 +18,7 @@ func TestStrangeFieldsAreRefused(t *testing.T) {
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
 			r := &x.routes[i]
-			r.handle = func(*call) (any, error) { entered = r.Path; return nil, nil }
+			r.Handle = func(*keycall.Call) (any, error) { entered = r.Path; return nil, nil }
 			for _, q := range operationtest.Refused(t, x.Prefix, &r.Operation) {
 				if slices.Contains([]string{"setFlowStatus", "createFlowByKey", "updateFlowByKey"}, r.ID) && !strings.Contains(q.Path, "?") {
 					continue // they have words of their own: TestFlowTransitions, TestFlowsByKey

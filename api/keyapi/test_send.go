@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/api/keyapi/internal/analytics"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
@@ -26,8 +28,8 @@ const (
 )
 
 // testSendOperation is the call that sends a test of a campaign.
-func (a *API) testSendOperation() route {
-	return route{a.testSend, operation.Operation{Method: "POST", Path: "/campaign/{id}/test-send", Permission: "campaigns:write", Timeout: testSendTimeout, ID: "testSendCampaign", Summary: "Send a test of a campaign",
+func (a *API) testSendOperation() keycall.Route {
+	return keycall.Route{Handle: a.testSend, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/test-send", Permission: "campaigns:write", Timeout: testSendTimeout, ID: "testSendCampaign", Summary: "Send a test of a campaign",
 		About: "The message goes to the addresses alone, at once and once: with `[Test]` before its subject (a text message: before its text; a template of WhatsApp: nowhere) and the header `X-Muster-Test`. Fields of the campaign that are given here take the place of those that are saved, and are not saved. " +
 			"Nothing is counted: no statistics, no credit, no event. Links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`. People who unsubscribed, are blocked or were erased get no test, either. Push campaigns go to devices and have no test. At most 6 tests a minute.",
 		Body: shape.Object(append([]shape.Field{
@@ -50,7 +52,7 @@ func testContentShape() (out []shape.Field) {
 }
 
 var testSendShape = shape.Named("TestSend", shape.Object(
-	shape.Req("channel", channelShape("On which the campaign is sent.")),
+	shape.Req("channel", analytics.ChannelShape("On which the campaign is sent.")),
 	shape.Req("subject", shape.Text("[Test] Our January sale", "As it was sent; of a text message empty.")),
 	shape.Req("results", shape.List(shape.Object(
 		shape.Req("to", shape.Text("ann@example.com", "")),
@@ -66,7 +68,7 @@ type testResult struct {
 }
 
 // testSend answers POST /campaign/{id}/test-send.
-func (a *API) testSend(c *call) (any, error) {
+func (a *API) testSend(c *keycall.Call) (any, error) {
 	var in struct {
 		campaignFields
 		To        []string `json:"to"`
@@ -74,10 +76,10 @@ func (a *API) testSend(c *call) (any, error) {
 		Email     string   `json:"email"`
 		Via       string   `json:"via"`
 	}
-	if err := c.decode(&in); err != nil {
+	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	x, _, err := c.campaignOf(c.param("id"))
+	x, _, err := campaignOf(c, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,29 +94,29 @@ func (a *API) testSend(c *call) (any, error) {
 		return nil, err
 	}
 	x = *one
-	to, err := c.testAddresses(x.Medium(), in.To)
+	to, err := testAddresses(c, x.Medium(), in.To)
 	if err != nil {
 		return nil, err
 	}
 	if in.ProfileID != "" && in.Email != "" {
-		return nil, Fail("profile_id Input should be left out where email names the person")
+		return nil, keycall.Fail("profile_id Input should be left out where email names the person")
 	}
 	template := ""
 	if x.Body == "" {
 		template = x.TemplateID
 	}
-	content, err := c.content(&x, "", template)
+	content, err := contentOf(c, &x, "", template)
 	if err != nil {
 		return nil, err
 	}
 	var test *messaging.Tester
 	results := make([]testResult, len(to))
-	err = c.read(func(v *resolver.View) (err error) {
+	err = c.Read(func(v *resolver.View) (err error) {
 		p := new(resolver.Profile)
 		if in.ProfileID != "" || in.Email != "" {
 			o, field, ok := v.Person(in.ProfileID, in.Email)
 			if !ok {
-				return failWith(codeNotFound, "%s: there is no such person", field)
+				return keycall.FailWith(keycall.CodeNotFound, "%s: there is no such person", field)
 			}
 			if p, err = v.Profile(o); err != nil {
 				return err
@@ -130,19 +132,19 @@ func (a *API) testSend(c *call) (any, error) {
 				results[i].Status, results[i].Reason = "skipped", &reason
 			}
 		}
-		test, err = a.opts.Campaigns.NewTest(v, c.key.Account, &x, content, p)
+		test, err = a.opts.Campaigns.NewTest(v, c.Key.Account, &x, content, p)
 		return contentFault(err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer test.Close()
-	if wait := a.tests.take(keyRef{account: c.key.Account}, testsPerMinute); wait > 0 {
-		return nil, tooMany(wait)
+	if wait := a.tests.take(keyRef{account: c.Key.Account}, testsPerMinute); wait > 0 {
+		return nil, keycall.TooMany(wait)
 	}
 	for i := range results {
 		if results[i].Status == "" {
-			if err := a.sendTest(c.ctx, test, &results[i], c.now); err != nil {
+			if err := a.sendTest(c.Ctx, test, &results[i], c.Now); err != nil {
 				return nil, err
 			}
 		}
@@ -151,26 +153,26 @@ func (a *API) testSend(c *call) (any, error) {
 }
 
 // testAddresses are those that a test goes to, each once.
-func (c *call) testAddresses(medium string, given []string) (out []string, err error) {
-	if given == nil && c.self != "" && medium == mediumEmail {
-		given = []string{c.self}
+func testAddresses(c *keycall.Call, medium string, given []string) (out []string, err error) {
+	if given == nil && c.Self != "" && medium == analytics.MediumEmail {
+		given = []string{c.Self}
 	}
 	switch {
 	case len(given) == 0:
-		return nil, Fail("to Field required: name the addresses that the test goes to")
+		return nil, keycall.Fail("to Field required: name the addresses that the test goes to")
 	case len(given) > maxTestAddresses:
-		return nil, Fail("to Input should have at most %d addresses", maxTestAddresses)
+		return nil, keycall.Fail("to Input should have at most %d addresses", maxTestAddresses)
 	}
 	seen := map[string]bool{}
 	for i, to := range given {
 		to = strings.TrimSpace(to)
-		if medium == mediumEmail {
-			err = checkRecipient(to, c.now)
+		if medium == analytics.MediumEmail {
+			err = checkRecipient(to, c.Now)
 		} else if !strings.ContainsAny(to, "0123456789") {
 			err = errors.New("it has no digits")
 		}
 		if err != nil {
-			return nil, Fail("to[%d] Input should be a valid %s: %s", i, map[bool]string{true: "e-mail address", false: "phone number"}[medium == mediumEmail], err)
+			return nil, keycall.Fail("to[%d] Input should be a valid %s: %s", i, map[bool]string{true: "e-mail address", false: "phone number"}[medium == analytics.MediumEmail], err)
 		}
 		if key := strings.ToLower(to); !seen[key] {
 			seen[key] = true

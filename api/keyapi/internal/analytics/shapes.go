@@ -1,4 +1,4 @@
-package keyapi
+package analytics
 
 import (
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -37,11 +37,12 @@ var messageCountsShape = shape.Named("MessageCounts", shape.Object(
 	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %, or none; null on other channels than e-mail.").OrNull()), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %, or none; likewise.").OrNull()),
 ))
 
-func channelShape(about string) *shape.Schema { return shape.Word(about, media...) }
+// ChannelShape is one of [Media].
+func ChannelShape(about string) *shape.Schema { return shape.Word(about, Media...) }
 
 var channelCountsShape = shape.Named("ChannelCounts", func() *shape.Schema {
 	var fields []shape.Field
-	for _, m := range media {
+	for _, m := range Media {
 		fields = append(fields, shape.Req(m, messageCountsShape))
 	}
 	return shape.Object(fields...)

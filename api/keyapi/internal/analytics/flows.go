@@ -1,8 +1,9 @@
-package keyapi
+package analytics
 
 import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
@@ -11,15 +12,15 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-func (a *API) flowAnalytics() []route {
+func flowRoutes() []keycall.Route {
 	steps := shape.List(shapes.FlowStepCount.Plus(
 		shape.Req("messages", messageCountsShape.OrNull()), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "Spans with messages.")),
 	), "In the order of the definition; messages are those of the range, null for steps that send none.")
-	return []route{
-		{a.analyticsFlows, operation.Operation{Method: "GET", Path: "/analytics/flows/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsFlows", Summary: "Flows", About: "Counts are since flows went live, of those there are; `in_range` and `series` also of those deleted since.", Query: spanQueryShape(),
+	return []keycall.Route{
+		{Handle: allFlows, Operation: operation.Operation{Method: "GET", Path: "/analytics/flows/overview", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsFlows", Summary: "Flows", About: "Counts are since flows went live, of those there are; `in_range` and `series` also of those deleted since.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("total", shape.Count(3, "Flows.")), shape.Req("draft", shape.Count(1, "")), shape.Req("live", shape.Count(2, "")), shape.Req("paused", shape.Count(0, "")),
 				shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape), shape.Req("series", flowSeriesShape()), shape.Req("flows", shape.List(flowLineShape(), "The oldest first.")))}},
-		{a.analyticsFlow, operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
+		{Handle: oneFlow, Operation: operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
 			Data:  flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps)),
 			Fails: []string{"there is no flow with this id"}}},
 	}
@@ -51,8 +52,8 @@ type flowPoint struct {
 }
 
 // movesOver asks what happened in each span.
-func (c *call) movesOver(s *span, cut query.Cut, where ...segment.Predicate) ([]flowPoint, error) {
-	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, Granularity: s.granularity, Where: where})
+func movesOver(c *keycall.Call, s *span, cut query.Cut, where ...segment.Predicate) ([]flowPoint, error) {
+	rows, err := askSeries(c, query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, Granularity: s.granularity, Where: where})
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +87,17 @@ type flowLine struct {
 	InRange flowMoves         `json:"in_range"`
 }
 
-// analyticsFlows answers GET /analytics/flows/overview: the flows there are, the
+// allFlows answers GET /analytics/flows/overview: the flows there are, the
 // oldest first, and how many people entered and left them.
-func (a *API) analyticsFlows(c *call) (any, error) {
-	s, err := c.span()
+func allFlows(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
 	status := map[string]int{}
 	var all record.FlowCounts
 	flows := []flowLine{}
-	cut, err := c.cut(func(v *resolver.View) error {
+	cut, err := c.Cut(func(v *resolver.View) error {
 		for _, f := range v.Flows().List() {
 			n := record.NewFlowCounts(&f)
 			flows = append(flows, flowLine{ID: f.ID, Name: f.Def.Name, Status: f.Status, Counts: n})
@@ -108,7 +109,7 @@ func (a *API) analyticsFlows(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, By: []string{"flow_id"}})
+	rows, err := askSeries(c, query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, By: []string{"flow_id"}})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (a *API) analyticsFlows(c *call) (any, error) {
 			m.add(&rows[i])
 		}
 	}
-	series, err := c.movesOver(&s, cut)
+	series, err := movesOver(c, &s, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -136,27 +137,27 @@ type stepLine struct {
 	record.StepCount
 	// Messages are those sent in the range by steps that send; null for others.
 	// Series leaves out spans without messages.
-	Messages *messageCounts `json:"messages"`
+	Messages *MessageCounts `json:"messages"`
 	Series   []messagePoint `json:"series"`
 }
 
 // messagePoint is what happened to messages in a span.
 type messagePoint struct {
 	Start string `json:"start"`
-	messageCounts
+	MessageCounts
 }
 
-// analyticsFlow answers GET /analytics/flows/{id}: a flow and its steps.
-func (a *API) analyticsFlow(c *call) (any, error) {
-	s, err := c.span()
+// oneFlow answers GET /analytics/flows/{id}: a flow and its steps.
+func oneFlow(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
 	var f automation.FlowState
-	cut, err := c.cut(func(v *resolver.View) error {
+	cut, err := c.Cut(func(v *resolver.View) error {
 		var ok bool
-		if f, ok = v.Flows().Find(c.param("id")); !ok {
-			return errNoFlow
+		if f, ok = v.Flows().Find(c.Param("id")); !ok {
+			return keycall.ErrNoFlow
 		}
 		return nil
 	})
@@ -164,7 +165,7 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 		return nil, err
 	}
 	of := segment.Predicate{Path: []string{"flow_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: f.ID}}}
-	series, err := c.movesOver(&s, cut, of)
+	series, err := movesOver(c, &s, cut, of)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 		line.InRange.Completed += m.Completed
 		line.InRange.Exited += m.Exited
 	}
-	steps, err := c.stepMessages(&s, cut, &f, of)
+	steps, err := stepMessages(c, &s, cut, &f, of)
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +189,14 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 }
 
 // stepMessages are the steps of a flow, with their messages.
-func (c *call) stepMessages(s *span, cut query.Cut, f *automation.FlowState, of segment.Predicate) ([]stepLine, error) {
+func stepMessages(c *keycall.Call, s *span, cut query.Cut, f *automation.FlowState, of segment.Predicate) ([]stepLine, error) {
 	q := query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{of}, By: []string{"step_id"}}
-	whole, err := c.messages(q)
+	whole, err := messageRows(c, q)
 	if err != nil {
 		return nil, err
 	}
 	q.Granularity = s.granularity
-	rows, err := c.messages(q)
+	rows, err := messageRows(c, q)
 	if err != nil {
 		return nil, err
 	}

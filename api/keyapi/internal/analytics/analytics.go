@@ -1,4 +1,4 @@
-package keyapi
+package analytics
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
@@ -16,48 +17,47 @@ import (
 )
 
 const (
-	// historyTimeout bounds a question to history.
-	historyTimeout = 30 * time.Second
 	// defaultRange is what is looked at unless the query says otherwise.
 	defaultRange = 30 * 24 * time.Hour
 	// maxSpans is how many spans of time an answer may have.
 	maxSpans = 2000
 )
 
-func (a *API) analyticsOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Analytics", Title: "Analytics",
-		About: "Statistics from history, over a range of time. Opens and clicks of machines do not count."}, append(a.flowAnalytics(), []route{
-		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", About: "`messages` are e-mail alone, as `channels.email`.", Query: spanQueryShape(),
+// Operations are the calls about statistics.
+func Operations() keycall.Group {
+	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Analytics", Title: "Analytics",
+		About: "Statistics from history, over a range of time. Opens and clicks of machines do not count."}, Routes: append(flowRoutes(), []keycall.Route{
+		{Handle: overview, Operation: operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsOverview", Summary: "All of the account", About: "`messages` are e-mail alone, as `channels.email`.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape),
 				shape.Req("contacts", shape.Object(shape.Req("total", shape.Count(1204, "Profiles there are now.")), shape.Req("new", shape.Count(31, "Made in the range.")),
 					shape.Req("subscribed", shape.Count(1100, "Subscribed to e-mail now, confirmed and not suppressed: those who are `subscribed` in a segment.")))),
 				shape.Req("lists", shape.Count(4, "")), shape.Req("segments", shape.Count(9, "")), shape.Req("campaigns", shape.Count(12, "")), shape.Req("flows", shape.Count(3, "")),
 				shape.Req("events", shape.Count(20412, "Events in the range.")), shape.Req("messages", messageCountsShape), shape.Req("channels", channelCountsShape), shape.Req("webhooks", webhookCountsShape)),
 			Fails: []string{"from Input should be before to"}}},
-		{a.analyticsPerformance, operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsPerformance", Summary: "Messages over time", About: "Of one channel.",
-			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone.")), operation.Query("channel", channelShape("Default: the campaign's, or email."))),
-			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", channelShape("")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
+		{Handle: performance, Operation: operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsPerformance", Summary: "Messages over time", About: "Of one channel.",
+			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone.")), operation.Query("channel", ChannelShape("Default: the campaign's, or email."))),
+			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", ChannelShape("")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
 			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
-		{a.analyticsCampaigns, operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
-			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", channelShape("On which the campaign is sent."))), ""), Paged: true}},
-		a.analyticsDomainsRoute(),
-		{a.analyticsEvents, operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsEvents", Summary: "Events by type",
+		{Handle: byCampaign, Operation: operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
+			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", ChannelShape("On which the campaign is sent."))), ""), Paged: true}},
+		domainsRoute(),
+		{Handle: byEventType, Operation: operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsEvents", Summary: "Events by type",
 			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("events", shape.List(shape.Object(
 				shape.Req("event_type", shape.Text("item_purchased", "")), shape.Req("events", shape.Count(210, "")), shape.Req("contacts", shape.Count(180, "People who did it.")),
 				shape.Req("series", shape.List(shape.Object(spanStartShape(), shape.Req("events", shape.Count(12, "")), shape.Req("contacts", shape.Count(11, ""))), "Spans with events.")),
 			), "")))}},
-		{a.analyticsSegments, operation.Operation{Method: "GET", Path: "/analytics/segments", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsSegments", Summary: "Segments: members, entries and exits", Query: spanQueryShape(),
+		{Handle: membersOfSegments, Operation: operation.Operation{Method: "GET", Path: "/analytics/segments", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsSegments", Summary: "Segments: members, entries and exits", Query: spanQueryShape(),
 			Data: shape.List(shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("name", shape.Text("Customers", "")),
 				shape.Req("size", shape.Count(512, "Members now; null while the segment is being built.").OrNull()),
 				shape.Req("entered", shape.Count(40, "Entries in the range.")), shape.Req("exited", shape.Count(7, "Exits in the range."))), ""), Paged: true}},
-		{a.analyticsContacts, operation.Operation{Method: "GET", Path: "/analytics/contacts", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsContacts", Summary: "Growth of contacts", About: "Of those there are now; at most 800 spans.", Query: spanQueryShape(),
+		{Handle: growth, Operation: operation.Operation{Method: "GET", Path: "/analytics/contacts", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsContacts", Summary: "Growth of contacts", About: "Of those there are now; at most 800 spans.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("new", shape.Count(31, "Made in the range.")), shape.Req("total", shape.Count(1204, "At its end.")),
 				shape.Req("series", shape.List(shape.Object(spanStartShape(), shape.Req("new", shape.Count(3, "")), shape.Req("total", shape.Count(1204, "At the end of the span."))), "")))}},
 	}...)}
 }
 
-// span is the time that an answer is about: from ≤ t < to.
+// spanOf is the time that an answer is about: from ≤ t < to.
 type span struct {
 	fromMs, toMs int64
 	granularity  query.Granularity
@@ -74,11 +74,11 @@ func (s *span) body() rangeBody {
 	return rangeBody{record.Time(s.fromMs), record.Time(s.toMs), string(s.granularity)}
 }
 
-// timeRange reads from and to of the query.
-func (c *call) timeRange() (s span, err error) {
+// timeRangeOf reads from and to of the query.
+func timeRangeOf(c *keycall.Call) (s span, err error) {
 	args := c.QueryArgs()
 	// What was acknowledged in this very millisecond belongs to the present, too.
-	to, err := instant("to", string(args.Peek("to")), c.now.Add(time.Millisecond))
+	to, err := instant("to", string(args.Peek("to")), c.Now.Add(time.Millisecond))
 	if err != nil {
 		return s, err
 	}
@@ -87,25 +87,25 @@ func (c *call) timeRange() (s span, err error) {
 		return s, err
 	}
 	if !from.Before(to) {
-		return s, Fail("from Input should be before to")
+		return s, keycall.Fail("from Input should be before to")
 	}
 	return span{fromMs: from.UnixMilli(), toMs: to.UnixMilli(), granularity: query.Day}, nil
 }
 
-// span reads from, to and granularity of the query.
-func (c *call) span() (s span, err error) {
-	if s, err = c.timeRange(); err != nil {
+// spanOf reads from, to and granularity of the query.
+func spanOf(c *keycall.Call) (s span, err error) {
+	if s, err = timeRangeOf(c); err != nil {
 		return s, err
 	}
 	if g := string(c.QueryArgs().Peek("granularity")); g != "" {
 		switch s.granularity = query.Granularity(g); s.granularity {
 		case query.Hour, query.Day, query.Week, query.Month:
 		default:
-			return s, Fail("granularity Input should be 'hour', 'day', 'week' or 'month'")
+			return s, keycall.Fail("granularity Input should be 'hour', 'day', 'week' or 'month'")
 		}
 	}
 	if len(s.starts(maxSpans+1)) > maxSpans {
-		return s, Fail("granularity Input should be coarser: from %s to %s there would be more than %d spans", record.Time(s.fromMs), record.Time(s.toMs), maxSpans)
+		return s, keycall.Fail("granularity Input should be coarser: from %s to %s there would be more than %d spans", record.Time(s.fromMs), record.Time(s.toMs), maxSpans)
 	}
 	return s, nil
 }
@@ -124,7 +124,7 @@ func instant(name, text string, absent time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return absent, Fail("%s Input should be a time in ISO 8601 such as 2025-01-31 or 2025-01-31T08:00:00Z", name)
+	return absent, keycall.Fail("%s Input should be a time in ISO 8601 such as 2025-01-31 or 2025-01-31T08:00:00Z", name)
 }
 
 // starts are when the spans begin, limit at most.
@@ -136,49 +136,30 @@ func (s *span) starts(limit int) []int64 {
 	return out
 }
 
-// cut takes the barrier, lets fn read the state, and waits until history has
-// all that the state has.
-func (c *call) cut(fn func(*resolver.View) error) (cut query.Cut, err error) {
-	if c.api.opts.History == nil {
-		return cut, failWith(codeUnavailable, "The server keeps no history to answer from.")
-	}
-	err = c.read(func(v *resolver.View) error {
-		cut = v.Cut()
-		if fn == nil {
-			return nil
-		}
-		return fn(v)
-	})
-	if err != nil {
-		return cut, err
-	}
-	return cut, c.api.opts.Node.WaitHistory(c.ctx, cut)
-}
-
-// series asks history.
-func (c *call) series(q query.SeriesQuery) ([]query.SeriesRow, error) {
-	q.Account = c.key.Account
-	rows, err := c.api.opts.History.Series(c.ctx, q)
+// askSeries asks history.
+func askSeries(c *keycall.Call, q query.SeriesQuery) ([]query.SeriesRow, error) {
+	q.Account = c.Key.Account
+	rows, err := c.Backend.History.Series(c.Ctx, q)
 	if errors.Is(err, query.ErrSeriesTooLarge) {
-		return nil, Fail("granularity Input should be coarser, or the time shorter: the answer would have more than %d rows", query.MaxSeriesRows)
+		return nil, keycall.Fail("granularity Input should be coarser, or the time shorter: the answer would have more than %d rows", query.MaxSeriesRows)
 	}
 	return rows, err
 }
 
 // wholeAndSpans asks for the whole time, and for each span of it. Both, since
 // people who did something in two spans count once for the whole.
-func (c *call) wholeAndSpans(q query.SeriesQuery, s *span) (whole, spans []query.SeriesRow, err error) {
-	if whole, err = c.series(q); err != nil {
+func wholeAndSpans(c *keycall.Call, q query.SeriesQuery, s *span) (whole, spans []query.SeriesRow, err error) {
+	if whole, err = askSeries(c, q); err != nil {
 		return nil, nil, err
 	}
 	q.Granularity = s.granularity
-	spans, err = c.series(q)
+	spans, err = askSeries(c, q)
 	return whole, spans, err
 }
 
-// analyticsOverview answers GET /analytics/overview.
-func (a *API) analyticsOverview(c *call) (any, error) {
-	s, err := c.span()
+// overview answers GET /analytics/overview.
+func overview(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +169,8 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 		Subscribed uint64 `json:"subscribed"`
 	}
 	var lists, segments, campaigns, flows int
-	var webhooks webhookCounts
-	cut, err := c.cut(func(v *resolver.View) error {
+	var webhooks WebhookCounts
+	cut, err := c.Cut(func(v *resolver.View) error {
 		contacts.Total, contacts.Subscribed = v.CountProfiles(), v.SubscribedToEmail()
 		lists, segments, campaigns, flows = len(v.Contacts().Lists()), len(v.Segments()), len(v.Campaigns().All()), len(v.Flows().Saved())
 		webhooks.count(v)
@@ -204,7 +185,7 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.series(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
+	all, err := askSeries(c, query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
 	if err != nil {
 		return nil, err
 	}
@@ -212,62 +193,62 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	for i := range all {
 		events += all[i].Events
 	}
-	rows, err := c.messages(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
+	rows, err := messageRows(c, query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
 	if err != nil {
 		return nil, err
 	}
 	tallies := map[string]*tally{}
-	for _, m := range media {
+	for _, m := range Media {
 		tallies[m] = &tally{}
 	}
 	for i := range rows {
 		tallies[rows[i].medium].add(&rows[i])
 	}
-	channels := map[string]messageCounts{}
+	channels := map[string]MessageCounts{}
 	for m, t := range tallies {
 		channels[m] = t.body(m)
 	}
 	return map[string]any{"range": s.body(), "contacts": contacts, "lists": lists, "segments": segments, "campaigns": campaigns,
-		"flows": flows, "events": events, "messages": channels[mediumEmail], "channels": channels, "webhooks": webhooks}, nil
+		"flows": flows, "events": events, "messages": channels[MediumEmail], "channels": channels, "webhooks": webhooks}, nil
 }
 
-// analyticsPerformance answers GET /analytics/performance.
-func (a *API) analyticsPerformance(c *call) (any, error) {
-	s, err := c.span()
+// performance answers GET /analytics/performance.
+func performance(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
 	q := query.SeriesQuery{FromMs: s.fromMs, ToMs: s.toMs}
 	medium := string(c.QueryArgs().Peek("channel"))
-	if medium != "" && !slices.Contains(media, medium) {
-		return nil, Fail("channel Input should be 'email', 'sms', 'whatsapp', 'im' or 'push'")
+	if medium != "" && !slices.Contains(Media, medium) {
+		return nil, keycall.Fail("channel Input should be 'email', 'sms', 'whatsapp', 'im' or 'push'")
 	}
 	id := string(c.QueryArgs().Peek("campaign_id"))
 	if id != "" {
 		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
 	}
-	q.Cut, err = c.cut(func(v *resolver.View) error {
+	q.Cut, err = c.Cut(func(v *resolver.View) error {
 		x, ok := v.Campaigns().Campaign(id)
 		switch {
 		case !ok && id != "":
-			return failWith(codeNotFound, "campaign_id: there is no such campaign")
+			return keycall.FailWith(keycall.CodeNotFound, "campaign_id: there is no such campaign")
 		case medium != "":
 		case ok:
 			medium = x.Medium()
 		default:
-			medium = mediumEmail
+			medium = MediumEmail
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	whole, err := c.messages(q)
+	whole, err := messageRows(c, q)
 	if err != nil {
 		return nil, err
 	}
 	q.Granularity = s.granularity
-	rows, err := c.messages(q)
+	rows, err := messageRows(c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +272,7 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 	}
 	type point struct {
 		Start string `json:"start"`
-		messageCounts
+		MessageCounts
 	}
 	series := []point{}
 	for _, at := range s.starts(maxSpans) {
@@ -304,10 +285,10 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 	return map[string]any{"range": s.body(), "channel": medium, "totals": totals.body(medium), "series": series}, nil
 }
 
-// analyticsCampaigns answers GET /analytics/campaigns: what happened in the
+// byCampaign answers GET /analytics/campaigns: what happened in the
 // range, by campaign, the oldest campaign first.
-func (a *API) analyticsCampaigns(c *call) (any, error) {
-	s, err := c.span()
+func byCampaign(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -316,19 +297,19 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 		Name    string `json:"name"`
 		Status  string `json:"status"`
 		Channel string `json:"channel"`
-		messageCounts
+		MessageCounts
 	}
 	among := segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpIn}
 	var cut query.Cut
-	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
-	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *campaigns.Campaign) line {
+	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.Cut(fn); return err }
+	out, next, err := keycall.CampaignPage(c, read, func(v *resolver.View, x *campaigns.Campaign) line {
 		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
 		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x), Channel: x.Medium()}
 	})
 	if err != nil || len(out) == 0 {
-		return reply{data: out}, err
+		return keycall.Reply{Data: out}, err
 	}
-	rows, err := c.messages(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{among}, By: among.Path})
+	rows, err := messageRows(c, query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{among}, By: among.Path})
 	if err != nil {
 		return nil, err
 	}
@@ -339,15 +320,15 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 				t.add(r)
 			}
 		}
-		out[i].messageCounts = t.body(out[i].Channel)
+		out[i].MessageCounts = t.body(out[i].Channel)
 	}
-	return reply{data: out, next: next}, nil
+	return keycall.Reply{Data: out, Next: next}, nil
 }
 
-// analyticsEvents answers GET /analytics/events: events by type and span, of
+// byEventType answers GET /analytics/events: events by type and span, of
 // all types or of the event_type in the query.
-func (a *API) analyticsEvents(c *call) (any, error) {
-	s, err := c.span()
+func byEventType(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -355,10 +336,10 @@ func (a *API) analyticsEvents(c *call) (any, error) {
 	if typ := string(c.QueryArgs().Peek("event_type")); typ != "" {
 		q.Types = []string{typ}
 	}
-	if q.Cut, err = c.cut(nil); err != nil {
+	if q.Cut, err = c.Cut(nil); err != nil {
 		return nil, err
 	}
-	whole, rows, err := c.wholeAndSpans(q, &s)
+	whole, rows, err := wholeAndSpans(c, q, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -387,10 +368,10 @@ func (a *API) analyticsEvents(c *call) (any, error) {
 	return map[string]any{"range": s.body(), "events": out}, nil
 }
 
-// analyticsSegments answers GET /analytics/segments: how many are in a segment
+// membersOfSegments answers GET /analytics/segments: how many are in a segment
 // now, and how many entered and left it in the range.
-func (a *API) analyticsSegments(c *call) (any, error) {
-	s, err := c.span()
+func membersOfSegments(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -403,18 +384,18 @@ func (a *API) analyticsSegments(c *call) (any, error) {
 		Exited  uint64  `json:"exited"`
 	}
 	var cut query.Cut
-	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
-	out, next, err := agedSegments(c, read, func(v *resolver.View, x *resolver.Segment) line {
+	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.Cut(fn); return err }
+	out, next, err := keycall.SegmentPage(c, read, func(v *resolver.View, x *resolver.Segment) line {
 		l := line{ID: x.ID, Name: x.Name}
-		if n, live := v.CountMembers(x.ID, c.now.UnixMilli()); live {
+		if n, live := v.CountMembers(x.ID, c.Now.UnixMilli()); live {
 			l.Size = &n
 		}
 		return l
 	})
 	if err != nil || len(out) == 0 {
-		return reply{data: out}, err
+		return keycall.Reply{Data: out}, err
 	}
-	moves, err := a.opts.History.Moves(c.ctx, query.MovesQuery{Cut: cut, Account: c.key.Account, FromMs: s.fromMs, ToMs: s.toMs})
+	moves, err := c.Backend.History.Moves(c.Ctx, query.MovesQuery{Cut: cut, Account: c.Key.Account, FromMs: s.fromMs, ToMs: s.toMs})
 	if err != nil {
 		return nil, err
 	}
@@ -425,27 +406,27 @@ func (a *API) analyticsSegments(c *call) (any, error) {
 			}
 		}
 	}
-	return reply{data: out, next: next}, nil
+	return keycall.Reply{Data: out, Next: next}, nil
 }
 
 // maxGrowthSpans bounds the spans of a growth series: each takes a few looks at
 // the state.
 const maxGrowthSpans = 800
 
-// analyticsContacts answers GET /analytics/contacts: how many contacts were
+// growth answers GET /analytics/contacts: how many contacts were
 // made in each span, and how many there were at its end, of those there are now.
-func (a *API) analyticsContacts(c *call) (any, error) {
-	s, err := c.span()
+func growth(c *keycall.Call) (any, error) {
+	s, err := spanOf(c)
 	if err != nil {
 		return nil, err
 	}
 	starts := s.starts(maxGrowthSpans + 1)
 	if len(starts) > maxGrowthSpans {
-		return nil, Fail("granularity Input should be coarser: there would be more than %d spans", maxGrowthSpans)
+		return nil, keycall.Fail("granularity Input should be coarser: there would be more than %d spans", maxGrowthSpans)
 	}
 	// Each look is a read of its own, so that the state is not held up.
 	count := func(atMs int64) (n uint64, err error) {
-		err = c.read(func(v *resolver.View) (err error) {
+		err = c.Read(func(v *resolver.View) (err error) {
 			n, err = v.MadeBefore(atMs)
 			return err
 		})

@@ -1,19 +1,21 @@
-package keyapi
+package analytics
 
 import (
 	"slices"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment"
 )
 
-// media are the channels of messages. What bounces on one says nothing of another, so
+// Media are the channels of messages. What bounces on one says nothing of another, so
 // they are never counted together.
-var media = []string{mediumEmail, "sms", "whatsapp", "im", "push"}
+var Media = []string{MediumEmail, "sms", "whatsapp", "im", "push"}
 
-const mediumEmail = "email"
+// MediumEmail is the channel of e-mails.
+const MediumEmail = "email"
 
 // What happens to messages, by the last part of the event's type.
 const (
@@ -32,7 +34,7 @@ var acts = [countOfActs]string{"sent", "delivered", "failed", "opened", "clicked
 
 // unsubscribedEvent is the event of who withdraws consent without a message: by the
 // account's own form, a call or an import. Its channel is a property. It says something of
-// messages only where it names the campaign that led to it.
+// messageRows only where it names the campaign that led to it.
 const unsubscribedEvent = "unsubscribed"
 
 // messageAct is what an event tells of a message.
@@ -44,7 +46,7 @@ type messageAct struct {
 var actOf = func() map[string]messageAct {
 	out := map[string]messageAct{unsubscribedEvent: {"", actUnsubscribed}}
 	for act, name := range acts {
-		for _, m := range media {
+		for _, m := range Media {
 			out[m+"_"+name] = messageAct{m, act}
 		}
 	}
@@ -61,8 +63,8 @@ func messageEvents() (out []string) {
 	return out
 }
 
-// people are conditions that leave out what machines opened and clicked.
-func people(also ...segment.Predicate) []segment.Predicate {
+// ByPeople are conditions that leave out what machines opened and clicked.
+func ByPeople(also ...segment.Predicate) []segment.Predicate {
 	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
 	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(messages.AgentPrefetch), text(messages.AgentMachine)}})
 }
@@ -73,36 +75,36 @@ type messageRow struct {
 	query.SeriesRow
 }
 
-// messages asks history what happened to messages, machines apart. Where q tells events
+// messageRows asks history what happened to messages, machines apart. Where q tells events
 // apart by a property, which only messages have, an unsubscribedEvent has no channel.
-func (c *call) messages(q query.SeriesQuery) ([]messageRow, error) {
+func messageRows(c *keycall.Call, q query.SeriesQuery) ([]messageRow, error) {
 	if len(q.By) > 0 {
-		return c.messagesOf(append(messageEvents(), unsubscribedEvent), q)
+		return messageRowsOf(c, append(messageEvents(), unsubscribedEvent), q)
 	}
-	out, err := c.messagesOf(messageEvents(), q)
+	out, err := messageRowsOf(c, messageEvents(), q)
 	if err != nil {
 		return nil, err
 	}
-	unsubscribed, err := c.unsubscribes(q)
+	unsubscribed, err := unsubscribeRows(c, q)
 	return append(out, unsubscribed...), err
 }
 
-// messagesOf asks history for events of some types, machines apart.
-func (c *call) messagesOf(types []string, q query.SeriesQuery) (out []messageRow, err error) {
-	q.Types, q.Where = types, people(q.Where...)
-	rows, err := c.series(q)
+// messageRowsOf asks history for events of some types, machines apart.
+func messageRowsOf(c *keycall.Call, types []string, q query.SeriesQuery) (out []messageRow, err error) {
+	q.Types, q.Where = types, ByPeople(q.Where...)
+	rows, err := askSeries(c, q)
 	for _, r := range rows {
 		out = append(out, messageRow{actOf[r.Type], r})
 	}
 	return out, err
 }
 
-// unsubscribes asks history who withdrew consent because of a campaign without following
+// unsubscribeRows asks history who withdrew consent because of a campaign without following
 // its link, by channel.
-func (c *call) unsubscribes(q query.SeriesQuery) (out []messageRow, err error) {
+func unsubscribeRows(c *keycall.Call, q query.SeriesQuery) (out []messageRow, err error) {
 	q.By = []string{"channel"}
 	q.Where = append(slices.Clone(q.Where), segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpExists})
-	rows, err := c.messagesOf([]string{unsubscribedEvent}, q)
+	rows, err := messageRowsOf(c, []string{unsubscribedEvent}, q)
 	for _, r := range rows {
 		if _, known := actOf[r.Value+"_"+acts[actSent]]; known { // not a channel without messages, or a customer's event
 			r.medium = r.Value
@@ -127,10 +129,10 @@ const (
 	complaintLimit = 0.001
 )
 
-// messageCounts is a tally as it is answered. Rates are shares of those sent, from 0 to 1,
+// MessageCounts is a tally as it is answered. Rates are shares of those sent, from 0 to 1,
 // or null, see rate; unique numbers, and the rate of those who unsubscribed, count a
 // person once.
-type messageCounts struct {
+type MessageCounts struct {
 	Sent            uint64   `json:"sent"`
 	Delivered       uint64   `json:"delivered"`
 	Failed          uint64   `json:"failed"`
@@ -152,16 +154,16 @@ type messageCounts struct {
 	ComplaintRateOK *bool `json:"complaint_rate_healthy"`
 }
 
-func (t *tally) body(medium string) messageCounts {
+func (t *tally) body(medium string) MessageCounts {
 	n, u := &t.n, &t.unique
 	sent := n[actSent]
-	out := messageCounts{Sent: sent, Delivered: n[actDelivered], Failed: n[actFailed], Opens: n[actOpened], UniqueOpens: u[actOpened], Clicks: n[actClicked], UniqueClicks: u[actClicked],
+	out := MessageCounts{Sent: sent, Delivered: n[actDelivered], Failed: n[actFailed], Opens: n[actOpened], UniqueOpens: u[actOpened], Clicks: n[actClicked], UniqueClicks: u[actClicked],
 		Bounces: n[actBounced], Complaints: n[actComplained], Unsubscribes: n[actUnsubscribed],
 		DeliveryRate: rate(n[actDelivered], sent), OpenRate: rate(u[actOpened], sent), ClickRate: rate(u[actClicked], sent),
 		// What bounced at once was never sent.
 		BounceRate: rate(n[actBounced], sent+n[actBounced]), ComplaintRate: rate(n[actComplained], sent), UnsubscribeRate: rate(u[actUnsubscribed], sent),
 	}
-	if medium == mediumEmail {
+	if medium == MediumEmail {
 		bounces, complaints := below(n[actBounced], sent+n[actBounced], bounceLimit), below(n[actComplained], sent, complaintLimit)
 		out.BounceRateOK, out.ComplaintRateOK = &bounces, &complaints
 	}
@@ -175,16 +177,16 @@ func rate(n, of uint64) *float64 {
 	if of == 0 || n > of {
 		return nil
 	}
-	r := share(n, of)
+	r := Share(n, of)
 	return &r
 }
 
 // below reports whether n are a smaller share than the limit, or none at all.
 func below(n, of uint64, limit float64) bool { return n == 0 || float64(n) < limit*float64(of) }
 
-// webhookCounts is what became of deliveries to the account's webhooks, since those were
+// WebhookCounts is what became of deliveries to the account's webhooks, since those were
 // made.
-type webhookCounts struct {
+type WebhookCounts struct {
 	Endpoints   int    `json:"endpoints"`
 	Delivered   uint64 `json:"delivered"`
 	Failures    uint64 `json:"failures"`
@@ -193,7 +195,7 @@ type webhookCounts struct {
 	DeadLetters int    `json:"dead_letters"`
 }
 
-func (w *webhookCounts) count(v *resolver.View) {
+func (w *WebhookCounts) count(v *resolver.View) {
 	for _, e := range v.Outbox().Endpoints() {
 		waiting, dead := v.Outbox().EndpointQueue(e.ID)
 		w.Endpoints++
@@ -203,4 +205,12 @@ func (w *webhookCounts) count(v *resolver.View) {
 		w.Waiting += waiting
 		w.DeadLetters += dead
 	}
+}
+
+// Share is the share that n are of, 0 of none.
+func Share(n, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
 }

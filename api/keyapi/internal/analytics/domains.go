@@ -1,4 +1,4 @@
-package keyapi
+package analytics
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
@@ -20,9 +21,9 @@ const maxDomains = 50
 // domainPath is the property of an e-mail's events with the recipient's domain.
 var domainPath = []string{messages.PropertyDomain}
 
-func (a *API) analyticsDomainsRoute() route {
+func domainsRoute() keycall.Route {
 	query := spanQueryShape()[:2] // no spans
-	return route{a.analyticsDomains, operation.Operation{Method: "GET", Path: "/analytics/domains", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsDomains", Summary: "E-mail by the recipient's domain",
+	return keycall.Route{Handle: byDomain, Operation: operation.Operation{Method: "GET", Path: "/analytics/domains", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsDomains", Summary: "E-mail by the recipient's domain",
 		About: "Mailbox providers judge a sender each for themselves: rates may be fine in all and bad at one. The domain is that of the recipient's newest e-mail when the event came.",
 		Query: append(query, operation.Query("campaign_id", shape.CampaignID("E-mails of a campaign alone."))),
 		Data: shape.Object(shape.Req("range", shape.Object(shape.Req("from", shape.Instant("Begin, included.")), shape.Req("to", shape.Instant("End, not included.")))),
@@ -30,10 +31,10 @@ func (a *API) analyticsDomainsRoute() route {
 			shape.Req("other", messageCountsShape)), Fails: []string{"from Input should be before to"}}}
 }
 
-// analyticsDomains answers GET /analytics/domains. What the domains and other count is
+// byDomain answers GET /analytics/domains. What the domains and other count is
 // together what the overview counts of e-mail.
-func (a *API) analyticsDomains(c *call) (any, error) {
-	s, err := c.timeRange()
+func byDomain(c *keycall.Call) (any, error) {
+	s, err := timeRangeOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +44,9 @@ func (a *API) analyticsDomains(c *call) (any, error) {
 		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
 	}
 	var frequent []string
-	q.Cut, err = c.cut(func(v *resolver.View) error {
+	q.Cut, err = c.Cut(func(v *resolver.View) error {
 		if _, ok := v.Campaigns().Campaign(id); !ok && id != "" {
-			return failWith(codeNotFound, "campaign_id: there is no such campaign")
+			return keycall.FailWith(keycall.CodeNotFound, "campaign_id: there is no such campaign")
 		}
 		frequent = frequentDomains(v)
 		return nil
@@ -53,13 +54,13 @@ func (a *API) analyticsDomains(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	domains, err := c.mostSentDomains(q, frequent)
+	domains, err := mostSentDomains(c, q, frequent)
 	if err != nil {
 		return nil, err
 	}
 	type line struct {
 		Domain string `json:"domain"`
-		messageCounts
+		MessageCounts
 	}
 	lines, tallies := []line{}, map[string]*tally{}
 	for _, name := range domains {
@@ -69,7 +70,7 @@ func (a *API) analyticsDomains(c *call) (any, error) {
 	add := func(rows []messageRow, err error) error {
 		for i := range rows {
 			switch t := tallies[rows[i].Value]; {
-			case rows[i].medium != mediumEmail:
+			case rows[i].medium != MediumEmail:
 			case t != nil && rows[i].Type != unsubscribedEvent:
 				t.add(&rows[i])
 			default:
@@ -86,39 +87,39 @@ func (a *API) analyticsDomains(c *call) (any, error) {
 		}
 		named.By = domainPath
 		named.Where = append(slices.Clone(q.Where), segment.Predicate{Path: domainPath, Op: segment.OpIn, Values: values})
-		if err := add(c.messagesOf(emailEvents(), named)); err != nil {
+		if err := add(messageRowsOf(c, emailEvents(), named)); err != nil {
 			return nil, err
 		}
 		rest.Where = append(slices.Clone(q.Where), segment.Predicate{Path: domainPath, Op: segment.OpNotIn, Values: values})
 	}
 	// People count once in other, too: it is asked for, not subtracted.
-	if err := add(c.messagesOf(emailEvents(), rest)); err != nil {
+	if err := add(messageRowsOf(c, emailEvents(), rest)); err != nil {
 		return nil, err
 	}
-	if err := add(c.unsubscribes(q)); err != nil {
+	if err := add(unsubscribeRows(c, q)); err != nil {
 		return nil, err
 	}
 	for _, name := range domains {
-		lines = append(lines, line{name, tallies[name].body(mediumEmail)})
+		lines = append(lines, line{name, tallies[name].body(MediumEmail)})
 	}
 	span := s.body()
-	return map[string]any{"range": map[string]string{"from": span.From, "to": span.To}, "domains": lines, "other": other.body(mediumEmail)}, nil
+	return map[string]any{"range": map[string]string{"from": span.From, "to": span.To}, "domains": lines, "other": other.body(MediumEmail)}, nil
 }
 
 // emailEvents are the types of the events of e-mails.
 func emailEvents() (out []string) {
 	for _, act := range acts {
-		out = append(out, mediumEmail+"_"+act)
+		out = append(out, MediumEmail+"_"+act)
 	}
 	return out
 }
 
 // mostSentDomains are the domains with the most e-mails, sent or bounced at once. Of more
 // than history can tell apart, they are the frequent ones.
-func (c *call) mostSentDomains(q query.SeriesQuery, frequent []string) ([]string, error) {
-	q.Account, q.By = c.key.Account, domainPath
-	q.Types = []string{mediumEmail + "_" + acts[actSent], mediumEmail + "_" + acts[actBounced]}
-	rows, err := c.api.opts.History.Series(c.ctx, q)
+func mostSentDomains(c *keycall.Call, q query.SeriesQuery, frequent []string) ([]string, error) {
+	q.Account, q.By = c.Key.Account, domainPath
+	q.Types = []string{MediumEmail + "_" + acts[actSent], MediumEmail + "_" + acts[actBounced]}
+	rows, err := c.Backend.History.Series(c.Ctx, q)
 	if errors.Is(err, query.ErrSeriesTooLarge) {
 		return frequent, nil
 	}
@@ -142,7 +143,7 @@ func (c *call) mostSentDomains(q query.SeriesQuery, frequent []string) ([]string
 // frequentDomains are the most frequent domains among the e-mails that the catalog has
 // looked at.
 func frequentDomains(v *resolver.View) (out []string) {
-	s := v.EventTypes().Properties(mediumEmail + "_" + acts[actSent])
+	s := v.EventTypes().Properties(MediumEmail + "_" + acts[actSent])
 	if s == nil {
 		return nil
 	}
