@@ -54,8 +54,8 @@ func New(opts Options) (*API, error) {
 	}
 	a := &API{
 		opts:         opts,
-		evaluations:  handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
-		combinations: handler.NewSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		evaluations:  handler.NewSemaphore(opts.Evaluation.AtOnce, opts.Evaluation.Queue, "too many questions to history are waiting"),
+		combinations: handler.NewSemaphore(opts.Evaluation.AtOnce, opts.Evaluation.Queue, "too many previews are waiting"),
 		exports:      handler.NewSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
 	}
 	// What anybody may send shares a part of the memory, so that it leaves room for
@@ -68,23 +68,23 @@ func New(opts Options) (*API, error) {
 	})
 	a.watchTransitions = a.watchNode
 	a.evaluation = evaluation.New(evaluation.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluations: a.evaluations, Combinations: a.combinations,
-		Timeout: opts.EvaluationTimeout, TimelineEvents: opts.TimelineEvents, Metrics: opts.Metrics, Logger: opts.Logger})
+		Timeout: opts.Evaluation.Timeout, TimelineEvents: opts.Evaluation.TimelineEvents, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.segments = segments.New(segments.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now,
 		Watch: func(account uint64, segment string) (segments.Watch, bool) {
 			return a.watchTransitions(account, segment)
 		},
-		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.ListTimeout, Logger: opts.Logger})
+		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.Evaluation.ListTimeout, Logger: opts.Logger})
 	a.events = events.New(events.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation})
 	a.flows = flows.New(flows.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
 	a.profiles = profiles.New(profiles.Options{History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now, AllowPrivate: opts.AllowPrivate})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
-	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Events, Claims: a.links.Claims,
-		PublicURL: opts.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.SNS})
-	a.settings = settings.New(settings.Options{Rand: opts.Rand, DNS: opts.DNS, WriteKeyLastUsed: opts.WriteKeyLastUsed})
-	a.messages = messages.New(messages.Options{Now: opts.Now, Rand: opts.Rand, Captured: opts.Captured, CapturesEmail: opts.CapturesEmail, AllowPrivate: opts.AllowPrivate})
+	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Providers.Events, Claims: a.links.Claims,
+		PublicURL: opts.Providers.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.Providers.SNS})
+	a.settings = settings.New(settings.Options{Rand: opts.Rand, DNS: opts.Providers.DNS, WriteKeyLastUsed: opts.LastUsed.WriteKey})
+	a.messages = messages.New(messages.Options{Now: opts.Now, Rand: opts.Rand, Captured: opts.Captured.Messages, CapturesEmail: opts.Captured.Email, AllowPrivate: opts.AllowPrivate})
 	var err error
-	a.accounts, err = accounts.New(accounts.Options{Node: opts.Node, Peers: opts.Peers, Now: opts.Now, Rand: opts.Rand, KeyLastUsed: opts.KeyLastUsed, CapturedChannels: a.messages.CapturedChannels,
-		Password: opts.Password, PasswordChecks: opts.PasswordChecks, PasswordQueue: opts.PasswordQueue, LoginThrottleEntries: opts.LoginThrottleEntries, SessionTTL: opts.SessionTTL, Metrics: opts.Metrics})
+	a.accounts, err = accounts.New(accounts.Options{Node: opts.Node, Peers: opts.Peers, Now: opts.Now, Rand: opts.Rand, KeyLastUsed: opts.LastUsed.APIKey, CapturedChannels: a.messages.CapturedChannels,
+		Password: opts.SignIn.Password, PasswordChecks: opts.SignIn.Checks, PasswordQueue: opts.SignIn.Queue, LoginThrottleEntries: opts.SignIn.ThrottleEntries, SessionTTL: opts.SignIn.SessionTTL, Metrics: opts.Metrics})
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}

@@ -21,10 +21,10 @@ func TestSessionNamesCapturedChannels(t *testing.T) {
 	if have := captured(newService(t, &memHistory{}, nil)); have != "" {
 		t.Errorf("without a store of captured messages: %q", have)
 	}
-	if have := captured(newService(t, &memHistory{}, func(o *Options) { o.Captured = noneCaptured{} })); have != "sms whatsapp im push" {
+	if have := captured(newService(t, &memHistory{}, func(o *Options) { o.Captured.Messages = noneCaptured{} })); have != "sms whatsapp im push" {
 		t.Errorf("with a relay: %q", have)
 	}
-	s := newService(t, &memHistory{}, func(o *Options) { o.Captured, o.CapturesEmail = noneCaptured{}, true })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Captured.Messages, o.Captured.Email = noneCaptured{}, true })
 	if have := captured(s); have != "email sms whatsapp im push" {
 		t.Errorf("without a relay: %q", have)
 	}

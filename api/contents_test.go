@@ -155,7 +155,7 @@ func (r dnsRecords) LookupTXT(_ context.Context, name string) ([]string, error) 
 // answered, or an administrator vouches for it; the key is never shown.
 func TestSenderDomains(t *testing.T) {
 	dns := dnsRecords{}
-	s := newService(t, &memHistory{}, func(o *Options) { o.DNS = dns })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Providers.DNS = dns })
 	type shown struct {
 		Domain   string
 		Verified bool
@@ -203,7 +203,7 @@ func TestR2OutboxIsTheAccounts(t *testing.T) {
 	store, err := capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, store.Close()) })
-	s := newService(t, &memHistory{}, func(o *Options) { o.Captured = store })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Captured.Messages = store })
 	for i := range 30 {
 		account := s.account()
 		if i%3 == 0 {

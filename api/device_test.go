@@ -253,7 +253,7 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 // TestFloodLeavesRoom (Q1): a flood of sign-ins does not use the computations that
 // known devices have.
 func TestFloodLeavesRoom(t *testing.T) {
-	s := newSignsInFrom(t, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
+	s := newSignsInFrom(t, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
 	token := s.known()
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)

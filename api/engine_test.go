@@ -30,7 +30,7 @@ func TestLiveNeedsNoHistory(t *testing.T) {
 	h.questions()
 	snapshots := s.snapshots()
 	h.set(errors.New("disk on fire"), nil)
-	for range s.api.opts.Evaluations {
+	for range s.api.opts.Evaluation.AtOnce {
 		release, err := s.api.evaluations.Acquire(t.Context())
 		ok(t, err)
 		defer release()
@@ -322,13 +322,13 @@ func TestBuildingOnLive(t *testing.T) {
 func TestSampleWaitsItsTurn(t *testing.T) {
 	h := &memHistory{}
 	// The count has to be there in this time, and the sample waits it out.
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 2 * time.Second })
+	s := newService(t, h, func(o *Options) { o.Evaluation.Timeout = 2 * time.Second })
 	s.fill(4)
 	s.live(s.segment("In Berlin", berlin).ID)
 	defer h.holdReplays()()
 	s.segment("Buyers", buyers)
 	h.questions()
-	for range s.api.opts.Evaluations {
+	for range s.api.opts.Evaluation.AtOnce {
 		release, err := s.api.evaluations.Acquire(t.Context())
 		ok(t, err)
 		defer release()
@@ -343,7 +343,7 @@ func TestSampleWaitsItsTurn(t *testing.T) {
 // TestPreviewTurns (Q1): what is combined from what the engine knows is bounded
 // like questions to history.
 func TestPreviewTurns(t *testing.T) {
-	s := newService(t, &memHistory{}, func(o *Options) { o.Evaluations, o.EvaluationQueue = 1, 1 })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Evaluation.AtOnce, o.Evaluation.Queue = 1, 1 })
 	s.fill(2)
 	s.live(s.segment("In Berlin", berlin).ID)
 	release, err := s.api.combinations.Acquire(t.Context())

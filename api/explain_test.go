@@ -341,7 +341,7 @@ func TestExplainManyEvents(t *testing.T) {
 func TestExplainHistoryDown(t *testing.T) {
 	h := &memHistory{}
 	// Little time for what is not answered in time.
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 500 * time.Millisecond })
+	s := newService(t, h, func(o *Options) { o.Evaluation.Timeout = 500 * time.Millisecond })
 	id := s.fill(1)[0]
 	inBerlin := s.segment("In Berlin", berlin).ID
 	bought := s.segment("Buyers", buyers).ID

@@ -93,7 +93,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
 	h, err := ingest.New(s.node, s.node, in)
 	ok(t, err)
-	opts := Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Events: h, PublicURL: "https://muster.test"}
+	opts := Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Providers: ProviderOptions{Events: h, PublicURL: "https://muster.test"}}
 	if change != nil {
 		change(&opts)
 	}

@@ -36,29 +36,6 @@ type Options struct {
 	// safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader
-	// Captured are the messages that development senders kept; nil for none.
-	Captured messages.Captured
-	// CapturesEmail reports that e-mails are captured too, because there is no relay.
-	CapturesEmail bool
-	// Imports keeps uploaded CSV files; nil takes none.
-	Imports Imports
-	// DNS looks up what sender domains publish; default the system's resolver.
-	DNS email.Resolver
-	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where
-	// that is not recorded yet; nil knows of none.
-	KeyLastUsed func(account uint64, keyID string) (ms int64)
-	// WriteKeyLastUsed is when a write key of a source was used last, likewise.
-	WriteKeyLastUsed func(account uint64, sourceID, keyID string) (ms int64)
-	// Events takes the texts that people write as events; see ingest.Handler.
-	Events interface {
-		Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error)
-	}
-	// PublicURL is how providers reach the service: what their signatures cover.
-	PublicURL string
-	// AllowPrivate permits push services and providers on private addresses.
-	AllowPrivate bool
-	// SNS authenticates what Amazon SES reports; nil makes one over the network.
-	SNS *inbound.SNS
 	// Metrics takes the counters; nil keeps them to the API.
 	Metrics *metrics.Set
 	// Logger takes faults of the service itself; nil is silent.
@@ -71,38 +48,87 @@ type Options struct {
 	Memory *ingest.Memory
 	// ReadTimeout bounds a read of the state and a command; default 10 s.
 	ReadTimeout time.Duration
-	// PublishWait is how long publishing a flow waits for it to go live; it goes on
-	// after that. Default 30 s.
-	PublishWait time.Duration
-	// EvaluationTimeout bounds a question to history; default 30 s.
-	EvaluationTimeout time.Duration
-	// ListTimeout bounds what the counts of a list of segments may take
-	// together; segments not counted by then have a null count. Default 5 s.
-	ListTimeout time.Duration
-	// Evaluations is how many questions to history run at once (default 2),
-	// EvaluationQueue how many more may wait (default 32).
-	Evaluations     int
-	EvaluationQueue int
-	// Exports is how many exports run at once, and how many more may wait; default
-	// 2.
-	Exports int
-	// TimelineEvents is up to how many events of a profile its segments are
-	// worked out from its own history; default 2,000.
-	TimelineEvents int
-
-	// Password is the cost of a password check. Each takes its memory; at most
-	// PasswordChecks (default 2) of strangers run at once and PasswordQueue (default
-	// 32) wait. One more is for people who are signed in or show a known device.
-	Password       password.Params
-	PasswordChecks int
-	PasswordQueue  int
-	// LoginThrottleEntries bounds the table of failed sign-ins; default 40,000.
-	LoginThrottleEntries int
-	// SessionTTL is how long a session lasts; default 14 days.
-	SessionTTL time.Duration
 	// Heartbeat is the pause between signs of life to who watches live events;
 	// default 15 s.
 	Heartbeat time.Duration
+
+	SignIn     SignInOptions
+	Evaluation EvaluationOptions
+	Captured   CapturedOptions
+	Providers  ProviderOptions
+	LastUsed   LastUsedOptions
+
+	// AllowPrivate permits push services and providers on private addresses.
+	AllowPrivate bool
+	// PublishWait is how long publishing a flow waits for it to go live; it goes on
+	// after that. Default 30 s.
+	PublishWait time.Duration
+	// Imports keeps uploaded CSV files; nil takes none.
+	Imports Imports
+	// Exports is how many exports run at once, and how many more may wait; default
+	// 2.
+	Exports int
+}
+
+// SignInOptions bound the work for people who sign in.
+type SignInOptions struct {
+	// Password is the cost of a password check. Each takes its memory; at most
+	// Checks (default 2) of strangers run at once and Queue (default 32) wait. One
+	// more is for people who are signed in or show a known device.
+	Password password.Params
+	Checks   int
+	Queue    int
+	// ThrottleEntries bounds the table of failed sign-ins; default 40,000.
+	ThrottleEntries int
+	// SessionTTL is how long a session lasts; default 14 days.
+	SessionTTL time.Duration
+}
+
+// EvaluationOptions bound questions about definitions.
+type EvaluationOptions struct {
+	// AtOnce is how many questions to history run at once (default 2), Queue how many
+	// more may wait (default 32).
+	AtOnce int
+	Queue  int
+	// Timeout bounds a question to history; default 30 s.
+	Timeout time.Duration
+	// ListTimeout bounds what the counts of a list of segments may take
+	// together; segments not counted by then have a null count. Default 5 s.
+	ListTimeout time.Duration
+	// TimelineEvents is up to how many events of a profile its segments are
+	// worked out from its own history; default 2,000.
+	TimelineEvents int
+}
+
+// CapturedOptions are the messages that development senders keep.
+type CapturedOptions struct {
+	// Messages are those that were kept; nil for none.
+	Messages messages.Captured
+	// Email reports that e-mails are captured too, because there is no relay.
+	Email bool
+}
+
+// ProviderOptions are about what comes from outside: reports of providers and records of
+// sender domains.
+type ProviderOptions struct {
+	// Events takes the texts that people write as events; see ingest.Handler.
+	Events interface {
+		Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error)
+	}
+	// PublicURL is how providers reach the service: what their signatures cover.
+	PublicURL string
+	// SNS authenticates what Amazon SES reports; nil makes one over the network.
+	SNS *inbound.SNS
+	// DNS looks up what sender domains publish; default the system's resolver.
+	DNS email.Resolver
+}
+
+// LastUsedOptions tell when keys were used last, in Unix milliseconds, where that is not
+// recorded yet; nil knows of none.
+type LastUsedOptions struct {
+	APIKey func(account uint64, keyID string) (ms int64)
+	// WriteKey is of a source of the tracking API.
+	WriteKey func(account uint64, sourceID, keyID string) (ms int64)
 }
 
 func (o Options) withDefaults() Options {
@@ -112,29 +138,29 @@ func (o Options) withDefaults() Options {
 	}
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.PublishWait = cmp.Or(o.PublishWait, 30*time.Second)
-	o.EvaluationTimeout = cmp.Or(o.EvaluationTimeout, 30*time.Second)
-	o.ListTimeout = cmp.Or(o.ListTimeout, 5*time.Second)
-	o.Evaluations = cmp.Or(o.Evaluations, 2)
-	o.EvaluationQueue = cmp.Or(o.EvaluationQueue, 32)
-	o.TimelineEvents = cmp.Or(o.TimelineEvents, 2000)
+	o.Evaluation.Timeout = cmp.Or(o.Evaluation.Timeout, 30*time.Second)
+	o.Evaluation.ListTimeout = cmp.Or(o.Evaluation.ListTimeout, 5*time.Second)
+	o.Evaluation.AtOnce = cmp.Or(o.Evaluation.AtOnce, 2)
+	o.Evaluation.Queue = cmp.Or(o.Evaluation.Queue, 32)
+	o.Evaluation.TimelineEvents = cmp.Or(o.Evaluation.TimelineEvents, 2000)
 	o.Exports = cmp.Or(o.Exports, 2)
-	if o.DNS == nil {
-		o.DNS = net.DefaultResolver
+	if o.Providers.DNS == nil {
+		o.Providers.DNS = net.DefaultResolver
 	}
-	o.Password = cmp.Or(o.Password, password.Default)
-	o.PasswordChecks = cmp.Or(o.PasswordChecks, 2)
-	o.PasswordQueue = cmp.Or(o.PasswordQueue, 32)
-	o.LoginThrottleEntries = cmp.Or(o.LoginThrottleEntries, 40_000)
-	o.SessionTTL = cmp.Or(o.SessionTTL, 14*24*time.Hour)
+	o.SignIn.Password = cmp.Or(o.SignIn.Password, password.Default)
+	o.SignIn.Checks = cmp.Or(o.SignIn.Checks, 2)
+	o.SignIn.Queue = cmp.Or(o.SignIn.Queue, 32)
+	o.SignIn.ThrottleEntries = cmp.Or(o.SignIn.ThrottleEntries, 40_000)
+	o.SignIn.SessionTTL = cmp.Or(o.SignIn.SessionTTL, 14*24*time.Hour)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
-	if o.SNS == nil {
-		o.SNS = inbound.NewSNS(inbound.NewHTTPFetcher(nil))
+	if o.Providers.SNS == nil {
+		o.Providers.SNS = inbound.NewSNS(inbound.NewHTTPFetcher(nil))
 	}
-	if o.KeyLastUsed == nil {
-		o.KeyLastUsed = func(uint64, string) int64 { return 0 }
+	if o.LastUsed.APIKey == nil {
+		o.LastUsed.APIKey = func(uint64, string) int64 { return 0 }
 	}
-	if o.WriteKeyLastUsed == nil {
-		o.WriteKeyLastUsed = func(uint64, string, string) int64 { return 0 }
+	if o.LastUsed.WriteKey == nil {
+		o.LastUsed.WriteKey = func(uint64, string, string) int64 { return 0 }
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()
@@ -154,10 +180,10 @@ func (o *Options) validate() error {
 		value int64
 	}{
 		{"BodyBytes", int64(o.BodyBytes)},
-		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"PublishWait", int64(o.PublishWait)}, {"ListTimeout", int64(o.ListTimeout)},
-		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)}, {"Exports", int64(o.Exports)},
-		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"LoginThrottleEntries", int64(o.LoginThrottleEntries)},
-		{"SessionTTL", int64(o.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},
+		{"ReadTimeout", int64(o.ReadTimeout)}, {"Evaluation.Timeout", int64(o.Evaluation.Timeout)}, {"PublishWait", int64(o.PublishWait)}, {"Evaluation.ListTimeout", int64(o.Evaluation.ListTimeout)},
+		{"Evaluation.AtOnce", int64(o.Evaluation.AtOnce)}, {"Evaluation.Queue", int64(o.Evaluation.Queue)}, {"Evaluation.TimelineEvents", int64(o.Evaluation.TimelineEvents)}, {"Exports", int64(o.Exports)},
+		{"SignIn.Checks", int64(o.SignIn.Checks)}, {"SignIn.Queue", int64(o.SignIn.Queue)}, {"SignIn.ThrottleEntries", int64(o.SignIn.ThrottleEntries)},
+		{"SignIn.SessionTTL", int64(o.SignIn.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("api: Options.%s is %d; it must not be negative, use 0 for its default", f.name, f.value)

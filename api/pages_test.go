@@ -19,7 +19,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 	store, err := capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, store.Close()) })
-	s := newService(t, &memHistory{}, func(o *Options) { o.Captured = store })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Captured.Messages = store })
 	command := func(name string, args any) []byte {
 		t.Helper()
 		b, err := s.node.Command(t.Context(), s.account(), name, args)

@@ -87,7 +87,7 @@ func sameSet(a, b []string) bool {
 func TestProfileManyEvents(t *testing.T) {
 	for _, limit := range []int{2, 100} {
 		h := &memHistory{}
-		s := newService(t, h, func(o *Options) { o.TimelineEvents = limit })
+		s := newService(t, h, func(o *Options) { o.Evaluation.TimelineEvents = limit })
 		release := h.holdReplays() // what is live is not worked out
 		ids := s.fill(5)
 		for range 3 {

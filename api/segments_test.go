@@ -235,7 +235,9 @@ func TestClockBehind(t *testing.T) {
 func TestHistoryDown(t *testing.T) {
 	h := &memHistory{}
 	// Little time for what is not answered in time.
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout, o.ListTimeout = 500*time.Millisecond, 100*time.Millisecond })
+	s := newService(t, h, func(o *Options) {
+		o.Evaluation.Timeout, o.Evaluation.ListTimeout = 500*time.Millisecond, 100*time.Millisecond
+	})
 	id := s.fill(4)[0]
 	city := s.segment("In Berlin", berlin)
 	s.live(city.ID)
@@ -298,7 +300,7 @@ func TestHistoryDown(t *testing.T) {
 // are turned away at once.
 func TestEvaluationsBounded(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.Evaluations, o.EvaluationQueue = 1, 2 })
+	s := newService(t, h, func(o *Options) { o.Evaluation.AtOnce, o.Evaluation.Queue = 1, 2 })
 	s.fill(2)
 	hold := make(chan struct{})
 	h.set(nil, hold)

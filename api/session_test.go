@@ -121,7 +121,7 @@ func TestSignInPauses(t *testing.T) {
 // TestPasswordChecksBounded (Q1): no more than so many computations at once, and
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
-	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
+	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
@@ -135,7 +135,7 @@ func TestPasswordChecksBounded(t *testing.T) {
 // TestPasswordQueueEnds (Q1): a sign-in that finds no free computation in time is
 // refused, and is no failed attempt.
 func TestPasswordQueueEnds(t *testing.T) {
-	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.ReadTimeout = 1, time.Second })
+	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.ReadTimeout = 1, time.Second })
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()

@@ -45,7 +45,7 @@ func newMailing(t *testing.T) *mailing {
 	t.Cleanup(func() { ok(t, m.capture.Close()) })
 	m.service = newService(t, &memHistory{}, func(o *Options) {
 		m.set = o.Metrics
-		m.events.events, o.Events = o.Events, &m.events
+		m.events.events, o.Providers.Events = o.Providers.Events, &m.events
 		m.dispatcher, err = messaging.New(t.Context(), messaging.Options{
 			Node: o.Node, Mailer: messaging.CaptureMailer{Store: m.capture}, Capture: m.capture, PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),
 		})

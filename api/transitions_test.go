@@ -302,7 +302,7 @@ func TestReleasedStreamsSayTheEnd(t *testing.T) {
 // with signs of life, and loses nothing.
 func TestTransitionsHistoryDown(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.Heartbeat = 5 * time.Millisecond; o.EvaluationTimeout = 200 * time.Millisecond })
+	s := newService(t, h, func(o *Options) { o.Heartbeat = 5 * time.Millisecond; o.Evaluation.Timeout = 200 * time.Millisecond })
 	seg := s.segment("In Berlin", berlin)
 	s.live(seg.ID)
 	a := s.event(`{"event_type":"seen","user":{"email":"a@x.io","geo":{"city":"Berlin"}}}`)
@@ -373,7 +373,7 @@ func TestTransitionsWhole(t *testing.T) {
 	seed := rand.Uint64()
 	h := &memHistory{}
 	s := newService(t, h, func(o *Options) {
-		o.EvaluationQueue, o.Heartbeat, o.SessionTTL = 4, 10*time.Millisecond, 10000*time.Hour
+		o.Evaluation.Queue, o.Heartbeat, o.SignIn.SessionTTL = 4, 10*time.Millisecond, 10000*time.Hour
 	})
 	var mu sync.Mutex
 	dropped, resumed := 0, 0

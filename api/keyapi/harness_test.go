@@ -179,7 +179,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
 	events, err := ingest.New(s.node, s.node, in)
 	ok(t, err)
-	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, KeyLastUsed: func(account uint64, key string) int64 { return s.api.LastUsed(account, key) },
+	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, LastUsed: api.LastUsedOptions{APIKey: func(account uint64, key string) int64 { return s.api.LastUsed(account, key) }},
 		Heartbeat: 20 * time.Millisecond, PublishWait: 5 * time.Second})
 	ok(t, err)
 	opts := Options{Node: s.node, Console: s.console, History: history, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),

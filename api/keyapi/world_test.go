@@ -116,9 +116,9 @@ func (w *world) open(dir string) {
 	in := ingest.Options{Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger}
 	events, err := ingest.New(w.node, w.node, in)
 	ok(t, err)
-	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture, Imports: &fakeImports{},
-		Heartbeat: 20 * time.Millisecond, DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{}),
-		KeyLastUsed: func(account uint64, key string) int64 { return w.api.LastUsed(account, key) }})
+	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: api.CapturedOptions{Messages: w.capture}, Imports: &fakeImports{},
+		Heartbeat: 20 * time.Millisecond, Providers: api.ProviderOptions{DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{})},
+		LastUsed: api.LastUsedOptions{APIKey: func(account uint64, key string) int64 { return w.api.LastUsed(account, key) }}})
 	ok(t, err)
 	w.api, err = New(Options{Node: w.node, History: w.history, Events: events, Console: console, Campaigns: d, Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger,
 		FlushInterval: time.Hour, PerMinute: 1 << 20})

@@ -217,9 +217,13 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.console, err = api.New(api.Options{
 		Peers: others, Imports: s.uploads,
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		Events: events, PublicURL: c.messaging.publicURL, Captured: s.capture, CapturesEmail: s.relay == nil, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
-		KeyLastUsed:      func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
-		WriteKeyLastUsed: s.tracking.LastUsed,
+		AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
+		Providers: api.ProviderOptions{Events: events, PublicURL: c.messaging.publicURL, DNS: c.messaging.dns},
+		Captured:  api.CapturedOptions{Messages: s.capture, Email: s.relay == nil},
+		LastUsed: api.LastUsedOptions{
+			APIKey:   func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
+			WriteKey: s.tracking.LastUsed,
+		},
 	})
 	if err != nil {
 		return s, err
