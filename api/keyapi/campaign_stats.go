@@ -18,8 +18,21 @@ type campaignStats struct {
 	ID     string `json:"campaign_id"`
 	Status string `json:"status"`
 	// TotalMembers is of the last run; Remaining of them are still to be sent to.
-	TotalMembers uint64         `json:"total_members"`
-	Remaining    uint64         `json:"remaining"`
+	TotalMembers uint64 `json:"total_members"`
+	Remaining    uint64 `json:"remaining"`
+	campaignCounts
+	campaignRates
+	record.CampaignDetails
+	Errors []string `json:"errors"`
+	// Runs are the sends, the oldest first.
+	Runs       []record.CampaignRun `json:"runs"`
+	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
+	StartedAt  *string              `json:"started_at"`
+	FinishedAt *string              `json:"finished_at"`
+}
+
+// campaignCounts are what became of the messages.
+type campaignCounts struct {
 	EmailsSent   uint64         `json:"emails_sent"`
 	Failed       uint64         `json:"failed"`
 	Skipped      map[string]int `json:"skipped"` // reason → recipients
@@ -31,28 +44,24 @@ type campaignStats struct {
 	Bounces      uint64         `json:"bounces"`
 	Complaints   uint64         `json:"complaints"`
 	Unsubscribes uint64         `json:"unsubscribes"`
-	// Rates are shares of those sent to, from 0 to 1.
+}
+
+// campaignRates are shares of those sent to, from 0 to 1.
+type campaignRates struct {
 	OpenRate        float64 `json:"open_rate"`
 	ClickRate       float64 `json:"click_rate"`
 	BounceRate      float64 `json:"bounce_rate"`
 	ComplaintRate   float64 `json:"complaint_rate"`
 	UnsubscribeRate float64 `json:"unsubscribe_rate"`
-	record.CampaignDetails
-	Errors []string `json:"errors"`
-	// Runs are the sends, the oldest first.
-	Runs       []record.CampaignRun `json:"runs"`
-	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
-	StartedAt  *string              `json:"started_at"`
-	FinishedAt *string              `json:"finished_at"`
 }
 
 func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	n := v.Campaigns().Numbers(x)
 	out := campaignStats{
-		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
-		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
-		OpenRate: analytics.Share(n.Opened, n.Sent), ClickRate: analytics.Share(n.Clicked, n.Sent), BounceRate: analytics.Share(n.Bounced, n.Sent+n.Failed),
-		ComplaintRate: analytics.Share(n.Complained, n.Sent), UnsubscribeRate: analytics.Share(n.Unsubscribed, n.Sent),
+		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending,
+		campaignCounts: campaignCounts{EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{}, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed},
+		campaignRates: campaignRates{OpenRate: analytics.Share(n.Opened, n.Sent), ClickRate: analytics.Share(n.Clicked, n.Sent), BounceRate: analytics.Share(n.Bounced, n.Sent+n.Failed),
+			ComplaintRate: analytics.Share(n.Complained, n.Sent), UnsubscribeRate: analytics.Share(n.Unsubscribed, n.Sent)},
 		Errors: []string{}, Runs: []record.CampaignRun{},
 	}
 	var err error

@@ -55,22 +55,13 @@ func (a *API) getCampaign(c *handler.Call) (any, error) {
 
 // campaignNumbers are those of a campaign's recipients, each counted once.
 type campaignNumbers struct {
-	ID           string         `json:"campaign_id"`
-	Status       string         `json:"status"`
-	TotalMembers uint64         `json:"total_members"`
-	Remaining    uint64         `json:"remaining"`
-	Sent         uint64         `json:"sent"`
-	Failed       uint64         `json:"failed"`
-	Delivered    uint64         `json:"delivered"`
-	UniqueOpens  uint64         `json:"unique_opens"`
-	UniqueClicks uint64         `json:"unique_clicks"`
-	Opens        uint64         `json:"opens"`
-	Clicks       uint64         `json:"clicks"`
-	Bounces      uint64         `json:"bounces"`
-	Complaints   uint64         `json:"complaints"`
-	Unsubscribes uint64         `json:"unsubscribes"`
-	Skipped      map[string]int `json:"skipped"`
-	Errors       []string       `json:"errors"`
+	ID           string `json:"campaign_id"`
+	Status       string `json:"status"`
+	TotalMembers uint64 `json:"total_members"`
+	Remaining    uint64 `json:"remaining"`
+	messageCounts
+	Skipped map[string]int `json:"skipped"`
+	Errors  []string       `json:"errors"`
 
 	Runs       []record.CampaignRun `json:"runs"` // the oldest first
 	StartedAt  *string              `json:"started_at"`
@@ -78,6 +69,20 @@ type campaignNumbers struct {
 
 	record.CampaignDetails
 	AsOf string `json:"as_of"`
+}
+
+// messageCounts are what became of the messages of a campaign.
+type messageCounts struct {
+	Sent         uint64 `json:"sent"`
+	Failed       uint64 `json:"failed"`
+	Delivered    uint64 `json:"delivered"`
+	UniqueOpens  uint64 `json:"unique_opens"`
+	UniqueClicks uint64 `json:"unique_clicks"`
+	Opens        uint64 `json:"opens"`
+	Clicks       uint64 `json:"clicks"`
+	Bounces      uint64 `json:"bounces"`
+	Complaints   uint64 `json:"complaints"`
+	Unsubscribes uint64 `json:"unsubscribes"`
 }
 
 // campaignStats answers GET /campaigns/{id}/stats.
@@ -89,8 +94,9 @@ func (a *API) campaignStats(c *handler.Call) (any, error) {
 			return errNoCampaign
 		}
 		n := v.Campaigns().Numbers(x)
-		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
-			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
+		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending,
+			messageCounts: messageCounts{Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
+				UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed},
 			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x), AsOf: record.Time(max(a.opts.Now().UnixMilli(), v.LogTimeMs()))}
 		var err error
 		if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {

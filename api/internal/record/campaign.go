@@ -7,11 +7,27 @@ import (
 
 // Campaign is a campaign.
 type Campaign struct {
-	ID         string            `json:"_id"`
-	Name       string            `json:"name"`
-	Channel    int               `json:"channel"`
-	Type       *int              `json:"type"`
-	Date       *string           `json:"date"`
+	ID      string  `json:"_id"`
+	Name    string  `json:"name"`
+	Channel int     `json:"channel"`
+	Type    *int    `json:"type"`
+	Date    *string `json:"date"`
+	CampaignContent
+	ListID     []string `json:"list_id"`
+	SegmentIDs []string `json:"segment_ids"`
+	// Status is draft, scheduled, sending, testing, sent or stopped.
+	Status string `json:"status"`
+	// ScheduledAt is when it is sent by itself, ScheduleError why the last schedule could
+	// not be carried out.
+	ScheduledAt   *string `json:"scheduled_at"`
+	ScheduleError *string `json:"schedule_error"`
+
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+// CampaignContent is what a campaign sends.
+type CampaignContent struct {
 	Subject    string            `json:"subject"`
 	Body       *string           `json:"body,omitempty"` // not in lists
 	Sender     string            `json:"sender"`
@@ -24,17 +40,6 @@ type Campaign struct {
 	Push       *PushOptions      `json:"push"`     // null for none
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
 	Channels   []ChannelMessage  `json:"channels"`
-	ListID     []string          `json:"list_id"`
-	SegmentIDs []string          `json:"segment_ids"`
-	// Status is draft, scheduled, sending, testing, sent or stopped.
-	Status string `json:"status"`
-	// ScheduledAt is when it is sent by itself, ScheduleError why the last schedule could
-	// not be carried out.
-	ScheduledAt   *string `json:"scheduled_at"`
-	ScheduleError *string `json:"schedule_error"`
-
-	CreatedAt string `json:"created_at"`
-	UpdatedAt string `json:"updated_at"`
 }
 
 // ChannelMessage is what a campaign of several channels sends on one of them.
@@ -74,11 +79,11 @@ func WholeCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 // which may be long.
 func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 	out := Campaign{
-		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject,
-		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
-		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
+		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date),
+		CampaignContent: CampaignContent{Subject: x.Subject, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID), TrackLinks: x.TrackLinks},
+		ListID:          Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
 		ScheduledAt: TimeOrNull(x.ScheduledMs), ScheduleError: TextOrNull(x.ScheduleError),
-		TrackLinks: x.TrackLinks, CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
+		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
 	}
 	out.Service = TextOrNull(x.Service)
 	out.Push, out.WhatsApp = pushOptions(x.Push), whatsAppTemplate(x.WhatsApp)

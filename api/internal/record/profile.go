@@ -9,18 +9,12 @@ import (
 
 // Profile is a profile as it is answered.
 type Profile struct {
-	ProfileID  string              `json:"profile_id"`
-	MergedIDs  []string            `json:"merged_ids"`
-	Identities map[string][]string `json:"identities"` // by kind, the newest first
-	// AnonymousIDs are what SDKs made up for the person's devices, the newest first.
-	AnonymousIDs []string           `json:"anonymous_ids"`
-	FirstName    string             `json:"first_name"`
-	LastName     string             `json:"last_name"`
-	Geo          json.RawMessage    `json:"geo"`
-	Attributes   json.RawMessage    `json:"attributes"`
-	Tags         []string           `json:"tags"`    // those in Attributes
-	Consent      map[string]Consent `json:"consent"` // by channel
-	Lists        []string           `json:"lists"`
+	ProfileIdentity
+	Geo        json.RawMessage    `json:"geo"`
+	Attributes json.RawMessage    `json:"attributes"`
+	Tags       []string           `json:"tags"`    // those in Attributes
+	Consent    map[string]Consent `json:"consent"` // by channel
+	Lists      []string           `json:"lists"`
 	// Segments are the ids of the segments that hold the profile at AsOf; null
 	// when that could not be found out, which the message then explains.
 	Segments []string `json:"segments"`
@@ -37,6 +31,17 @@ type Profile struct {
 	CreatedAt       string            `json:"created_at"`
 	// LastEventAt is the time of the latest event, null before the first.
 	LastEventAt *string `json:"last_event_at"`
+}
+
+// ProfileIdentity is what a profile is found and named by.
+type ProfileIdentity struct {
+	ProfileID  string              `json:"profile_id"`
+	MergedIDs  []string            `json:"merged_ids"`
+	Identities map[string][]string `json:"identities"` // by kind, the newest first
+	// AnonymousIDs are what SDKs made up for the person's devices, the newest first.
+	AnonymousIDs []string `json:"anonymous_ids"`
+	FirstName    string   `json:"first_name"`
+	LastName     string   `json:"last_name"`
 }
 
 // Consent is what a profile said about the messages of a channel.
@@ -66,10 +71,10 @@ var IdentityKinds = []resolver.IdentityKind{resolver.IdentityEmail, resolver.Ide
 // and the flows that it is or was in, both by id.
 func NewProfile(p *resolver.Profile, segments, flows []string, asOfMs int64) Profile {
 	out := Profile{
-		ProfileID: p.ID.String(), FirstName: p.FirstName, LastName: p.LastName,
-		Geo: Object(p.Geo), Attributes: Object(p.Attributes), Tags: Tags(p.Attributes),
-		MergedIDs: []string{}, Identities: map[string][]string{}, Consent: map[string]Consent{},
-		Lists: []string{}, Segments: segments, Flows: flows, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []Conflict{},
+		ProfileIdentity: ProfileIdentity{ProfileID: p.ID.String(), MergedIDs: []string{}, Identities: map[string][]string{}, FirstName: p.FirstName, LastName: p.LastName},
+		Geo:             Object(p.Geo), Attributes: Object(p.Attributes), Tags: Tags(p.Attributes),
+		Consent: map[string]Consent{},
+		Lists:   []string{}, Segments: segments, Flows: flows, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []Conflict{},
 		AsOf: Time(asOfMs), CreatedAt: Time(p.CreatedMs),
 	}
 	for _, k := range IdentityKinds {
