@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -17,8 +16,6 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttputil"
-	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/apitest"
@@ -26,20 +23,12 @@ import (
 	"github.com/musterhq/muster/api/operation/operationtest"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func TestMain(m *testing.M) {
-	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
-	// fasthttp's own: a clock for the header Date and, for 10 s after the end of
-	// a server, who cleans up behind its workers.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
-}
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 // service is a whole service on an in-memory listener: real node, log, ingest
 // and console API.
@@ -106,16 +95,11 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	s.ops = NewOps(set, nil)
 	t.Cleanup(RegisterStateMetrics(set, s.node, func(w io.Writer) { io.WriteString(w, "muster_log_of_the_caller 1\n") }, history, s.clock.Now))
 	server := ingest.NewServer(in, s.ops.Handle)
-	ln := fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
-	s.client = &http.Client{Transport: transport}
+	client, stop := apitest.Serve(server)
+	s.client = client
 	t.Cleanup(func() {
 		s.api.Close()
-		transport.CloseIdleConnections()
-		ok(t, server.Shutdown())
-		ok(t, <-served)
+		ok(t, stop())
 	})
 	s.ops.patience = time.Millisecond
 	if status, _ := s.get("/console/api/v1/segments"); status != fasthttp.StatusServiceUnavailable {

@@ -88,7 +88,7 @@ func TestAnalyticsByDomain(t *testing.T) {
 		s.happen(fmt.Sprintf("left%d@x.io", i), "unsubscribed", `{"channel":"email","domain":"d0.example","campaign_id":"cmp_1"}`)
 		s.happen(fmt.Sprintf("form%d@x.io", i), "unsubscribed", `{"channel":"email","domain":"d0.example"}`)
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	var order []string
 	for domain, n := range oracle {
 		if domain != "" && n.sent+n.bounces > 0 {
@@ -172,7 +172,7 @@ func TestEmailEventsHaveTheDomain(t *testing.T) {
 	}
 	p.must("POST", "/campaigns", fmt.Sprintf(`{"name":"n","channel":1,"subject":"S","body":"<p>B</p>","list_id":[%q]}`, list.ID), &x)
 	p.must("POST", "/campaigns/"+x.ID+"/send", "", nil)
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	for _, query := range []string{"", "?campaign_id=" + x.ID} {
 		var have domainLines
 		s.a("GET", "/analytics/domains"+query, "", &have)

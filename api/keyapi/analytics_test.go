@@ -185,7 +185,7 @@ func TestAnalytics(t *testing.T) {
 	for i := range 100 { // on 2025-03-01
 		s.happen(fmt.Sprintf("u%d@x.io", i), "email_sent", mine)
 	}
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	s.happen("u1@x.io", "email_opened", mine)
 	s.happen("u1@x.io", "email_opened", mine)
 	s.happen("u2@x.io", "email_opened", `{"agent":"machine"}`)
@@ -287,7 +287,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 	s.happen("u3@x.io", "unsubscribed", `{"channel":"push"}`)
 	s.happen("u4@x.io", "unsubscribed", `{"channel":"carrier pigeon"}`)
 	s.happen("u5@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"sms","campaign_id":%q}`, c.ID))
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	var o struct {
 		Messages analytics.MessageCounts
 		Channels map[string]analytics.MessageCounts
@@ -352,13 +352,13 @@ func TestAnalyticsOfSegments(t *testing.T) {
 	s.console1("POST", "/segments", `{"name":"s","definition":{"kind":"activity","event":"bought","window":{"last_days":1}}}`, &g)
 	s.happen("a@x.io", "bought", `{}`)
 	s.happen("b@x.io", "bought", `{}`)
-	s.clock.advance(36 * time.Hour)
+	s.clock.Advance(36 * time.Hour)
 	s.happen("b@x.io", "bought", `{}`)
 	var lines []struct {
 		ID                    string `json:"segment_id"`
 		Size, Entered, Exited uint64
 	}
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.a("GET", "/analytics/segments", "", &lines)
 	if len(lines) != 1 || lines[0].ID != g.ID || lines[0].Size != 1 || lines[0].Entered != 3 || lines[0].Exited != 2 {
 		t.Errorf("%+v", lines)

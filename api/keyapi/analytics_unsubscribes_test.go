@@ -34,7 +34,7 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	}
 	// A campaign that is named is what led to it.
 	s.happen("u1@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"email","campaign_id":%q}`, c.ID))
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 
 	check := func(what string, m analytics.MessageCounts, sent, unsubscribes uint64, rate any) {
 		t.Helper()
@@ -70,14 +70,14 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	check("other domains", d.Other, 0, 1, nil)
 
 	// A day on which people answer what was sent on the day before.
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	s.happen("u9@x.io", "email_sent", mine)
 	for i := range 4 {
 		for _, act := range []string{"delivered", "opened", "clicked", "complained", "unsubscribed"} {
 			s.happen(fmt.Sprintf("u%d@x.io", i), "email_"+act, mine)
 		}
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	s.a("GET", "/analytics/overview?from=2025-03-02", "", &o)
 	m := o.Messages
 	check("the next day", m, 1, 4, nil)

@@ -229,9 +229,9 @@ func TestAPIKeys(t *testing.T) {
 		}
 	}
 	var revoked keyRecord
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.console1("DELETE", "/api-keys/"+k.ID, "", &revoked)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.console1("DELETE", "/api-keys/"+k.ID, "", &revoked)
 	if !revoked.Revoked || revoked.RevokedAt == nil || *revoked.RevokedAt != "2025-03-01T12:00:01.000Z" || revoked.Name != "k" {
 		t.Errorf("have %+v", revoked)
@@ -282,7 +282,7 @@ func TestLastUsed(t *testing.T) {
 		}
 	}
 	for range 3 {
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 		use(keys[0])
 		use(keys[1])
 	}
@@ -314,7 +314,7 @@ func TestLastUsed(t *testing.T) {
 	if s.api.uses.size() != 1 {
 		t.Error("a use was lost")
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	use(keys[2])
 	s.api.Close()
 	if s.api.uses.size() != 0 || last(keys[2].ID) != "2025-03-01T12:00:04.000Z" {
@@ -347,11 +347,11 @@ func TestRateLimit(t *testing.T) {
 	if passed.Load() != 120 || limited.Load() == 0 {
 		t.Errorf("%d passed, %d were turned away", passed.Load(), limited.Load())
 	}
-	s.clock.advance(58_500 * time.Millisecond)
+	s.clock.Advance(58_500 * time.Millisecond)
 	if _, b := s.with(k.Key, "GET", "/api/v1/push/segments", ""); b != `{"message":"Too many requests. Try again in 2 seconds.","success":false}` {
 		t.Errorf("have %s", b)
 	}
-	s.clock.advance(1499 * time.Millisecond)
+	s.clock.Advance(1499 * time.Millisecond)
 	if _, b := s.with(k.Key, "GET", "/api/v1/none", ""); b != `{"message":"Too many requests. Try again in 1 seconds.","success":false}` {
 		t.Errorf("have %s", b)
 	}
@@ -362,7 +362,7 @@ func TestRateLimit(t *testing.T) {
 	if res, b := s.with(k.Key, "GET", "/v1/none", ""); res.StatusCode != 404 {
 		t.Errorf("Surface C: %d %s", res.StatusCode, b)
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if res, _ := s.with(k.Key, "GET", "/api/v1/push/segments", ""); res.StatusCode != 200 {
 		t.Errorf("a minute later: %d", res.StatusCode)
 	}
@@ -390,7 +390,7 @@ func TestRateLimitC(t *testing.T) {
 	if n := count(); n != 600 {
 		t.Errorf("%d of 700 passed", n)
 	}
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	var list []struct {
 		ID string `json:"_id"`
 	}

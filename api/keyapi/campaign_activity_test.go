@@ -42,7 +42,7 @@ func TestRecipientActivity(t *testing.T) {
 	}
 	act := func(ordinal uint32, kind, url, agent string) {
 		t.Helper()
-		s.clock.advance(time.Minute)
+		s.clock.Advance(time.Minute)
 		command(messages.CommandEngagement, messages.EngagementRecord{Send: messages.CampaignSend(0, ordinal, 0), Channel: "email", Kind: kind, URL: url, Agent: agent}, nil)
 	}
 	act(0, messages.EngagementOpen, "", messages.AgentMachine)

@@ -91,7 +91,7 @@ func (s *service) draft(definition string) string {
 	s.t.Helper()
 	var f record.Flow
 	s.console1("POST", "/flows", definition, &f)
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	return f.ID
 }
 
@@ -140,7 +140,7 @@ func (s *service) eventually(what string, holds func() bool) {
 		if holds() {
 			return true
 		}
-		s.clock.advance(time.Minute)
+		s.clock.Advance(time.Minute)
 		return false
 	})
 }
@@ -177,7 +177,7 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 	if x := f.must("POST", "/"+id+"/pause", ""); x.Status != "paused" || x.PausedAt == nil || x.PausedFor != nil || x.Counts.InProgress != 1 {
 		t.Errorf("paused: %+v", x)
 	}
-	f.clock.advance(2 * time.Hour)
+	f.clock.Advance(2 * time.Hour)
 	f.happen("bob@x.io", "tick", `{}`)
 	at("in_progress", "pause")
 	f.refused(id, "POST", "/"+id+"/trigger", `{"email":"bob@x.io"}`, "is paused")
@@ -478,7 +478,7 @@ func TestFlowAnalytics(t *testing.T) {
 		s.happen(email, "go", `{}`)
 	}
 	s.happen("a@x.io", "wait", `{}`)
-	s.clock.advance(48 * time.Hour)
+	s.clock.Advance(48 * time.Hour)
 	s.happen("a@x.io", "go", `{}`)
 	// What a dispatcher and trackers record of the first two messages.
 	for _, email := range []string{"a@x.io", "b@x.io"} {

@@ -87,7 +87,7 @@ func FuzzRequests(f *testing.F) {
 		defer func() { w.t = f }()
 		method := e.method
 		target = "/" + target
-		w.clock.advance(time.Second)
+		w.clock.Advance(time.Second)
 		res := w.raw(method, target, string(body), append(c.headers(target), "Content-Type", "application/json")...)
 		if fault := faultOf(method, target, true, &res); fault != "" || w.node.Err() != nil {
 			t.Errorf("%s: %s %q %q: %d %.500s %v", fault, method, target, body, res.status, res.body, w.node.Err())

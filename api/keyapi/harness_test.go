@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,50 +17,23 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/valyala/fasthttp/fasthttputil"
-	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func TestMain(m *testing.M) {
-	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
-	// fasthttp's own: a clock for the header Date and, for 10 s after the end of
-	// a server, who cleans up behind its workers.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
-}
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// clock is a wall clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
 }
 
 // emptyHistory stores nothing and knows nothing of the past.
@@ -124,7 +96,7 @@ func (h *emptyHistory) Close() error                                  { return n
 // service is a whole service on an in-memory listener.
 type service struct {
 	t       testing.TB
-	clock   *clock
+	clock   *apitest.Clock
 	node    *node.Node
 	api     *API
 	console *api.API
@@ -161,7 +133,7 @@ func newService(t testing.TB, change func(*Options), more ...keycall.Route) *ser
 
 func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...keycall.Route) *service {
 	t.Helper()
-	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &lockedBuffer{}}
+	s := &service{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), log: &lockedBuffer{}}
 	fs := vfs.NewMem()
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 2})
 	ok(t, err)
@@ -199,16 +171,11 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	s.console.Register(r)
 	s.api.Register(r)
 	server := ingest.NewServer(in, r.Handler)
-	ln := fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
-	s.client = &http.Client{Transport: transport}
+	client, stop := apitest.Serve(server)
+	s.client = client
 	t.Cleanup(func() {
 		s.console.Close()
-		transport.CloseIdleConnections()
-		ok(t, server.Shutdown())
-		ok(t, <-served)
+		ok(t, stop())
 		s.api.Close()
 	})
 	var d struct{ Token string }

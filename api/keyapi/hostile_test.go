@@ -160,7 +160,7 @@ func (a *attack) judge(e entry, method, target, body string, malformed bool, hea
 		a.own = newSetting(a.company, a.company) // what was there may be gone
 	}
 	a.statuses[res.status]++
-	a.clock.advance(time.Second)
+	a.clock.Advance(time.Second)
 	if fault := faultOf(method, target, malformed, &res); fault != "" && !a.seen[fault+e.String()] {
 		if a.seen == nil {
 			a.seen = map[string]bool{}

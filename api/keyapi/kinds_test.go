@@ -74,7 +74,7 @@ func (s *setting) id(method, path, body string) string {
 		Profile string `json:"profile_id"`
 	}
 	s.must(method, path, body, &x)
-	s.clock.advance(1e6) // so that nothing is as old as another
+	s.clock.Advance(1e6) // so that nothing is as old as another
 	if x.ID == "" {
 		return x.Profile
 	}
@@ -300,7 +300,7 @@ func init() {
 		"timelinecursor": func(s *setting, _ string) string {
 			for range 2 {
 				s.must("POST", "/v1/events", fmt.Sprintf(`{"email":%q,"event":"bought"}`, s.get("email")), nil)
-				s.clock.advance(1e6)
+				s.clock.Advance(1e6)
 			}
 			return s.inner("/profiles/" + s.get("profile") + "/events?limit=1")
 		},

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/musterhq/muster/api/internal/apitest"
 )
 
 // TestLimiterExact: of 140 requests within a second exactly 120 pass, and room
 // comes back as each of them gets a minute old.
 func TestLimiterExact(t *testing.T) {
-	c := &clock{now: time.Unix(1_000_000, 0)}
+	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
 	passed := 0
@@ -21,7 +23,7 @@ func TestLimiterExact(t *testing.T) {
 		if l.take(key, 120) == 0 {
 			passed++
 		}
-		c.advance(7 * time.Millisecond)
+		c.Advance(7 * time.Millisecond)
 	}
 	if passed != 120 {
 		t.Fatalf("%d of 140 passed", passed)
@@ -30,11 +32,11 @@ func TestLimiterExact(t *testing.T) {
 	if wait := l.take(key, 120); wait != 59_020*time.Millisecond {
 		t.Fatalf("wait %s", wait)
 	}
-	c.advance(59_019 * time.Millisecond)
+	c.Advance(59_019 * time.Millisecond)
 	if wait := l.take(key, 120); wait != time.Millisecond {
 		t.Fatalf("wait %s", wait)
 	}
-	c.advance(time.Millisecond)
+	c.Advance(time.Millisecond)
 	if wait := l.take(key, 120); wait != 0 {
 		t.Fatalf("wait %s when there is room", wait)
 	}
@@ -48,7 +50,7 @@ func TestLimiterExact(t *testing.T) {
 
 // TestLimiterParallel: 64 at once get exactly what there is.
 func TestLimiterParallel(t *testing.T) {
-	c := &clock{now: time.Unix(1_000_000, 0)}
+	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	var passed atomic.Int64
 	var wg sync.WaitGroup
@@ -58,7 +60,7 @@ func TestLimiterParallel(t *testing.T) {
 				if l.take(keyRef{1, "a"}, 120) == 0 {
 					passed.Add(1)
 				}
-				c.advance(time.Millisecond)
+				c.Advance(time.Millisecond)
 				l.sweep()
 			}
 		})
@@ -72,12 +74,12 @@ func TestLimiterParallel(t *testing.T) {
 // TestLimiterNaive compares with a list of all requests that passed.
 func TestLimiterNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &clock{now: time.Unix(1_000_000, 0)}
+		c := apitest.NewClock(time.Unix(1_000_000, 0))
 		l := newLimiter(c.Now)
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		var passed []time.Time
 		for range rapid.IntRange(1, 200).Draw(t, "requests") {
-			c.advance(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 500, 2999, 30_000, 60_000}).Draw(t, "ms")) * time.Millisecond)
+			c.Advance(time.Duration(rapid.SampledFrom([]int{0, 0, 1, 500, 2999, 30_000, 60_000}).Draw(t, "ms")) * time.Millisecond)
 			if rapid.IntRange(0, 20).Draw(t, "lowered") == 0 {
 				limit = rapid.IntRange(1, 20).Draw(t, "limit")
 			}
@@ -111,7 +113,7 @@ func TestLimiterNaive(t *testing.T) {
 // TestLimiterBounded (Q1): a counter's memory does not grow with the limit, and
 // keys that are not used take none.
 func TestLimiterBounded(t *testing.T) {
-	c := &clock{now: time.Unix(1_000_000, 0)}
+	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
 	for range 61_000 {
@@ -120,7 +122,7 @@ func TestLimiterBounded(t *testing.T) {
 				t.Fatal("turned away below the limit")
 			}
 		}
-		c.advance(time.Millisecond)
+		c.Advance(time.Millisecond)
 	}
 	if n := len(l.mu.keys[key].mu.ticks); n > 2*60_000 {
 		t.Fatalf("%d ticks are held", n)
@@ -128,7 +130,7 @@ func TestLimiterBounded(t *testing.T) {
 	if l.sweep(); l.size() != 1 {
 		t.Fatalf("%d counters", l.size())
 	}
-	c.advance(window)
+	c.Advance(window)
 	if l.sweep(); l.size() != 0 {
 		t.Fatalf("%d counters after a pause", l.size())
 	}
@@ -137,7 +139,7 @@ func TestLimiterBounded(t *testing.T) {
 // TestLimiterDropped: who holds a counter while it is dropped looks the key up
 // again, or two counters would let through twice as much.
 func TestLimiterDropped(t *testing.T) {
-	c := &clock{now: time.Unix(1_000_000, 0)}
+	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	old := l.counter(keyRef{1, "a"})
 	l.sweep()

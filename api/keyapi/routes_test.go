@@ -78,11 +78,11 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 		// The key holds everything; its creator only this.
 		s.console1("PATCH", "/users/"+id, fmt.Sprintf(`{"permissions":[%q]}`, p), nil)
 		walk(t, s, whole.Key, p, &entered)
-		s.clock.advance(window)
+		s.clock.Advance(window)
 	}
 	s.console1("PATCH", "/users/"+id, `{"permissions":[]}`, nil)
 	walk(t, s, whole.Key, "", &entered)
-	s.clock.advance(window)
+	s.clock.Advance(window)
 	s.console1("DELETE", "/users/"+id, "", nil)
 	walk(t, s, whole.Key, "", &entered)
 }
@@ -416,7 +416,7 @@ func TestPushSegments(t *testing.T) {
 		}
 		s.console1("POST", "/segments", fmt.Sprintf(`{"name":"s%d","definition":{"kind":"attribute","field":"attributes.plan","op":"=","value":"p%d"}}`, i, i), &d)
 		made = append(made, d.ID)
-		s.clock.advance(time.Millisecond)
+		s.clock.Advance(time.Millisecond)
 	}
 	send := func(plan string) {
 		if res, b := s.with(s.creds.APIKey, "POST", "/v1/events", `{"email":"`+plan+`@x.io","event":"x"}`); res.StatusCode != 200 {
@@ -444,7 +444,7 @@ func TestPushSegments(t *testing.T) {
 		if list, _ = get(""); !slices.ContainsFunc(list, func(x item) bool { return x.Status != "live" }) {
 			return true
 		}
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 		return false
 	})
 	if len(list) != 5 || list[1].Count == nil || *list[1].Count != 1 || *list[0].Count != 0 || list[1].Name != "s1" || list[1].ID != made[1] {
@@ -578,7 +578,7 @@ func FuzzEventC(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		theirs := *s
 		theirs.t = t
-		s.clock.advance(time.Second)
+		s.clock.Advance(time.Second)
 		res, b := theirs.with(s.creds.APIKey, "POST", "/v1/events", body)
 		var a struct{ Status string }
 		if err := json.Unmarshal([]byte(b), &a); err != nil || res.StatusCode >= 500 || (a.Status == "success") != (res.StatusCode == 200) {

@@ -78,7 +78,7 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 		t.Errorf("in the past: %+v", dateless)
 	}
 
-	s.clock.advance(2 * time.Hour) // 14:00: z was due, and has a sender that may not send
+	s.clock.Advance(2 * time.Hour) // 14:00: z was due, and has a sender that may not send
 	if z = p.until(z.ID, "draft"); z.Error == nil || *z.Error == "" {
 		t.Errorf("a sender that may not send: %+v", z)
 	}
@@ -88,7 +88,7 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 	}() {
 		t.Errorf("an hour ahead: %+v", x)
 	}
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	if x = p.until(x.ID, "sent"); x.At != nil || x.Error != nil {
 		t.Errorf("sent: %+v", x)
 	}

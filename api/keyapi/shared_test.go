@@ -116,14 +116,14 @@ func TestSegmentsByKey(t *testing.T) {
 	}
 	k.must("POST", "/segments", `{"name":"Buyers","definition":`+buyers+`}`, &s)
 	eventually.Holds(t, "the segment is built", func() bool {
-		k.clock.advance(time.Second) // within the rate of the key
+		k.clock.Advance(time.Second) // within the rate of the key
 		k.must("GET", "/segments/"+s.ID, "", &s)
 		return s.Status == "live"
 	})
 	if s.Count != 1 || s.Status != "live" {
 		t.Errorf("segment: %+v", s)
 	}
-	k.clock.advance(time.Minute)
+	k.clock.Advance(time.Minute)
 	var members struct{ Members []string }
 	if k.must("GET", "/segments/"+s.ID+"/members", "", &members); !slices.Equal(members.Members, []string{ann}) {
 		t.Errorf("members: %v", members.Members)

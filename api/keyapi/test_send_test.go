@@ -141,6 +141,6 @@ func TestTestSend(t *testing.T) {
 		p.must("POST", path, `{"to":["me@office.example"]}`, nil)
 	}
 	p.refused("POST", path, `{"to":["me@office.example"]}`, 429, "", "Too many")
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	p.must("POST", path, `{"to":["me@office.example"]}`, nil)
 }

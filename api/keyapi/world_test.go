@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
@@ -41,7 +42,7 @@ import (
 // raw connections: requests may be ones that no client library would send.
 type world struct {
 	t       testing.TB
-	clock   *clock
+	clock   *apitest.Clock
 	fs      *vfs.MemFS
 	history *rowHistory
 	capture *capture.Store
@@ -74,7 +75,7 @@ type company struct {
 
 func newWorld(t testing.TB, partitions int) *world {
 	t.Helper()
-	w := &world{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, fs: vfs.NewMem(), history: &rowHistory{}, logs: &lockedBuffer{}}
+	w := &world{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), fs: vfs.NewMem(), history: &rowHistory{}, logs: &lockedBuffer{}}
 	var err error
 	w.capture, err = capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
@@ -147,7 +148,7 @@ func (w *world) sleep(ctx context.Context, d time.Duration) error {
 	if w.haste && d >= time.Second {
 		d = time.Hour // a test of a campaign may wait for weeks
 	}
-	w.clock.advance(d)
+	w.clock.Advance(d)
 	return ctx.Err()
 }
 
