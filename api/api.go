@@ -7,9 +7,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/accounts"
+	"github.com/musterhq/muster/api/internal/automation"
 	"github.com/musterhq/muster/api/internal/evaluation"
 	"github.com/musterhq/muster/api/internal/events"
-	"github.com/musterhq/muster/api/internal/flows"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/links"
 	"github.com/musterhq/muster/api/internal/messages"
@@ -38,7 +38,7 @@ type API struct {
 	accounts   *accounts.API
 	segments   *segments.API
 	events     *events.API
-	flows      *flows.API
+	flows      *automation.API
 	profiles   *profiles.API
 	links      *links.API
 	providers  *providers.API
@@ -75,7 +75,7 @@ func New(opts Options) (*API, error) {
 		},
 		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.Evaluation.ListTimeout, Logger: opts.Logger})
 	a.events = events.New(events.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation})
-	a.flows = flows.New(flows.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
+	a.flows = automation.New(automation.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
 	a.profiles = profiles.New(profiles.Options{History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now, AllowPrivate: opts.AllowPrivate})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Providers.Events, Claims: a.links.Claims,

@@ -22,7 +22,7 @@
 //   - internal/segments: segments, previews, explanations, transitions
 //   - internal/events: events as they come, the catalog of event types and attributes
 //   - internal/profiles: profiles, searches, timelines, consents, devices, lists, erasures
-//   - internal/flows: flows, dry runs, enrolments
+//   - internal/automation: flows, dry runs, enrolments
 //   - this package: exports and imports
 //
 // They share internal/handler: the chain of all calls (session, permission, body,

@@ -1,4 +1,4 @@
-package flows
+package automation
 
 import (
 	"encoding/binary"

@@ -1,3 +1,0 @@
-// Package flows has the calls about flows: drafts, their publication and dry runs, and the
-// enrolments of profiles.
-package flows
