@@ -75,6 +75,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	e := accountEntity{
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
 		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
+		HasConsentLog: c.ApplyVersion >= applyVersionConsentLog,
 	}
 	if _, _, err := e.keys(env.Account); err != nil {
 		out.Refusal = invalid("", "%s", err)

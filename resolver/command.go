@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/resolver/sources"
@@ -114,6 +115,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 	contacts.CommandUpdate:   handle((*Machine).updateContact),
 	CommandContactErase:      handle((*Machine).eraseContact),
 	redact.CommandRefused:    handle((*Machine).refuse),
+
+	messages.CommandPreferences: handle((*Machine).savePreferences),
 
 	CommandOutboxClaim: handle((*Machine).claimOutbox),
 
@@ -262,6 +265,9 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	e.Settings = s
 	if err := a.install(e); err != nil {
 		panic(err) // it was installed before
+	}
+	if s.PreferencePage != nil {
+		m.beginConsentLog(a)
 	}
 	m.saveAccount(a)
 	if len(added) > 0 {

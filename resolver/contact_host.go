@@ -51,6 +51,8 @@ func (h contactHost) AskToConfirm(ordinal uint32, d *profile.Document) []feature
 	return h.a.sending.AskToConfirm(h.m.tx(h.a), ordinal, d)
 }
 
+func (h contactHost) BeginConsentLog() { h.m.beginConsentLog(h.a) }
+
 func (h contactHost) Redacted() bool { return h.m.rec.redacted }
 
 // Contacts are the account's contacts, with its lists.

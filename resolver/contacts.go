@@ -58,6 +58,9 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	if l != nil && a.contacts.Live(d) >= contacts.MaxProfileLists {
 		return contacts.FullLists()
 	}
+	if l != nil && !r.Created && a.contacts.HasLeft(r.Ordinal, l) {
+		return contacts.LeftTopic()
+	}
 	a.profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
 	o := r.Ordinal
 	a.profiles.Headers.Edit(o).LastEvent = r.LastEvent

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
@@ -72,6 +73,9 @@ type accountEntity struct {
 	// HasCatalog says that the account has a catalog of properties and attributes:
 	// since it was made, or since its first events under rules that know of it.
 	HasCatalog bool `json:"catalog,omitempty"`
+	// HasConsentLog says that the account has a log of consents: since it was made, or since
+	// it first used what came with it under rules that know of it.
+	HasConsentLog bool `json:"consent_log,omitempty"`
 }
 
 // account is the state of one account.
@@ -106,12 +110,13 @@ type features struct {
 	flows         *automation.State
 	erasure       *erasure.State
 	audit         *audit.State
+	consentLog    *consentlog.State
 }
 
 // all are the features in the order in which they take note of merges and erasures, which is
 // part of the rules.
 func (f *features) all() []feature.State {
-	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit}
+	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit, f.consentLog}
 }
 
 func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {

@@ -79,7 +79,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	flowKeys := a.flows.Erase(o)
+	keys := append(a.flows.Erase(o), a.consentLog.Keys(task.Ordinals...)...)
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)
@@ -98,7 +98,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasure.Begin(m.tx(a), task)
-	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: flowKeys, Indexed: indexed})
+	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: keys, Indexed: indexed})
 	return nil
 }
 

@@ -94,6 +94,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.audit.Hash(put); err != nil {
 		return err
 	}
+	if err := a.consentLog.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
+	}
 	a.profiles.HashIdentifiers(put)
 	if err := a.engine.Hash(put); err != nil {
 		return err

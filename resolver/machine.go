@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -52,6 +53,10 @@ func (m *Machine) beginCatalog(a *account) {
 		m.saveAccount(a)
 	}
 }
+
+// applyVersionConsentLog is the first version by which accounts have a log of consents from
+// the beginning.
+const applyVersionConsentLog = 16
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -157,6 +162,7 @@ func (m *Machine) addAccount(number uint64) *account {
 	a.profiles = resolution.New(a.name(), m.resolution, a.sets, resolutionHost{m, a})
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
 	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})
+	a.consentLog = consentlog.New(number, m.store, a.sets)
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.audit = audit.New(number, m.store)
 	a.sending = sending.New(number, a.profiles, a.outbox, a.campaigns, a.domains, &m.keys, sendingHost{m, a})

@@ -35,4 +35,17 @@ func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
 	}
 }
 
+func (h resolutionHost) LeaveMerged(d *profile.Document, ordinals []uint32) {
+	h.a.contacts.LeaveMerged(d, ordinals...)
+}
+
+func (h resolutionHost) LogConsents(ordinal uint32, changes []profile.ConsentChange) {
+	if !h.a.HasConsentLog {
+		return
+	}
+	if err := h.a.consentLog.Add(ordinal, changes); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+}
+
 func (h resolutionHost) Evict(devices []profile.Device) { h.a.contacts.Evict(devices) }

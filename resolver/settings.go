@@ -35,6 +35,8 @@ type Settings struct {
 	// FlowEventAgeHours is up to which age an event triggers flows, in hours of log time;
 	// 0 means 24.
 	FlowEventAgeHours int `json:"flow_event_age_hours,omitempty"`
+	// PreferencePage is what the preference page says; nil for the service's own words.
+	PreferencePage *PreferencePage `json:"preference_page,omitempty"`
 }
 
 // DefaultSettings are written into the record that makes an account, so accounts keep
@@ -115,6 +117,16 @@ func (s *Settings) Validate() *Refusal {
 	}
 	if s.FlowEventAgeHours < 0 || s.FlowEventAgeHours > maxEventAgeHours {
 		return invalid("flow_event_age_hours", "flow_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultFlowEventAgeHours)
+	}
+	if p := s.PreferencePage; p != nil {
+		for _, f := range [...]struct {
+			name, text string
+			limit      int
+		}{{"title", p.Title, maxPageTitle}, {"text", p.Text, maxPageText}} {
+			if len(f.text) > f.limit || !utf8.ValidString(f.text) {
+				return invalid("preference_page", "preference_page.%s must have at most %d bytes of UTF-8", f.name, f.limit)
+			}
+		}
 	}
 	return nil
 }

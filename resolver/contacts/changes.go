@@ -17,6 +17,8 @@ type ConsentChange struct {
 	// Effective refuses a subscription of a channel that is blocked, on which it would
 	// change nothing for the contact.
 	Effective bool `json:"effective,omitempty"`
+	// Campaign is what led to it, if something did.
+	Campaign string `json:"campaign,omitempty"`
 }
 
 // CheckConsents says what is wrong with changes of a contact's consents.
@@ -42,7 +44,7 @@ func CheckConsents(d *profile.Document, changes []ConsentChange) *refuse.Refusal
 func (s *State) ChangeConsents(tx *feature.Tx, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []feature.Event) {
 	for i := range changes {
 		c := &changes[i]
-		changed, said, more := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})
+		changed, said, more := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source, Campaign: c.Campaign})
 		if changed || said {
 			fields |= engine.FieldConsents
 		}

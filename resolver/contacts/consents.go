@@ -79,10 +79,12 @@ func Record(d *profile.Document, atMs int64, channel, status byte, source string
 		if c.Status == status {
 			return false
 		}
+		was := *c
 		c.Status, c.SinceMs, c.Source = status, atMs, []byte(source)
 		if status == profile.ConsentSubscribed {
 			c.SubscribedMs = atMs
 		}
+		d.NoteConsent(profile.ConsentChange{Was: was, Now: *c})
 		return true
 	}
 	c := profile.Consent{Channel: channel, Status: status, SinceMs: atMs, Source: []byte(source)}
@@ -90,6 +92,7 @@ func Record(d *profile.Document, atMs int64, channel, status byte, source string
 		c.SubscribedMs = atMs
 	}
 	d.Consents = append(d.Consents, c)
+	d.NoteConsent(profile.ConsentChange{Now: c})
 	return true
 }
 
@@ -110,7 +113,9 @@ func Say(d *profile.Document, atMs int64, channel byte, source string) bool {
 	if c == nil || !c.Assumed() || source == profile.SourceManual || source == profile.SourceDevice {
 		return false
 	}
+	was := *c
 	c.SinceMs, c.Source = atMs, []byte(source)
+	d.NoteConsent(profile.ConsentChange{Was: was, Now: *c})
 	return true
 }
 
@@ -136,6 +141,9 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 	o, d, refusal := s.host.Profile(c.ID)
 	if refusal != nil {
 		return refusal
+	}
+	if c.Campaign != "" {
+		d.Evidence = &profile.Evidence{Campaign: c.Campaign}
 	}
 	changed, said, events := s.decide(tx.AtMs, o, d, &c)
 	switch {
@@ -163,7 +171,10 @@ func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet)
 		// Who refuses is not waited for any more.
 		changed = d.Unblock(channel, profile.BlockPending) || changed
 	case c.Confirm:
-		changed = d.Unblock(channel, profile.BlockPending) || changed
+		if d.Unblock(channel, profile.BlockPending) {
+			noteConfirmed(d, atMs, channel, c.Source)
+			changed = true
+		}
 	case changed && channel == profile.ChannelEmail && s.host.DoubleOptIn():
 		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: atMs}) {
 			failed = s.host.AskToConfirm(o, d)
@@ -180,6 +191,14 @@ func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet)
 		x.Properties["campaign_id"] = c.Campaign
 	}
 	return true, said, append([]feature.Event{x}, failed...)
+}
+
+// noteConfirmed notes that a subscription was confirmed: the log has both, the consent stays
+// as it was said.
+func noteConfirmed(d *profile.Document, atMs int64, channel byte, source string) {
+	if c := d.ConsentOf(channel); c != nil && c.SinceMs != atMs {
+		d.NoteConsent(profile.ConsentChange{Was: *c, Now: profile.Consent{Channel: channel, Status: profile.ConsentSubscribed, SinceMs: atMs, Source: []byte(source)}})
+	}
 }
 
 func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {

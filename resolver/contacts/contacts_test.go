@@ -31,6 +31,7 @@ func (p *people) DropSet(name string)       { p.sets.Drop(name, func(uint16) {})
 func (p *people) ProfileID(o uint32) string { return string(rune('a' + o)) }
 func (p *people) DoubleOptIn() bool         { return p.optIn }
 func (p *people) Redacted() bool            { return false }
+func (p *people) BeginConsentLog()          {}
 
 func (p *people) Profile(id string) (uint32, *profile.Document, *refuse.Refusal) {
 	if len(id) != 1 {

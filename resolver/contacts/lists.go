@@ -45,6 +45,8 @@ type List struct {
 	Description string `json:"description"`
 	CreatedMs   int64  `json:"created_ms"`
 	UpdatedMs   int64  `json:"updated_ms"`
+	// Topic is nil for a list that never was one.
+	*Topic
 }
 
 // maxNumber bounds the numbers of lists that an account has made in all, 4 billion.
@@ -55,6 +57,7 @@ type ListSave struct {
 	ID          string `json:"id,omitempty"`
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	TopicSave
 }
 
 // ListDelete removes a list that nothing refers to.
@@ -82,6 +85,9 @@ func ListSet(number uint32) string { return "list/" + strconv.FormatUint(uint64(
 func (s *State) install(l *List) {
 	s.lists[l.ID] = l
 	s.listIDs[l.Number] = l.ID
+	if l.Topic != nil {
+		s.topics[l.Number] = l
+	}
 	s.host.TakeNumber(l.Number)
 }
 
@@ -114,6 +120,9 @@ func (s *State) createList(tx *feature.Tx, c ListSave) *refuse.Refusal {
 		return refuse.AtLimit("", "this account has made %d lists, the most it can ever make; use one of them", uint32(maxNumber))
 	}
 	l := &List{ID: feature.NewID("lst_", tx.Record), Number: number, Name: c.Name, Description: c.Description, CreatedMs: tx.AtMs, UpdatedMs: tx.AtMs}
+	if r := s.changeTopic(l, &c.TopicSave); r != nil {
+		return r
+	}
 	s.install(l)
 	s.saveList(tx, l)
 	s.host.SaveNumbers()
@@ -127,6 +136,22 @@ func checkList(c *ListSave) *refuse.Refusal {
 	}
 	if len(c.Description) > maxDescription {
 		return refuse.Invalid("description", "description must have at most %d bytes", maxDescription)
+	}
+	return nil
+}
+
+// changeTopic changes what people see of a list, which is not installed yet.
+func (s *State) changeTopic(l *List, c *TopicSave) *refuse.Refusal {
+	t, refusal := c.change(l.Topic)
+	switch {
+	case refusal != nil:
+		return refusal
+	case t != nil && l.Topic == nil && len(s.topics) >= MaxTopics:
+		return refuse.AtLimit("public", "this account has %d lists that are or were public, the most it can have; delete one first", MaxTopics)
+	}
+	l.Topic = t
+	if t != nil {
+		s.host.BeginConsentLog()
 	}
 	return nil
 }
@@ -149,6 +174,9 @@ func (s *State) updateList(tx *feature.Tx, c ListSave) *refuse.Refusal {
 	}
 	l := *old
 	l.Name, l.Description, l.UpdatedMs = c.Name, c.Description, tx.AtMs
+	if r := s.changeTopic(&l, &c.TopicSave); r != nil {
+		return r
+	}
 	s.install(&l)
 	s.saveList(tx, &l)
 	tx.Reply = &l
@@ -172,7 +200,9 @@ func (s *State) deleteList(tx *feature.Tx, c ListDelete) *refuse.Refusal {
 	}
 	delete(s.lists, old.ID)
 	delete(s.listIDs, old.Number)
+	delete(s.topics, old.Number)
 	s.host.DropSet(ListSet(old.Number))
+	s.host.DropSet(leftSet(old.Number))
 	tx.Store.PutEntity(s.listKey(old.ID), nil)
 	return nil
 }
@@ -182,6 +212,9 @@ func (s *State) deleteList(tx *feature.Tx, c ListDelete) *refuse.Refusal {
 func (s *State) Join(o uint32, d *profile.Document, l *List) (events []feature.Event, refusal *refuse.Refusal) {
 	if slices.Contains(d.Lists, l.Number) {
 		return nil, nil
+	}
+	if s.HasLeft(o, l) {
+		return nil, LeftTopic()
 	}
 	d.Lists = slices.DeleteFunc(d.Lists, func(n uint32) bool { _, ok := s.listIDs[n]; return !ok })
 	if len(d.Lists) >= MaxProfileLists {
@@ -206,14 +239,24 @@ func (s *State) removeFromList(_ *feature.Tx, c ListRemove) *refuse.Refusal {
 	if refusal != nil {
 		return refusal
 	}
+	events := s.leave(o, d, l)
+	if len(events) == 0 {
+		return refuse.NotFound("profile", "the contact is not on this list")
+	}
+	s.host.Update(o, d, engine.FieldLists, events...)
+	return nil
+}
+
+// leave takes the profile in d off a list, in the document and the list's set. It returns the
+// event of it, none if the profile is not on the list.
+func (s *State) leave(o uint32, d *profile.Document, l *List) []feature.Event {
 	i := slices.Index(d.Lists, l.Number)
 	if i < 0 {
-		return refuse.NotFound("profile", "the contact is not on this list")
+		return nil
 	}
 	d.Lists = slices.Delete(d.Lists, i, i+1)
 	s.sets.Set(ListSet(l.Number)).Remove(o)
-	s.host.Update(o, d, engine.FieldLists, feature.NewEvent(EventListLeft, feature.Properties{"list_id": l.ID, "list_name": l.Name}))
-	return nil
+	return []feature.Event{feature.NewEvent(EventListLeft, feature.Properties{"list_id": l.ID, "list_name": l.Name})}
 }
 
 // Lists lists the lists, the oldest first.

@@ -45,6 +45,8 @@ type Host interface {
 	// queues the message that asks for it, and returns the events of a failure.
 	DoubleOptIn() bool
 	AskToConfirm(ordinal uint32, d *profile.Document) []feature.Event
+	// BeginConsentLog begins the account's log of consents, if it has none.
+	BeginConsentLog()
 	// Redacted reports whether what concerns an erased person was taken out of the record:
 	// identifiers may be masked.
 	Redacted() bool
@@ -62,6 +64,7 @@ type State struct {
 
 	lists   map[string]*List
 	listIDs map[uint32]string // by number
+	topics  map[uint32]*List  // those with a [Topic], by number
 
 	buf []byte // scratch
 }
@@ -69,7 +72,7 @@ type State struct {
 // New returns the state of an account without lists. The sets and the map of
 // identifiers are the account's, the hasher is asked for whenever it is needed.
 func New(account uint64, store *state.Store, sets *profile.OrdinalSets, ids *profile.IdentifierMap, hasher func() identifier.Hasher, host Host) *State {
-	return &State{account: account, host: host, sets: sets, ids: ids, hasher: hasher, store: store, lists: map[string]*List{}, listIDs: map[uint32]string{}}
+	return &State{account: account, host: host, sets: sets, ids: ids, hasher: hasher, store: store, lists: map[string]*List{}, listIDs: map[uint32]string{}, topics: map[uint32]*List{}}
 }
 
 // Commands are what changes the state.
@@ -133,6 +136,7 @@ func (s *State) Merge(winner, merged uint32, lists []uint32, devices []profile.D
 			x.Add(winner)
 		}
 	}
+	s.mergeLeft(winner, merged)
 	for _, v := range devices {
 		s.ids.Set(s.deviceHash(v.Kind, v.Address), winner)
 	}

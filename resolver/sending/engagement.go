@@ -93,6 +93,15 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 			s.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
+	if c.Kind == messages.EngagementUnsubscribed || c.Kind == messages.EngagementSubscribed {
+		campaign := ""
+		if s.campaigns.Started(x.ID) {
+			campaign = x.ID
+		}
+		evidence := Evidence(s.account, c.Send, campaign)
+		evidence.Flow, evidence.Step = c.Flow, c.Step
+		d.Evidence = &evidence
+	}
 	fields := engine.Fields(0)
 	var also []feature.Event
 	switch c.Kind {
@@ -148,6 +157,16 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 	}
 	s.host.Update(o, d, fields, append([]feature.Event{event}, also...)...)
 	return nil
+}
+
+// Evidence is that of what a person said by a message; campaign is the one that sent it, ""
+// for none.
+func Evidence(account uint64, send messages.ID, campaign string) (e profile.Evidence) {
+	if _, is := send.Profile(); !is && send != (messages.ID{}) {
+		e.Message = send.Text(account)
+	}
+	e.Campaign = campaign
+	return e
 }
 
 // unsubscribedAfter reports whether a person unsubscribed from a channel after a text was

@@ -126,7 +126,7 @@ func scrubStore(db *pebble.DB, list []Scrubbed) error {
 	for _, s := range list {
 		for _, key := range s.Keys[:min(len(s.Keys), maxScrubRanges)] {
 			if err := db.Compact(ctx, []byte(key), []byte(key+"\x00"), false); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("compact what flows knew of erased profiles: %w", err)
+				return fmt.Errorf("compact entries of erased profiles: %w", err)
 			}
 		}
 	}

@@ -149,6 +149,12 @@ type Document struct {
 	Conflicts   []Conflict // at most MaxConflicts, the newest
 	Contact
 	Calls
+
+	// Evidence is that of the consents that are changed from now on, nil for none. Changes
+	// are those since the document was read. Neither is part of the encoded document: the
+	// log of consents takes them over when the document is stored.
+	Evidence *Evidence
+	Changes  []ConsentChange
 }
 
 // Reset empties the document and keeps its memory.

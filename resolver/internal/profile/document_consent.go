@@ -28,6 +28,36 @@ var (
 	ConsentStatuses = []string{"never_subscribed", "subscribed", "unsubscribed"}
 )
 
+// Evidence is what shows that a person gave or withdrew a consent, as far as it is known.
+type Evidence struct {
+	// Message is the id of the message whose link or answer it came by, Campaign, Flow and
+	// Step are what sent that message.
+	Message  string `json:"message_id,omitempty"`
+	Campaign string `json:"campaign_id,omitempty"`
+	Flow     string `json:"flow_id,omitempty"`
+	Step     string `json:"step_id,omitempty"`
+	// Client is the network from which the person answered, never a whole address.
+	Client string `json:"client,omitempty"`
+	// Wording is what the person read beside the choice.
+	Wording string `json:"wording,omitempty"`
+}
+
+// ConsentChange is a change of what a person said, on its way to the log of consents.
+type ConsentChange struct {
+	Was, Now Consent // a status of 0 is none
+	// List is the id of the topic that it is about, Name the topic's; "" for a channel.
+	List, Name string
+	Evidence   Evidence
+}
+
+// NoteConsent notes a change for the log of consents, with the document's evidence.
+func (d *Document) NoteConsent(c ConsentChange) {
+	if d.Evidence != nil {
+		c.Evidence = *d.Evidence
+	}
+	d.Changes = append(d.Changes, c)
+}
+
 // NameOf is the name at a place of Channels or ConsentStatuses, "unknown" where the list
 // has none.
 func NameOf(list []string, i byte) string {
@@ -69,7 +99,13 @@ func (c *Consent) Assumed() bool {
 // one. What was assumed of one does not count where the other has complained: it
 // would not have been assumed of both in one.
 func (d *Document) MergeConsents(o *Document) {
-	d.Consents = slices.DeleteFunc(d.Consents, func(c Consent) bool { return c.Assumed() && o.onlyComplained(c.Channel) })
+	d.Consents = slices.DeleteFunc(d.Consents, func(c Consent) bool {
+		goes := c.Assumed() && o.onlyComplained(c.Channel)
+		if goes {
+			d.NoteConsent(ConsentChange{Was: c})
+		}
+		return goes
+	})
 	for _, c := range o.Consents {
 		if !c.Assumed() || !d.onlyComplained(c.Channel) {
 			d.MergeConsent(c)
@@ -93,7 +129,10 @@ func (d *Document) MergeConsent(c Consent) {
 		}
 		subscribed := max(have.SubscribedMs, c.SubscribedMs)
 		if c.over(have) {
+			d.NoteConsent(ConsentChange{Was: *have, Now: c})
 			*have = c
+		} else {
+			d.NoteConsent(ConsentChange{Was: c, Now: *have})
 		}
 		have.SubscribedMs = subscribed
 		return

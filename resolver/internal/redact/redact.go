@@ -388,6 +388,8 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *automation.Trigger) bool { return r.call(offset, c) })
 	case messages.CommandEngagement, messages.CommandEngagement1:
 		return rewrite(args, func(c *messages.EngagementRecord) bool { return r.engagement(c) })
+	case messages.CommandPreferences:
+		return rewrite(args, func(c *messages.Preferences) bool { return r.preferences(c) })
 	case messages.CommandOutboxDone, messages.CommandOutboxDone1:
 		return rewrite(args, func(c *outbox.Done) bool { return r.outboxDone(offset, c) })
 	case campaigns.CommandResult, campaigns.CommandResult1:
@@ -568,6 +570,21 @@ func (r *Redactor) engagement(c *messages.EngagementRecord) bool {
 		mine = true
 	}
 	return mine && blank(&c.URL, &c.Reason, &c.Source)
+}
+
+func (r *Redactor) preferences(c *messages.Preferences) bool {
+	if !r.erased(c.Profile) {
+		return false
+	}
+	r.invalid = c.Check() != nil
+	changed := blank(&c.Client)
+	for i := range c.Channels {
+		changed = blank(&c.Channels[i].Wording) || changed
+	}
+	for i := range c.Topics {
+		changed = blank(&c.Topics[i].Wording) || changed
+	}
+	return changed
 }
 
 func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {

@@ -51,6 +51,10 @@ func (s *State) replaceDocument(ordinal uint32, old []byte, d *profile.Document)
 	s.store.PutDocument(s.account, ordinal, now)
 	s.index.Update(s.account.Number, ordinal, old, now)
 	s.Reach.Keep(ordinal, d)
+	if len(d.Changes) > 0 {
+		s.host.LogConsents(ordinal, d.Changes)
+		d.Changes = d.Changes[:0]
+	}
 }
 
 // Remove removes the document of a profile that was merged into another or erased.

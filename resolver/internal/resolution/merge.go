@@ -147,6 +147,15 @@ func (s *State) bringForward(d *profile.Document, kind identifier.Kind, value []
 	}
 }
 
+// ordinalsOf are the profile that an event is of and those that became part of it.
+func (s *State) ordinalsOf(winner uint32) []uint32 {
+	out := []uint32{winner}
+	for i := range s.mergedProfiles {
+		out = append(out, s.mergedProfiles[i].Ordinal)
+	}
+	return out
+}
+
 // MergedFacts are what conditions look at of the profile of the latest result, as it is by
 // the merge alone. They are valid where the result has merged profiles.
 func (s *Shared) MergedFacts() *segment.Facts { return &s.merged }

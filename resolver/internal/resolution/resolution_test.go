@@ -28,6 +28,8 @@ func (h *host) ListIDs() map[uint32]string                      { return nil }
 func (h *host) Erased(x identifier.Hash) bool                   { return x == h.erased }
 func (h *host) NoteRefused()                                    { h.refused++ }
 func (h *host) Merge(_ uint32, merged *Merged)                  { h.merged = append(h.merged, *merged) }
+func (h *host) LeaveMerged(*profile.Document, []uint32)         {}
+func (h *host) LogConsents(uint32, []profile.ConsentChange)     {}
 func (h *host) Evict(devices []profile.Device)                  {}
 func (h *host) Restore(*profile.Document, identifier.Hash) bool { return false }
 func (h *host) RefuseErased(k identifier.Kind) *refuse.Refusal {

@@ -297,6 +297,7 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 		s.giveUpAnonymous(d)
 	}
 	if len(s.mergedProfiles) > 0 {
+		s.host.LeaveMerged(d, s.ordinalsOf(winner))
 		if err := s.noteMerged(d, winner, lastEvent); err != nil {
 			return r, nil, err
 		}

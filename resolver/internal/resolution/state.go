@@ -46,6 +46,12 @@ type Host interface {
 	Restore(d *profile.Document, h identifier.Hash) bool
 	// Merge makes the winner's what other parts of the account have of a merged profile.
 	Merge(winner uint32, merged *Merged)
+	// LeaveMerged takes a document off the lists whose topics one of the profiles left that
+	// became part of it.
+	LeaveMerged(d *profile.Document, ordinals []uint32)
+	// LogConsents stores what people said of channels and topics, which a document that is
+	// being stored has.
+	LogConsents(ordinal uint32, changes []profile.ConsentChange)
 	// Evict forgets devices that a profile has no room for after a merge.
 	Evict(devices []profile.Device)
 }

@@ -1,0 +1,148 @@
+package resolver
+
+import (
+	"cmp"
+
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/consentlog"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// PreferencePage is what the preference page of an account says beside its channels and
+// topics.
+type PreferencePage struct {
+	Title string `json:"title"` // "" for the service's own
+	Text  string `json:"text"`
+}
+
+const (
+	maxPageTitle = 200  // bytes
+	maxPageText  = 2000 // bytes
+)
+
+// savePreferences carries out what a person chose on the preference page. What is as the
+// person wants it already stays as it is, so a repeat changes nothing.
+func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal {
+	a := cmd.account
+	if r := c.Check(); r != nil {
+		return r
+	}
+	o, d, refusal := m.profileOf(a, c.Profile)
+	if refusal != nil {
+		return refusal
+	}
+	joins := 0
+	for _, t := range c.Topics {
+		if t.Joins {
+			joins++
+		}
+	}
+	if a.contacts.Live(d)+joins > contacts.MaxProfileLists {
+		return contacts.FullLists()
+	}
+	m.beginConsentLog(a)
+	from := m.sentFrom(a, o, c.Send)
+	evidence := sending.Evidence(a.number, c.Send, from.started())
+	evidence.Flow, evidence.Step, evidence.Client = c.Flow, c.Step, c.Client
+	said := func(wording string) {
+		e := evidence
+		e.Wording = wording
+		d.Evidence = &e
+	}
+	reply := messages.PreferencesReply{Channels: []string{}, Topics: []string{}}
+	fields := engine.Fields(0)
+	var events []feature.Event
+	for i := range c.Channels {
+		x := &c.Channels[i]
+		said(x.Wording)
+		changed, more := a.contacts.ChangeConsents(m.tx(a), o, d, []contacts.ConsentChange{x.Change(evidence.Campaign)})
+		if changed == 0 {
+			continue
+		}
+		fields, events = fields|changed, append(events, more...)
+		reply.Channels = append(reply.Channels, x.Channel)
+		if from.sent && from.channel == x.Channel && x.Status == profile.ConsentStatuses[profile.ConsentUnsubscribed] {
+			a.campaigns.CountEngagement(from.campaign.ID, o, from.variant, campaigns.Unsubscribed, 0)
+		}
+	}
+	for _, x := range c.Topics {
+		l := a.contacts.List(x.ListID)
+		if l == nil || l.Topic == nil || x.Joins && !l.Public {
+			continue // it went while the person read the page
+		}
+		said(x.Wording)
+		before := len(d.Changes)
+		var more []feature.Event
+		if x.Joins {
+			if more, refusal = a.contacts.JoinTopic(m.logTime, o, d, l, messages.SourcePreferences); refusal != nil {
+				panic(refusal) // it was judged above
+			}
+		} else {
+			more = a.contacts.LeaveTopic(m.logTime, o, d, l, messages.SourcePreferences)
+		}
+		if len(more) > 0 {
+			fields |= engine.FieldLists
+		}
+		if len(d.Changes) > before {
+			reply.Topics = append(reply.Topics, l.ID)
+		}
+		events = append(events, more...)
+	}
+	if len(d.Changes) > 0 || fields != 0 {
+		m.updateProfile(cmd, o, d, fields, events...)
+	}
+	cmd.reply(reply)
+	return nil
+}
+
+// sender is the campaign that a message was of, if it was sent by one that is on record.
+type sender struct {
+	campaign campaigns.Campaign
+	channel  string // of the message
+	variant  int
+	sent     bool
+}
+
+// started is the campaign's id, "" where it sent nothing.
+func (s *sender) started() string {
+	if s.sent {
+		return s.campaign.ID
+	}
+	return ""
+}
+
+// sentFrom finds what sent a message to a profile.
+func (m *Machine) sentFrom(a *account, o uint32, send messages.ID) (s sender) {
+	number, ordinal, variant, ok := send.Campaign()
+	if !ok || number >= a.NextCampaign || ordinal >= a.profiles.Headers.Count || a.profiles.Root(ordinal) != o {
+		return s
+	}
+	s.variant = variant
+	if s.campaign, ok = a.campaigns.ByNumber(number); ok {
+		s.channel = cmp.Or(send.Medium(), s.campaign.Medium())
+		s.sent = a.campaigns.Started(s.campaign.ID)
+	}
+	return s
+}
+
+// beginConsentLog begins the log of consents of an account that was made before there was one.
+func (m *Machine) beginConsentLog(a *account) {
+	if !a.HasConsentLog {
+		a.HasConsentLog = true
+		m.saveNumbers(a)
+	}
+}
+
+// ConsentLog lists what a person said of channels and topics, the newest first.
+func (v *View) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
+	var d profile.Document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	return v.a.consentLog.Entries(ordinal, &d)
+}
