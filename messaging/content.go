@@ -17,6 +17,8 @@ const (
 	tagClick = "muster_click"
 	// TagUnsubscribe is for authors: the recipient's link to unsubscribe.
 	TagUnsubscribe = "unsubscribe_url"
+	// TagPreferences is for authors: the recipient's link to the preference page.
+	TagPreferences = "preferences_url"
 	// tagCompany is the company's name, in messages that ask for a confirmation.
 	tagCompany = "company_name"
 )

@@ -78,7 +78,7 @@ func CampaignHoles(x *campaigns.Campaign, content campaigns.Content) *Holes {
 
 // linksOnly answers the merge tags that have a value for everybody.
 func linksOnly(path []string) (string, bool) {
-	return sampleUnsubscribe, path[0] == TagUnsubscribe || ownTag(path)
+	return sampleUnsubscribe, path[0] == TagUnsubscribe || path[0] == TagPreferences || ownTag(path)
 }
 
 // Reason says why the campaign passes over a person, "" if none of its tags is missing.

@@ -274,7 +274,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			}
 		}
 		// The service's own links are not the caller's to set.
-		if !slices.Contains([]string{tagOpen, tagClick, TagUnsubscribe}, path[0]) {
+		if !slices.Contains([]string{tagOpen, tagClick, TagUnsubscribe, TagPreferences}, path[0]) {
 			if value, ok := jsontext.Scalar(in.Data, path); ok {
 				return value, true
 			}

@@ -110,6 +110,9 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 		if len(path) == 1 && path[0] == TagUnsubscribe {
 			return links.url(tracking.Unsubscribe, send, map[string]int{outbox.KindSMS: unsubscribeSMS, outbox.KindWhatsApp: unsubscribeWhatsApp}[w.Kind]), true
 		}
+		if len(path) == 1 && path[0] == TagPreferences {
+			return links.url(tracking.Preferences, send, 0), true
+		}
 		return profile(path)
 	})
 	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: SendText(account, send)}

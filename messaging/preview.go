@@ -21,6 +21,7 @@ type Rendered struct {
 // without sending it.
 const (
 	sampleUnsubscribe = "#unsubscribe"
+	samplePreferences = "#preferences"
 	sampleConfirm     = "#confirm"
 )
 
@@ -52,6 +53,8 @@ func sampleValues(p *resolver.Profile, company string, data []byte) merge.Lookup
 			switch path[0] {
 			case TagUnsubscribe:
 				return sampleUnsubscribe, true
+			case TagPreferences:
+				return samplePreferences, true
 			case campaigns.TagConfirm:
 				return sampleConfirm, true
 			case tagCompany:

@@ -88,6 +88,8 @@ func (c *compiled) values(l Links, p *resolver.Profile, send messages.ID) merge.
 		switch path[0] {
 		case TagUnsubscribe:
 			return l.url(tracking.Unsubscribe, send, 0), true
+		case TagPreferences:
+			return l.url(tracking.Preferences, send, 0), true
 		case tagOpen:
 			return l.url(tracking.Open, send, 0), true
 		case tagClick:

@@ -10,10 +10,11 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// campaignTags are the merge tags of campaigns: the profile and its link to unsubscribe.
+// campaignTags are the merge tags of campaigns: the profile and its links to unsubscribe
+// and to the preference page.
 // The service's own tags stand in the texts that it prepares.
 func campaignTags() *merge.Known {
-	k := merge.Profile(TagUnsubscribe)
+	k := merge.Profile(TagUnsubscribe, TagPreferences)
 	k.Other = ownTag
 	return k
 }
@@ -25,7 +26,7 @@ func ownTag(path []string) bool { return path[0] == tagOpen || path[0] == tagCli
 // it is saved: tags event.… are filled in by flows, and names that are like no known one
 // by the data of a single e-mail. Where it is used, its tags are checked again.
 func templateTags() *merge.Known {
-	k := merge.Profile(TagUnsubscribe, campaigns.TagConfirm, tagCompany)
+	k := merge.Profile(TagUnsubscribe, TagPreferences, campaigns.TagConfirm, tagCompany)
 	k.Groups = append(k.Groups, "event")
 	k.Other = func(path []string) bool { return ownTag(path) || k.Near(path) == "" }
 	return k
@@ -34,7 +35,7 @@ func templateTags() *merge.Known {
 // mailTags are the merge tags of a single e-mail with the data. Null is no value: it
 // would leave a hole in the text.
 func mailTags(data []byte) *merge.Known {
-	k := merge.Profile(TagUnsubscribe)
+	k := merge.Profile(TagUnsubscribe, TagPreferences)
 	k.Other = func(path []string) bool {
 		value, given := jsontext.Lookup(data, path)
 		kind := jsontext.KindOf(value)
@@ -95,5 +96,5 @@ func CheckText(text string) error {
 	if err != nil {
 		return err
 	}
-	return t.Check(merge.Profile(TagUnsubscribe))
+	return t.Check(merge.Profile(TagUnsubscribe, TagPreferences))
 }

@@ -13,7 +13,7 @@ import (
 // flowTags are the merge tags of messages that a flow sends. What starts one by a date or
 // a segment is no event, so that tags event.… have no value there.
 func flowTags(trigger string) *merge.Known {
-	k := merge.Profile(TagUnsubscribe)
+	k := merge.Profile(TagUnsubscribe, TagPreferences)
 	switch trigger {
 	case flows.TriggerDate, flows.TriggerSegmentEntered, flows.TriggerSegmentExited:
 	default:

@@ -91,6 +91,11 @@ func (l Links) ConfirmURL(ordinal uint32) string {
 	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 
+// PreferencesURL is a link to the preference page of a profile that belongs to no message.
+func (l Links) PreferencesURL(ordinal uint32) string {
+	return l.url(tracking.Preferences, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
+}
+
 // ClickLocation is where a click on a link of a message leads: the link with the
 // profile's values filled in. Scheme and host are those that the author wrote.
 func ClickLocation(link string, p *resolver.Profile) (string, error) {

@@ -24,6 +24,9 @@ const (
 	Unsubscribe Kind = 3
 	// Confirm is the second step of a double opt-in. The same holds for GET.
 	Confirm Kind = 4
+	// Preferences is the page on which a person chooses channels and topics. The same
+	// holds for GET.
+	Preferences Kind = 5
 )
 
 func (k Kind) String() string {
@@ -36,6 +39,8 @@ func (k Kind) String() string {
 		return "unsubscribe"
 	case Confirm:
 		return "confirm"
+	case Preferences:
+		return "preferences"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -129,8 +134,20 @@ const (
 	layoutCarrying = 1 << 4
 )
 
-// Path is where the server answers tokens of every kind: Path + token.
-const Path = "/t/"
+// Where the server answers tokens: the path, then the token. Those of Preferences have a path
+// of their own, which people can read.
+const (
+	Path            = "/t/"
+	PreferencesPath = "/preferences/"
+)
+
+// path is where the server answers tokens of the kind.
+func (k Kind) path() string {
+	if k == Preferences {
+		return PreferencesPath
+	}
+	return Path
+}
 
 // ErrToken reports that a text is no token of ours. All causes look the same.
 var ErrToken = errors.New("not a valid link")
@@ -162,11 +179,11 @@ func (k Key) AppendToken(dst []byte, c Claims) []byte {
 	return encoding.AppendEncode(dst, append(raw, sum[:macBytes]...))
 }
 
-// AppendURL appends base, Path and the token. base is the server's public
+// AppendURL appends base, the path of the kind and the token. base is the server's public
 // address without a slash at the end, such as https://mail.example.com.
 func (k Key) AppendURL(dst []byte, base string, c Claims) []byte {
 	dst = append(dst, base...)
-	dst = append(dst, Path...)
+	dst = append(dst, c.Kind.path()...)
 	return k.AppendToken(dst, c)
 }
 
@@ -195,7 +212,7 @@ func Parse(token string, key func(account uint64) (Key, bool)) (Claims, error) {
 	k, known := key(c.Account)
 	sum := k.mac(body)
 	ok := hmac.Equal(sum[:macBytes], seal)
-	if !ok || !known || c.Kind < Open || c.Kind > Confirm || !c.carry(body[claimsBytes:], body[0]&layoutCarrying != 0) {
+	if !ok || !known || c.Kind < Open || c.Kind > Preferences || !c.carry(body[claimsBytes:], body[0]&layoutCarrying != 0) {
 		return Claims{}, ErrToken
 	}
 	return c, nil

@@ -38,7 +38,7 @@ func (a *API) Templates() handler.Group {
 		{Handle: a.saveTemplate, Operation: operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Query: handler.IfVersionQuery(), Body: body(), Data: template, Also: []int{409}}},
 		{Handle: a.deleteTemplate, Operation: operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
 		{Handle: a.renderTemplate, Operation: operation.Operation{Method: "POST", Path: "/templates/{id}/render", Permission: "templates:read", ID: "renderTemplate", Summary: "Render a template for one person",
-			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent. Texts that are given here take the place of those that are saved, and are not saved.",
+			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe`, `{{preferences_url}}` `#preferences` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent. Texts that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(
 				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
 				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
