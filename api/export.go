@@ -32,6 +32,8 @@ func (a *API) exportOperations() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: exports", Title: "Exports", About: "All that the account holds, as JSON lines. `muster export` does the same."}, Routes: []handler.Route{
 		{Handle: a.exportProfiles, Operation: operation.Operation{Method: "GET", Path: "/export/profiles", Permission: "contacts:read", ID: "exportProfiles", Summary: "Export all profiles", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person)}},
 		{Handle: a.exportSegment, Operation: operation.Operation{Method: "GET", Path: "/export/segments/{id}", Permission: "contacts:read", ID: "exportSegment", Summary: "Export the members of a segment", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person), Also: []int{409}}},
+		{Handle: a.exportConsents, Operation: operation.Operation{Method: "GET", Path: "/export/consents", Permission: "contacts:read", ID: "exportConsents", Summary: "Export the log of consents",
+			Other: lines("What each person said of channels and topics, with the evidence, as `GET /profiles/{id}/consents` has it, and the person's `profile_id`.", "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"at\":\"2026-01-31T09:00:00.000Z\",\"channel\":\"email\",\"status\":\"unsubscribed\",\"source\":\"preferences\",…}\n")}},
 		{Handle: a.exportEvents, Operation: operation.Operation{Method: "GET", Path: "/export/events", Permission: "events:read", ID: "exportEvents", Summary: "Export all events", Query: []operation.Parameter{operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))},
 			Other: lines("Events, type by type. `idempotency_key` is null where there was none.", "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"event_type\":\"item_purchased\",\"timestamp\":\"2026-01-31T09:00:00.000Z\",\"properties\":{\"value\":79.9},\"idempotency_key\":\"order-1001\"}\n")}},
 	}}
@@ -295,13 +297,13 @@ func (a *API) exportEvents(c *handler.Call) (any, error) {
 	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Events(ctx, account, types, w) })
 }
 
-// SplitExport reads what to export: profiles, events, or segments/<id>.
+// SplitExport reads what to export: profiles, consents, events, or segments/<id>.
 func SplitExport(what string) (kind, id string, err error) {
 	switch {
-	case what == "profiles", what == "events":
+	case what == "profiles", what == "consents", what == "events":
 		return what, "", nil
 	case len(what) > len("segments/") && what[:len("segments/")] == "segments/":
 		return "segments", what[len("segments/"):], nil
 	}
-	return "", "", fmt.Errorf("%q cannot be exported; it is one of profiles, events and segments/<id>", what)
+	return "", "", fmt.Errorf("%q cannot be exported; it is one of profiles, consents, events and segments/<id>", what)
 }

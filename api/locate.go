@@ -51,6 +51,8 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		}
 	case begins(path, tracking.Path):
 		account, ok = tracking.Account(string(path[len(tracking.Path):]))
+	case begins(path, tracking.PreferencesPath):
+		account, ok = tracking.Account(string(path[len(tracking.PreferencesPath):]))
 	case begins(path, providers.ReportPath):
 		id, _, _ := strings.Cut(string(path[len(providers.ReportPath):]), "/")
 		account, ok = providers.ParseAccountID(id)

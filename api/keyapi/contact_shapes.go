@@ -41,6 +41,7 @@ var contactExportShape = shape.Named("ContactExport", shape.Object(
 		shape.Req("source", shape.Text("manual", "")),
 		shape.Req("since", shape.Instant("Since when.").OrNull()),
 	), "Consents that are on record.")),
+	shape.Req("consent_log", shape.List(shapes.ConsentEntry, "What the person said of channels and topics, with the evidence, the newest first.")),
 	shape.Req("suppressions", shape.List(shape.Object(
 		shape.Req("channel", shape.Channel("")),
 		shape.Req("reason", shape.Word("", "bounced", "complained", "suppressed", "pending")),

@@ -28,6 +28,7 @@ func (a *API) exportContact(c *keycall.Call) (any, error) {
 	var p *resolver.Profile
 	var x contact
 	segments := []string{}
+	var log []record.ConsentEntry
 	cut, err := c.Cut(func(v *resolver.View) (err error) {
 		o, ok := v.ResolveText(c.Param("id"))
 		if !ok {
@@ -42,6 +43,9 @@ func (a *API) exportContact(c *keycall.Call) (any, error) {
 			if is, live := v.IsMember(s.ID, o, atMs); live && is {
 				segments = append(segments, s.ID)
 			}
+		}
+		if log, err = record.ConsentLog(v, o); err != nil {
+			return err
 		}
 		q.Ordinals, err = v.Ordinals(o)
 		return err
@@ -93,7 +97,7 @@ func (a *API) exportContact(c *keycall.Call) (any, error) {
 	for _, m := range p.Merged {
 		merged = append(merged, m.ID.String())
 	}
-	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "suppressions": blocks,
+	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "consent_log": log, "suppressions": blocks,
 		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": complete}, nil
 }
 

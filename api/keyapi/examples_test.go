@@ -118,10 +118,10 @@ var ownExamples = map[string][]example{
 	"DELETE /api/v1/contacts/{id}/devices/{device}": {
 		{target: "/api/v1/contacts/«profile»/devices/«device»"}, {target: "/api/v1/contacts/‹profile›/devices/«device»"},
 	},
-	"POST /api/v1/lists":        {{target: "/api/v1/lists", body: `{"name":"‹newname›","description":"d"}`}},
+	"POST /api/v1/lists":        {{target: "/api/v1/lists", body: `{"name":"‹newname›","description":"d","public":true,"public_name":"‹newname›","public_description":"d"}`}},
 	"GET /api/v1/lists":         {{target: "/api/v1/lists?limit=1&cursor=«cursor:/api/v1/lists»"}},
 	"GET /api/v1/lists/{id}":    {{target: "/api/v1/lists/«list»"}},
-	"PATCH /api/v1/lists/{id}":  {{target: "/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"e"}`}},
+	"PATCH /api/v1/lists/{id}":  {{target: "/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"e","public":false,"public_name":"x","public_description":""}`}},
 	"DELETE /api/v1/lists/{id}": {{target: "/api/v1/lists/«list»"}},
 	"POST /api/v1/lists/{id}/contacts": {
 		{target: "/api/v1/lists/«list»/contacts", body: `{"email":"‹newemail›","first_name":"Ada","last_name":"L"}`},
@@ -297,12 +297,15 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/profiles/{id}/events": {
 		{target: "/console/api/v1/profiles/«profile»/events?limit=2"}, {target: "/console/api/v1/profiles/‹profile›/events?cursor=«timelinecursor»", control: "a place in time"},
 	},
-	"PATCH /console/api/v1/profiles/{id}":              {{target: "/console/api/v1/profiles/«profile»", body: `{"first_name":"Bo","attributes":{"plan":"x"},"geo":{"city":null}}`}},
-	"DELETE /console/api/v1/profiles/{id}":             {{target: "/console/api/v1/profiles/«profile»"}},
-	"POST /console/api/v1/profiles/{id}/consent":       {{target: "/console/api/v1/profiles/«profile»/consent", body: `{"channel":"email","status":"unsubscribed","source":"x"}`}},
-	"POST /console/api/v1/profiles/{id}/suppression":   {{target: "/console/api/v1/profiles/«profile»/suppression", body: `{"channel":"email","reason":"suppressed"}`}},
-	"DELETE /console/api/v1/profiles/{id}/suppression": {{target: "/console/api/v1/profiles/«profile»/suppression?channel=email"}},
-	"GET /console/api/v1/profiles/{id}/devices":        {{target: "/console/api/v1/profiles/«profile»/devices"}},
+	"PATCH /console/api/v1/profiles/{id}":                {{target: "/console/api/v1/profiles/«profile»", body: `{"first_name":"Bo","attributes":{"plan":"x"},"geo":{"city":null}}`}},
+	"DELETE /console/api/v1/profiles/{id}":               {{target: "/console/api/v1/profiles/«profile»"}},
+	"POST /console/api/v1/profiles/{id}/consent":         {{target: "/console/api/v1/profiles/«profile»/consent", body: `{"channel":"email","status":"unsubscribed","source":"x"}`}},
+	"GET /console/api/v1/profiles/{id}/consents":         {{target: "/console/api/v1/profiles/«profile»/consents"}},
+	"GET /console/api/v1/profiles/{id}/preferences-link": {{target: "/console/api/v1/profiles/«profile»/preferences-link"}},
+	"GET /console/api/v1/export/consents":                {{target: "/console/api/v1/export/consents"}},
+	"POST /console/api/v1/profiles/{id}/suppression":     {{target: "/console/api/v1/profiles/«profile»/suppression", body: `{"channel":"email","reason":"suppressed"}`}},
+	"DELETE /console/api/v1/profiles/{id}/suppression":   {{target: "/console/api/v1/profiles/«profile»/suppression?channel=email"}},
+	"GET /console/api/v1/profiles/{id}/devices":          {{target: "/console/api/v1/profiles/«profile»/devices"}},
 	"POST /console/api/v1/profiles/{id}/devices": {
 		{target: "/console/api/v1/profiles/«profile»/devices", body: `{"device_id":"‹newdevice›","kind":"apns","address":"` + strings.Repeat("ab", 32) + `"}`},
 		{target: "/console/api/v1/profiles/‹profile›/devices", body: `{"device_id":"«device»","kind":"fcm","address":"‹newtoken›"}`, control: "ids of devices are the caller's"},
@@ -340,7 +343,7 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/lists":              {{target: "/console/api/v1/lists?limit=1&cursor=«cursor:/lists»"}},
 	"POST /console/api/v1/lists":             {{target: "/console/api/v1/lists", body: `{"name":"‹newname›","description":"d"}`}},
 	"GET /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»"}},
-	"PUT /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"d"}`}},
+	"PUT /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"d","public":true,"public_name":"x","public_description":"d"}`}},
 	"DELETE /console/api/v1/lists/{id}":      {{target: "/console/api/v1/lists/«list»"}},
 	"GET /console/api/v1/lists/{id}/members": {{target: "/console/api/v1/lists/«list»/members?limit=2"}},
 	"DELETE /console/api/v1/lists/{id}/members/{profile}": {
@@ -396,7 +399,7 @@ var ownExamples = map[string][]example{
 	"POST /console/api/v1/app-secret": {{target: "/console/api/v1/app-secret"}},
 	"GET /console/api/v1/settings":    {{target: "/console/api/v1/settings"}},
 	"PUT /console/api/v1/settings": {
-		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600}`},
+		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600,"preference_page":{"title":"T","text":"t"}}`},
 	},
 	"GET /console/api/v1/push-credentials":          {{target: "/console/api/v1/push-credentials"}},
 	"PUT /console/api/v1/push-credentials/{id}":     {{target: "/console/api/v1/push-credentials/webpush", body: `{"generate":true,"subject":"mailto:a@b.example"}`}, {target: "/console/api/v1/push-credentials/fcm", body: `{"type":"service_account","project_id":"p","client_email":"a@b.example","private_key":"k","token_uri":"https://oauth2.googleapis.com/token"}`}},
@@ -467,6 +470,13 @@ var ownExamples = map[string][]example{
 		{target: "/inbound/«accountid»/mail/‹mailtoken›", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
 		{target: "/inbound/‹accountid›/mail/«mailtoken»", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
 		{target: "/inbound/‹accountid›/mail/‹mailtoken›", body: "To: unsubscribe+«sendid»@in.example\r\nFrom: a@b.example\r\nSubject: unsubscribe\r\n\r\nplease\r\n"},
+	},
+	"GET /preferences/{token}": {
+		{target: "/preferences/«forgedpage»"},
+	},
+	"POST /preferences/{token}": {
+		{target: "/preferences/«forgedpage»", form: true, body: "action=everything"},
+		{target: "/preferences/«forgedpage»", form: true, body: "action=save&shown=channel:email&shown=topic:‹list›&chosen=topic:‹list›"},
 	},
 	"GET /t/{token}": {
 		{target: "/t/«forged»"},

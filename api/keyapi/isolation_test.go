@@ -167,7 +167,7 @@ func testIsolation(t *testing.T, partitions int) {
 			name := fmt.Sprintf("%s (%d)", e, i)
 			their, own := newSetting(theirs, ours), newSetting(ours, ours)
 			strange, sentStrange := trying(func(kind string) string {
-				if kind == "forged" {
+				if kind == "forged" || kind == "forgedpage" {
 					return unknownToken(ours, 4711)
 				}
 				return unknown(kind, their.get(kind))

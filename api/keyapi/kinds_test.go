@@ -313,11 +313,14 @@ func init() {
 		"sendid":    func(s *setting, _ string) string { return s.message().SendID },
 		"messageid": func(s *setting, _ string) string { return s.message().ID },
 		// A token of a message, signed with the rival's key.
-		"forged": func(s *setting, _ string) string {
-			_, send, _ := messaging.ParseSend(s.message().SendID)
-			return keyOf(s.rival).Token(tracking.Claims{Kind: tracking.Unsubscribe, Account: s.account, Send: tracking.ID(send)})
-		},
+		"forged":     func(s *setting, _ string) string { return s.forged(tracking.Unsubscribe) },
+		"forgedpage": func(s *setting, _ string) string { return s.forged(tracking.Preferences) },
 	}
+}
+
+func (s *setting) forged(kind tracking.Kind) string {
+	_, send, _ := messaging.ParseSend(s.message().SendID)
+	return keyOf(s.rival).Token(tracking.Claims{Kind: kind, Account: s.account, Send: tracking.ID(send)})
 }
 
 func (s *setting) live(segment string) {

@@ -52,6 +52,7 @@ func (a *API) createList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description string  `json:"description"`
+		contacts.TopicSave
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (a *API) createList(c *keycall.Call) (any, error) {
 		return nil, keycall.Fail("name Field required")
 	}
 	var l contacts.List
-	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: *in.Name, Description: in.Description}, &l); err != nil {
+	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: *in.Name, Description: in.Description, TopicSave: in.TopicSave}, &l); err != nil {
 		return nil, err
 	}
 	return listOf(c, l.ID)
@@ -79,6 +80,7 @@ func (a *API) updateList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description *string `json:"description"`
+		contacts.TopicSave
 	}
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func (a *API) updateList(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := contacts.ListSave{ID: old.ID, Name: old.Name, Description: old.Description}
+	args := contacts.ListSave{ID: old.ID, Name: old.Name, Description: old.Description, TopicSave: in.TopicSave}
 	if in.Name != nil {
 		args.Name = *in.Name
 	}

@@ -54,7 +54,7 @@ func TestStrangeFieldsHint(t *testing.T) {
 		{"POST", "/api/v1/contacts", `{"email":"a@x.io","subscribed":false}`, "subscribed is not a field of this call: " + afterwards},
 		{"POST", "/api/v1/contacts", `{"email":"a@x.io","attributes":{"plan":"pro"}}`, "attributes is not a field of this call: " + byUpdate},
 		{"POST", "/api/v1/lists/none/contacts", `{"email":"a@x.io","subscribed":false}`, "subscribed is not a field of this call: " + afterwards},
-		{"POST", "/api/v1/lists", `{"title":"News"}`, "title is not a field of this call; leave it out, or use description or name"},
+		{"POST", "/api/v1/lists", `{"title":"News"}`, "title is not a field of this call; leave it out, or use description, name, public, public_description or public_name"},
 		{"POST", "/api/v1/campaign/none/send", `{"dryRun":true}`, "dryRun is not a field of this call: " + noDryRun},
 		{"POST", "/api/v1/campaign/none/send", `{"scheduled_at":"2026-12-01T09:00:00Z"}`, "scheduled_at is not a field of this call: " + noScheduling},
 		{"POST", "/v1/email/send", `{"email":"a@x.io","template_id":"tpl_1"}`, "email is not a field of this call: " + oneRecipient},

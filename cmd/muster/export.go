@@ -19,9 +19,10 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-const exportAbout = `muster export writes profiles, the members of a segment, or events, as JSON lines.
+const exportAbout = `muster export writes profiles, the log of consents, the members of a segment, or events, as JSON lines.
 
   muster export --to URL --credentials FILE profiles
+  muster export --to URL --credentials FILE consents
   muster export --to URL --credentials FILE segments/<id>
   muster export --data DIR events`
 
@@ -40,7 +41,7 @@ func (p *process) export(ctx context.Context) error {
 	case err != nil:
 		return usageError{err}
 	case len(args) != 1:
-		return wrongUsage("say what to export: profiles, events or segments/<id>")
+		return wrongUsage("say what to export: profiles, consents, events or segments/<id>")
 	case (*e.dir == "") == (c.to == ""):
 		return wrongUsage("say where from: --data DIR for a directory that no server has open, or --to URL with --credentials FILE for a server")
 	case c.to != "" && c.credentials == "":
@@ -94,6 +95,8 @@ func (c *importConfig) exportData(ctx context.Context, kind, id, eventType strin
 	switch {
 	case kind == "profiles":
 		return x.Profiles(ctx, account, w)
+	case kind == "consents":
+		return x.Consents(ctx, account, w)
 	case kind == "segments":
 		return x.Segment(ctx, account, id, w)
 	}

@@ -42,7 +42,7 @@ func TestEveryRouteIsLocated(t *testing.T) {
 	paths := map[string]located{ // longest first where one begins another
 		"/api/v1/events": withApp, "/api/v1/events/batch": withApp, "/api/v1/events/import": withApp,
 		"/healthz": anybody, "/readyz": anybody, "/metrics": anybody, "/openapi.json": anybody, "/reference": anybody,
-		"/t/{token}": byPath,
+		"/t/{token}": byPath, "/preferences/{token}": byPath,
 	}
 	subjects := map[api.Subject]int{}
 	for _, g := range append(operations(new(keyapi.API), new(ingest.Handler), new(api.API)), openapi.Operations()) {
@@ -81,6 +81,7 @@ func TestEveryRouteIsLocated(t *testing.T) {
 	}
 	for path, want := range map[string]api.Subject{
 		"/t/" + token[:16]: api.Nobody, "/t/" + strings.Repeat("!", len(token)): api.Nobody, "/t/": api.Nobody,
+		"/preferences/" + token[:16]: api.Nobody, "/preferences/": api.Nobody,
 		"/inbound/acc_1/ses": api.Nobody, "/inbound/app_1234567890abcdef/ses": api.Nobody, "/inbound/": api.Nobody,
 		"/nothing": api.Nobody, "/": api.Nobody, "/api/v10/x": api.Nobody,
 	} {

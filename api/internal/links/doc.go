@@ -1,4 +1,5 @@
-// Package links answers the links of messages: opens, clicks, unsubscribes and confirmations.
+// Package links answers the links of messages: opens, clicks, unsubscribes, confirmations, and
+// the page on which people choose topics and channels (preferences.go).
 //
 // A token that the service signed says what a link is about (track.go). Opens and clicks
 // are recorded at once, or wait in a bounded queue while the state is busy (track_queue.go).

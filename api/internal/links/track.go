@@ -29,6 +29,7 @@ const maxFormBytes = 64 << 10
 // that we signed says what it is about. The handler answers other methods itself.
 func (a *API) Register(r *router.Router) {
 	r.ANY(tracking.Path+"{token:*}", a.track)
+	r.ANY(tracking.PreferencesPath+"{token:*}", a.preferencePage)
 }
 
 // Operations are what [API.track] answers.
@@ -41,7 +42,7 @@ func Operations() operation.Group {
 		return shape.Pair(status, operation.Plain(about, "text/html", "", headers))
 	}
 	return operation.Group{Surface: operation.SurfacePublic, Tag: "Links of messages", Title: "Links of messages",
-		About: "Messages lead here. What a link does, and for whom, is in its token, which the service signed; a forged or incomplete one is answered 404.", Operations: []operation.Operation{
+		About: "Messages lead here. What a link does, and for whom, is in its token, which the service signed; a forged or incomplete one is answered 404.", Operations: append([]operation.Operation{
 			{Method: "GET", Path: "/t/{token}", ID: "followLink", Summary: "Follow a link", About: "The pixel of an open, the redirect of a click, the page of an unsubscribe or a confirmation. HEAD counts nothing.",
 				Other: shape.Ordered{
 					shape.Pair("200", shape.Pairs("description", "The open pixel, or a page with one button.", "content", shape.Pairs("image/gif", shape.Pairs(), "text/html", shape.Pairs("schema", shape.Pairs("type", "string"))))),
@@ -53,7 +54,7 @@ func Operations() operation.Group {
 				Other: shape.Ordered{page("200", "Done."), page("404", "No link of ours."),
 					shape.Pair("405", operation.Plain("A link that takes GET alone.", "text/html", "", shape.Ordered{operation.Header("Allow", "The methods that the link takes.", "GET, HEAD")})),
 					page("413", "Too much was sent."), page("503", "Not just now.")}},
-		}}
+		}, preferenceOperations()...)}
 }
 
 // followed is a link of a message with what it leads to.
@@ -88,12 +89,7 @@ var errNoLink = errors.New("not a link of ours")
 
 // track answers whoever follows a link of a message.
 func (a *API) track(rc *fasthttp.RequestCtx) {
-	defer func() {
-		if r := recover(); r != nil {
-			panics.Report(a.opts.Metrics, a.opts.Logger, "tracking", r)
-			writePage(rc, pageFault)
-		}
-	}()
+	defer a.guard(rc)
 	token, _ := rc.UserValue("token").(string)
 	f, err := a.follow(token)
 	switch {
@@ -103,6 +99,9 @@ func (a *API) track(rc *fasthttp.RequestCtx) {
 	case err != nil:
 		a.opts.Logger.Error("tracking failed", "error", err)
 		writePage(rc, pageFault)
+		return
+	case f.claims.Kind == tracking.Preferences: // it has a path of its own
+		writePage(rc, pageNoLink)
 		return
 	}
 	switch {
@@ -120,6 +119,23 @@ func (a *API) track(rc *fasthttp.RequestCtx) {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, allow)
 		writePage(rc, pageMethod)
 	}
+}
+
+// guard answers a request whose handler panics.
+func (a *API) guard(rc *fasthttp.RequestCtx) {
+	if r := recover(); r != nil {
+		panics.Report(a.opts.Metrics, a.opts.Logger, "tracking", r)
+		writePage(rc, pageFault)
+	}
+}
+
+// fail answers a request that could not be carried out. What is not just too much to do is
+// logged.
+func (a *API) fail(rc *fasthttp.RequestCtx, err error) {
+	if p, ours := handler.Classify(err); ours || p.Status < http.StatusInternalServerError {
+		a.opts.Logger.Error("tracking failed", "error", err)
+	}
+	writePage(rc, pageFault)
 }
 
 // follow finds what a token is about. Whatever is wrong with it, the error is
@@ -236,10 +252,7 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
 	defer cancel()
 	if err := do(ctx, f, strings.Contains(string(body), "One-Click")); err != nil {
-		if p, ours := handler.Classify(err); ours || p.Status < http.StatusInternalServerError {
-			a.opts.Logger.Error("tracking failed", "error", err)
-		}
-		writePage(rc, pageFault)
+		a.fail(rc, err)
 		return
 	}
 	writePage(rc, done)

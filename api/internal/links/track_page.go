@@ -22,7 +22,13 @@ var (
 	pageUnsubscribe  = webPage{http.StatusOK, "Unsubscribe", "You will no longer get messages of this kind.", "Unsubscribe"}
 	pageUnsubscribed = webPage{http.StatusOK, "You are unsubscribed", "You will no longer get messages of this kind.", ""}
 	pageConfirm      = webPage{http.StatusOK, "Confirm your subscription", "You will get messages once you have confirmed that this address is yours.", "Confirm"}
-	pageConfirmed    = webPage{http.StatusOK, "Thank you", "Your subscription is confirmed.", ""}
+	pageErased       = webPage{http.StatusGone, "Your data was erased", "Nothing is stored about you any more, and no messages are sent to you.", ""}
+	pageNoForm       = webPage{http.StatusBadRequest, "This did not work", "Open the link again, and choose there.", ""}
+	pageTooOften     = webPage{http.StatusTooManyRequests, "Please wait a minute", "Your choices were saved too often in a minute. Nothing was changed now.", ""}
+
+	pageTooManyTopics = webPage{http.StatusConflict, "Too many topics", "You are on as many lists as you can be on. Leave one first. Nothing was changed.", ""}
+
+	pageConfirmed = webPage{http.StatusOK, "Thank you", "Your subscription is confirmed.", ""}
 )
 
 // noStore keeps an answer from being kept: the next look is to reach us.
@@ -34,15 +40,20 @@ func noStore(rc *fasthttp.RequestCtx) {
 	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
 }
 
-// writePage answers with a page. Its texts are ours, so nothing needs escaping.
-func writePage(rc *fasthttp.RequestCtx, p webPage) {
+// beginPage sets the status and the headers of a page.
+func beginPage(rc *fasthttp.RequestCtx, status int) {
 	noStore(rc)
 	rc.Response.Header.Set(fasthttp.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
-	if p.status == http.StatusServiceUnavailable {
+	rc.SetStatusCode(status)
+	rc.SetContentType("text/html; charset=utf-8")
+}
+
+// writePage answers with a page. Its texts are ours, so nothing needs escaping.
+func writePage(rc *fasthttp.RequestCtx, p webPage) {
+	beginPage(rc, p.status)
+	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
 		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "60")
 	}
-	rc.SetStatusCode(p.status)
-	rc.SetContentType("text/html; charset=utf-8")
 	form := ""
 	if p.button != "" {
 		form = `<form method="post"><button>` + p.button + `</button></form>`

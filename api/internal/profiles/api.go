@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// Options configure an [API]. All must be set.
+// Options configure an [API]. All but PublicURL must be set.
 type Options struct {
 	History query.History
 	// Chain has the instant of calls.
@@ -17,6 +17,8 @@ type Options struct {
 	Now        func() time.Time
 	// AllowPrivate permits push services on private addresses.
 	AllowPrivate bool
+	// PublicURL is where people reach the service.
+	PublicURL string
 }
 
 // API answers the calls about profiles, their devices, lists and erasures.

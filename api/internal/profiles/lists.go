@@ -17,7 +17,7 @@ func (a *API) Lists() handler.Group {
 		{Handle: a.listLists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "consoleListLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
 		{Handle: a.createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "consoleCreateList", Summary: "Create a list", Body: shapes.ListBody(true), Data: shapes.List}},
 		{Handle: a.getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
-		{Handle: a.updateList, Operation: operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
+		{Handle: a.updateList, Operation: operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", About: "What people see of the list stays as it is where it is left out.", Body: shapes.ListBody(true), Data: shapes.List}},
 		{Handle: a.deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
 		handler.UsedInRoute("/lists", "lists:read", "listUsedIn", "a list", handler.KeepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
 		{Handle: a.listMembers, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
@@ -49,6 +49,7 @@ func (a *API) getList(c *handler.Call) (any, error) { return a.listOf(c, c.PathI
 type listBody struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	contacts.TopicSave
 }
 
 func (a *API) createList(c *handler.Call) (any, error) {
@@ -57,7 +58,7 @@ func (a *API) createList(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	var l contacts.List
-	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: in.Name, Description: in.Description}, &l); err != nil {
+	if err := c.Command(contacts.CommandListCreate, contacts.ListSave{Name: in.Name, Description: in.Description, TopicSave: in.TopicSave}, &l); err != nil {
 		return nil, err
 	}
 	return a.listOf(c, l.ID)
@@ -68,7 +69,7 @@ func (a *API) updateList(c *handler.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	if err := c.Command(contacts.CommandListUpdate, contacts.ListSave{ID: c.PathID(), Name: in.Name, Description: in.Description}, nil); err != nil {
+	if err := c.Command(contacts.CommandListUpdate, contacts.ListSave{ID: c.PathID(), Name: in.Name, Description: in.Description, TopicSave: in.TopicSave}, nil); err != nil {
 		return nil, err
 	}
 	return a.getList(c)

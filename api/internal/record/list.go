@@ -13,9 +13,14 @@ type List struct {
 	Contacts    uint64 `json:"contacts"` // how many are on it
 	CreatedAt   string `json:"created_at"`
 	UpdatedAt   string `json:"updated_at"`
+	contacts.Topic
 }
 
 // NewList is a list of the view's state.
 func NewList(v *resolver.View, l *contacts.List) List {
-	return List{l.ID, l.Name, l.Description, v.Contacts().Members(*l).GetCardinality(), Time(l.CreatedMs), Time(l.UpdatedMs)}
+	out := List{ID: l.ID, Name: l.Name, Description: l.Description, Contacts: v.Contacts().Members(*l).GetCardinality(), CreatedAt: Time(l.CreatedMs), UpdatedAt: Time(l.UpdatedMs)}
+	if l.Topic != nil {
+		out.Topic = *l.Topic
+	}
+	return out
 }

@@ -26,6 +26,8 @@ func (a *API) Settings() handler.Group {
 			shape.Opt("ignore_unknown_event_fields", shape.Boolean(false, "Events may have top-level fields that are not known; else they are refused.")),
 			shape.Opt("max_event_age_hours", shape.Integer(720, "How old the timestamp of an event may be, in hours.").Between(0, 87840)),
 			shape.Opt("flow_event_age_hours", shape.Integer(24, "Up to which age an event triggers flows, in hours.").Between(0, 87840)),
+			shape.Opt("preference_page", shape.Object(shape.Req("title", shape.Text("What do you want to hear about?", "").Bytes(0, 200)), shape.Req("text", shape.Text("We write at most once a week.", "").Bytes(0, 2000))).
+				Says("What the preference page of people says above topics and channels; left out of a change it stays as it is, null stands for the service's own words.").OrNull()),
 			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}
@@ -69,11 +71,13 @@ type settings struct {
 	IgnoreUnknownFields bool `json:"ignore_unknown_event_fields"`
 	MaxEventAgeHours    int  `json:"max_event_age_hours"`
 	FlowEventAgeHours   int  `json:"flow_event_age_hours"`
+
+	PreferencePage *resolver.PreferencePage `json:"preference_page"`
 }
 
 func shownSettings(s resolver.Settings) settings {
 	s = s.Shown()
-	return settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours}
+	return settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours, s.PreferencePage}
 }
 
 // setSettings answers PUT /settings, which takes them whole: a setting that is
@@ -115,6 +119,7 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 	for name, keep := range map[string]func(){
 		"ignore_unknown_event_fields": func() { s.IgnoreUnknownFields = old.IgnoreUnknownFields },
 		"max_event_age_hours":         func() { s.MaxEventAgeHours = old.MaxEventAgeHours },
+		"preference_page":             func() { s.PreferencePage = old.PreferencePage },
 		"flow_event_age_hours":        func() { s.FlowEventAgeHours = old.FlowEventAgeHours },
 	} {
 		if _, given := fields[name]; !given {

@@ -14,6 +14,7 @@ func keys() []Step {
 		{Request: "DELETE " + a + "/segments/$bykey"},
 		{Request: "POST " + a + "/catalog", Body: `{"name":"Item kept"}`},
 		{Request: "PATCH " + a + "/catalog/item_kept", Body: `{"description":"Somebody kept it.","hidden":true}`},
+		{Request: "GET " + a + "/profiles/$ann/preferences-link"},
 		{Request: "POST " + a + "/profiles/$ann/consent", Body: `{"channel":"email","status":"subscribed","source":"form"}`},
 		{Request: "POST " + a + "/profiles/$ann/suppression", Body: `{"channel":"sms","reason":"complained"}`},
 		{Request: "DELETE " + a + "/profiles/$ann/suppression?channel=sms"},

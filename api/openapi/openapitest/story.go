@@ -48,7 +48,7 @@ func access() []Step {
 func settings() []Step {
 	return []Step{
 		{Request: "GET " + c + "/settings"},
-		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false}`},
+		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false,"preference_page":{"title":"What do you want to hear about?","text":"We write seldom."}}`},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":[]}`, Fails: true},
 		{Request: "GET " + c + "/settings/versions?limit=1"},
 		{Request: "GET " + c + "/settings"},
@@ -91,18 +91,19 @@ func events() []Step {
 
 func lists() []Step {
 	return []Step{
-		{Request: "POST " + a + "/lists", Body: `{"name":"News","description":"Monthly"}`, Keep: "list=data._id"},
+		{Request: "POST " + a + "/lists", Body: `{"name":"News","description":"Monthly","public":true,"public_name":"News","public_description":"Once a month"}`, Keep: "list=data._id"},
 		{Request: "POST " + a + "/lists", Body: `{"description":"x"}`, Fails: true},
-		{Request: "POST " + c + "/lists", Body: `{"name":"Second","description":"Weekly"}`, Keep: "second=data._id"},
+		{Request: "POST " + c + "/lists", Body: `{"name":"Second","description":"Weekly","public":true,"public_name":"Tips","public_description":"Once a week"}`, Keep: "second=data._id"},
 		{Request: "GET " + a + "/lists?limit=1", Keep: "next=next"},
 		{Request: "GET " + a + "/lists?limit=1&cursor=$next"},
 		{Request: "GET " + a + "/lists?limit=0", Fails: true},
 		{Request: "GET " + a + "/lists/$list"},
 		{Request: "GET " + a + "/lists/lst_none", Fails: true},
-		{Request: "PATCH " + a + "/lists/$list", Body: `{"name":"Newsletter","description":"Monthly news"}`},
+		{Request: "PATCH " + a + "/lists/$list", Body: `{"name":"Newsletter","description":"Monthly news","public":true,"public_name":"Newsletter","public_description":""}`},
+		{Request: "PATCH " + a + "/lists/$list", Body: `{"public_name":""}`, Fails: true},
 		{Request: "GET " + c + "/lists"},
 		{Request: "GET " + c + "/lists/$second"},
-		{Request: "PUT " + c + "/lists/$second", Body: `{"name":"Second list","description":""}`},
+		{Request: "PUT " + c + "/lists/$second", Body: `{"name":"Second list","description":"","public":false,"public_name":"Tips","public_description":""}`},
 		{Request: "DELETE " + c + "/lists/lst_none", Fails: true},
 		{Request: "POST " + a + "/lists/$list/contacts", Body: `{"email":"cy@example.com","first_name":"Cy","last_name":"Ode","phone":"+491702","external_id":"77"}`, Keep: "cy=data._id"},
 		{Request: "POST " + a + "/lists/$list/contacts", Body: `{"first_name":"Cy"}`, Fails: true},
@@ -335,6 +336,16 @@ func links() []Step {
 		{Request: "GET " + c + "/outbox?limit=0", Fails: true},
 		{Request: "GET $unsubscribe"},
 		{Request: "POST $unsubscribe", Body: "List-Unsubscribe=One-Click", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
+		{Request: "GET " + c + "/profiles/$ann/preferences-link", Keep: "page=data.url"},
+		{Request: "GET " + c + "/profiles/prf_none/preferences-link", Fails: true},
+		{Request: "GET $page"},
+		{Request: "POST $page", Body: "action=save&shown=topic%3A$list&chosen=topic%3A$list&shown=channel%3Asms&chosen=channel%3Asms", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
+		{Request: "POST $page", Body: "action=everything", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
+		{Request: "POST $page", Body: "action=none", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Fails: true},
+		{Request: "GET " + c + "/profiles/$ann/consents"},
+		{Request: "GET " + c + "/profiles/prf_none/consents", Fails: true},
+		{Request: "GET /preferences/forged", Fails: true},
+		{Request: "POST /preferences/forged", Fails: true},
 		{Request: "GET /t/forged", Fails: true},
 		{Request: "POST /t/forged", Fails: true},
 		{Request: "GET " + a + "/campaign/$campaign/recipients/activity?limit=1"},
@@ -498,6 +509,7 @@ func reports() []Step {
 func exports() []Step {
 	return []Step{
 		{Request: "GET " + c + "/export/profiles"},
+		{Request: "GET " + c + "/export/consents"},
 		{Request: "GET " + c + "/export/segments/$buyers"},
 		{Request: "GET " + c + "/export/segments/seg_none", Fails: true},
 		{Request: "GET " + c + "/export/events?event_type=item_purchased"},

@@ -1,0 +1,31 @@
+package record
+
+import "github.com/musterhq/muster/resolver"
+
+// ConsentEntry is one thing that a person said of a channel or topic. What is not known is
+// null.
+type ConsentEntry struct {
+	At         string  `json:"at"`
+	Channel    *string `json:"channel"`
+	ListID     *string `json:"list_id"`
+	Topic      *string `json:"topic"` // the name that the list had
+	Status     string  `json:"status"`
+	Source     string  `json:"source"`
+	MessageID  *string `json:"message_id"`
+	CampaignID *string `json:"campaign_id"`
+	FlowID     *string `json:"flow_id"`
+	StepID     *string `json:"step_id"`
+	Client     *string `json:"client"`
+	Wording    *string `json:"wording"`
+}
+
+// ConsentLog is what a person said of channels and topics, the newest first.
+func ConsentLog(v *resolver.View, ordinal uint32) ([]ConsentEntry, error) {
+	log, err := v.ConsentLog(ordinal)
+	out := make([]ConsentEntry, 0, len(log))
+	for _, x := range log {
+		out = append(out, ConsentEntry{Time(x.AtMs), TextOrNull(x.Channel), TextOrNull(x.List), TextOrNull(x.Name), x.Status, x.Source,
+			TextOrNull(x.Message), TextOrNull(x.Campaign), TextOrNull(x.Flow), TextOrNull(x.Step), TextOrNull(x.Client), TextOrNull(x.Wording)})
+	}
+	return out, err
+}

@@ -1,0 +1,19 @@
+package shapes
+
+import "github.com/musterhq/muster/api/shape"
+
+// ConsentEntry is an entry of the log of consents.
+var ConsentEntry = shape.Named("ConsentEntry", shape.Object(
+	shape.Req("at", shape.Instant("When it was said.")),
+	shape.Req("channel", shape.Channel("What it is about; null for a topic.").OrNull()),
+	shape.Req("list_id", shape.ListID("The list of the topic that it is about; null for a channel.").OrNull()),
+	shape.Req("topic", shape.Text("Monthly news", "The name that the topic had.").OrNull()),
+	shape.Req("status", shape.Word("", "subscribed", "unsubscribed")),
+	shape.Req("source", shape.Text("preferences", "Where it comes from: `preferences` is the preference page, `link` and `one-click` are those of messages, `reply` is a text.")),
+	shape.Req("message_id", shape.Text("1122334455667788-0100000001000000020010a1b2c3d4e5f6", "The message whose link or answer it came by.").OrNull()),
+	shape.Req("campaign_id", shape.CampaignID("What sent that message.").OrNull()),
+	shape.Req("flow_id", shape.FlowID("Likewise.").OrNull()),
+	shape.Req("step_id", shape.Text("welcome", "The step of the flow.").OrNull()),
+	shape.Req("client", shape.Text("192.0.2.0/24", "The network from which the person answered; whole addresses are not kept.").OrNull()),
+	shape.Req("wording", shape.Text("Monthly news\nOnce a month\nYour preferences", "What the person read beside the choice, at most 500 bytes.").OrNull()),
+))

@@ -1,0 +1,19 @@
+package clientaddr
+
+import "net/netip"
+
+// Network is the network of an address, as records of people have it: the first 24 bits of an
+// IPv4 address, 48 of another. It shows from where somebody came and not who it was. It is ""
+// for no address.
+func Network(addr netip.Addr) string {
+	addr = addr.Unmap().WithZone("")
+	bits := 48
+	if addr.Is4() {
+		bits = 24
+	}
+	p, err := addr.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return p.String()
+}
