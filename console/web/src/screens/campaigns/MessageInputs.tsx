@@ -65,7 +65,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
               </Text>
             )}
             <Text size="xs" c="dimmed" mt={4}>
-              Merge tags: {'{{first_name | there}}'}, {'{{attributes.plan}}'}, {'{{unsubscribe_url}}'}. 
+              Merge tags: {'{{first_name | there}}'}, {'{{attributes.plan}}'}, {'{{unsubscribe_url}}'}, {'{{preferences_url}}'}. 
             </Text>
           </Box>
         ) : (

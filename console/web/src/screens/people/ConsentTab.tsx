@@ -5,6 +5,7 @@ import { useMay } from '@/shared/api/session'
 import { date, instant } from '@/shared/format'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { QueryView } from '@/shared/states'
+import { ConsentLog } from './ConsentLog'
 import { StatusText } from './StatusText'
 import { wordsOf } from './timelineWords'
 import type { Acts } from './useActs'
@@ -95,6 +96,7 @@ export function ConsentTab({ person, acts }: { person: Person; acts: Acts }) {
           </Table>
         </ScrollTable>
       </Paper>
+      <ConsentLog id={person.profile_id} />
       {may('events:read') && (
         <Box component="section" aria-label="History of consents">
           <Title order={2} size="h4" mb="xs">
