@@ -307,6 +307,12 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 // has forgotten the recipient, and counts the message neither as sent nor as skipped.
 const erased = "erased"
 
+// onEveryChannel reports whether a message that is refused for a reason would be so on every
+// channel.
+func onEveryChannel(refused string) bool {
+	return refused == erased || refused == campaigns.AlreadySent || refused == resolver.LeftTopics
+}
+
 // graceful is a context that outlives ctx by a while: a message under way at a
 // stop is finished and reported.
 func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -379,7 +385,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) 
 	}
 	next, err = r.report(ctx, campaigns.Result{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
-		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: mayGoOn && m.refused != erased && m.refused != campaigns.AlreadySent && got.unreachable(),
+		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: mayGoOn && !onEveryChannel(m.refused) && got.unreachable(),
 	})
 	if err != nil {
 		return nil, err

@@ -124,6 +124,9 @@ func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (s
 	if reason == "" && x.TextOnly() && v.Conversations().OpenUntil(o) <= nowMs {
 		reason = NotInConversation
 	}
+	if reason == "" && v.a.leftAudience(x.ID, o) {
+		reason = LeftTopics
+	}
 	if reason == "" {
 		if refused, err := reach.NumberRefused(holders{v}, &d, o, x.Medium()); err != nil || refused {
 			return reach.ReasonNumberRefused, err

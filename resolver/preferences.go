@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/consentlog"
@@ -128,6 +129,21 @@ func (m *Machine) sentFrom(a *account, o uint32, send messages.ID) (s sender) {
 		s.sent = a.campaigns.Started(s.campaign.ID)
 	}
 	return s
+}
+
+// LeftTopics is why a campaign passes over a person who left its lists while it is being sent.
+const LeftTopics = "left the list on the preference page"
+
+// leftAudience reports whether a person left all lists that a campaign is being sent to.
+func (a *account) leftAudience(campaign string, ordinal uint32) bool {
+	run, ok := a.campaigns.Run(campaign)
+	if !ok || run.Status != campaigns.RunSending || len(run.ListIDs) == 0 || len(run.SegmentIDs) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(run.ListIDs, func(id string) bool {
+		l := a.contacts.List(id)
+		return l == nil || !a.contacts.HasLeft(ordinal, l)
+	})
 }
 
 // beginConsentLog begins the log of consents of an account that was made before there was one.

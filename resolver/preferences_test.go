@@ -79,6 +79,22 @@ func TestPreferencesStory(t *testing.T) {
 	x, _ := r.view().Campaigns().Campaign(c.ID)
 	send := messages.CampaignSend(x.Number, b.Recipients[0].Ordinal, 0).On("email")
 
+	// Another campaign is being sent when she chooses.
+	late := r.campaign()
+	r.start(campaigns.Start{ID: late.ID, ListIDs: []string{weekly}})
+	both := r.campaign()
+	r.now += 1000
+	r.start(campaigns.Start{ID: both.ID, ListIDs: []string{weekly, monthly}})
+	r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: weekly}}})
+	for campaign, want := range map[string]string{late.ID: LeftTopics, both.ID: ""} {
+		c, _ := r.view().Campaigns().Campaign(campaign)
+		if why, err := r.view().PassedOver(&c, b.Recipients[0].Ordinal, r.now); err != nil || why != want {
+			t.Errorf("passed over because %q, %v; expected %q", why, err, want)
+		}
+	}
+	r.now += 1000
+	r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: weekly, Joins: true}}})
+
 	r.now += 1000
 	choice := messages.Preferences{Send: send, Client: "192.0.2.0/24",
 		Channels: []messages.ChannelChoice{{Channel: "email", Status: "unsubscribed", Wording: "E-mail"}, {Channel: "sms", Status: "subscribed", Wording: "SMS"}},
@@ -87,7 +103,7 @@ func TestPreferencesStory(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	r.logged(ann, "News of monthly subscribed preferences 192.0.2.0/24", "News of weekly unsubscribed preferences 192.0.2.0/24", "sms subscribed preferences 192.0.2.0/24", "email unsubscribed preferences 192.0.2.0/24",
-		"sms subscribed manual", "email subscribed manual")
+		"News of weekly subscribed preferences", "News of weekly unsubscribed preferences", "sms subscribed manual", "email subscribed manual")
 	if e := r.entries(ann)[3]; e.Campaign != c.ID || e.Message != send.Text(testAccount) || e.Wording != "E-mail" || e.AtMs != r.now {
 		t.Errorf("%+v", e)
 	}
@@ -98,7 +114,7 @@ func TestPreferencesStory(t *testing.T) {
 		t.Errorf("%v %+v", p.Lists, p.Consents)
 	}
 	before := hashOf(t, r.m)
-	if got := r.chooses(ann, choice); len(got.Channels)+len(got.Topics) > 0 || r.seen("unsubscribed") != 1 || r.seen(contacts.EventListLeft) != 1 {
+	if got := r.chooses(ann, choice); len(got.Channels)+len(got.Topics) > 0 || r.seen("unsubscribed") != 1 || r.seen(contacts.EventListLeft) != 2 {
 		t.Errorf("a repeat changed %+v, from %s", got, before)
 	}
 	// Nobody but the person puts her on the topic again.
@@ -120,7 +136,8 @@ func TestPreferencesStory(t *testing.T) {
 	r.now += 1000
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: ann, Channel: "sms", Status: "subscribed", Source: "api", Campaign: c.ID})
 	r.logged(ann, "sms subscribed api", "sms unsubscribed reply", "News of monthly subscribed preferences 192.0.2.0/24", "News of weekly unsubscribed preferences 192.0.2.0/24",
-		"sms subscribed preferences 192.0.2.0/24", "email unsubscribed preferences 192.0.2.0/24", "sms subscribed manual", "email subscribed manual")
+		"sms subscribed preferences 192.0.2.0/24", "email unsubscribed preferences 192.0.2.0/24",
+		"News of weekly subscribed preferences", "News of weekly unsubscribed preferences", "sms subscribed manual", "email subscribed manual")
 
 	// Another profile of hers, which is on the list that she left, and said something else.
 	r.now += 1000
@@ -148,7 +165,7 @@ func TestPreferencesStory(t *testing.T) {
 	d.reload()
 	d.reload()
 
-	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: monthly})
+	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: r.topic("gone")})
 	r.must(CommandContactErase, ContactErase{ID: ann})
 	o := b.Recipients[0].Ordinal
 	if text, err := r.m.store.Entity(r.m.accounts[testAccount].consentLog.Keys(o)[0]); err != nil || text != nil {

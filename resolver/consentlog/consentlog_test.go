@@ -72,9 +72,7 @@ func TestR2ConsentLogMatchesNaive(t *testing.T) {
 				}
 				doc(winner).Changes = nil
 				w.State.Merge(w.Tx(), winner, o)
-				for _, x := range said[o] {
-					said[winner] = append(said[winner], x)
-				}
+				said[winner] = append(said[winner], said[o]...)
 				slices.SortStableFunc(said[winner], func(x, y Entry) int { return int(x.AtMs - y.AtMs) })
 				said[winner] = said[winner].kept()
 				delete(said, o)
