@@ -43,6 +43,9 @@ func ofChannel(x *campaigns.Campaign, i int, err error) error {
 		return err
 	}
 	field := campaigns.ChannelField(i)
+	if fault.Field == "text" { // as requests call it
+		return &ContentError{field + ".body", fault.Err}
+	}
 	if fault.Field == "" { // its own words begin with the field
 		return &ContentError{"", fmt.Errorf("%s.%w", field, fault.Err)}
 	}

@@ -117,12 +117,14 @@ func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 			refused = true
 		case outcome.Temporary:
 			d.err = o.Err()
+		case outcome.Ambiguous:
+			d.handed = true
 		}
 		d.reason = v.Kind + ": " + o.Err().Error()
 	}
 	switch {
 	case d.accepted > 0:
-		d.result, d.reason, d.err = outbox.ResultSent, "", nil
+		d.result, d.reason, d.err, d.handed = outbox.ResultSent, "", nil, false
 	case refused:
 		d.result = outbox.ResultRefused
 	}

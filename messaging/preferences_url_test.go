@@ -52,7 +52,9 @@ func TestPreferencesURL(t *testing.T) {
 	flow := w.flow(`{"id":"e","type":"email","subject":"Hi","body":"<p><a href=\"{{preferences_url}}\">x</a></p>","next":"s"},{"id":"s","type":"sms","text":"Choose: {{preferences_url}}","next":"w"},{"id":"w","type":"whatsapp","text":"Choose: {{preferences_url}}"}`)
 	w.effects(mailer, func(o *messaging.OutboxOptions) { o.Capture = texts })
 	w.trigger(flow, "ada@x.io", `{"preferences_url":"https://evil.example"}`)
-	w.until("the flow has sent", func(v *resolver.View) bool { return empty(v) && count(v, "email_sent")+count(v, "sms_sent")+count(v, "whatsapp_sent") == 3 })
+	w.until("the flow has sent", func(v *resolver.View) bool {
+		return empty(v) && count(v, "email_sent")+count(v, "sms_sent")+count(v, "whatsapp_sent") == 3
+	})
 	template := w.template("<p>{{preferences_url}}")
 	w.must(messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: "ada@x.io", TemplateID: template, Data: []byte(`{"preferences_url":"https://evil.example"}`)}})
 	w.until("the single e-mail is sent", func(v *resolver.View) bool { return empty(v) && count(v, "email_sent") == 2 })

@@ -196,7 +196,7 @@ func (r *run) resume(ctx context.Context) error {
 	if err := r.command(ctx, campaigns.CommandResume, r.claim(), &reply); err != nil {
 		return err
 	}
-	return r.deliver(ctx, reply.Recipients, true)
+	return r.deliver(ctx, reply.Recipients)
 }
 
 // batch sends to the next recipients; more is false when the run is over.
@@ -211,7 +211,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		}
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
-	if err := r.deliver(ctx, reply.Recipients, false); err != nil {
+	if err := r.deliver(ctx, reply.Recipients); err != nil {
 		return false, err
 	}
 	switch {
@@ -247,9 +247,8 @@ type message struct {
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
-// on record before its worker takes the next one. resumed says that the messages may have
-// gone out before.
-func (r *run) deliver(ctx context.Context, list []campaigns.Recipient, resumed bool) error {
+// on record before its worker takes the next one.
+func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 	work := make(chan campaigns.Recipient)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -259,7 +258,7 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient, resumed b
 				if failed.Load() != nil || ctx.Err() != nil {
 					continue
 				}
-				if err := r.one(ctx, x, resumed); err != nil {
+				if err := r.one(ctx, x); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 			}
@@ -325,10 +324,10 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 // does not reach the person on one of them, it goes on to the next: but not from a channel
 // on which the message may have gone out before a stop of the service, since the person
 // would get two.
-func (r *run) one(ctx context.Context, x campaigns.Recipient, resumed bool) error {
-	for next := &x; next != nil; resumed = false {
+func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
+	for next := &x; next != nil; {
 		var err error
-		if next, err = r.attempt(ctx, *next, !resumed); err != nil {
+		if next, err = r.attempt(ctx, *next); err != nil {
 			return err
 		}
 	}
@@ -336,8 +335,8 @@ func (r *run) one(ctx context.Context, x campaigns.Recipient, resumed bool) erro
 }
 
 // attempt sends one message on one channel, and returns the message that the person is to be
-// sent in its place, nil for none; mayGoOn says whether there can be one.
-func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) (next *campaigns.Recipient, err error) {
+// sent in its place, nil for none.
+func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaigns.Recipient, err error) {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
 		return nil, errMoved
@@ -351,11 +350,20 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) 
 	if err != nil {
 		return nil, err
 	}
-	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(channel))
+	variant := m.Variant
+	if len(r.state.Channels) > 0 {
+		variant = 0 // the channel says it, in whatever order the campaign's channels are
+	}
+	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, variant).On(channel))
+	lost := false // the answer to some attempt, so that it may have been taken
 	out := &outgoing{
 		content: v.compiled, profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
-			return r.try(ctx, v.counters.retried, attempt)
+			return r.try(ctx, v.counters.retried, func(ctx context.Context) outcome.Result {
+				o := attempt(ctx)
+				lost = lost || o.Class == outcome.Ambiguous
+				return o
+			})
 		},
 	}
 	if m.refused == "" {
@@ -369,6 +377,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) 
 			return nil, err
 		}
 	}
+	got.handed = got.handed || lost && got.result != outbox.ResultSent
 	switch got.result {
 	case outbox.ResultSent:
 		r.failing.Store(0)
@@ -385,7 +394,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient, mayGoOn bool) 
 	}
 	next, err = r.report(ctx, campaigns.Result{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
-		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: mayGoOn && !onEveryChannel(m.refused) && got.unreachable(),
+		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: !x.Again && !onEveryChannel(m.refused) && got.unreachable(),
 	})
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 		fields, events = fields|changed, append(events, more...)
 		reply.Channels = append(reply.Channels, x.Channel)
 		if from.sent && from.channel == x.Channel && x.Status == profile.ConsentStatuses[profile.ConsentUnsubscribed] {
-			a.campaigns.CountEngagement(from.campaign.ID, o, from.variant, campaigns.Unsubscribed, 0)
+			a.campaigns.CountEngagement(from.campaign.ID, o, from.channel, from.variant, campaigns.Unsubscribed, 0)
 		}
 	}
 	for _, x := range c.Topics {

@@ -13,7 +13,8 @@ type Sent struct {
 	Campaign string // "" for other messages, and for a campaign that was deleted
 	// OfCampaign says that the message was of a campaign, deleted or not.
 	OfCampaign bool
-	// Variant is the one of the campaign's that was sent, see [campaigns.State.Links].
+	// Variant is the one of the campaign's that was sent, see [campaigns.State.Links]; −1 for a
+	// channel that its newest run does not have.
 	Variant int
 }
 
@@ -39,8 +40,9 @@ func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 		// The campaign was deleted. Whoever was sent it may still say no.
 		return s, s.Channel != ""
 	}
-	if s.Campaign, s.Variant = x.ID, variant; x.Medium() != campaigns.MediumOmni {
+	if x.Medium() != campaigns.MediumOmni {
 		s.Channel = x.Medium() // ids of before they had it are answered, too
 	}
+	s.Campaign, s.Variant = x.ID, v.a.campaigns.VariantOn(x.ID, s.Channel, variant)
 	return s, v.a.campaigns.Started(x.ID)
 }

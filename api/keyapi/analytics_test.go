@@ -434,3 +434,35 @@ func TestOverviewSubscribed(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestAnalyticsOfSeveralChannels: the numbers of a campaign on several channels are of all of
+// them, or of the one that is asked for.
+func TestAnalyticsOfSeveralChannels(t *testing.T) {
+	s := newServiceWith(t, &rowHistory{}, nil)
+	var c struct {
+		ID string `json:"_id"`
+	}
+	s.a("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"push"},{"channel":"sms"}]}`, &c)
+	mine := fmt.Sprintf(`{"campaign_id":%q}`, c.ID)
+	for i, event := range []string{"push_sent", "push_sent", "push_sent", "sms_sent", "sms_sent", "sms_clicked"} {
+		s.happen(fmt.Sprintf("u%d@x.io", i), event, mine)
+	}
+	s.happen("u9@x.io", "push_sent", `{}`)
+	s.clock.Advance(time.Millisecond)
+	var lines []struct {
+		Channel string
+		analytics.MessageCounts
+	}
+	if s.a("GET", "/analytics/campaigns", "", &lines); len(lines) != 1 || lines[0].Channel != "omni" || lines[0].Sent != 5 || lines[0].Clicks != 1 {
+		t.Errorf("campaigns: %+v", lines)
+	}
+	for query, want := range map[string]string{"": "omni 5", "&channel=sms": "sms 2"} {
+		var p struct {
+			Channel string
+			Totals  analytics.MessageCounts
+		}
+		if s.a("GET", "/analytics/performance?campaign_id="+c.ID+query, "", &p); fmt.Sprint(p.Channel, " ", p.Totals.Sent) != want {
+			t.Errorf("performance%s: %+v", query, p)
+		}
+	}
+}

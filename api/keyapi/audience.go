@@ -122,7 +122,9 @@ func (a *API) campaignAudience(c *keycall.Call) (any, error) {
 		if err := c.Ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := c.Read(func(v *resolver.View) error { return out.judge(v, ways, piece[:n], c.Now.UnixMilli()) })
+		err := c.Read(func(v *resolver.View) error {
+			return out.judge(v, ways, len(x.Channels) > 0, piece[:n], c.Now.UnixMilli())
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -132,13 +134,13 @@ func (a *API) campaignAudience(c *keycall.Call) (any, error) {
 
 // judge counts some of the people as reachable or by why they are passed over. Those who
 // were erased since the audience was read do not belong to it any more.
-func (out *campaignAudience) judge(v *resolver.View, ways []way, people []uint32, nowMs int64) error {
+func (out *campaignAudience) judge(v *resolver.View, ways []way, several bool, people []uint32, nowMs int64) error {
 	for _, o := range people {
 		if !v.Has(v.Root(o)) {
 			out.Count--
 			continue
 		}
-		i, reason, err := reached(v, ways, o, nowMs)
+		i, reason, err := reached(v, ways, several, o, nowMs)
 		switch {
 		case err != nil:
 			return err
@@ -166,14 +168,15 @@ func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
 }
 
 // reached is the first way on which a campaign reaches a person, and why it passes over
-// them, "" where it does not.
-func reached(v *resolver.View, ways []way, o uint32, nowMs int64) (i int, reason string, err error) {
+// them, "" where it does not. several says that the campaign is of several channels.
+func reached(v *resolver.View, ways []way, several bool, o uint32, nowMs int64) (i int, reason string, err error) {
 	for i := range ways {
-		if reason, err = ways[i].passedOver(v, o, nowMs); err != nil || reason == "" {
+		reason, err = ways[i].passedOver(v, o, nowMs)
+		if err != nil || reason == "" || reason == campaigns.AlreadySent {
 			return i, reason, err
 		}
 	}
-	if len(ways) > 1 && reason != campaigns.AlreadySent {
+	if several {
 		reason = campaigns.NoChannel
 	}
 	return 0, reason, nil
@@ -225,18 +228,18 @@ func (a *API) renderCampaign(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	if in.Via != "" {
-		one, err := part(&x, in.Via)
-		if err != nil {
-			return nil, err
-		}
-		x = *one
-	}
 	contents, err := contentsOf(c, &x, "", in.TemplateID)
 	if err != nil {
 		return nil, err
 	}
-	ways := waysOf(&x, contents)
+	ways, several := waysOf(&x, contents), in.Via == "" && len(x.Channels) > 0
+	if in.Via != "" {
+		i := slices.Index(x.Media(), in.Via)
+		if i < 0 {
+			return nil, noSuchPart(&x)
+		}
+		ways, contents = ways[i:i+1], contents[i:i+1]
+	}
 	var content campaigns.Content
 	var out renderedCampaign
 	err = c.Read(func(v *resolver.View) error {
@@ -248,7 +251,7 @@ func (a *API) renderCampaign(c *keycall.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		i, reason, err := reached(v, ways, o, c.Now.UnixMilli())
+		i, reason, err := reached(v, ways, several, o, c.Now.UnixMilli())
 		if err != nil {
 			return err
 		}

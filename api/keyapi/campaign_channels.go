@@ -54,13 +54,16 @@ func viaShape(otherwise string) shape.Field {
 
 // part is the part of a campaign that goes out on a channel; "" is the first.
 func part(x *campaigns.Campaign, via string) (*campaigns.Campaign, error) {
-	parts := x.Parts()
-	if via == "" {
-		return &parts[0], nil
+	i := 0
+	if via != "" {
+		i = slices.Index(x.Media(), via)
 	}
-	i := slices.IndexFunc(parts, func(p campaigns.Campaign) bool { return p.Medium() == via })
 	if i < 0 {
-		return nil, keycall.Fail("via Input should be a channel of the campaign: %s", strings.Join(x.Media(), ", "))
+		return nil, noSuchPart(x)
 	}
-	return &parts[i], nil
+	return &x.Parts()[i], nil
+}
+
+func noSuchPart(x *campaigns.Campaign) error {
+	return keycall.Fail("via Input should be a channel of the campaign: %s", strings.Join(x.Media(), ", "))
 }

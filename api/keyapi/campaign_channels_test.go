@@ -112,6 +112,9 @@ func TestOmniChannelCampaigns(t *testing.T) {
 	if x.call("success", "GET", path+"/recipients/activity", nil, &activity); len(activity) != 5 {
 		t.Errorf("%+v", activity)
 	}
+	if m := x.call("failure", "PATCH", path, `{"channels":[]}`, nil); !strings.HasPrefix(m, "channels: the campaign was sent by omni") {
+		t.Error(m)
+	}
 	// Sent again, nobody gets anything: the one whom no channel reached still has none.
 	x.call("success", "POST", path+"/send", `{"all_contacts":true}`, &out)
 	if out.EmailsSent != 0 || len(x.captured("sms"))+len(x.captured("email")) != 4 {
@@ -125,7 +128,7 @@ func TestOmniChannelFaults(t *testing.T) {
 	x.verifiedDomain("mail.example.com")
 	create := func(fields string) string { return `{"name":"n","channel":1,` + fields + `}` }
 	for fields, want := range map[string]string{
-		`"channels":[{"channel":"sms","body":"{{nothing}}"}]`:                `channels[0].text: {{nothing}}`,
+		`"channels":[{"channel":"sms","body":"{{nothing}}"}]`:                `channels[0].body: {{nothing}}`,
 		`"channels":[{"channel":"email"},{"channel":"push","subject":"{{"}]`: `channels[1].subject: `,
 		`"channels":[{"channel":"email"}],"body":"{{nothing}}"`:              `body: {{nothing}}`,
 		`"channels":[{"channel":"fax"}]`:                                     `channels[0].channel Input should be`,
@@ -150,6 +153,9 @@ func TestOmniChannelFaults(t *testing.T) {
 		{"/ab-test/start", `{"all_contacts":true,"variants":[{},{}]}`, "an A/B test compares texts on one channel"},
 		{"/test-send", `{"to":["+49 30 1"],"via":"email"}`, "via Input should be a channel of the campaign: push, sms"},
 		{"/test-send", `{"to":["+49 30 1"],"via":"sms"}`, "body Field required"},
+		{"/test-send", `{"to":["ann@people.example"],"channels":[{"channel":"fax"}]}`, "channels[0].channel Input should be email"},
+		{"/render", `{"email":"ann@people.example","channels":[{"channel":"sms"},{"channel":"sms"}]}`, "channels[1].channel Input should name each channel once"},
+		{"/render", `{"email":"ann@people.example","via":"sms","template_id":"tpl_x"}`, "template_id Input should be left out"},
 		{"/test-send", `{"to":["+49 30 1"]}`, "a push message goes to devices"},
 	} {
 		if m := x.call("failure", "POST", path+f.path, f.body, nil); !strings.Contains(m, f.want) {

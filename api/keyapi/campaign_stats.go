@@ -173,7 +173,11 @@ func (a *API) campaignActivity(c *keycall.Call) (any, error) {
 			return errNoCampaign
 		}
 		for _, deed := range [...]string{"_opened", "_clicked"} {
-			for _, medium := range x.Media() {
+			media := x.Media()
+			if x.Medium() == campaigns.MediumOmni {
+				media = analytics.Media // it may have been sent on others than its present ones
+			}
+			for _, medium := range media {
 				deeds.Types = append(deeds.Types, medium+deed)
 			}
 		}

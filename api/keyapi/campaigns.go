@@ -194,6 +194,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	case x.Date != "" && !isDate(x.Date):
 		return keycall.Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
 	}
+	if r := x.CheckChannels(); r != nil {
+		return r
+	}
 	return nil
 }
 
@@ -258,7 +261,11 @@ func neverSent(c *keycall.Call, id, medium, now string) error {
 		return nil
 	})
 	if err == nil && sent {
-		err = keycall.FailWith(keycall.CodeConflict, "type: the campaign was sent by %s, and its statistics are of that; create another campaign to send by %s", medium, now)
+		field := "type"
+		if medium == campaigns.MediumOmni || now == campaigns.MediumOmni {
+			field = "channels"
+		}
+		err = keycall.FailWith(keycall.CodeConflict, "%s: the campaign was sent by %s, and its statistics are of that; create another campaign to send by %s", field, medium, now)
 	}
 	return err
 }
@@ -310,7 +317,7 @@ const (
 
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error) {
-	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true}
+	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true, Channels: x.ChannelNames()}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}

@@ -85,8 +85,9 @@ func (r *Run) variant(o uint32) int {
 
 // variantCounts finds the counts of a variant or makes them.
 func (r *Run) variantCounts(i int) *VariantCounts {
-	for len(r.VariantOf) <= min(i, maxVariants) {
+	i = min(max(i, 0), maxVariants)
+	for len(r.VariantOf) <= i {
 		r.VariantOf = append(r.VariantOf, VariantCounts{})
 	}
-	return &r.VariantOf[min(max(i, 0), maxVariants)]
+	return &r.VariantOf[i]
 }

@@ -22,6 +22,9 @@ type Batch struct {
 type Recipient struct {
 	Ordinal uint32 `json:"ordinal"`
 	Variant int    `json:"variant"`
+	// Again says that the message may have gone out before, in a run that was stopped: it
+	// does not go on to another channel.
+	Again bool `json:"again,omitempty"`
 }
 
 // BatchReply has the recipients of the next messages.
@@ -62,9 +65,20 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 			break
 		}
 		audience.Remove(o)
+		var before string // the channel on which a message may have gone out
+		if len(r.Channels) > 0 {
+			before = s.claimed(x, o)
+			s.unclaim(x, o)
+		}
 		o = s.host.Root(o)
 		reasons, merged := s.host.Reach(o, media)
 		channel, reachable := choose(reasons, 0)
+		if before != "" {
+			if channel = slices.Index(media, before); channel < 0 {
+				channel = len(media)
+			}
+			reachable = channel < len(media) && reasons[channel] == ""
+		}
 		reason := ""
 		switch {
 		case reachable && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)):
@@ -77,11 +91,14 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		isEmail := reason == "" && media[channel] == mediumEmail
 		if isEmail && emails >= s.host.EmailCredits() {
 			audience.Add(o)
+			if before != "" {
+				s.set(x, claimSet(before)).Add(o)
+			}
 			s.stopRun(tx, r, outOfCredits)
 			reply.Stopped = r.Errors[len(r.Errors)-1]
 			break
 		}
-		if len(r.Channels) > 0 && reason != AlreadySent {
+		if len(r.Channels) > 0 && reason != AlreadySent && before == "" {
 			r.skipChannels(reasons, 0, channel)
 		}
 		if reason != "" {
@@ -92,10 +109,10 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 			emails++
 		}
 		pending.Add(o)
-		recipient := Recipient{o, r.variant(o)}
+		recipient := Recipient{Ordinal: o, Variant: r.variant(o)}
 		if len(r.Channels) > 0 {
-			s.putVia(x, r, o, channel)
-			recipient.Variant = channel
+			s.claim(x, r, o, channel)
+			recipient.Variant, recipient.Again = channel, before != ""
 		}
 		reply.Recipients = append(reply.Recipients, recipient)
 	}
@@ -142,7 +159,7 @@ func (s *State) resume(tx *feature.Tx, c Batch) *refuse.Refusal {
 	s.touch(r)
 	var reply BatchReply
 	for _, o := range profile.Page(s.members(x, setPending), 0, maxPending) {
-		recipient := Recipient{o, r.variant(o)}
+		recipient := Recipient{Ordinal: o, Variant: r.variant(o), Again: len(r.Channels) > 0}
 		if len(r.Channels) > 0 {
 			recipient.Variant = s.via(x, r, o)
 		}

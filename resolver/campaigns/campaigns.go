@@ -184,7 +184,7 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 	if r := c.checkPush(); r != nil {
 		return r
 	}
-	if r := c.checkChannels(); r != nil {
+	if r := c.CheckChannels(); r != nil {
 		return r
 	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)
@@ -244,7 +244,10 @@ func (s *State) drop(x *Campaign) {
 		s.dropSet(x, which)
 	}
 	for _, medium := range channelNames {
-		s.dropSet(x, viaSet(medium))
+		s.dropSet(x, claimSet(medium))
+		for _, which := range channelSets {
+			s.dropSet(x, channelSet(medium, which))
+		}
 	}
 	if i, ok := slices.BinarySearch(s.oneOffs, x.Number); ok {
 		s.oneOffs = slices.Delete(s.oneOffs, i, i+1)

@@ -37,6 +37,7 @@ type fakeHost struct {
 	recorded []Report
 	// unreachable is why profiles are not reached, by medium.
 	unreachable map[string]map[uint32]string
+	root        map[uint32]uint32 // of profiles that were merged into others
 }
 
 func (h *fakeHost) NextNumber() uint32                              { return h.next }
@@ -50,7 +51,6 @@ func (h *fakeHost) DeviceOwners() *roaring.Bitmap                   { return roa
 func (h *fakeHost) Set(name string) *profile.OrdinalSet             { return h.sets.Set(name) }
 func (h *fakeHost) Members(name string) *roaring.Bitmap             { return h.sets.Members(name) }
 func (h *fakeHost) DropSet(name string)                             { h.sets.Drop(name, func(uint16) {}) }
-func (h *fakeHost) Root(ordinal uint32) uint32                      { return ordinal }
 func (h *fakeHost) Record(r Report)                                 { h.recorded = append(h.recorded, r) }
 func (h *fakeHost) EmailCredits() int64                             { return h.credits }
 func (h *fakeHost) SpendCredits(n int64)                            { h.credits -= n }
@@ -64,6 +64,13 @@ func (h *fakeHost) GiveBack(medium string, n uint64) {
 	if medium == mediumEmail {
 		h.credits += int64(n)
 	}
+}
+
+func (h *fakeHost) Root(ordinal uint32) uint32 {
+	if root, ok := h.root[ordinal]; ok {
+		return root
+	}
+	return ordinal
 }
 
 func (h *fakeHost) Reach(ordinal uint32, media []string) ([]string, []profile.MergedProfile) {

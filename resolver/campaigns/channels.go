@@ -1,11 +1,10 @@
 package campaigns
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -84,12 +83,20 @@ func (c *Campaign) Media() []string {
 	return out
 }
 
+// ChannelNames are the channels of a campaign of several, none of any other.
+func (c *Campaign) ChannelNames() []string {
+	if len(c.Channels) == 0 {
+		return nil
+	}
+	return c.Media()
+}
+
 // ChannelField is the name in requests of the channel i of a campaign of several channels,
 // which stands before the names of its fields.
 func ChannelField(i int) string { return "channels[" + strconv.Itoa(i) + "]" }
 
-// checkChannels says what is wrong with the channels of a campaign.
-func (c *Campaign) checkChannels() *refuse.Refusal {
+// CheckChannels says what is wrong with the channels of a campaign; nil for nothing.
+func (c *Campaign) CheckChannels() *refuse.Refusal {
 	switch {
 	case len(c.Channels) == 0:
 		return nil
@@ -161,35 +168,48 @@ func (c *ChannelCounts) skip(reason string) {
 	c.Skipped[reason]++
 }
 
-// viaSet names the set of those who were sent a campaign of several channels by one of
-// them, or are about to be.
-func viaSet(medium string) string { return "via/" + medium }
+// claimSet names the set of those to whom a campaign of several channels is about to be sent
+// by one of them: its pending recipients, and those of a run that was stopped, of whom it is
+// not known whether their message has gone out.
+func claimSet(medium string) string { return "via/" + medium }
 
-// putVia notes which channel of a run a recipient is sent to on.
-func (s *State) putVia(x *Campaign, r *Run, ordinal uint32, channel int) {
-	for _, medium := range channelNames { // an earlier run may have had others
-		if medium != r.Channels[channel] {
-			s.removeVia(x, medium, ordinal)
-		}
-	}
-	s.set(x, viaSet(r.Channels[channel])).Add(ordinal)
+// channelSet names the set of those of whom something is known of their message on one
+// channel of a campaign of several, such as [Opened].
+func channelSet(medium, which string) string { return "by/" + medium + "/" + which }
+
+// channelSets are what is known of recipients by channel.
+var channelSets = [...]string{setSent, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed}
+
+// claim notes which channel of a run a recipient is sent to on.
+func (s *State) claim(x *Campaign, r *Run, ordinal uint32, channel int) {
+	s.unclaim(x, ordinal)
+	s.set(x, claimSet(r.Channels[channel])).Add(ordinal)
 }
 
-func (s *State) removeVia(x *Campaign, medium string, ordinal uint32) {
-	if s.members(x, viaSet(medium)).Contains(ordinal) {
-		s.set(x, viaSet(medium)).Remove(ordinal)
+// unclaim forgets which channel a recipient is sent to on.
+func (s *State) unclaim(x *Campaign, ordinal uint32) {
+	for _, medium := range channelNames { // an earlier run may have had others
+		if s.members(x, claimSet(medium)).Contains(ordinal) {
+			s.set(x, claimSet(medium)).Remove(ordinal)
+		}
 	}
+}
+
+// claimed is the channel that a profile is sent to on, or was about to be in a run that was
+// stopped; "" for none.
+func (s *State) claimed(x *Campaign, ordinal uint32) string {
+	for _, medium := range channelNames {
+		if s.members(x, claimSet(medium)).Contains(ordinal) {
+			return medium
+		}
+	}
+	return ""
 }
 
 // via is the place among the run's channels of the one that a recipient is sent to on; it
 // is 0 in a run on one channel.
 func (s *State) via(x *Campaign, r *Run, ordinal uint32) int {
-	for i, medium := range r.Channels {
-		if s.members(x, viaSet(medium)).Contains(ordinal) {
-			return i
-		}
-	}
-	return 0
+	return max(0, slices.Index(r.Channels, s.claimed(x, ordinal)))
 }
 
 // mediumOf is the channel that a recipient of a run is sent to on.
@@ -213,7 +233,7 @@ func (s *State) pendingEmails(x *Campaign, r *Run) uint64 {
 	pending := s.members(x, setPending)
 	switch {
 	case len(r.Channels) > 0:
-		return roaring.And(pending, s.members(x, viaSet(mediumEmail))).GetCardinality()
+		return pending.AndCardinality(s.members(x, claimSet(mediumEmail)))
 	case x.Medium() == mediumEmail:
 		return pending.GetCardinality()
 	}
@@ -268,6 +288,7 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 	if ok && r.Channels[channel] == mediumEmail {
 		if s.host.EmailCredits() < 1 {
 			s.set(x, setPending).Remove(c.Ordinal)
+			s.unclaim(x, c.Ordinal)
 			s.set(x, setAudience).Add(c.Ordinal)
 			s.stopRun(tx, r, outOfCredits)
 			return true
@@ -281,8 +302,8 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 	if c.Result != ResultSkipped {
 		r.note(c.Reason)
 	}
-	s.putVia(x, r, c.Ordinal, channel)
-	tx.Reply = ResultReply{Next: &Recipient{c.Ordinal, channel}}
+	s.claim(x, r, c.Ordinal, channel)
+	tx.Reply = ResultReply{Next: &Recipient{Ordinal: c.Ordinal, Variant: channel}}
 	return true
 }
 
@@ -304,21 +325,50 @@ func (s *State) ByChannel(x Campaign) (out []ChannelNumbers) {
 	}
 	media := slices.Clone(r.Channels)
 	for _, medium := range channelNames {
-		if !slices.Contains(media, medium) && !s.members(&x, viaSet(medium)).IsEmpty() {
+		if !slices.Contains(media, medium) && !s.members(&x, channelSet(medium, setSent)).IsEmpty() {
 			media = append(media, medium)
 		}
 	}
 	for i, medium := range media {
-		sent := roaring.And(s.members(&x, setSent), s.members(&x, viaSet(medium)))
-		of := func(which string) uint64 { return sent.AndCardinality(s.members(&x, which)) }
+		of := func(which string) uint64 { return s.members(&x, channelSet(medium, which)).GetCardinality() }
 		n := ChannelNumbers{
-			Channel: medium, Sent: sent.GetCardinality(), Delivered: of(Delivered), Opened: of(Opened), Clicked: of(Clicked),
+			Channel: medium, Sent: of(setSent), Delivered: of(Delivered), Opened: of(Opened), Clicked: of(Clicked),
 			Bounced: of(Bounced), Complained: of(Complained), Unsubscribed: of(Unsubscribed),
 		}
 		if i < len(r.ByChannel) {
 			n.ChannelCounts = r.ByChannel[i]
+			n.Skipped = maps.Clone(n.Skipped) // the state goes on changing it
 		}
 		out = append(out, n)
+	}
+	return out
+}
+
+// VariantOn is the place among the contents of a campaign's newest run of the message that
+// went out on a channel, −1 if that run does not have the channel. The ids of messages on
+// several channels do not say it: channels may have been put in another order since.
+func (s *State) VariantOn(id, medium string, variant int) int {
+	if r := s.runs[id]; r != nil && len(r.Channels) > 0 {
+		return slices.Index(r.Channels, medium)
+	}
+	return variant
+}
+
+// moveClicks are the clicks by link of the run before, by the links of this one.
+func (r *Run) moveClicks(old *Run) []uint64 {
+	if len(r.Channels) == 0 || slices.Equal(r.Channels, old.Channels) && slices.Equal(r.Links, old.Links) {
+		return old.ByLink
+	}
+	var out []uint64
+	for i, medium := range r.Channels {
+		clicks := make([]uint64, r.Links[i])
+		if k := slices.Index(old.Channels, medium); k >= 0 {
+			from := old.LinksBefore(k)
+			for n := range min(r.Links[i], old.Links[k], max(0, len(old.ByLink)-from)) {
+				clicks[n] = old.ByLink[from+n]
+			}
+		}
+		out = append(out, clicks...)
 	}
 	return out
 }

@@ -64,8 +64,13 @@ func TestChannelsAreChecked(t *testing.T) {
 		t.Errorf("%d campaigns", len(w.state.campaigns))
 	}
 	c := w.omni("push", "sms")
-	w.refuses("the campaign's channels are others than those", CommandStart, Start{ID: c.ID, BatchSize: 1, Variants: contents(c)[:1]})
-	w.refuses("the campaign's channels are others than those", CommandStart, Start{ID: c.ID, BatchSize: 1, Variants: contents(c), AB: &ABTest{}})
+	for _, start := range []Start{
+		{Channels: []string{"push", "sms"}, Variants: contents(c)[:1]}, {Channels: []string{"push", "sms"}, Variants: contents(c), AB: &ABTest{}},
+		{Channels: []string{"sms", "push"}, Variants: contents(c)}, {Variants: contents(c)},
+	} {
+		start.ID, start.BatchSize = c.ID, 1
+		w.refuses("the campaign's channels are others than those", CommandStart, start)
+	}
 }
 
 // oracle is a campaign of several channels in the plainest way: what each person got, and
@@ -74,6 +79,8 @@ type oracle struct {
 	channels []string
 	got      map[uint32]string
 	pending  map[uint32]int
+	// unsure is the channel of those who were pending when a run was stopped.
+	unsure   map[uint32]string
 	credits  int64
 	recorded int // what became of messages that were handed over, or tried to be
 }
@@ -86,6 +93,26 @@ func (o *oracle) choose(h *fakeHost, person uint32, from int) int {
 		}
 	}
 	return -1
+}
+
+// claim is the channel on which a person is claimed: that of a message which may have gone
+// out before, or the first.
+func (o *oracle) claim(h *fakeHost, person uint32) (channel int, again bool) {
+	medium, again := o.unsure[person]
+	if !again {
+		return o.choose(h, person, 0), false
+	}
+	if i := slices.Index(o.channels, medium); i >= 0 && h.unreachable[medium][person] == "" {
+		return i, true
+	}
+	return -1, true
+}
+
+// stop notes who was pending when a run was stopped.
+func (o *oracle) stop() {
+	for person, channel := range o.pending {
+		o.unsure[person] = o.channels[channel]
+	}
 }
 
 // TestChannelsMatchNaive sends campaigns of several channels to people whom channels reach
@@ -126,7 +153,7 @@ func channelsMatchNaive(t *testing.T, rnd *rand.Rand) {
 		return out[:2+rnd.IntN(4)]
 	}
 	c := w.omni(shuffled()...)
-	o := oracle{got: map[uint32]string{}, credits: w.host.credits}
+	o := oracle{got: map[uint32]string{}, unsure: map[uint32]string{}, credits: w.host.credits}
 	for run := 1; run <= 4; run++ {
 		change()
 		if run > 1 && rnd.IntN(2) == 0 {
@@ -135,7 +162,7 @@ func channelsMatchNaive(t *testing.T, rnd *rand.Rand) {
 			c = w.saved(Save{Campaign: next})
 		}
 		o.channels, o.pending = c.Media(), map[uint32]int{}
-		w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 1 + rnd.IntN(8), Variants: contents(c), CountsSent: true}, nil)
+		w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 1 + rnd.IntN(8), Variants: contents(c), Channels: c.ChannelNames(), CountsSent: true}, nil)
 		o.runs(t, w, rnd, c, run, change)
 		o.compare(t, w, c)
 	}
@@ -150,7 +177,7 @@ func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run in
 		}
 		result := Result{ID: c.ID, Run: run, Ordinal: r.Ordinal, Variant: r.Variant, Reason: "a reason"}
 		result.Result = []string{ResultSent, ResultSent, ResultSkipped, ResultBounced, "failed"}[rnd.IntN(5)]
-		result.Unreachable = result.Result != ResultSent && rnd.IntN(4) > 0
+		result.Unreachable = result.Result != ResultSent && !r.Again && rnd.IntN(4) > 0
 		result.Handed = !result.Unreachable && result.Result == "failed" && rnd.IntN(2) == 0
 		if result.Result == ResultBounced {
 			w.host.unreachable[medium][r.Ordinal] = "bounced"
@@ -183,7 +210,7 @@ func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run in
 			reply = ResultReply{}
 			w.do(CommandResult, result, &reply)
 		}
-		if (reply.Next != nil) != (next >= 0 && !stops) || reply.Next != nil && *reply.Next != (Recipient{r.Ordinal, next}) {
+		if (reply.Next != nil) != (next >= 0 && !stops) || reply.Next != nil && *reply.Next != (Recipient{Ordinal: r.Ordinal, Variant: next}) {
 			t.Fatalf("next is %v, expected %d of %v (stops: %v)", reply.Next, next, o.channels, stops)
 		}
 		return reply.Next
@@ -199,6 +226,7 @@ func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run in
 					o.credits++
 				}
 			}
+			o.stop()
 			return
 		case 2: // a stop of the service, and a start
 			var reply BatchReply
@@ -206,16 +234,27 @@ func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run in
 			if len(reply.Recipients) != len(o.pending) {
 				t.Fatalf("%d are resumed, expected %d", len(reply.Recipients), len(o.pending))
 			}
+			for _, r := range reply.Recipients {
+				if !r.Again {
+					t.Fatalf("person %d is resumed as if nothing had gone out", r.Ordinal)
+				}
+			}
 			o.work(reply.Recipients, rnd, attempt, w, c)
 		default:
 			b := w.batch(c.ID, run)
 			for _, r := range b.Recipients {
-				want := o.choose(w.host, r.Ordinal, 0)
-				if o.got[r.Ordinal] != "" || want != r.Variant {
-					t.Fatalf("person %d is claimed on %d, expected %d of %v, after %q", r.Ordinal, r.Variant, want, o.channels, o.got[r.Ordinal])
+				want, again := o.claim(w.host, r.Ordinal)
+				if o.got[r.Ordinal] != "" || want != r.Variant || again != r.Again {
+					t.Fatalf("person %d is claimed on %d (%v), expected %d (%v) of %v, after %q", r.Ordinal, r.Variant, r.Again, want, again, o.channels, o.got[r.Ordinal])
 				}
+				delete(o.unsure, r.Ordinal)
 				if o.pending[r.Ordinal] = want; o.channels[want] == mediumEmail {
 					o.credits--
+				}
+			}
+			for person := range o.unsure { // those who were looked at and passed over
+				if !w.state.members(&c, setAudience).Contains(person) {
+					delete(o.unsure, person)
 				}
 			}
 			o.work(b.Recipients, rnd, attempt, w, c)
@@ -230,6 +269,7 @@ func (o *oracle) runs(t *testing.T, w *world, rnd *rand.Rand, c Campaign, run in
 			o.credits++ // given back at the next start
 		}
 	}
+	o.stop()
 }
 
 // work sends to recipients, to some of them not yet.
@@ -263,7 +303,7 @@ func (o *oracle) compare(t *testing.T, w *world, c Campaign) {
 		t.Fatalf("sent %v, %d in all; expected %v", got, w.state.Numbers(c).Sent, want)
 	}
 	for person, medium := range o.got {
-		if !w.state.members(&c, viaSet(medium)).Contains(person) {
+		if !w.state.members(&c, channelSet(medium, setSent)).Contains(person) {
 			t.Fatalf("person %d got it by %s, and is not among those", person, medium)
 		}
 	}
@@ -289,17 +329,49 @@ func TestClicksOfChannelsAreApart(t *testing.T) {
 	w := newWorld(t)
 	c := w.omni("push", "sms")
 	w.host.unreachable = map[string]map[uint32]string{"push": {2: "no device"}}
-	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c)}, nil)
+	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
 	for _, r := range w.batch(c.ID, 1).Recipients {
 		w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Variant: r.Variant, Result: ResultSent}, nil)
-		w.state.CountEngagement(c.ID, r.Ordinal, r.Variant, Clicked, 0)
+		w.state.CountEngagement(c.ID, r.Ordinal, c.Media()[r.Variant], 0, Clicked, 0)
 	}
-	w.state.CountEngagement(c.ID, 2, 1, Clicked, 0)
+	w.state.CountEngagement(c.ID, 2, "sms", 0, Clicked, 0)
 	if r := w.state.runs[c.ID]; !reflect.DeepEqual(r.ByLink, []uint64{1, 2}) {
 		t.Errorf("clicks by link: %v", r.ByLink)
 	}
 	n := w.state.ByChannel(c)
+	if n[0].Skipped["no device"]++; w.state.ByChannel(c)[0].Skipped["no device"] != 1 {
+		t.Error("a reader has the state's own counts")
+	}
+	n[0].Skipped["no device"]--
 	if len(n) != 2 || n[0].Clicked != 1 || n[1].Clicked != 1 || n[0].Skipped["no device"] != 1 || n[1].Sent != 1 {
 		t.Errorf("%+v", n)
 	}
+	// Sent again on channels in another order, clicks stay with their links, and links of
+	// messages that went out before lead where they did.
+	w.do(CommandFinish, Finish{ID: c.ID, Run: 1}, nil)
+	c.Channels = append([]ChannelMessage{{Channel: "im", Body: "b"}}, c.Channels[1], c.Channels[0])
+	c = w.saved(Save{Campaign: c})
+	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{"l"}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+	if r := w.state.runs[c.ID]; !reflect.DeepEqual(r.ByLink, []uint64{0, 2, 1}) || w.state.VariantOn(c.ID, "sms", 0) != 1 || w.state.VariantOn(c.ID, "email", 0) != -1 {
+		t.Errorf("clicks by link: %v", r.ByLink)
+	}
+	w.state.CountEngagement(c.ID, 2, "email", 0, Clicked, 0) // a channel that is none any more
+}
+
+// TestMergedRecipientsKeepTheirChannels: two people of a batch who become one are claimed on
+// channels of their own, and what became of each message counts for its own.
+func TestMergedRecipientsKeepTheirChannels(t *testing.T) {
+	w := newWorld(t)
+	c := w.omni("sms", "email")
+	w.host.unreachable = map[string]map[uint32]string{"sms": {2: "no phone"}, "email": {1: "no e-mail"}}
+	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+	w.batch(c.ID, 1)
+	w.host.root = map[uint32]uint32{1: 2}
+	w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: 1, Result: ResultSent}, nil)
+	w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: 2, Variant: 1, Result: ResultSkipped, Reason: AlreadySent}, nil)
+	n := w.state.ByChannel(c)
+	if r := w.state.runs[c.ID]; w.host.credits != 1000 || r.Sent != 1 || r.Skipped[AlreadySent] != 1 || n[0].Sent != 1 || n[1].Sent != 0 {
+		t.Errorf("%d credits, %+v, %+v", w.host.credits, r, n)
+	}
+	w.checked()
 }

@@ -61,10 +61,18 @@ func (s *State) Started(id string) bool { return s.runs[id] != nil }
 
 // CountEngagement counts what a recipient did with a message of a campaign that was sent:
 // recipients once, opens and clicks as often as they come. what is [Opened] or another of
-// these constants, "" for what has no figure; link is the number of the link, for a click.
-func (s *State) CountEngagement(campaign string, ordinal uint32, variant int, what string, link int) {
+// these constants, "" for what has no figure; channel is the message's; link is the number
+// of the link, for a click.
+func (s *State) CountEngagement(campaign string, ordinal uint32, channel string, variant int, what string, link int) {
 	x, r := s.campaigns[campaign], s.runs[campaign]
 	s.touch(r)
+	if len(r.Channels) > 0 && what != "" {
+		s.set(x, channelSet(channel, what)).Add(ordinal)
+		if what == Clicked {
+			s.set(x, channelSet(channel, Opened)).Add(ordinal)
+		}
+		variant = s.VariantOn(campaign, channel, variant)
+	}
 	fresh := what != "" && s.set(x, what).Add(ordinal)
 	switch what {
 	case Opened:
@@ -92,7 +100,7 @@ func (s *State) CountEngagement(campaign string, ordinal uint32, variant int, wh
 
 // linksOf is how many click targets a variant has.
 func (r *Run) linksOf(variant int) int {
-	if variant < len(r.Links) {
+	if variant >= 0 && variant < len(r.Links) {
 		return r.Links[variant]
 	}
 	return 0

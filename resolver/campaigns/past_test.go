@@ -26,7 +26,7 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 	}
 	send(1, first, ResultSent, ResultBounced)
 	send(2, second, ResultSent)
-	open := func(ordinal uint32) { w.state.CountEngagement(c.ID, ordinal, 0, Opened, 0) }
+	open := func(ordinal uint32) { w.state.CountEngagement(c.ID, ordinal, "email", 0, Opened, 0) }
 	open(0)
 	check := func(want ...RunNumbers) {
 		t.Helper()

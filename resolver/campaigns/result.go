@@ -67,7 +67,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	if len(r.Channels) > 0 {
 		if present := s.via(x, r, c.Ordinal); present != c.Variant {
 			// This was reported before, and the person went on to another channel.
-			tx.Reply = ResultReply{Next: &Recipient{c.Ordinal, present}}
+			tx.Reply = ResultReply{Next: &Recipient{Ordinal: c.Ordinal, Variant: present}}
 			return nil
 		}
 	}
@@ -84,6 +84,9 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 		return nil
 	}
 	s.set(x, setPending).Remove(c.Ordinal)
+	if len(r.Channels) > 0 {
+		s.unclaim(x, c.Ordinal)
+	}
 	o := s.host.Root(c.Ordinal)
 	switch c.Result {
 	case ResultSkipped:
@@ -98,14 +101,16 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 			s.host.SpendCredits(1)
 		}
 		s.set(x, setSent).Add(o)
-		if len(r.Channels) > 0 && o != c.Ordinal {
-			s.removeVia(x, medium, c.Ordinal)
-			s.putVia(x, r, o, c.Variant)
+		if len(r.Channels) > 0 {
+			s.set(x, channelSet(medium, setSent)).Add(o)
 		}
 		r.Sent++
 		r.variantCounts(c.Variant).Sent++
 	case ResultBounced:
 		s.set(x, Bounced).Add(o)
+		if len(r.Channels) > 0 {
+			s.set(x, channelSet(medium, Bounced)).Add(o)
+		}
 		fallthrough
 	default:
 		s.set(x, setFailed).Add(o)

@@ -23,6 +23,9 @@ type Start struct {
 	// channels one for each of them, in their order.
 	Variants []Content `json:"variants"`
 	AB       *ABTest   `json:"ab,omitempty"`
+	// Channels are those of the campaign that the contents were made of: it is refused if they
+	// have changed since. Empty for a campaign on one channel.
+	Channels []string `json:"channels,omitempty"`
 	// Everybody sends to all contacts when neither lists nor segments are named.
 	Everybody bool `json:"everybody,omitempty"`
 	// Devices leaves out people without a device; without lists and segments it sends to
@@ -59,7 +62,7 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		return refuse.Invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
 	case c.DelayMs < 0 || c.DelayMs > 60_000:
 		return refuse.Invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
-	case len(x.Channels) > 0 && (len(c.Variants) != len(x.Channels) || c.AB != nil):
+	case !slices.Equal(c.Channels, x.ChannelNames()) || len(x.Channels) > 0 && (len(c.Variants) != len(x.Channels) || c.AB != nil):
 		return refuse.Conflicts("channels", "the campaign's channels are others than those that it is to be sent on; send it again")
 	case len(c.Variants) < 1 || len(c.Variants) > maxVariants:
 		return refuse.Invalid("variants", "variants must have 2 to %d entries", maxVariants)
@@ -115,7 +118,7 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		StartedMs: tx.AtMs, Total: left, AB: c.AB, Variants: len(c.Variants), Links: counts,
 	}
 	if old != nil {
-		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
+		r.Run, r.Opens, r.Clicks, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.Accepted, old.Retired, old.Devices, old.VariantOf
 	}
 	switch {
 	case old != nil && record:
@@ -133,8 +136,9 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		r.AB.Winner, r.AB.EndsMs = -1, 0
 		r.AB.Tested = max(min(uint64(len(c.Variants)), left), left*uint64(r.AB.Percent)/100)
 	}
-	if len(x.Channels) > 0 {
-		r.Channels = x.Media()
+	r.Channels = c.Channels
+	if old != nil {
+		r.ByLink = r.moveClicks(old)
 	}
 	s.set(x, setAudience).Assign(audience)
 	s.keepContents(r, old, contentText, linkText)

@@ -90,7 +90,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 	if s.campaigns.Started(x.ID) {
 		event.Properties["campaign_id"], event.Properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
-			s.campaigns.CountEngagement(x.ID, o, variant, engagementFigures[c.Kind], c.Link)
+			s.campaigns.CountEngagement(x.ID, o, c.Channel, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
 	if c.Kind == messages.EngagementUnsubscribed || c.Kind == messages.EngagementSubscribed {

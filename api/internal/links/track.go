@@ -158,7 +158,7 @@ func (a *API) follow(token string) (*followed, error) {
 			if err != nil {
 				return err
 			}
-			if n := f.sent.Variant; n < len(links) {
+			if n := f.sent.Variant; n >= 0 && n < len(links) {
 				f.links = links[n]
 			}
 		}

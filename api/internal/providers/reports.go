@@ -344,7 +344,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 			if err != nil {
 				return r, false, err
 			}
-			if n := sent.Variant; n < len(links) {
+			if n := sent.Variant; n >= 0 && n < len(links) {
 				r.Link = slices.Index(links[n], e.URL)
 			}
 		}

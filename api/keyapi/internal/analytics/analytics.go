@@ -36,10 +36,10 @@ func Operations() keycall.Group {
 			Fails: []string{"from Input should be before to"}}},
 		{Handle: performance, Operation: operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsPerformance", Summary: "Messages over time", About: "Of one channel.",
 			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone.")), operation.Query("channel", ChannelShape("Default: the campaign's, or email."))),
-			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", ChannelShape("")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
+			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", campaignChannelShape("`omni` for all channels of a campaign of several.")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
 			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
 		{Handle: byCampaign, Operation: operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
-			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", ChannelShape("On which the campaign is sent."))), ""), Paged: true}},
+			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", campaignChannelShape("On which the campaign is sent; `omni` for several."))), ""), Paged: true}},
 		domainsRoute(),
 		{Handle: byEventType, Operation: operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsEvents", Summary: "Events by type",
 			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
@@ -254,13 +254,13 @@ func performance(c *keycall.Call) (any, error) {
 	}
 	var totals tally
 	for i := range whole {
-		if whole[i].medium == medium {
+		if counts(medium, whole[i].medium) {
 			totals.add(&whole[i])
 		}
 	}
 	spans := map[int64]*tally{}
 	for i := range rows {
-		if rows[i].medium != medium {
+		if !counts(medium, rows[i].medium) {
 			continue
 		}
 		t := spans[rows[i].StartMs]
@@ -316,7 +316,7 @@ func byCampaign(c *keycall.Call) (any, error) {
 	for i := range out {
 		var t tally
 		for k := range rows {
-			if r := &rows[k]; r.Value == out[i].ID && (r.medium == out[i].Channel || r.medium == "") {
+			if r := &rows[k]; r.Value == out[i].ID && (counts(out[i].Channel, r.medium) || r.medium == "") {
 				t.add(r)
 			}
 		}
@@ -457,4 +457,10 @@ func growth(c *keycall.Call) (any, error) {
 		last = n
 	}
 	return map[string]any{"range": s.body(), "new": last - before, "total": last, "series": series}, nil
+}
+
+// counts reports whether a message on a medium is of those that a channel stands for: those
+// of a campaign of several are all.
+func counts(channel, medium string) bool {
+	return channel == medium || channel == campaigns.MediumOmni && medium != ""
 }

@@ -1,9 +1,12 @@
 package analytics
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 func spanQueryShape() []operation.Parameter {
@@ -39,6 +42,11 @@ var messageCountsShape = shape.Named("MessageCounts", shape.Object(
 
 // ChannelShape is one of [Media].
 func ChannelShape(about string) *shape.Schema { return shape.Word(about, Media...) }
+
+// campaignChannelShape is one of [Media], or what a campaign of several channels has.
+func campaignChannelShape(about string) *shape.Schema {
+	return shape.Word(about, append(slices.Clone(Media), campaigns.MediumOmni)...)
+}
 
 var channelCountsShape = shape.Named("ChannelCounts", func() *shape.Schema {
 	var fields []shape.Field

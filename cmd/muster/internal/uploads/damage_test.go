@@ -50,7 +50,7 @@ func (w *world) file(id, name string) string {
 // events is how many events of a type are stored.
 func (w *world) events(key string) (n uint64) {
 	w.read(func(v *resolver.View) {
-		if typ, found := v.EventType(key); found {
+		if typ := v.EventTypes().Get(key); typ != nil {
 			n = typ.Count
 		}
 	})

@@ -187,8 +187,9 @@ func TestEventsAreStoredOnce(t *testing.T) {
 	count := func() uint64 {
 		var out uint64
 		w.read(func(v *resolver.View) {
-			typ, _ := v.EventType("item_purchased")
-			out = typ.Count
+			if typ := v.EventTypes().Get("item_purchased"); typ != nil {
+				out = typ.Count
+			}
 		})
 		return out
 	}

@@ -7,7 +7,7 @@ import { api, data } from '@/shared/api/client'
 import { ApiError, messageOf } from '@/shared/api/errors'
 import { useMay } from '@/shared/api/session'
 import { useConfirm } from '@/shared/confirm'
-import { useCaptured } from '@/shared/captured'
+import { useCapturedChannels } from '@/shared/captured'
 import { count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink } from '@/shared/links'
@@ -57,7 +57,9 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const part = partOf(campaign, form, Math.min(at, form.channels.length - 1))
   const changed = JSON.stringify(savedFields(form)) !== JSON.stringify(savedFields(formOf(campaign)))
   const running = campaign.status === 'sending' || campaign.status === 'testing'
-  const captured = useCaptured(channelOf(campaign).medium)
+  const kept = useCapturedChannels()
+  const media: string[] = campaign.channels.length > 0 ? campaign.channels.map((m) => m.channel) : [channelOf(campaign).medium]
+  const captured = media.every((m) => kept.includes(m))
   // What was sent is shown as it was, until somebody means to send it again.
   const [again, setAgain] = useState(false)
   const sent = campaign.status === 'sent' && !again

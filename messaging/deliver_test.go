@@ -1,0 +1,65 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
+)
+
+// pushService answers each message with an outcome of its own.
+type pushService struct {
+	push.Sender
+	answers []outcome.Class
+}
+
+func (s *pushService) CheckToken(string) error        { return nil }
+func (s *pushService) Check(*push.Notification) error { return nil }
+func (s *pushService) Send(context.Context, string, *push.Notification) outcome.Result {
+	class := s.answers[0]
+	s.answers = s.answers[1:]
+	return outcome.Failed(class, "x", errors.New("x"))
+}
+
+// TestLostAnswersReachPerhaps: a message whose answer was lost may have been taken, so that
+// it must not be sent on another channel; a device that is dead has got none.
+func TestLostAnswersReachPerhaps(t *testing.T) {
+	c, err := compile(campaigns.Content{Subject: "s", Text: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		answers     []outcome.Class
+		unreachable bool
+	}{
+		{[]outcome.Class{outcome.Ambiguous}, false},
+		{[]outcome.Class{outcome.Retired, outcome.Ambiguous}, false},
+		{[]outcome.Class{outcome.Ambiguous, outcome.Retired}, false},
+		{[]outcome.Class{outcome.Retired, outcome.Temporary}, false},
+		{[]outcome.Class{outcome.Retired}, true},
+		{[]outcome.Class{outcome.Permanent, outcome.Retired}, true},
+		{nil, true},
+	} {
+		p := new(resolver.Profile)
+		p.Devices = make([]resolver.Device, len(test.answers))
+		for i := range p.Devices {
+			p.Devices[i].Kind = "fcm"
+		}
+		x := &pushMedium{senders: map[string]push.Sender{"fcm": &pushService{answers: test.answers}}}
+		got, err := x.deliver(t.Context(), &outgoing{content: c, profile: p, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
+			return attempt(ctx), nil
+		}})
+		if err != nil || got.unreachable() != test.unreachable {
+			t.Errorf("%v: unreachable is %v, %v", test.answers, got.unreachable(), err)
+		}
+	}
+	for class, want := range map[outcome.Class]bool{outcome.Permanent: true, outcome.Temporary: false, outcome.Ambiguous: false, outcome.Refused: false} {
+		if d := deliveryOf(outcome.Failed(class, "x", errors.New("x"))); d.unreachable() != want {
+			t.Errorf("%v: unreachable is %v", class, !want)
+		}
+	}
+}
