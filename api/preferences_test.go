@@ -51,6 +51,14 @@ func (m *mailing) page(to string) string {
 	return found[1]
 }
 
+// says is which page a form is of.
+func says(page string) string {
+	if found := regexp.MustCompile(`name="page" value="([^"]*)"`).FindStringSubmatch(page); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
 // form are all choices of a page, those that are ticked among them.
 func form(page string) (shown, chosen []string) {
 	for _, f := range regexp.MustCompile(`name="shown" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
@@ -62,8 +70,10 @@ func form(page string) (shown, chosen []string) {
 	return shown, chosen
 }
 
-func body(shown, chosen []string) string {
-	return url.Values{"action": {"save"}, "shown": shown, "chosen": chosen}.Encode()
+// body is the form of a page with other choices.
+func body(page string, chosen []string) string {
+	shown, was := form(page)
+	return url.Values{"action": {"save"}, "page": {says(page)}, "shown": shown, "was": was, "chosen": chosen}.Encode()
 }
 
 func (m *mailing) consents(profile string) (log []record.ConsentEntry) {
@@ -101,7 +111,8 @@ func TestPreferencePage(t *testing.T) {
 		t.Fatalf("%q, of them %q", shown, chosen)
 	}
 	// A look changes nothing, nor does the form as it is, nor a choice that was not shown.
-	for _, b := range []string{body(shown, chosen), body(nil, nil), body([]string{"topic:" + plain.ID, "topic:lst_none", "channel:pigeon"}, []string{"topic:" + plain.ID})} {
+	strange := url.Values{"action": {"save"}, "page": {says(page)}, "shown": {"topic:" + plain.ID, "topic:lst_none", "channel:pigeon"}, "chosen": {"topic:" + plain.ID}}.Encode()
+	for _, b := range []string{body(page, chosen), "action=save&page=" + says(page), strange} {
 		if res, page := m.visit("POST", path, browser, b); res.StatusCode != 200 || !strings.Contains(page, "Nothing was changed") {
 			t.Errorf("%d %s", res.StatusCode, page)
 		}
@@ -110,7 +121,7 @@ func TestPreferencePage(t *testing.T) {
 		t.Fatalf("%+v", log)
 	}
 	for i := range 2 { // a repeat changes nothing
-		res, page := m.visit("POST", path, browser, body(shown, []string{"topic:" + monthly, "channel:email"}))
+		res, page := m.visit("POST", path, browser, body(page, []string{"topic:" + monthly, "channel:email"}))
 		if res.StatusCode != 200 || strings.Contains(page, "<li>Weekly &lt;b&gt;tips&lt;/b&gt;: off</li><li>Monthly: on</li>") != (i == 0) {
 			t.Errorf("%d %s", res.StatusCode, page)
 		}
@@ -148,9 +159,38 @@ func TestPreferencePage(t *testing.T) {
 	}
 	// Who joins again by the page is mailed again.
 	m.clock.Advance(time.Minute)
-	m.visit("POST", path, browser, body([]string{"channel:email"}, []string{"channel:email"}))
+	_, page = m.visit("GET", path, browser, "")
+	m.visit("POST", path, browser, body(page, []string{"channel:email"}))
 	if r := m.sendPage(); r.Sent != 2 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestOldPreferencePages: a form that was open for long changes only what the person touched,
+// and one of a page that says something else by now changes nothing.
+func TestOldPreferencePages(t *testing.T) {
+	m := newMailing(t)
+	ada := m.contact("ada@x.io")
+	topic := m.topic("Weekly", "")
+	m.command(contacts.CommandListAdd, contacts.ListAdd{ListID: topic, Create: contacts.Create{Email: "ada@x.io"}}, nil)
+	path := "/preferences/" + m.tokenOf(ada, tracking.Preferences)
+	_, page := m.visit("GET", path, browser, "")
+	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: ada, Channel: "email", Status: "unsubscribed"}, nil)
+	if res, answer := m.visit("POST", path, browser, body(page, []string{"channel:email"})); res.StatusCode != 200 || !strings.Contains(answer, "<li>Weekly: off</li></ul>") {
+		t.Errorf("%d %s", res.StatusCode, answer)
+	}
+	if p := m.profile("ada@x.io"); p.Consent("email").Status != "unsubscribed" || len(p.Lists) > 0 {
+		t.Errorf("%+v", p)
+	}
+	_, page = m.visit("GET", path, browser, "")
+	name := "Offers of others"
+	m.command(contacts.CommandListUpdate, contacts.ListSave{ID: topic, Name: "n", TopicSave: contacts.TopicSave{PublicName: &name}}, nil)
+	res, answer := m.visit("POST", path, browser, body(page, []string{"topic:" + topic}))
+	if res.StatusCode != 409 || !strings.Contains(answer, "Nothing was saved") || !strings.Contains(answer, name) || len(m.profile("ada@x.io").Lists) > 0 {
+		t.Errorf("%d %s", res.StatusCode, answer)
+	}
+	if res, _ := m.visit("POST", path, browser, body(answer, []string{"topic:" + topic})); res.StatusCode != 200 || len(m.profile("ada@x.io").Lists) != 1 {
+		t.Errorf("%d", res.StatusCode)
 	}
 }
 
@@ -196,7 +236,7 @@ func TestPreferenceLinks(t *testing.T) {
 	// So often in a minute, whatever it asks for.
 	m.clock.Advance(time.Minute)
 	for i := range 31 {
-		res, _ := m.visit("POST", path, browser, "action=save")
+		res, _ := m.visit("POST", path, browser, "action=everything")
 		if want := 200; (res.StatusCode == want) != (i < 30) || i == 30 && (res.StatusCode != 429 || res.Header.Get("Retry-After") == "") {
 			t.Fatalf("submit %d: %d", i, res.StatusCode)
 		}

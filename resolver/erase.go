@@ -79,7 +79,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	keys := append(a.flows.Erase(o), a.consentLog.Keys(task.Ordinals...)...)
+	keys := append(a.consentLog.Keys(task.Ordinals...), a.flows.Erase(o)...)
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)

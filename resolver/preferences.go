@@ -37,14 +37,9 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 	if refusal != nil {
 		return refusal
 	}
-	joins := 0
-	for _, t := range c.Topics {
-		if t.Joins {
-			joins++
-		}
-	}
-	if a.contacts.Live(d)+joins > contacts.MaxProfileLists {
-		return contacts.FullLists()
+	topics, refusal := a.topicChoices(d, c.Topics)
+	if refusal != nil {
+		return refusal
 	}
 	m.beginConsentLog(a)
 	from := m.sentFrom(a, o, c.Send)
@@ -71,11 +66,8 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 			a.campaigns.CountEngagement(from.campaign.ID, o, from.channel, from.variant, campaigns.Unsubscribed, 0)
 		}
 	}
-	for _, x := range c.Topics {
+	for _, x := range topics {
 		l := a.contacts.List(x.ListID)
-		if l == nil || l.Topic == nil || x.Joins && !l.Public {
-			continue // it went while the person read the page
-		}
 		said(x.Wording)
 		before := len(d.Changes)
 		var more []feature.Event
@@ -99,6 +91,37 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 	}
 	cmd.reply(reply)
 	return nil
+}
+
+// topicChoices are the choices that can be carried out, each list once: those left before those
+// joined, since they make room. Topics that went while the person read the page are left out.
+// It refuses what leads to more lists than a profile can be on.
+func (a *account) topicChoices(d *profile.Document, given []messages.TopicChoice) (leaves []messages.TopicChoice, refusal *Refusal) {
+	var joins []messages.TopicChoice
+	seen, lists := map[string]bool{}, a.contacts.Live(d)
+	for _, x := range given {
+		l := a.contacts.List(x.ListID)
+		if l == nil || l.Topic == nil || x.Joins && !l.Public || seen[x.ListID] {
+			continue
+		}
+		seen[x.ListID] = true
+		switch member := slices.Contains(d.Lists, l.Number); {
+		case !x.Joins:
+			leaves = append(leaves, x)
+			if member {
+				lists--
+			}
+		default:
+			joins = append(joins, x)
+			if !member {
+				lists++
+			}
+		}
+	}
+	if len(joins) > 0 && lists > contacts.MaxProfileLists {
+		return nil, contacts.FullLists()
+	}
+	return append(leaves, joins...), nil
 }
 
 // sender is the campaign that a message was of, if it was sent by one that is on record.
@@ -134,16 +157,25 @@ func (m *Machine) sentFrom(a *account, o uint32, send messages.ID) (s sender) {
 // LeftTopics is why a campaign passes over a person who left its lists while it is being sent.
 const LeftTopics = "left the list on the preference page"
 
-// leftAudience reports whether a person left all lists that a campaign is being sent to.
+// leftAudience reports whether a person left a list that a campaign is being sent to, and is on
+// none of its lists any more.
 func (a *account) leftAudience(campaign string, ordinal uint32) bool {
 	run, ok := a.campaigns.Run(campaign)
 	if !ok || run.Status != campaigns.RunSending || len(run.ListIDs) == 0 || len(run.SegmentIDs) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(run.ListIDs, func(id string) bool {
+	left := false
+	for _, id := range run.ListIDs {
 		l := a.contacts.List(id)
-		return l == nil || !a.contacts.HasLeft(ordinal, l)
-	})
+		if l == nil {
+			continue
+		}
+		if a.contacts.Members(*l).Contains(ordinal) {
+			return false
+		}
+		left = left || a.contacts.HasLeft(ordinal, l)
+	}
+	return left
 }
 
 // beginConsentLog begins the log of consents of an account that was made before there was one.

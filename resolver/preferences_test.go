@@ -86,7 +86,7 @@ func TestPreferencesStory(t *testing.T) {
 	r.now += 1000
 	r.start(campaigns.Start{ID: both.ID, ListIDs: []string{weekly, monthly}})
 	r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: weekly}}})
-	for campaign, want := range map[string]string{late.ID: LeftTopics, both.ID: ""} {
+	for campaign, want := range map[string]string{late.ID: LeftTopics, both.ID: LeftTopics} {
 		c, _ := r.view().Campaigns().Campaign(campaign)
 		if why, err := r.view().PassedOver(&c, b.Recipients[0].Ordinal, r.now); err != nil || why != want {
 			t.Errorf("passed over because %q, %v; expected %q", why, err, want)
@@ -472,5 +472,30 @@ func TestConfirmationIsInTheLog(t *testing.T) {
 	r.logged(id, "email subscribed confirmation", "email subscribed form", "email unsubscribed api", "email subscribed confirmation", "email subscribed manual")
 	if c := r.profile(id).Consent("email"); c.Source != "form" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestLeavingMakesRoomForJoining: who is on as many lists as they can be on leaves one and
+// joins one by the same form, in whatever order it has them; one more is refused, and changes
+// nothing.
+func TestLeavingMakesRoomForJoining(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	first, second, third := r.topic("first"), r.topic("second"), r.topic("third")
+	ann := r.contact(contacts.Create{Email: "ann@x.io", ListID: first})
+	for i := range contacts.MaxProfileLists - 1 {
+		r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: r.list(fmt.Sprint(i)), Create: contacts.Create{Email: "ann@x.io"}})
+	}
+	o, _ := r.view().ResolveText(ann)
+	r.refuses("the most it can be on", messages.CommandPreferences, messages.Preferences{Profile: ann, Send: messages.ProfileSend(o), Topics: []messages.TopicChoice{
+		{ListID: second, Joins: true}, {ListID: third, Joins: true}, {ListID: first}, {ListID: first},
+	}})
+	if l := r.profile(ann).Lists; len(l) != contacts.MaxProfileLists || !slices.Contains(l, first) {
+		t.Fatalf("on %d lists", len(l))
+	}
+	if reply := r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: second, Joins: true}, {ListID: first}}}); len(reply.Topics) != 2 {
+		t.Errorf("%+v", reply)
+	}
+	if l := r.profile(ann).Lists; len(l) != contacts.MaxProfileLists || slices.Contains(l, first) || !slices.Contains(l, second) {
+		t.Errorf("on %d lists", len(l))
 	}
 }

@@ -476,7 +476,7 @@ var ownExamples = map[string][]example{
 	},
 	"POST /preferences/{token}": {
 		{target: "/preferences/«forgedpage»", form: true, body: "action=everything"},
-		{target: "/preferences/«forgedpage»", form: true, body: "action=save&shown=channel:email&shown=topic:‹list›&chosen=topic:‹list›"},
+		{target: "/preferences/«forgedpage»", form: true, body: "action=save&page=p&was=channel:email&shown=channel:email&shown=topic:‹list›&chosen=topic:‹list›"},
 	},
 	"GET /t/{token}": {
 		{target: "/t/«forged»"},

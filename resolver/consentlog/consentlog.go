@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// MaxEntries is how many entries are kept of a profile. The oldest go first, but not the
-	// newest one of a channel or topic.
+	// MaxEntries is how many entries are kept of a profile, more than there are channels. The
+	// oldest go first, but not the newest one of a channel, and of a topic only where there is
+	// nothing else.
 	MaxEntries = 100
 
 	setLogged    = "consent_log" // profiles that have entries
@@ -141,7 +142,10 @@ func (s *State) put(ordinal uint32, log []Entry) {
 			newest := slices.IndexFunc(log, func(y Entry) bool { return y.about(&x) && y.AtMs > x.AtMs })
 			return newest >= 0
 		})
-		log = slices.Delete(log, max(i, 0), max(i, 0)+1)
+		if i < 0 { // there are more topics than entries
+			i = slices.IndexFunc(log, func(x Entry) bool { return x.List != "" })
+		}
+		log = slices.Delete(log, i, i+1)
 	}
 	s.store.PutPayload(s.key(ordinal), must.JSON(log))
 	s.sets.Set(setLogged).Add(ordinal)

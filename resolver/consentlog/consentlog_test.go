@@ -119,3 +119,39 @@ func TestR2ConsentLogMatchesNaive(t *testing.T) {
 		}
 	}
 }
+
+// TestManyTopicsLeaveChannels: where there are more topics than entries, the newest entry of
+// each channel stays with its evidence.
+func TestManyTopicsLeaveChannels(t *testing.T) {
+	sets := profile.NewOrdinalSets()
+	w := featuretest.New(t, nil, func(store *state.Store) *State { return New(featuretest.Account, store, sets) })
+	var changes []profile.ConsentChange
+	say := func(list string, channel byte) {
+		changes = append(changes, profile.ConsentChange{
+			List: list, Name: list, Now: profile.Consent{Channel: channel, Status: profile.ConsentUnsubscribed, SinceMs: w.Now},
+			Was: profile.Consent{Channel: channel, Status: profile.ConsentSubscribed, SinceMs: 1}, Evidence: profile.Evidence{Wording: "w"},
+		})
+	}
+	for i := range profile.Channels {
+		say("", byte(i))
+	}
+	for i := range MaxEntries {
+		say(fmt.Sprint("lst_", i), 0)
+	}
+	if err := w.State.Add(1, changes); err != nil {
+		t.Fatal(err)
+	}
+	log, err := w.State.Entries(1, &profile.Document{})
+	if err != nil || len(log) != MaxEntries {
+		t.Fatalf("%d entries, %v", len(log), err)
+	}
+	kept := map[string]bool{}
+	for _, x := range log {
+		if x.List == "" && x.Status == "unsubscribed" && x.Wording == "w" {
+			kept[x.Channel] = true
+		}
+	}
+	if len(kept) != len(profile.Channels) {
+		t.Errorf("left are %v", kept)
+	}
+}

@@ -137,6 +137,10 @@ func (s *Sets) Reachable(optIn bool) map[string]*roaring.Bitmap {
 // settings.
 func alwaysOptIn(channel string) bool { return channel != "email" && channel != push }
 
+// TakesSubscription reports whether messages on a channel go only to people who subscribed;
+// optIn says that e-mail and push take a subscription, too.
+func TakesSubscription(channel string, optIn bool) bool { return optIn || alwaysOptIn(channel) }
+
 // Of says why nothing may be sent to a profile on a channel, "" for no reason, and
 // whether it subscribed. Who did not may be sent to where no subscription is needed.
 func Of(d *profile.Document, channel byte) (reason string, subscribed bool) {

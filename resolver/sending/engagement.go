@@ -162,6 +162,9 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 // Evidence is that of what a person said by a message; campaign is the one that sent it, ""
 // for none.
 func Evidence(account uint64, send messages.ID, campaign string) (e profile.Evidence) {
+	if origin, ordinal, is := send.Outbox(); is {
+		send = messages.OutboxSend(origin, ordinal) // as events and answers call it, without its seal
+	}
 	if _, is := send.Profile(); !is && send != (messages.ID{}) {
 		e.Message = send.Text(account)
 	}

@@ -2,7 +2,10 @@ package links
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -19,13 +22,18 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
-// The fields of the form of the preference page. shown has each choice that the page had, and
-// chosen those that are ticked: a topic that came after the page was read is left alone.
+// The fields of the form of the preference page. shown has each choice that the page had, was
+// those that were ticked then, and chosen those that are ticked now: what the person did not
+// touch is left alone, whatever it has become since. page tells what the page said, so that
+// nobody agrees to what they have not read.
 const (
 	fieldAction = "action"
+	fieldPage   = "page"
 	fieldShown  = "shown"
+	fieldWas    = "was"
 	fieldChosen = "chosen"
 
 	actionSave       = "save"
@@ -56,9 +64,10 @@ type choice struct {
 type preferences struct {
 	Company, Title, Text string
 	Topics, Channels     []choice
-	// Saved says that the page answers a form, Changed what that changed.
-	Saved   bool
-	Changed []string
+	// Saved says that the page answers a form, Changed what that changed, and Outdated that the
+	// form was of a page that said something else, so that nothing was saved.
+	Saved, Outdated bool
+	Changed         []string
 	// unsaid are the channels without a line, which "unsubscribe from everything" is about too.
 	unsaid []string
 }
@@ -80,10 +89,12 @@ func preferenceOperations() []operation.Operation {
 			About: "The form of the page. What was not shown stays as it is, and a repeat changes nothing. The log of consents has each change with its evidence.",
 			Body: shape.Object(
 				shape.Req(fieldAction, shape.Word("`save`, or `everything` to unsubscribe from all channels and topics.", actionSave, actionEverything)),
+				shape.Opt(fieldPage, shape.Text("3f2a9c0d1e4b5a67", "What the page said, as its form has it. With `save`, another one is answered by the page as it is now.")),
+				shape.Opt(fieldWas, shape.List(shape.Text(ofChannel+"email", "A choice that was ticked when the page was shown. One that is as it was shown stays as it is."), "")),
 				shape.Opt(fieldShown, shape.List(shape.Text(ofChannel+"email", "A choice that the page had: `channel:` and its name, or `topic:` and the id of the list."), "")),
 				shape.Opt(fieldChosen, shape.List(shape.Text(ofChannel+"email", "One of them that is ticked."), "")),
 			), Media: "application/x-www-form-urlencoded",
-			Other: append(shape.Ordered{page("200", "Saved: the page as it is now, with what was changed."), page("400", "This is no form of the page."), page("409", "Too many topics."), page("413", "Too much was sent."), page("429", "Too often in a minute.")}, faults...)},
+			Other: append(shape.Ordered{page("200", "Saved: the page as it is now, with what was changed."), page("400", "This is no form of the page."), page("409", "The page says something else by now, and is shown again; or there are too many topics. Nothing was saved."), page("413", "Too much was sent."), page("429", "Too often in a minute.")}, faults...)},
 	}
 }
 
@@ -183,7 +194,7 @@ func newPreferences(v *resolver.View, p *resolver.Profile) *preferences {
 			out.unsaid = append(out.unsaid, x.channel)
 			continue
 		}
-		line := choice{Value: ofChannel + x.channel, Name: x.name, On: c.Status == statusSubscribed || !said && !s.RequireOptIn}
+		line := choice{Value: ofChannel + x.channel, Name: x.name, On: c.Status == statusSubscribed || !said && !reach.TakesSubscription(x.channel, s.RequireOptIn)}
 		switch p.Blocked(x.channel) {
 		case "":
 		case "pending":
@@ -224,7 +235,11 @@ func (a *API) savePreferences(rc *fasthttp.RequestCtx, token string, f *followed
 	}
 	switch form.Get(fieldAction) {
 	case actionSave:
-		p.choose(&c, form[fieldShown], form[fieldChosen])
+		if form.Get(fieldPage) != p.Says() {
+			p.Outdated = true
+			return p, nil
+		}
+		p.choose(&c, form[fieldShown], form[fieldWas], form[fieldChosen])
 	case actionEverything:
 		p.refuseAll(&c)
 	default:
@@ -261,11 +276,25 @@ func (a *API) savePreferences(rc *fasthttp.RequestCtx, token string, f *followed
 	return now, nil
 }
 
-// choose takes over the choices that were shown and are not as they were.
-func (p *preferences) choose(c *messages.Preferences, shown, chosen []string) {
+// Says tells pages with other words apart.
+func (p *preferences) Says() string {
+	h := sha256.New()
+	for _, text := range []string{p.Company, p.Title, p.Text} {
+		fmt.Fprintf(h, "%q", text)
+	}
+	for _, list := range [...][]choice{p.Topics, p.Channels} {
+		for _, x := range list {
+			fmt.Fprintf(h, "%q%q%q", x.Value, x.Name, x.Description)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// choose takes over the choices that the person changed, and that are not so already.
+func (p *preferences) choose(c *messages.Preferences, shown, was, chosen []string) {
 	differs := func(x choice) (on, differs bool) {
 		on = slices.Contains(chosen, x.Value)
-		return on, slices.Contains(shown, x.Value) && on != x.On
+		return on, slices.Contains(shown, x.Value) && on != slices.Contains(was, x.Value) && on != x.On
 	}
 	for _, x := range p.Topics {
 		if on, ok := differs(x); ok {

@@ -339,7 +339,7 @@ func links() []Step {
 		{Request: "GET " + c + "/profiles/$ann/preferences-link", Keep: "page=data.url"},
 		{Request: "GET " + c + "/profiles/prf_none/preferences-link", Fails: true},
 		{Request: "GET $page"},
-		{Request: "POST $page", Body: "action=save&shown=topic%3A$list&chosen=topic%3A$list&shown=channel%3Asms&chosen=channel%3Asms", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
+		{Request: "POST $page", Body: "action=save&page=other&shown=topic%3A$list&was=topic%3A$list&chosen=topic%3A$list&shown=channel%3Asms&chosen=channel%3Asms", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Fails: true},
 		{Request: "POST $page", Body: "action=everything", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}},
 		{Request: "POST $page", Body: "action=none", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Fails: true},
 		{Request: "GET " + c + "/profiles/$ann/consents"},
