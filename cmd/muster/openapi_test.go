@@ -72,8 +72,9 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 			case path == "/api/v1", path == "/v1", path == "/api/v1/{path:*}", path == "/v1/{path:*}":
 			case strings.HasPrefix(path, "/api/v1/events"):
 				registered["POST "+path] = true
-			case path == "/t/{token:*}":
-				registered["GET /t/{token}"], registered["POST /t/{token}"] = true, true
+			case path == "/t/{token:*}", path == "/preferences/{token:*}":
+				path = strings.TrimSuffix(path, ":*}") + "}"
+				registered["GET "+path], registered["POST "+path] = true, true
 			case path == "/reference/reference.css", path == "/reference/reference.js", method == "HEAD":
 				// Parts of the page, and the same without a body.
 			case path == "/", path == "/console", strings.HasPrefix(path, "/console/") && !strings.HasPrefix(path, "/console/api/"):

@@ -6,14 +6,13 @@ import "net/netip"
 // IPv4 address, 48 of another. It shows from where somebody came and not who it was. It is ""
 // for no address.
 func Network(addr netip.Addr) string {
+	if !addr.IsValid() {
+		return ""
+	}
 	addr = addr.Unmap().WithZone("")
 	bits := 48
 	if addr.Is4() {
 		bits = 24
 	}
-	p, err := addr.Prefix(bits)
-	if err != nil {
-		return ""
-	}
-	return p.String()
+	return netip.PrefixFrom(addr, bits).Masked().String()
 }
