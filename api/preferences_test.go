@@ -195,7 +195,7 @@ func TestOldPreferencePages(t *testing.T) {
 }
 
 // TestPreferenceLinks: what is no link of a person's page leads to a page without data, and
-// so does the link of somebody who was erased.
+// so does the link of an erased person.
 func TestPreferenceLinks(t *testing.T) {
 	m := newMailing(t)
 	ada := m.contact("ada@x.io")

@@ -264,7 +264,7 @@ type naivePerson struct {
 }
 
 // TestPreferencesMatchNaive: submits of the page, changes of lists, STOP and START, calls of
-// the API and merges at random. After each step a campaign to every list reaches nobody who
+// the API and merges at random. After each step a campaign to every list reaches none of those who
 // opted out of e-mail, or left the list, by the page, and the log has what was said.
 func TestPreferencesMatchNaive(t *testing.T) {
 	seeds := uint64(30)
@@ -475,7 +475,7 @@ func TestConfirmationIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestLeavingMakesRoomForJoining: who is on as many lists as they can be on leaves one and
+// TestLeavingMakesRoomForJoining: a person on the most lists that are possible leaves one and
 // joins one by the same form, in whatever order it has them; one more is refused, and changes
 // nothing.
 func TestLeavingMakesRoomForJoining(t *testing.T) {

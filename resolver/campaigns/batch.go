@@ -132,12 +132,15 @@ func (r *Run) media(x *Campaign) []string {
 	return []string{x.Medium()}
 }
 
-// skip counts a person who is passed over.
-func (r *Run) skip(reason string) {
-	if r.Skipped == nil {
-		r.Skipped = map[string]int{}
+// skip counts a person that the run passes over.
+func (r *Run) skip(reason string) { countReason(&r.Skipped, reason) }
+
+// countReason counts one more person under a reason.
+func countReason(counts *map[string]int, reason string) {
+	if *counts == nil {
+		*counts = map[string]int{}
 	}
-	r.Skipped[reason]++
+	(*counts)[reason]++
 }
 
 // sentToPast reports whether a profile that was merged into another one was sent to.

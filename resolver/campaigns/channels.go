@@ -160,13 +160,8 @@ type ChannelCounts struct {
 	Skipped map[string]int `json:"skipped,omitempty"`
 }
 
-// skip counts a person who was passed over.
-func (c *ChannelCounts) skip(reason string) {
-	if c.Skipped == nil {
-		c.Skipped = map[string]int{}
-	}
-	c.Skipped[reason]++
-}
+// skip counts a person that the channel does not reach.
+func (c *ChannelCounts) skip(reason string) { countReason(&c.Skipped, reason) }
 
 // claimSet names the set of those to whom a campaign of several channels is about to be sent
 // by one of them: its pending recipients, and those of a run that was stopped, of whom it is
@@ -251,7 +246,7 @@ func choose(reasons []string, from int) (channel int, ok bool) {
 	return len(reasons), false
 }
 
-// skipChannels counts a person who was passed over on channels of a run.
+// skipChannels counts a person on the channels of a run that do not reach them.
 func (r *Run) skipChannels(reasons []string, from, to int) {
 	for i := from; i < to; i++ {
 		r.channelCounts(i).skip(reasons[i])

@@ -108,7 +108,7 @@ func (o *oracle) claim(h *fakeHost, person uint32) (channel int, again bool) {
 	return -1, true
 }
 
-// stop notes who was pending when a run was stopped.
+// stop notes the pending recipients of a run that is stopped.
 func (o *oracle) stop() {
 	for person, channel := range o.pending {
 		o.unsure[person] = o.channels[channel]
