@@ -75,6 +75,13 @@ func (w *writer) given(name, value string) {
 	}
 }
 
+// yes writes true, and nothing for false.
+func (w *writer) yes(name string, value bool) {
+	if value {
+		w.raw(name, []byte("true"))
+	}
+}
+
 func (w *writer) integer(name string, n int64) {
 	w.key(name)
 	w.b = strconv.AppendInt(w.b, n, 10)
@@ -145,24 +152,19 @@ func (w *writer) step(path string, s *Step, steps []Step) {
 	w.text("id", s.ID)
 	w.text("type", s.Type)
 	switch {
-	case s.Email != nil:
-		x := s.Email
-		w.given("template_id", x.TemplateID)
-		w.given("subject", x.Subject)
-		w.given("body", x.Body)
-		w.given("text", x.Text)
-		w.given("sender", x.Sender)
-		w.given("sender_name", x.SenderName)
-		w.given("reply_to", x.ReplyTo)
-	case s.SMS != nil:
-		w.given("text", s.SMS.Text)
-	case s.WhatsApp != nil:
-		x := s.WhatsApp
-		w.given("text", x.Text)
-		w.given("template", x.Template)
-		w.given("language", x.Language)
-		w.texts("parameters", x.Parameters)
-		w.given("header", x.Header)
+	case s.Type == StepOmnichannel:
+		w.key("channels")
+		w.open('[')
+		for i := range s.Messages {
+			w.element()
+			w.open('{')
+			w.text("channel", s.Messages[i].Channel)
+			w.message(&s.Messages[i])
+			w.close('}')
+		}
+		w.close(']')
+	case len(s.Messages) > 0:
+		w.message(&s.Messages[0])
 	case s.Wait != nil:
 		w.wait(s.Wait)
 	case s.Condition != nil:
@@ -190,6 +192,43 @@ func (w *writer) step(path string, s *Step, steps []Step) {
 		w.ref(path, "next", s.Next, steps)
 	}
 	w.close('}')
+}
+
+// message writes what is sent on a channel.
+func (w *writer) message(m *Message) {
+	switch {
+	case m.Email != nil:
+		x := m.Email
+		w.given("template_id", x.TemplateID)
+		w.given("subject", x.Subject)
+		w.given("body", x.Body)
+		w.given("text", x.Text)
+		w.given("sender", x.Sender)
+		w.given("sender_name", x.SenderName)
+		w.given("reply_to", x.ReplyTo)
+	case m.SMS != nil:
+		w.given("text", m.SMS.Text)
+		w.yes("track_links", m.SMS.TrackLinks)
+	case m.WhatsApp != nil:
+		x := m.WhatsApp
+		w.given("text", x.Text)
+		w.given("template", x.Template)
+		w.given("language", x.Language)
+		w.texts("parameters", x.Parameters)
+		w.given("header", x.Header)
+		w.yes("track_links", x.TrackLinks)
+	case m.Push != nil:
+		x := m.Push
+		w.given("title", x.Title)
+		w.given("body", x.Body)
+		w.given("link", x.Link)
+		w.given("image", x.Image)
+		if x.TTLSeconds != 0 {
+			w.integer("ttl_seconds", x.TTLSeconds)
+		}
+		w.given("collapse", x.Collapse)
+		w.yes("track_links", x.TrackLinks)
+	}
 }
 
 func (w *writer) wait(x *Wait) {

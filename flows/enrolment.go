@@ -111,7 +111,7 @@ type Visit struct {
 	Step   int
 	AtMs   int64
 	Result Result
-	Branch int // of a split
+	Branch int // of a split, or the place of the message that was queued
 	// Reason says why the step failed, MaxReasonBytes at most. It is only with Failed,
 	// or with Pending while that waits for a paused flow.
 	Reason string

@@ -70,16 +70,19 @@ type DateTrigger struct {
 
 // The types of steps.
 const (
-	StepEmail     = "email"
-	StepSMS       = "sms"
-	StepWhatsApp  = "whatsapp"
-	StepWait      = "wait"
-	StepCondition = "condition"
-	StepSplit     = "split"
-	StepTag       = "tag"
-	StepUpdate    = "update_contact"
-	StepWebhook   = "webhook"
-	StepExit      = "exit"
+	StepEmail    = "email"
+	StepSMS      = "sms"
+	StepWhatsApp = "whatsapp"
+	StepPush     = "push"
+	// StepOmnichannel sends a message on the first of several channels that reaches somebody.
+	StepOmnichannel = "omnichannel"
+	StepWait        = "wait"
+	StepCondition   = "condition"
+	StepSplit       = "split"
+	StepTag         = "tag"
+	StepUpdate      = "update_contact"
+	StepWebhook     = "webhook"
+	StepExit        = "exit"
 )
 
 // End, in place of the index of a step, is the end of the flow: null, or no next
@@ -90,22 +93,41 @@ const (
 	Unknown = -2
 )
 
-// Step is one step. Of the pointers, the one of its type is set, but for exit.
+// Step is one step. Of Messages and the pointers, what its type needs is set.
 type Step struct {
 	ID   string
 	Type string
 	// Next is the index of the step that follows, or End. Conditions, splits and
 	// exits have theirs elsewhere or none.
-	Next      int
-	Email     *Email
-	SMS       *SMS
-	WhatsApp  *WhatsApp
+	Next int
+	// Messages are what the step sends: one, or of an omnichannel step one for each channel,
+	// in the order of preference.
+	Messages  []Message
 	Wait      *Wait
 	Condition *Condition
 	Split     *Split
 	Tag       *Tag
 	Update    *Update
 	Webhook   *Webhook
+}
+
+// Message is what is sent on a channel. The pointer of the channel is set.
+type Message struct {
+	Channel  string // the type of the step that sends this alone: email, sms, whatsapp or push
+	Email    *Email
+	SMS      *SMS
+	WhatsApp *WhatsApp
+	Push     *Push
+}
+
+// Email is the e-mail that the step sends, nil for none.
+func (s *Step) Email() *Email {
+	for i := range s.Messages {
+		if x := s.Messages[i].Email; x != nil {
+			return x
+		}
+	}
+	return nil
 }
 
 // Email sends an e-mail: a saved template, or a subject and a body of its own.
@@ -121,7 +143,11 @@ type Email struct {
 }
 
 // SMS sends a text message.
-type SMS struct{ Text string }
+type SMS struct {
+	Text string
+	// TrackLinks has clicks on links of the text counted. Counted links are longer.
+	TrackLinks bool
+}
 
 // WhatsApp sends a template that WhatsApp has approved, or a text, which goes out only to
 // people who have written within a day. Texts may have merge tags.
@@ -131,6 +157,18 @@ type WhatsApp struct {
 	Language   string // of the template, such as en_US
 	Parameters []string
 	Header     string // value of the template's header, or the https URL of its picture
+	TrackLinks bool   // as of SMS, for links of Text
+}
+
+// Push sends a notification to all devices of a person. Title, Body and Link may have merge
+// tags.
+type Push struct {
+	Title, Body string
+	Link        string // a page, or a place in an app (myapp://…), that a tap opens
+	Image       string // an https URL
+	TTLSeconds  int64  // how long push services keep trying; 0 is as long as they can
+	Collapse    string // replaces an earlier notification of the same name
+	TrackLinks  bool   // as of SMS, for Link; links into apps are not counted
 }
 
 // Wait waits so many seconds, or until a local time: one of the two.

@@ -29,6 +29,9 @@ const (
 	maxParameters     = 20
 	maxParameterBytes = 1024
 	maxLanguageBytes  = 20
+	maxPushTitle      = 998
+	maxPushBody       = 4096
+	maxCollapse       = 32
 	maxSeconds        = 100 * 365 * 86_400
 	maxBranches       = 20
 	maxWeight         = 1_000_000

@@ -86,6 +86,14 @@ func (r *reader) integer(o *jsonform.Object, name string, low, high, otherwise i
 	return n
 }
 
+// boolean reads an optional true or false, false if it is not given.
+func (r *reader) boolean(o *jsonform.Object, name string) (yes bool) {
+	if o.Given(name) != nil && r.err == nil {
+		yes, r.err = o.Bool(name, false)
+	}
+	return yes
+}
+
 // elements reads an optional array.
 func (r *reader) elements(o *jsonform.Object, name, what string, max int) [][]byte {
 	raw := o.Given(name)

@@ -20,7 +20,7 @@ const (
 )
 
 var stepTypes = []string{
-	StepEmail, StepSMS, StepWhatsApp, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
+	StepEmail, StepSMS, StepWhatsApp, StepPush, StepOmnichannel, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
 }
 
 // step reads a step, but for its id, which is known.
@@ -33,18 +33,12 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 		r.only(o, "a step of the type "+s.Type, append([]string{"id", "type", "next"}, names...)...)
 	}
 	switch s.Type {
-	case StepEmail:
-		fields("template_id", "subject", "body", "text", "sender", "sender_name", "reply_to")
-		s.Email = r.email(o)
-	case StepSMS:
-		fields("text")
-		s.SMS = &SMS{Text: r.text(o, "text", maxSMSBytes)}
-	case StepWhatsApp:
-		fields("text", "template", "language", "parameters", "header")
-		s.WhatsApp = &WhatsApp{
-			Text: r.text(o, "text", maxSMSBytes), Template: r.text(o, "template", maxTemplateName), Language: r.text(o, "language", maxLanguageBytes),
-			Parameters: r.parameters(o), Header: r.text(o, "header", maxParameterBytes),
-		}
+	case StepEmail, StepSMS, StepWhatsApp, StepPush:
+		fields(messageFields[s.Type]...)
+		s.Messages = []Message{r.message(o, s.Type)}
+	case StepOmnichannel:
+		fields("channels")
+		s.Messages = r.messages(o)
 	case StepWait:
 		fields("seconds", "until", "timezone")
 		s.Wait = r.wait(o)

@@ -4,7 +4,7 @@ import "slices"
 
 // SendsEmail reports whether the flow spends e-mail credits.
 func (f *Flow) SendsEmail() bool {
-	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Type == StepEmail })
+	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Email() != nil })
 }
 
 // Conditions are the indexes of the steps that ask for a condition.
@@ -36,8 +36,8 @@ func (f *Flow) References() (r References) {
 	r.Lists = append(r.Lists, f.Trigger.ListID)
 	for i := range f.Steps {
 		s := &f.Steps[i]
-		if s.Email != nil {
-			r.Templates = append(r.Templates, s.Email.TemplateID)
+		if x := s.Email(); x != nil {
+			r.Templates = append(r.Templates, x.TemplateID)
 		}
 		if s.Condition != nil && s.Condition.Root != nil {
 			r.Segments = append(r.Segments, s.Condition.Root.SegmentIDs()...)

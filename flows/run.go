@@ -10,13 +10,10 @@ type Host interface {
 	Matches(step int) bool
 	// Random is 64 uniform bits, the same for the same enrolment and step.
 	Random(step int) uint64
-	// Email queues an e-mail, or says why there is none. It may also return Later
-	// or OutOfCredits, others Later.
-	Email(step int, x *Email) Result
-	// SMS queues a text message, or says why there is none.
-	SMS(step int, x *SMS) Result
-	// WhatsApp queues a WhatsApp message, or says why there is none.
-	WhatsApp(step int, x *WhatsApp) Result
+	// Send queues the first of the messages that reaches the profile, and returns its
+	// place with Queued. Otherwise it says why the last one does not reach the profile. It
+	// may also return Later, and for an e-mail OutOfCredits.
+	Send(step int, messages []Message) (r Result, at int)
 	// Webhook queues a request. With Queued it returns the number under which the
 	// outcome will be told to [Flow.Answer].
 	Webhook(step int, x *Webhook) (Result, uint64)
@@ -87,12 +84,8 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	case StepSplit:
 		r, branch = Branched, s.Split.Pick(h.Random(at))
 		next = s.Split.Branches[branch].Next
-	case StepEmail:
-		r = h.Email(at, s.Email)
-	case StepSMS:
-		r = h.SMS(at, s.SMS)
-	case StepWhatsApp:
-		r = h.WhatsApp(at, s.WhatsApp)
+	case StepEmail, StepSMS, StepWhatsApp, StepPush, StepOmnichannel:
+		r, branch = h.Send(at, s.Messages)
 	case StepTag:
 		r = h.Tag(at, s.Tag)
 	case StepUpdate:

@@ -3,13 +3,11 @@ package flows
 import (
 	"errors"
 	"fmt"
-	"net/mail"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/merge"
-	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -130,14 +128,10 @@ func free(field string) bool {
 // content checks what a step does.
 func (v *validator) content(s *Step) {
 	switch {
-	case s.Email != nil:
-		v.email(s.Email)
-	case s.SMS != nil:
-		if v.need("text", s.SMS.Text) {
-			v.tags(v.at("text"), s.SMS.Text, merge.Text)
-		}
-	case s.WhatsApp != nil:
-		v.whatsApp(s.WhatsApp)
+	case s.Type == StepOmnichannel:
+		v.channels(s.Messages)
+	case len(s.Messages) > 0:
+		v.message(&s.Messages[0])
 	case s.Wait != nil:
 		switch x := s.Wait; {
 		case x.Seconds == 0 && x.Until == nil:
@@ -164,73 +158,6 @@ func (v *validator) content(s *Step) {
 		v.update(s.Update)
 	case s.Webhook != nil:
 		v.webhook(s.Webhook)
-	}
-}
-
-func (v *validator) whatsApp(x *WhatsApp) {
-	switch {
-	case x.Template == "" && x.Text == "":
-		v.fault(v.at("template"), "is missing; give the name of a template, or text for people who have written within a day")
-	case x.Template != "" && x.Text != "":
-		v.fault(v.at("text"), "must not be given together with template")
-	case x.Template == "" && (x.Language != "" || x.Header != "" || len(x.Parameters) > 0):
-		v.fault(v.at("template"), "is missing; language, parameters and header are a template's")
-	}
-	v.tags(v.at("text"), x.Text, merge.Text)
-	v.tags(v.at("header"), x.Header, merge.Text)
-	for i, p := range x.Parameters {
-		path := jsonform.Index(v.at("parameters"), i)
-		if strings.TrimSpace(p) == "" {
-			v.fault(path, "must not be empty; WhatsApp takes no empty values")
-		}
-		v.tags(path, p, merge.Text)
-	}
-}
-
-func (v *validator) email(x *Email) {
-	if x.TemplateID != "" {
-		subject, ok := v.w.Template(x.TemplateID)
-		switch {
-		case !ok:
-			v.fault(v.at("template_id"), fmt.Sprintf("must be the id of a template, there is no %q", x.TemplateID))
-		case strings.TrimSpace(subject+x.Subject) == "":
-			v.fault(v.at("subject"), "is missing, and the template has none")
-		}
-		for _, own := range []struct{ field, value string }{{"body", x.Body}, {"text", x.Text}} {
-			if own.value != "" {
-				v.fault(v.at(own.field), "must not be given together with template_id")
-			}
-		}
-	} else {
-		v.need("subject", x.Subject)
-		v.need("body", x.Body)
-	}
-	v.tags(v.at("subject"), x.Subject, merge.Header)
-	if v.tags(v.at("body"), x.Body, merge.HTML) != nil {
-		v.links(x.Body)
-	}
-	v.tags(v.at("text"), x.Text, merge.Text)
-	if x.Sender != "" {
-		if reason := v.w.Sender(x.Sender); reason != "" {
-			v.fault(v.at("sender"), reason)
-		}
-	}
-	v.tags(v.at("sender_name"), x.SenderName, merge.Header)
-	if x.ReplyTo != "" {
-		if a, err := mail.ParseAddress(x.ReplyTo); err != nil || a.Name != "" || a.Address != x.ReplyTo {
-			v.fault(v.at("reply_to"), "must be an e-mail address, such as name@example.com")
-		}
-	}
-}
-
-// links checks those that clicks are counted of.
-func (v *validator) links(body string) {
-	_, links, err := tracking.Rewrite(body)
-	if err != nil {
-		v.fault(v.at("body"), "cannot be sent: "+err.Error())
-	}
-	for _, link := range links {
-		v.tags(v.at("body"), link, merge.URL)
 	}
 }
 

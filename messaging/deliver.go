@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -37,6 +39,8 @@ type outgoing struct {
 	links   Links
 	// campaign is the campaign's id, "" for messages of other kinds.
 	campaign string
+	// event is what started the flow that the message is of, a JSON object or empty.
+	event json.RawMessage
 	// at is the time it says it was sent, the same at every repeat.
 	at time.Time
 	// try repeats an attempt while that fails for a while only.
@@ -87,7 +91,7 @@ func deliveryOf(o outcome.Result) delivery {
 // values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.
 func (m *outgoing) values() func(path []string) (string, bool) {
-	return m.content.values(m.links, m.profile, m.send)
+	return eventValues(m.event, m.content.values(m.links, m.profile, m.send))
 }
 
 // channelCounters count messages of one channel.
@@ -121,7 +125,7 @@ func (d *Dispatcher) medium(v *resolver.View, name string, contents []campaigns.
 	case mediumEmail:
 		return newEmailMedium(d.opts.Mailer, v, contents)
 	case mediumPush:
-		return newPushMedium(d.opts, v)
+		return newPushMedium(d.opts.Push, d.opts.Capture, v.Credentials().Of(credentials.Push))
 	}
 	return newTextMedium(d.opts, v, name)
 }

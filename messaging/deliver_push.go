@@ -35,16 +35,15 @@ type pushMedium struct {
 	capture Capture                // set: nothing is sent
 }
 
-// newPushMedium opens the account's push services. An account that has set up
+// newPushMedium opens an account's push services by its credentials. An account that has set up
 // none is in development: its messages are captured.
-func newPushMedium(o Options, v *resolver.View) (medium, error) {
+func newPushMedium(o push.Options, to Capture, list []credentials.Credential) (*pushMedium, error) {
 	m := &pushMedium{senders: map[string]push.Sender{}}
-	list := v.Credentials().Of(credentials.Push)
 	if len(list) == 0 {
-		m.capture = o.Capture
+		m.capture = to
 	}
 	for _, c := range list {
-		s, err := push.Open(pushKinds[c.Name], c.Config, o.Push)
+		s, err := push.Open(pushKinds[c.Name], c.Config, o)
 		if err != nil {
 			m.close()
 			return nil, fmt.Errorf("push credentials of %s: %w", c.Name, err)
@@ -85,7 +84,11 @@ func (m *outgoing) notification() (*push.Notification, error) {
 			return nil, err
 		}
 	}
-	if len(m.content.Links) > 0 {
+	switch {
+	case len(m.content.Links) == 0:
+	case m.links.Flow != "":
+		n.Link = m.content.click(0, m.links, m.send, values)
+	default:
 		n.Link = m.links.url(tracking.Click, m.send, 0)
 	}
 	return n, nil

@@ -128,18 +128,13 @@ func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *
 	return nil
 }
 
-// textOfStep is all that a step which sends a text says.
-func textOfStep(s *flows.Step) string {
-	if s.SMS != nil {
-		return s.SMS.Text
-	}
-	return strings.Join(append([]string{s.WhatsApp.Text, s.WhatsApp.Header}, s.WhatsApp.Parameters...), "\n")
-}
+// Holed says why messages of a flow would not be sent to a person who may be sent to, by the
+// place of the step and that of the message among its messages.
+type Holed map[int]map[int]string
 
-// FlowHoles says, by the place of the step, why messages of a flow would not be sent to a
-// person who may be sent to. What an event of its trigger says is not known: tags event.…
-// are taken to have a value.
-func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]string, error) {
+// FlowHoles finds the [Holed] messages of a flow. What an event of its trigger says is not
+// known: tags event.… are taken to have a value.
+func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (Holed, error) {
 	known, profile := flowTags(def.Trigger.Type), ProfileValues(p)
 	values := func(path []string) (string, bool) {
 		if len(path) > 1 && path[0] == "event" {
@@ -150,43 +145,59 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]
 		}
 		return profile(path)
 	}
-	out := map[int]string{}
+	out := Holed{}
 	for i := range def.Steps {
-		var content campaigns.Content
-		switch s := &def.Steps[i]; {
-		case s.SMS != nil, s.WhatsApp != nil:
-			refused, err := v.NumberRefused(p.Ordinal, s.Type)
+		for k := range def.Steps[i].Messages {
+			why, err := messageHole(v, &def.Steps[i].Messages[k], p, values)
 			if err != nil {
 				return nil, err
 			}
-			if refused {
-				out[i] = reach.ReasonNumberRefused
+			if why == "" {
 				continue
 			}
-			content = campaigns.Content{Text: textOfStep(s)}
-		case s.Email != nil:
-			content = campaigns.Content{HTML: s.Email.Body, Text: s.Email.Text}
-			if s.Email.TemplateID != "" {
-				t, ok, err := v.Campaigns().WholeTemplate(s.Email.TemplateID)
-				if err != nil {
-					return nil, err
-				}
-				if !ok {
-					continue // it is a fault of the flow
-				}
-				content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+			if out[i] == nil {
+				out[i] = map[int]string{}
 			}
-			content.Subject, content.SenderName = cmp.Or(s.Email.Subject, content.Subject), s.Email.SenderName
-		default:
-			continue
-		}
-		c, err := compile(content)
-		if err != nil {
-			continue // likewise
-		}
-		if tag := c.hole(values); tag != "" {
-			out[i] = missing(tag)
+			out[i][k] = why
 		}
 	}
 	return out, nil
+}
+
+// messageHole says why a message of a flow would not be sent to a person, "" for nothing.
+// What is a fault of the flow is none.
+func messageHole(v *resolver.View, m *flows.Message, p *resolver.Profile, values merge.Lookup) (string, error) {
+	var content campaigns.Content
+	switch {
+	case m.SMS != nil, m.WhatsApp != nil:
+		if refused, err := v.NumberRefused(p.Ordinal, m.Channel); err != nil || refused {
+			return reach.ReasonNumberRefused, err
+		}
+		if x := m.SMS; x != nil {
+			content.Text = x.Text
+		} else {
+			content.Text = strings.Join(append([]string{m.WhatsApp.Text, m.WhatsApp.Header}, m.WhatsApp.Parameters...), "\n")
+		}
+	case m.Push != nil:
+		content = campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}
+	case m.Email != nil:
+		x := m.Email
+		content = campaigns.Content{HTML: x.Body, Text: x.Text}
+		if x.TemplateID != "" {
+			t, ok, err := v.Campaigns().WholeTemplate(x.TemplateID)
+			if err != nil || !ok {
+				return "", err
+			}
+			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+		}
+		content.Subject, content.SenderName = cmp.Or(x.Subject, content.Subject), x.SenderName
+	}
+	c, err := compile(content)
+	if err != nil {
+		return "", nil
+	}
+	if tag := c.hole(values); tag != "" {
+		return missing(tag), nil
+	}
+	return "", nil
 }

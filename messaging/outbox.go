@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/messaging/internal/exchange"
+	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
@@ -28,12 +29,13 @@ type OutboxOptions struct {
 	Node     *node.Node
 	Mailer   Mailer
 	Webhooks *webhook.Client // the caller's to close, after the outbox
-	// Capture takes the texts of accounts that have no provider for them; nil has
-	// them fail.
+	// Capture takes the texts and push messages of accounts that have no provider for them;
+	// nil has them fail.
 	Capture Capture
-	// Text configures the senders to providers of texts; the accounts' credentials
-	// are in the state.
+	// Text and Push configure the senders to providers of texts and to push services; the
+	// accounts' credentials are in the state.
 	Text text.Options
+	Push push.Options
 	// PublicURL is where recipients reach the service, without a slash at the end.
 	PublicURL string
 	Now       func() time.Time
@@ -45,11 +47,11 @@ type OutboxOptions struct {
 	Metrics *metrics.Set
 	Logger  *slog.Logger // nil is silent
 
-	// Mails, Texts, Hooks and Calls are how many e-mails, text messages, webhooks and
-	// calls of flows are under way at once, which is how many a crash may repeat
-	// (defaults 8, 16, 64 and 64). Each kind has places of its own, so that slow
-	// receivers of one hold back no other.
-	Mails, Texts, Hooks, Calls int
+	// Mails, Texts, Pushes, Hooks and Calls are how many e-mails, text messages, push
+	// messages, webhooks and calls of flows are under way at once, which is how many a crash
+	// may repeat (defaults 8, 16, 16, 64 and 64). Each kind has places of its own, so that
+	// slow receivers of one hold back no other.
+	Mails, Texts, Pushes, Hooks, Calls int
 	// CallsPerHost is how many calls of an account are under way at once to one host
 	// (default 8).
 	CallsPerHost int
@@ -72,12 +74,12 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 	if o.Sleep == nil {
 		o.Sleep = pause.For
 	}
-	o.Mails, o.Texts = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16)
+	o.Mails, o.Texts, o.Pushes = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16), cmp.Or(o.Pushes, 16)
 	o.Hooks, o.Calls, o.CallsPerHost = cmp.Or(o.Hooks, 64), cmp.Or(o.Calls, 64), cmp.Or(o.CallsPerHost, 8)
 	o.HooksPerEndpoint, o.HooksPerAccount = cmp.Or(o.HooksPerEndpoint, 4), cmp.Or(o.HooksPerAccount, max(1, o.Hooks/2))
 	o.Poll = cmp.Or(o.Poll, 200*time.Millisecond)
-	if min(o.Mails, o.Texts, o.Hooks, o.Calls, o.CallsPerHost, o.HooksPerEndpoint, o.HooksPerAccount) < 1 || o.Poll < 0 {
-		return o, errors.New("messaging: Mails, Texts, Hooks, Calls, CallsPerHost, HooksPerEndpoint, HooksPerAccount and Poll of the outbox must be positive")
+	if min(o.Mails, o.Texts, o.Pushes, o.Hooks, o.Calls, o.CallsPerHost, o.HooksPerEndpoint, o.HooksPerAccount) < 1 || o.Poll < 0 {
+		return o, errors.New("messaging: Mails, Texts, Pushes, Hooks, Calls, CallsPerHost, HooksPerEndpoint, HooksPerAccount and Poll of the outbox must be positive")
 	}
 	if o.Text.Now == nil {
 		o.Text.Now = o.Now
@@ -85,7 +87,7 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 	return o, nil
 }
 
-// Outbox carries out what is queued in the state: single e-mails and text
+// Outbox carries out what is queued in the state: single e-mails, text and push
 // messages, webhooks, and calls of flows, of the accounts for which the node acts.
 // Where several nodes reach the log, an item is claimed first, see claims.go.
 // What became of an item is on record before its place is given to another; after
@@ -100,6 +102,7 @@ type Outbox struct {
 	hosts   *callHosts
 	clients *http.Client // to providers of texts
 	keys    keyRing
+	pushes  pushServices
 	freed   chan struct{} // a place has become free
 
 	mu struct {
@@ -112,7 +115,7 @@ type Outbox struct {
 
 	kinds        []kind
 	mails        channelCounters
-	texts        map[string]*channelCounters // by kind
+	others       map[string]*channelCounters // by kind, of messages other than e-mails
 	hooks, calls map[string]*metrics.Counter // by result
 }
 
@@ -139,16 +142,17 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	o.opts.Text.Client = o.clients
 	o.kinds = []kind{
 		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text}, {outbox.KindWhatsApp, opts.Texts, o.text},
+		{outbox.KindPush, opts.Pushes, o.push},
 		{outbox.KindWebhook, opts.Hooks, o.hook}, {outbox.KindCall, opts.Calls, o.call},
 	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy, o.mu.hooks = map[flight]struct{}{}, map[string]int{}, map[uint64]int{}
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
 	o.mails = newChannelCounters(opts.Metrics, mediumEmail)
-	o.texts = map[string]*channelCounters{}
-	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp} {
+	o.others = map[string]*channelCounters{}
+	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp, outbox.KindPush} {
 		counters := newChannelCounters(opts.Metrics, kind)
-		o.texts[kind] = &counters
+		o.others[kind] = &counters
 	}
 	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
 	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultGone, outbox.ResultMoot} {
@@ -171,6 +175,7 @@ func (o *Outbox) Close() {
 	o.stop()
 	o.done.Wait()
 	o.clients.CloseIdleConnections()
+	o.pushes.close()
 }
 
 // loop starts what is due, until the outbox closes.

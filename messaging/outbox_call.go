@@ -29,7 +29,7 @@ func (o *Outbox) call(account uint64, w *resolver.OutboxWork) {
 	defer cancel()
 	r, attempts, err := o.composeCall(account, w)
 	if err != nil {
-		if d, known := o.unmade(ctx, w, err); known {
+		if d, known := o.unmade(ctx, account, w, err); known {
 			o.countCall(d.Result)
 			o.report(ctx, account, w, d)
 		}

@@ -86,7 +86,7 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	defer cancel()
 	m, err := o.compose(account, w)
 	if err != nil {
-		if d, known := o.unmade(ctx, w, err); known {
+		if d, known := o.unmade(ctx, account, w, err); known {
 			if d.Result == outbox.ResultFailed && email.Invalid(err).Hard {
 				d.Result = outbox.ResultBounced
 			}
@@ -104,14 +104,14 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	if ctx.Err() != nil && !r.OK() {
 		return // cut off by the stop: it goes on at the next start
 	}
-	d := o.judge(w, r)
+	d := o.judge(account, w, r)
 	o.mails.count(d.Result)
 	o.report(ctx, account, w, d)
 }
 
 // unmade is what follows when a message cannot be made; known is false when
 // nothing can be said of it now.
-func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) (d outbox.Done, known bool) {
+func (o *Outbox) unmade(ctx context.Context, account uint64, w *resolver.OutboxWork, err error) (d outbox.Done, known bool) {
 	var barred errBarred
 	switch {
 	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
@@ -120,17 +120,24 @@ func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) 
 		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return d, false
 	case errors.Is(err, errState):
-		return o.judge(w, outcome.Failed(outcome.Temporary, "state", err)), true
+		return o.judge(account, w, outcome.Failed(outcome.Temporary, "state", err)), true
 	case errors.Is(err, errMoot):
 		return outbox.Done{Result: outbox.ResultMoot}, true
 	case errors.As(err, &barred):
-		return outbox.Done{Result: outbox.ResultRefused, Reason: err.Error()}, true
+		return outbox.Done{Result: outbox.ResultRefused, Reason: err.Error(), Unreachable: o.neverOut(account, w)}, true
 	}
-	return outbox.Done{Result: outbox.ResultFailed, Reason: err.Error()}, true
+	return outbox.Done{Result: outbox.ResultFailed, Reason: err.Error(), Unreachable: o.neverOut(account, w)}, true
+}
+
+// neverOut reports whether no earlier process can have sent a message of a flow: it was
+// queued since this one acts for the account. Otherwise it may be out already, whatever
+// becomes of it now, and no other channel must take its place.
+func (o *Outbox) neverOut(account uint64, w *resolver.OutboxWork) bool {
+	return w.Flow != "" && w.Queued > o.opts.Node.ActingSince(account)
 }
 
 // judge is what follows from an attempt to send a message.
-func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) outbox.Done {
+func (o *Outbox) judge(account uint64, w *resolver.OutboxWork, r outcome.Result) outbox.Done {
 	if r.OK() {
 		return outbox.Done{Result: outbox.ResultSent, ProviderID: r.ProviderID}
 	}
@@ -140,6 +147,7 @@ func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) outbox.Done {
 		if r.Hard {
 			d.Result = outbox.ResultBounced
 		}
+		d.Unreachable = o.neverOut(account, w)
 		return d
 	}
 	if o.opts.Now().UnixMilli()-w.CreatedMs >= mailTries.Milliseconds() {
@@ -281,13 +289,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		return known(path)
 	})
-	filled := func(path []string) (string, bool) {
-		// Nothing remembers where the links of a single message lead: each carries it.
-		if n, is := clickTag(path, len(c.links)); is {
-			return c.click(n, links, send, values), true
-		}
-		return values(path)
-	}
+	filled := c.withClicks(links, send, values)
 	if w.Flow != "" {
 		if err := c.holes(filled); err != nil {
 			return nil, err
@@ -297,6 +299,17 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		err = m.Validate()
 	}
 	return m, err
+}
+
+// withClicks answers the merge tags of links whose clicks are counted, and asks values for
+// all others. Nothing remembers where the links of a single message lead: each carries it.
+func (c *compiled) withClicks(l Links, send messages.ID, values merge.Lookup) merge.Lookup {
+	return func(path []string) (string, bool) {
+		if n, is := clickTag(path, len(c.links)); is {
+			return c.click(n, l, send, values), true
+		}
+		return values(path)
+	}
 }
 
 // click is the link of a message that counts a click on link n and carries where

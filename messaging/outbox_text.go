@@ -24,8 +24,8 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	defer cancel()
 	m, sender, err := o.composeText(account, w)
 	if err != nil {
-		if d, known := o.unmade(ctx, w, err); known {
-			o.texts[w.Kind].count(d.Result)
+		if d, known := o.unmade(ctx, account, w, err); known {
+			o.others[w.Kind].count(d.Result)
 			o.report(ctx, account, w, d)
 		}
 		return
@@ -39,7 +39,7 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	if ctx.Err() != nil && !r.OK() {
 		return // cut off by the stop: it goes on at the next start
 	}
-	d := o.judgeText(w, r)
+	d := o.judgeText(account, w, r)
 	if r.OptedOut {
 		e := messages.EngagementRecord{Send: w.Send(), Channel: w.Kind, Reason: d.Reason, Flow: w.Flow, Step: w.Step}
 		if err := optOut(ctx, o.opts.Node, o.opts.Sleep, account, e); err != nil {
@@ -47,7 +47,7 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 			return
 		}
 	}
-	o.texts[w.Kind].count(d.Result)
+	o.others[w.Kind].count(d.Result)
 	o.report(ctx, account, w, d)
 }
 
@@ -65,11 +65,11 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 // judgeText is what follows from an attempt. Unlike mail servers, most providers
 // of texts tell repeats of a message from new ones by nothing, so that one whose
 // answer was lost is repeated a few times only.
-func (o *Outbox) judgeText(w *resolver.OutboxWork, r outcome.Result) outbox.Done {
+func (o *Outbox) judgeText(account uint64, w *resolver.OutboxWork, r outcome.Result) outbox.Done {
 	if r.Class == outcome.Ambiguous && w.Attempt+1 >= attempts {
 		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error()}
 	}
-	return o.judge(w, r)
+	return o.judge(account, w, r)
 }
 
 // composeText makes the message of an item. The sender is nil when the account
@@ -104,19 +104,23 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 		return nil, nil, err
 	}
 	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
-	send := SealSend(key, w.Send())
-	profile := ProfileValues(p)
-	values := eventValues(in.Event, func(path []string) (string, bool) {
-		if len(path) == 1 && path[0] == TagUnsubscribe {
-			return links.url(tracking.Unsubscribe, send, map[string]int{outbox.KindSMS: unsubscribeSMS, outbox.KindWhatsApp: unsubscribeWhatsApp}[w.Kind]), true
+	content := campaigns.Content{Text: in.Text}
+	if in.TrackLinks {
+		if content, err = takeTextLinks(content); err != nil {
+			return nil, nil, err
 		}
-		if len(path) == 1 && path[0] == TagPreferences {
-			return links.url(tracking.Preferences, send, 0), true
-		}
-		return profile(path)
-	})
-	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: SendText(account, send)}
-	if m.Body, err = fillText(in.Text, values); err != nil {
+	}
+	c, err := compile(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	inLinks := SealSend(key, w.Send().On(w.Kind))
+	values := c.withClicks(links, inLinks, eventValues(in.Event, c.values(links, p, inLinks)))
+	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: SendText(account, SealSend(key, w.Send()))}
+	if err := c.holes(values); err != nil {
+		return nil, nil, err
+	}
+	if m.Body, err = c.text.Render(values); err != nil {
 		return nil, nil, err
 	}
 	if in.Template != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // maxPushSamples is for how many devices a dry run asks a push service: what is wrong with
@@ -45,10 +46,7 @@ func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan Push
 			}
 			messages = append(messages, &outgoing{content: c, profile: p, links: Links{Base: d.opts.PublicURL, Account: account, Key: key}})
 		}
-		opened, err := newPushMedium(d.opts, v)
-		if err == nil {
-			m = opened.(*pushMedium)
-		}
+		m, err = newPushMedium(d.opts.Push, d.opts.Capture, v.Credentials().Of(credentials.Push))
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/musterhq/muster/flows"
@@ -33,43 +34,57 @@ func errMissing(tag string) error { return errBarred(missing(tag)) }
 func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 	for i := range def.Steps {
 		s := &def.Steps[i]
-		find := func(c campaigns.Content, fields map[string]string) {
-			x, err := compile(c)
-			if err == nil {
-				err = x.check(flowTags(def.Trigger.Type))
+		for k := range s.Messages {
+			path := jsonform.Index("steps", i)
+			if s.Type == flows.StepOmnichannel {
+				path = jsonform.Index(jsonform.Join(path, "channels"), k)
 			}
-			var fault *ContentError
-			var unknown *merge.UnknownTagError
-			if errors.As(err, &fault) && errors.As(err, &unknown) {
-				field := fault.Field
-				if of := fields[field]; of != "" {
-					field = of
-				}
-				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Join(jsonform.Index("steps", i), field), Message: "cannot be filled in: " + unknown.Error()})
+			for _, f := range messageTagFaults(v, def, &s.Messages[k]) {
+				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Join(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
 			}
 		}
-		switch {
-		case s.SMS != nil:
-			find(campaigns.Content{Text: s.SMS.Text}, nil)
-		case s.WhatsApp != nil:
-			find(campaigns.Content{Text: s.WhatsApp.Text}, nil)
-			find(campaigns.Content{Text: s.WhatsApp.Header}, map[string]string{"text": "header"})
-			for _, p := range s.WhatsApp.Parameters {
-				find(campaigns.Content{Text: p}, map[string]string{"text": "parameters"})
+	}
+	return faults
+}
+
+// messageTagFaults lists the merge tags of a message of a flow that never have a value, by
+// its fields.
+func messageTagFaults(v *resolver.View, def *flows.Flow, m *flows.Message) (faults []ContentError) {
+	find := func(c campaigns.Content, fields map[string]string) {
+		x, err := compile(c)
+		if err == nil {
+			err = x.check(flowTags(def.Trigger.Type))
+		}
+		var fault *ContentError
+		var unknown *merge.UnknownTagError
+		if errors.As(err, &fault) && errors.As(err, &unknown) {
+			faults = append(faults, ContentError{cmp.Or(fields[fault.Field], fault.Field), unknown})
+		}
+	}
+	switch {
+	case m.SMS != nil:
+		find(campaigns.Content{Text: m.SMS.Text}, nil)
+	case m.WhatsApp != nil:
+		find(campaigns.Content{Text: m.WhatsApp.Text}, nil)
+		find(campaigns.Content{Text: m.WhatsApp.Header}, map[string]string{"text": "header"})
+		for _, p := range m.WhatsApp.Parameters {
+			find(campaigns.Content{Text: p}, map[string]string{"text": "parameters"})
+		}
+	case m.Push != nil:
+		find(campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}, map[string]string{"subject": "title", "text": "body"})
+	case m.Email != nil:
+		x := m.Email
+		find(campaigns.Content{Subject: x.Subject, SenderName: x.SenderName, HTML: x.Body, Text: x.Text}, nil)
+		if x.TemplateID == "" {
+			break
+		}
+		if t, ok, err := v.Campaigns().WholeTemplate(x.TemplateID); ok && err == nil {
+			subject := t.Subject
+			if x.Subject != "" {
+				subject = "" // the message's own
 			}
-		case s.Email != nil:
-			find(campaigns.Content{Subject: s.Email.Subject, SenderName: s.Email.SenderName, HTML: s.Email.Body, Text: s.Email.Text}, nil)
-			if s.Email.TemplateID == "" {
-				break
-			}
-			if t, ok, err := v.Campaigns().WholeTemplate(s.Email.TemplateID); ok && err == nil {
-				subject := t.Subject
-				if s.Email.Subject != "" {
-					subject = "" // the step's own
-				}
-				const of = "template_id"
-				find(campaigns.Content{Subject: subject, HTML: t.HTML, Text: t.Text}, map[string]string{"subject": of, "body": of, "text": of})
-			}
+			const of = "template_id"
+			find(campaigns.Content{Subject: subject, HTML: t.HTML, Text: t.Text}, map[string]string{"subject": of, "body": of, "text": of})
 		}
 	}
 	return faults

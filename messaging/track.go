@@ -69,18 +69,13 @@ func UnsubscribeAddress(send messages.ID, domain string) string {
 	return "unsubscribe+" + hex.EncodeToString(send[:]) + "@" + domain
 }
 
-// unsubscribeChannels are what a link of a single message unsubscribes from, by
-// the number in the link: its id does not say on which channel it was sent.
-var unsubscribeChannels = []string{mediumEmail, unsubscribeSMS: mediumSMS, unsubscribeWhatsApp: mediumWhatsApp}
-
-const (
-	unsubscribeSMS      = 1
-	unsubscribeWhatsApp = 2
-)
+// unsubscribeChannels are what a link of a single message unsubscribes from, by the number
+// in the link, in texts of before the ids in links said on which channel they were sent.
+var unsubscribeChannels = [...]string{1: mediumSMS, 2: mediumWhatsApp}
 
 // UnsubscribeChannel is the channel that a link to unsubscribe is about.
 func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
-	if n := int(c.Link); !sent.OfCampaign && n < len(unsubscribeChannels) {
+	if n := int(c.Link); !sent.OfCampaign && n > 0 && n < len(unsubscribeChannels) {
 		return unsubscribeChannels[n]
 	}
 	return sent.Channel

@@ -77,11 +77,17 @@ func (h campaignHost) Record(r campaigns.Report) {
 	event := feature.Event{Properties: r.Properties}
 	h.a.sending.NoteDomain(event.Properties, r.Medium, d)
 	fields := h.a.sending.NoteResult(m.tx(h.a), d, &event, r.Medium, r.Result, r.Reason)
-	retired := h.a.contacts.DropDevices(r.Ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(r.Retired, string(v.Address)) })
+	retired := h.a.dropDeadDevices(r.Ordinal, d, r.Retired)
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
 	}
 	m.updateProfile(&m.rec, r.Ordinal, d, fields, append([]feature.Event{event}, retired...)...)
+}
+
+// dropDeadDevices takes devices off the profile in d whose push service says that they are
+// dead, by their addresses, and returns the events to record.
+func (a *account) dropDeadDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
+	return a.contacts.DropDevices(ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(dead, string(v.Address)) })
 }
 
 func (h campaignHost) EmailCredits() int64 { return h.a.EmailCredits }

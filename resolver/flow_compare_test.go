@@ -142,7 +142,18 @@ func (s *flowSim) compareLedger() {
 		s.deleted[f.Number] = f.Deleted
 		n := uint64(0)
 		for _, c := range f.Counts.Steps {
-			n += c.Results[flows.Queued]
+			first := c.Results[flows.Queued]
+			sent := first
+			if c.Channels != nil { // those on a further channel are new messages, too
+				sent = 0
+			}
+			for _, x := range c.Channels {
+				sent += x.Queued
+			}
+			if sent < first {
+				s.fatalf("F1: %d people were queued a message, %d messages on channels", first, sent)
+			}
+			n += sent
 		}
 		queued += n - s.queued[f.Number]
 		s.queued[f.Number] = n

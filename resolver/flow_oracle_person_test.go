@@ -169,6 +169,7 @@ func (o *flowOracle) merge(winner, loser int) {
 	for minute, n := range l.loops {
 		w.loops[minute] = max(w.loops[minute], n)
 	}
+	o.subscriptions(winner)
 	w.facts = nil
 	for _, id := range o.ranked() {
 		o.announce(id, loser)
@@ -200,12 +201,21 @@ func (o *flowOracle) consent(p int, channel, status, source string) bool {
 		c.SubscribedMs = o.now
 	}
 	x.consents[channel], x.facts = c, nil
+	o.subscriptions(p)
 	typ := contacts.EventSubscribed
 	if number == profile.ConsentUnsubscribed {
 		typ = contacts.EventUnsubscribed
 	}
 	o.own(p, typ, feature.Properties{"channel": channel, "source": source})
 	return true
+}
+
+// subscriptions tells the oracle of resolution which addresses of a person are subscribed:
+// these stay the newest.
+func (o *flowOracle) subscriptions(p int) {
+	for kind, channel := range map[IdentityKind]string{IdentityEmail: "email", IdentityPhone: "sms"} {
+		o.who.profiles[p].subscribed[kind] = o.people[p].consents[channel].Status == profile.ConsentSubscribed
+	}
 }
 
 func (o *flowOracle) joined(p int, list string) {

@@ -277,6 +277,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	}
 	if d.Result == outbox.ResultRetry {
 		it.Attempt++
+		it.Handed = it.Handed || d.Handed
 		it.DueMs = o.now + d.DelayMs
 		return
 	}
@@ -314,6 +315,9 @@ func (o *flowOracle) done(d outbox.Done) {
 	}
 	o.own(p, typ, props)
 	o.settle(p, segment.CauseEvent)
+	if d.Unreachable && !d.Handed && !it.Handed && d.Result != outbox.ResultSent {
+		o.goOn(it, p)
+	}
 }
 
 // answer tells a flow what became of a call.

@@ -186,7 +186,6 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 // step carries out the step a way stands at, and reports whether it may go on.
 func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bool {
 	s := &f.def.Steps[w.Step]
-	x := o.people[p]
 	switch s.Type {
 	case flows.StepWait:
 		due := at + s.Wait.Seconds*1000
@@ -209,39 +208,33 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 		branch := naivePick(s.Split.Branches, o.bits(f, p, w.Step, w.Number))
 		o.leave(f, w, flows.Branched, branch, s.Split.Branches[branch].Next, at)
 		return true
-	case flows.StepEmail, flows.StepSMS:
-		kind, channel := IdentityEmail, "email"
-		if s.Type == flows.StepSMS {
-			kind, channel = IdentityPhone, "sms"
-		}
-		consent := x.consents[channel].Status
-		r := flows.Queued
-		switch list := o.who.profiles[p].idents[kind]; {
-		case len(list) == 0:
-			r = flows.NoAddress
-		case x.blocks[channel] != 0:
-			r = flows.Blocked
-		case consent == profile.ConsentUnsubscribed || (o.optIn || channel == "sms") && consent != profile.ConsentSubscribed:
-			r = flows.NotSubscribed
-		case channel == "email" && o.credits == 0:
-			o.outOfCredits()
-			return false
-		case channel == "email":
-			o.put(f, p, w, outbox.KindEmail, list[len(list)-1])
-			if o.credits--; o.credits == 0 {
-				o.outOfCredits()
+	case flows.StepEmail, flows.StepSMS, flows.StepOmnichannel:
+		r, place := flows.Queued, 0
+		var skipped []flows.Result
+		for place = range s.Messages {
+			if r = o.reaches(p, s.Messages[place].Channel); r == flows.Queued {
+				if s.Messages[place].Email != nil && o.credits == 0 {
+					o.outOfCredits()
+					return false
+				}
+				break
 			}
-		default:
-			o.put(f, p, w, outbox.KindSMS, "")
+			skipped = append(skipped, r)
 		}
-		o.leave(f, w, r, 0, s.Next, at)
+		o.onChannels(f, w.Step, 0, skipped, r == flows.Queued)
+		if r != flows.Queued {
+			place = 0
+		} else {
+			o.putMessage(f, p, s, &s.Messages[place], w.Event)
+		}
+		o.leave(f, w, r, place, s.Next, at)
 		return true
 	case flows.StepTag:
 		o.tag(p, s.Tag)
 	case flows.StepUpdate:
 		o.update(p, w, s.Update)
 	case flows.StepWebhook:
-		o.put(f, p, w, outbox.KindCall, "")
+		o.put(f, p, s, outbox.KindCall, "", "", w.Event)
 		w.Phase, w.Item, w.DueMs = flows.Awaiting, o.last, flows.Never
 		return false
 	case flows.StepExit:
@@ -252,14 +245,98 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 	return true
 }
 
-func (o *flowOracle) put(f *oracleFlow, p int, w *flows.Enrolment, kind, to string) {
-	o.last++
-	s := &f.def.Steps[w.Step]
-	it := outbox.Item{Seq: o.last, Origin: o.last, Kind: kind, Ordinal: uint32(p), DueMs: o.now, CreatedMs: o.now, Flow: f.id, Step: s.ID}
-	if s.Email != nil {
-		it.Ref = s.Email.TemplateID
+// reaches says why a message does not reach a person on a channel, flows.Queued if it does.
+func (o *flowOracle) reaches(p int, channel string) flows.Result {
+	x := o.people[p]
+	kind := IdentityEmail
+	if channel == "sms" {
+		kind = IdentityPhone
 	}
-	o.outbox[o.last] = &oracleItem{it, to, slices.Clone(w.Event)}
+	consent := x.consents[channel].Status
+	switch {
+	case channel == "push", len(o.who.profiles[p].idents[kind]) == 0: // nobody has a device here
+		return flows.NoAddress
+	case x.blocks[channel] != 0:
+		return flows.Blocked
+	case consent == profile.ConsentUnsubscribed || (o.optIn || channel == "sms") && consent != profile.ConsentSubscribed:
+		return flows.NotSubscribed
+	}
+	return flows.Queued
+}
+
+// onChannels counts a person on the channels of an omnichannel step from one on.
+func (o *flowOracle) onChannels(f *oracleFlow, step, from int, skipped []flows.Result, queued bool) {
+	if f.def.Steps[step].Type != flows.StepOmnichannel {
+		return
+	}
+	for i, r := range skipped {
+		c := o.channel(f, step, from+i)
+		if c.Skipped == nil {
+			c.Skipped = map[flows.Result]uint64{}
+		}
+		c.Skipped[r]++
+	}
+	if queued {
+		o.channel(f, step, from+len(skipped)).Queued++
+	}
+}
+
+func (o *flowOracle) channel(f *oracleFlow, step, i int) *automation.ChannelCount {
+	c := &f.counts.Steps[step]
+	for len(c.Channels) < len(f.def.Steps[step].Messages) {
+		c.Channels = append(c.Channels, automation.ChannelCount{})
+	}
+	return &c.Channels[i]
+}
+
+// putMessage queues a message that reaches its person.
+func (o *flowOracle) putMessage(f *oracleFlow, p int, s *flows.Step, m *flows.Message, event []byte) {
+	if m.Email == nil {
+		o.put(f, p, s, m.Channel, "", "", event)
+		return
+	}
+	list := o.who.profiles[p].idents[IdentityEmail]
+	o.put(f, p, s, outbox.KindEmail, list[len(list)-1], m.Email.TemplateID, event)
+	if o.credits--; o.credits == 0 {
+		o.outOfCredits()
+	}
+}
+
+// goOn tries the further channels of a message that could not reach its person.
+func (o *flowOracle) goOn(it *oracleItem, p int) {
+	for _, f := range o.flows {
+		if f.id != it.Flow || f.deleted || o.people[p].gone {
+			continue
+		}
+		step := slices.IndexFunc(f.def.Steps, func(s flows.Step) bool { return s.ID == it.Step })
+		s := &f.def.Steps[step]
+		if s.Type != flows.StepOmnichannel {
+			return
+		}
+		tried := slices.IndexFunc(s.Messages, func(m flows.Message) bool { return m.Channel == it.Kind })
+		o.channel(f, step, tried).Failed++
+		var skipped []flows.Result
+		for i := tried + 1; i < len(s.Messages); i++ {
+			r := o.reaches(p, s.Messages[i].Channel)
+			if r == flows.Queued && s.Messages[i].Email != nil && o.credits == 0 {
+				r = flows.Refused
+			}
+			if r == flows.Queued {
+				o.onChannels(f, step, tried+1, skipped, true)
+				o.putMessage(f, p, s, &s.Messages[i], it.event)
+				simulatedFlows.next.Add(1)
+				return
+			}
+			skipped = append(skipped, r)
+		}
+		o.onChannels(f, step, tried+1, skipped, false)
+	}
+}
+
+func (o *flowOracle) put(f *oracleFlow, p int, s *flows.Step, kind, to, ref string, event []byte) {
+	o.last++
+	it := outbox.Item{Seq: o.last, Origin: o.last, Kind: kind, Ordinal: uint32(p), DueMs: o.now, CreatedMs: o.now, Flow: f.id, Step: s.ID, Ref: ref}
+	o.outbox[o.last] = &oracleItem{it, to, slices.Clone(event)}
 }
 
 func (o *flowOracle) arrive(f *oracleFlow, w *flows.Enrolment, step int, at int64) {

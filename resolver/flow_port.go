@@ -100,12 +100,15 @@ func (p flowPort) EmitTransitions() { p.m.emitTransitions(&p.m.rec) }
 
 // Reach judges as campaigns do.
 func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
-	kind := IdentityPhone
-	if channel == "email" {
-		kind = IdentityEmail
+	address := d.Has(IdentityPhone)
+	switch channel {
+	case flows.StepEmail:
+		address = d.Has(IdentityEmail)
+	case flows.StepPush:
+		address = len(d.Devices) > 0
 	}
 	switch reason := p.a.whyUnreachable(d, channel); {
-	case !d.Has(kind):
+	case !address:
 		return flows.NoAddress
 	case reason == "":
 		return flows.Queued

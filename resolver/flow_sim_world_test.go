@@ -124,8 +124,13 @@ func (w *flowWords) step(n int) string {
 			return fmt.Sprintf(`"type":"email","template_id":%q`, w.template)
 		}
 		return `"type":"email","subject":"s","body":"<p>{{event.value}}</p>"`
-	case 2:
-		return `"type":"sms","text":"hi"`
+	case 2, 11:
+		if w.maybe(30) {
+			return `"type":"sms","text":"hi"`
+		}
+		channels := []string{`{"channel":"email","subject":"s","body":"b"}`, `{"channel":"sms","text":"hi"}`, `{"channel":"push","title":"t"}`}
+		w.rng.Shuffle(len(channels), func(i, j int) { channels[i], channels[j] = channels[j], channels[i] })
+		return `"type":"omnichannel","channels":[` + strings.Join(channels[:1+rng.IntN(len(channels))], ",") + `]`
 	case 3, 4, 5:
 		if w.maybe(70) {
 			return fmt.Sprintf(`"type":"wait","seconds":%d`, w.seconds())

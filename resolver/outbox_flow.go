@@ -23,8 +23,32 @@ func (p flowPort) queue(kind string, from *automation.Source, ref string, payloa
 	return seq, refusal == nil
 }
 
-func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flows.Email) bool {
-	_, ok := p.queue(outbox.KindEmail, &from, x.TemplateID, messages.Mail{
+func (p flowPort) QueueMessage(from automation.Source, d *profile.Document, m *flows.Message) (ok bool) {
+	event := json.RawMessage(from.Event)
+	switch {
+	case m.Email != nil:
+		return p.queueEmail(&from, d, m.Email)
+	case m.SMS != nil:
+		_, ok = p.queue(outbox.KindSMS, &from, "", messages.Text{Text: m.SMS.Text, TrackLinks: m.SMS.TrackLinks, Event: event})
+	case m.WhatsApp != nil:
+		t := messages.Text{Text: m.WhatsApp.Text, TrackLinks: m.WhatsApp.TrackLinks, Event: event}
+		if x := m.WhatsApp; x.Template != "" {
+			t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
+		}
+		_, ok = p.queue(outbox.KindWhatsApp, &from, "", t)
+	case m.Push != nil:
+		x := m.Push
+		n := messages.Push{Title: x.Title, Body: x.Body, Link: x.Link, TrackLinks: x.TrackLinks, Event: event}
+		if x.Image != "" || x.TTLSeconds != 0 || x.Collapse != "" {
+			n.Options = &campaigns.PushOptions{Image: x.Image, TTLSeconds: int(x.TTLSeconds), Collapse: x.Collapse}
+		}
+		_, ok = p.queue(outbox.KindPush, &from, "", n)
+	}
+	return ok
+}
+
+func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *flows.Email) bool {
+	_, ok := p.queue(outbox.KindEmail, from, x.TemplateID, messages.Mail{
 		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, p.a.sending.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(from.Event),
@@ -32,20 +56,6 @@ func (p flowPort) QueueEmail(from automation.Source, d *profile.Document, x *flo
 	if ok && !p.m.spendCredits(p.a, 1) {
 		panic("e-mail credits were there a moment ago")
 	}
-	return ok
-}
-
-func (p flowPort) QueueWhatsApp(from automation.Source, x *flows.WhatsApp) bool {
-	t := messages.Text{Text: x.Text, Event: json.RawMessage(from.Event)}
-	if x.Template != "" {
-		t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
-	}
-	_, ok := p.queue(outbox.KindWhatsApp, &from, "", t)
-	return ok
-}
-
-func (p flowPort) QueueSMS(from automation.Source, x *flows.SMS) bool {
-	_, ok := p.queue(outbox.KindSMS, &from, "", messages.Text{Text: x.Text, Event: json.RawMessage(from.Event)})
 	return ok
 }
 
@@ -64,15 +74,18 @@ const flowDeleted = "the flow was deleted"
 // are queued without it, so that a body is not stored for each recipient. What
 // is live cannot change; of a deleted flow nothing is left to say.
 func (a *account) flowPayload(it *outbox.Item, payload []byte) ([]byte, error) {
-	switch s := a.flows.Step(it.Flow, it.Step); {
-	case s == nil:
+	s := a.flows.Step(it.Flow, it.Step)
+	if s == nil {
 		return payload, nil
-	case it.Kind == outbox.KindEmail && s.Email != nil && s.Email.TemplateID == "":
+	}
+	email := s.Email()
+	switch {
+	case it.Kind == outbox.KindEmail && email != nil && email.TemplateID == "":
 		var x messages.Mail
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err
 		}
-		x.HTML, x.Text = s.Email.Body, s.Email.Text
+		x.HTML, x.Text = email.Body, email.Text
 		return must.JSON(x), nil
 	case it.Kind == outbox.KindCall && s.Webhook != nil:
 		var x messages.Request

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"encoding/json"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -65,6 +67,20 @@ func (h sendingHost) Update(ordinal uint32, d *profile.Document, changed engine.
 
 func (h sendingHost) CheckOutcome(epoch uint64, result string) *Refusal {
 	return h.m.checkOutcome(epoch, result)
+}
+
+func (h sendingHost) DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
+	return h.a.dropDeadDevices(ordinal, d, dead)
+}
+
+func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
+	var of struct {
+		Event json.RawMessage `json:"event"`
+	}
+	if err := json.Unmarshal(payload, &of); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	h.a.flows.NextChannel(it.Flow, it.Step, it.Ordinal, it.Kind, of.Event)
 }
 
 func (h sendingHost) Answer(call *outbox.Item, delivered bool, reason string) {

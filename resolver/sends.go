@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"cmp"
+
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
@@ -28,7 +30,7 @@ func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 		return Sent{Profile: v.a.profiles.Root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
 	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.profiles.Headers.Count {
-		return Sent{Profile: v.a.profiles.Root(ordinal), Channel: profile.Channels[profile.ChannelEmail]}, true
+		return Sent{Profile: v.a.profiles.Root(ordinal), Channel: cmp.Or(id.Medium(), profile.Channels[profile.ChannelEmail])}, true
 	}
 	number, ordinal, variant, ok := id.Campaign()
 	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.profiles.Headers.Count {

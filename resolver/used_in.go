@@ -125,7 +125,7 @@ func (a *account) usesOfDomain(name string) []Use {
 	}
 	list := a.campaignsUsing(func(x *campaigns.Campaign, _ *campaigns.Run) bool { return on(x.Sender) })
 	return append(list, a.flowsUsing(func(f *flows.Flow) bool {
-		return slices.ContainsFunc(f.Steps, func(s flows.Step) bool { return s.Email != nil && on(s.Email.Sender) })
+		return slices.ContainsFunc(f.Steps, func(s flows.Step) bool { x := s.Email(); return x != nil && on(x.Sender) })
 	})...)
 }
 

@@ -200,6 +200,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{
 		Node: eng.Node, Mailer: mailer, Webhooks: s.webhooks, PublicURL: c.messaging.publicURL, Now: time.Now, Rand: mathrand.Uint64,
 		Metrics: c.ingest.Metrics, Logger: c.log, Capture: s.capture, Text: text.Options{AllowPrivate: c.messaging.allowPrivate},
+		Push: push.Options{AllowPrivate: c.messaging.allowPrivate},
 	})
 	if err != nil {
 		return s, err

@@ -95,6 +95,18 @@ type StepCount struct {
 	At      uint64 `json:"at"` // are there now
 	// Results are how often each [flows.Result] was met.
 	Results map[flows.Result]uint64 `json:"results,omitempty"`
+	// Channels count the messages of an omnichannel step, in its order; there are none until
+	// somebody came to the step.
+	Channels []ChannelCount `json:"channels,omitempty"`
+}
+
+// ChannelCount counts what became of messages of an omnichannel step on one channel.
+type ChannelCount struct {
+	Queued uint64 `json:"queued,omitempty"`
+	// Failed are messages that could not reach their person, after they were queued.
+	Failed uint64 `json:"failed,omitempty"`
+	// Skipped is how many people were passed over, by the reason.
+	Skipped map[flows.Result]uint64 `json:"skipped,omitempty"`
 }
 
 // left counts an enrolment that has left a step.

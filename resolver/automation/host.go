@@ -7,14 +7,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// The channels that steps send on.
-const (
-	channelEmail = "email"
-	channelSMS   = "sms"
-
-	channelWhatsApp = "whatsapp"
-)
-
 // host is the world of one enrolment in a flow.
 type host struct {
 	s *State
@@ -62,36 +54,33 @@ func (h *host) source(step int) Source {
 	return Source{Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID, Event: h.e.Event}
 }
 
-func (h *host) Email(step int, x *flows.Email) flows.Result {
+func (h *host) Send(step int, messages []flows.Message) (r flows.Result, at int) {
+	skipped := make([]flows.Result, 0, len(messages))
+	for i := range messages {
+		switch r = h.send(step, &messages[i]); r {
+		case flows.Later, flows.OutOfCredits:
+			return r, 0 // the step is carried out again
+		case flows.Queued:
+			h.s.countChannels(h.f, step, 0, skipped, true)
+			return r, i
+		}
+		skipped = append(skipped, r)
+	}
+	h.s.countChannels(h.f, step, 0, skipped, false)
+	return r, 0
+}
+
+// send queues a message, or says why there is none.
+func (h *host) send(step int, x *flows.Message) flows.Result {
 	port := h.s.port
-	if r := port.Reach(h.d, channelEmail); r != flows.Queued {
+	if r := port.Reach(h.d, x.Channel); r != flows.Queued {
 		return r
 	}
-	if port.Credits() < 1 {
+	if x.Email != nil && port.Credits() < 1 {
 		h.s.PauseForCredits()
 		return flows.OutOfCredits
 	}
-	if !port.QueueEmail(h.source(step), h.d, x) {
-		return flows.Later
-	}
-	return flows.Queued
-}
-
-func (h *host) SMS(step int, x *flows.SMS) flows.Result {
-	if r := h.s.port.Reach(h.d, channelSMS); r != flows.Queued {
-		return r
-	}
-	if !h.s.port.QueueSMS(h.source(step), x) {
-		return flows.Later
-	}
-	return flows.Queued
-}
-
-func (h *host) WhatsApp(step int, x *flows.WhatsApp) flows.Result {
-	if r := h.s.port.Reach(h.d, channelWhatsApp); r != flows.Queued {
-		return r
-	}
-	if !h.s.port.QueueWhatsApp(h.source(step), x) {
+	if !port.QueueMessage(h.source(step), h.d, x) {
 		return flows.Later
 	}
 	return flows.Queued

@@ -76,11 +76,9 @@ type Outbox interface {
 	Reach(d *profile.Document, channel string) flows.Result
 	// Credits is how many e-mails the account may still send.
 	Credits() int64
-	// QueueEmail queues an e-mail and takes a credit, which there must be. The last one
-	// pauses flows, see [State.PauseForCredits]. False means that there is no room.
-	QueueEmail(from Source, d *profile.Document, x *flows.Email) bool
-	QueueSMS(from Source, x *flows.SMS) bool
-	QueueWhatsApp(from Source, x *flows.WhatsApp) bool
+	// QueueMessage queues a message. An e-mail takes a credit, which there must be; the last
+	// one pauses flows, see [State.PauseForCredits]. False means that there is no room.
+	QueueMessage(from Source, d *profile.Document, x *flows.Message) bool
 	// QueueCall returns the number of the queued request, under which [State.Answer] gets
 	// its outcome.
 	QueueCall(from Source, x *flows.Webhook) (seq uint64, ok bool)

@@ -8,16 +8,21 @@ import (
 // Trial is what the state decides of a profile's next enrolment in a flow, without
 // anything being done.
 type Trial struct {
-	// Email, SMS and WhatsApp are what a message would come to, [flows.Queued] when it would be
+	// Reach is what a message would come to by its channel, [flows.Queued] when it would be
 	// sent. Credits are not looked at.
-	Email, SMS, WhatsApp flows.Result
+	Reach map[string]flows.Result
 	// Split has the bits that decide a split, by the index of its step.
 	Split map[int]uint64
 }
 
 // Trial answers for a profile with its document; f is of the same state.
 func (s *State) Trial(f *FlowState, ordinal uint32, d *profile.Document) (out Trial, err error) {
-	out.Email, out.SMS, out.WhatsApp = s.port.Reach(d, channelEmail), s.port.Reach(d, channelSMS), s.port.Reach(d, channelWhatsApp)
+	out.Reach = map[string]flows.Result{}
+	for i := range f.Def.Steps {
+		for _, m := range f.Def.Steps[i].Messages {
+			out.Reach[m.Channel] = s.port.Reach(d, m.Channel)
+		}
+	}
 	number := uint32(1)
 	before, err := s.EnrolmentsOf(f.ID, ordinal)
 	if err != nil {

@@ -1,7 +1,6 @@
 package automation
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/flows"
@@ -22,9 +21,9 @@ type FlowState struct {
 
 func (f *flow) state() FlowState {
 	x := FlowState{Flow: *f.Flow, Def: f.def, Counts: f.counts, InProgress: f.active.GetCardinality(), Pending: f.pending.Bits.GetCardinality()}
-	x.Counts.Steps = slices.Clone(f.counts.Steps)
+	x.Counts.Steps = make([]StepCount, len(f.counts.Steps))
 	for i := range x.Counts.Steps {
-		x.Counts.Steps[i].Results = maps.Clone(x.Counts.Steps[i].Results)
+		x.Counts.Steps[i] = f.counts.Steps[i].clone()
 	}
 	return x
 }

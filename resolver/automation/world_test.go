@@ -40,6 +40,8 @@ type world struct {
 	full    bool   // the outbox is
 	calls   uint64 // that were queued
 	effects []string
+	// reach answers [Outbox.Reach]; nil has everybody with an e-mail address reached by it.
+	reach func(d *profile.Document, channel string) flows.Result
 }
 
 func newWorld(t *testing.T, people int) *world {
@@ -264,7 +266,10 @@ func (w *world) MaxLeaves() int { return 3 }
 func (w *world) EmitTransitions() { w.engine.Transitions() }
 
 func (w *world) Reach(d *profile.Document, channel string) flows.Result {
-	if channel == channelEmail && d.Has(identifier.Email) {
+	if w.reach != nil {
+		return w.reach(d, channel)
+	}
+	if channel == flows.StepEmail && d.Has(identifier.Email) {
 		return flows.Queued
 	}
 	return flows.NoAddress
@@ -272,19 +277,20 @@ func (w *world) Reach(d *profile.Document, channel string) flows.Result {
 
 func (w *world) Credits() int64 { return w.credits }
 
-func (w *world) QueueEmail(from Source, _ *profile.Document, x *flows.Email) bool {
+func (w *world) QueueMessage(from Source, _ *profile.Document, m *flows.Message) bool {
 	if w.full {
 		return false
 	}
-	w.effect("mail %s to %d", x.Subject, from.Ordinal)
+	if m.Email == nil {
+		w.effect("%s to %d", m.Channel, from.Ordinal)
+		return true
+	}
+	w.effect("mail %s to %d", m.Email.Subject, from.Ordinal)
 	if w.credits--; w.credits == 0 {
 		w.flows.PauseForCredits()
 	}
 	return true
 }
-
-func (w *world) QueueSMS(Source, *flows.SMS) bool           { return !w.full }
-func (w *world) QueueWhatsApp(Source, *flows.WhatsApp) bool { return !w.full }
 
 func (w *world) QueueCall(from Source, x *flows.Webhook) (seq uint64, ok bool) {
 	if w.full {

@@ -45,8 +45,9 @@ func (id ID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
 	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
 }
 
-// The upper half of a campaign's tenth byte is the medium, by its place in
-// sendMedia, for the time when the campaign is not on record any more.
+// The upper half of the tenth byte of a campaign's message is the medium, by its place in
+// sendMedia, for the time when the campaign is not on record any more. In links of messages
+// of the outbox it is the second byte.
 const (
 	variantMask = 0x0f
 	mediumShift = 4
@@ -55,15 +56,28 @@ const (
 // sendMedia by their number in ids. None is 0.
 var sendMedia = [...]string{"", "email", "sms", "im", "push", "whatsapp"}
 
-// On is the id of a campaign's message with the medium it goes out on.
+// On is the id of a message of a campaign or of the outbox with the medium it goes out on.
+// Links of messages carry it.
 func (id ID) On(medium string) ID {
-	id[9] = id[9]&variantMask | byte(max(0, slices.Index(sendMedia[:], medium)))<<mediumShift
+	n := byte(max(0, slices.Index(sendMedia[:], medium)))
+	if id[0] == sendOfOutbox {
+		id[1] = n // numbers of items have seven bytes
+	} else {
+		id[9] = id[9]&variantMask | n<<mediumShift
+	}
 	return id
 }
 
 // Medium is what [ID.On] was told, "" if it was not.
 func (id ID) Medium() string {
-	if n := int(id[9] >> mediumShift); id[0] == sendOfCampaign && n < len(sendMedia) {
+	n := 0
+	switch id[0] {
+	case sendOfCampaign:
+		n = int(id[9] >> mediumShift)
+	case sendOfOutbox:
+		n = int(id[1])
+	}
+	if n < len(sendMedia) {
 		return sendMedia[n]
 	}
 	return ""
@@ -79,7 +93,7 @@ func OutboxSend(origin uint64, ordinal uint32) (id ID) {
 
 // Outbox tells what [OutboxSend] was told; ok is false for other messages.
 func (id ID) Outbox() (origin uint64, ordinal uint32, ok bool) {
-	return binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
+	return binary.BigEndian.Uint64(id[1:]) & (1<<56 - 1), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
 }
 
 // ProfileSend is the id of a link that concerns a profile.

@@ -17,6 +17,18 @@ type Text struct {
 	// Answer marks what answers a text that the person has just written: it goes out as it
 	// is, whatever the person has subscribed to.
 	Answer bool `json:"answer,omitempty"`
+	// TrackLinks has clicks on links of the text counted.
+	TrackLinks bool `json:"track_links,omitempty"`
+}
+
+// Push is the payload of a push message, whose texts have merge tags.
+type Push struct {
+	Title      string                 `json:"title"`
+	Body       string                 `json:"body,omitempty"`
+	Link       string                 `json:"link,omitempty"`
+	Options    *campaigns.PushOptions `json:"options,omitempty"`
+	TrackLinks bool                   `json:"track_links,omitempty"` // as of [Text], for Link
+	Event      json.RawMessage        `json:"event,omitempty"`       // as of [Text]
 }
 
 // Request is the payload of a call.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/musterhq/muster/resolver"
@@ -17,6 +18,24 @@ func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
 		return 0, false
 	}
 	return p.isLeader()
+}
+
+// ActingSince is the offset behind which everything was recorded since this node acts for
+// an account without a break: what is to be done by earlier records, somebody else or an
+// earlier process may have begun. It is at most the log's end, math.MaxInt64 when the
+// node does not act.
+func (n *Node) ActingSince(account uint64) (offset int64) {
+	p, err := n.owner(account)
+	if err != nil {
+		return math.MaxInt64
+	}
+	switch epoch, ok := p.isLeader(); {
+	case !ok:
+		return math.MaxInt64
+	case epoch != 0:
+		return int64(epoch) // an epoch's number is the offset behind its record
+	}
+	return p.loadedTo
 }
 
 // Look calls fn with a view of the account as far as it is applied here. Unlike

@@ -88,6 +88,8 @@ type partition struct {
 	sharing        sharing
 	// from is the manifest of the checkpoint that was loaded.
 	from checkpoint.Manifest
+	// loadedTo is the end of the log when the partition began to load it.
+	loadedTo int64
 
 	// Rows of history, and erasures, that are still to be seen to.
 	rowsAgain   bool        // history may take rows of erased profiles again; set before the partition acts

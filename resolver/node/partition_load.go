@@ -84,7 +84,7 @@ func (p *partition) load(ctx context.Context) error {
 	p.publishApps()
 	var run context.Context
 	run, p.stop = context.WithCancel(context.Background())
-	p.run, p.from = run, f
+	p.run, p.from, p.loadedTo = run, f, end
 	p.acting, p.stopActing = context.WithCancel(run)
 	p.done.Add(2)
 	go p.apply(run, r)

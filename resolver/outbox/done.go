@@ -32,6 +32,11 @@ type Done struct {
 	// Handed says that a message that failed went out in full and may have been
 	// taken: the answer was lost.
 	Handed bool `json:"handed,omitempty"`
+	// Unreachable says that a message of a flow failed for good and did not go out: where
+	// its step has further channels, the next one is tried.
+	Unreachable bool `json:"unreachable,omitempty"`
+	// Retired are addresses of the person's devices that are dead, for push.
+	Retired []string `json:"retired,omitempty"`
 	// DelayMs is how long to wait before the next attempt. The dispatcher draws
 	// it: Apply has no randomness.
 	DelayMs int64 `json:"delay_ms,omitempty"`
@@ -49,9 +54,10 @@ type Done struct {
 }
 
 // Retry makes an item due again after a delay.
-func (s *State) Retry(tx *feature.Tx, it *Item, delayMs int64) {
+func (s *State) Retry(tx *feature.Tx, it *Item, c *Done) {
 	it.Attempt++
-	s.postpone(it, tx.AtMs+min(max(delayMs, 0), maxDelay))
+	it.Handed = it.Handed || c.Handed && it.Flow != ""
+	s.postpone(it, tx.AtMs+min(max(c.DelayMs, 0), maxDelay))
 	s.saveItem(it)
 }
 
@@ -76,7 +82,7 @@ func (s *State) DoneWebhook(tx *feature.Tx, it *Item, c *Done) *refuse.Refusal {
 		}
 		return nil
 	case ResultRetry:
-		s.Retry(tx, it, c.DelayMs)
+		s.Retry(tx, it, c)
 		s.logDelivery(tx, it, c, DeliveryWaiting, 0)
 	case ResultFailed, ResultRefused:
 		s.logDelivery(tx, it, c, DeliveryFailed, s.die(tx, it, c.Reason))

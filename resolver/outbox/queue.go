@@ -34,6 +34,9 @@ type Item struct {
 	// Flow and Step say which step of which flow wants it.
 	Flow string `json:"flow,omitempty"`
 	Step string `json:"step,omitempty"`
+	// Handed says that an attempt went out in full whose answer was lost: the message may
+	// have arrived, and no other must take its place.
+	Handed bool `json:"handed,omitempty"`
 	ItemName
 
 	at int // place in the heap, −1 for none

@@ -31,8 +31,9 @@ func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
 	}
 	switch c.Result {
 	case outbox.ResultRetry:
-		s.outbox.Retry(tx, it, c.DelayMs)
+		s.outbox.Retry(tx, it, &c)
 	case outbox.ResultSent, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot:
+		payload := s.payloadOfFlow(it, &c)
 		s.outbox.Remove(it)
 		if c.Result != outbox.ResultSent && !c.Handed {
 			s.host.GiveBack(it.Kind, 1)
@@ -42,11 +43,27 @@ func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
 			s.host.Answer(it, c.Result == outbox.ResultSent, c.Reason)
 		case c.Result != outbox.ResultMoot && it.Ordinal != outbox.NoProfile:
 			s.recordSend(tx, it, &c)
+			if payload != nil {
+				s.host.NextChannel(it, payload)
+			}
 		}
 	default:
 		return refuse.Invalid("result", "result Input should be sent, failed, bounced, refused, retry or moot")
 	}
 	return nil
+}
+
+// payloadOfFlow is the payload of a message of a flow that another channel may take the
+// place of, nil of any other.
+func (s *State) payloadOfFlow(it *outbox.Item, c *outbox.Done) []byte {
+	if it.Flow == "" || it.Handed || c.Handed || !c.Unreachable || c.Result == outbox.ResultSent {
+		return nil
+	}
+	payload, err := s.outbox.Payload(it.Origin)
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return payload
 }
 
 // recordSend records on its profile what became of a message.
@@ -70,7 +87,11 @@ func (s *State) recordSend(tx *feature.Tx, it *outbox.Item, c *outbox.Done) {
 		event.Properties["provider_id"] = c.ProviderID
 	}
 	fields := s.NoteResult(tx, d, &event, it.Kind, c.Result, c.Reason)
-	s.host.Update(o, d, fields, event)
+	retired := s.host.DropDevices(o, d, c.Retired)
+	if len(retired) > 0 {
+		fields |= engine.FieldDevices
+	}
+	s.host.Update(o, d, fields, append([]feature.Event{event}, retired...)...)
 }
 
 // The events that sending records, by medium.

@@ -51,6 +51,11 @@ type Host interface {
 
 	// CheckOutcome refuses outcomes of an older epoch, but that something was sent.
 	CheckOutcome(epoch uint64, result string) *refuse.Refusal
+	// DropDevices takes devices off the profile in d, by their addresses, whose push service
+	// says that they are dead. It returns the events to record.
+	DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event
+	// NextChannel tells the flow of a message that it could not reach its profile.
+	NextChannel(message *outbox.Item, payload []byte)
 	// Answer tells the flow of a call what became of it.
 	Answer(call *outbox.Item, delivered bool, reason string)
 }

@@ -33,6 +33,7 @@ func (a *API) dryRunRoute() handler.Route {
 				shape.Req("reason", shape.Text("{{first_name}} has no value for this person, and no default", "Why a message would not be sent that the profile can be reached with: a merge tag without a value and a default, or a number that another contact refused. Null for other results. Tags `event.…` are taken to have a value where the flow's trigger has an event.").OrNull()),
 				shape.Req("until", shape.Instant("When a wait would end; null for other steps.").OrNull()),
 				shape.Req("branch", shape.Count(0, "Index of the branch that a split would choose; null for other steps.").OrNull()),
+				shape.Req("channel", shapes.FlowChannel("The channel that an omnichannel step would send on; null for other steps and results.").OrNull()),
 				shape.Req("why", shapes.Explained.OrNull()),
 			), "In the order in which the profile would come to them. `why` is the explained definition of a condition.")),
 		)), Also: []int{409, 503}}}
@@ -40,14 +41,16 @@ func (a *API) dryRunRoute() handler.Route {
 
 // dryStep is a step that a profile would come to.
 type dryStep struct {
-	ID     string                    `json:"id"`
-	Type   string                    `json:"type"`
-	At     string                    `json:"at"`
-	Result string                    `json:"result"`
-	Reason *string                   `json:"reason"`
-	Until  *string                   `json:"until"`
-	Branch *int                      `json:"branch"`
-	Why    *evaluation.ExplainedNode `json:"why"`
+	ID     string  `json:"id"`
+	Type   string  `json:"type"`
+	At     string  `json:"at"`
+	Result string  `json:"result"`
+	Reason *string `json:"reason"`
+	Until  *string `json:"until"`
+	Branch *int    `json:"branch"`
+	// Channel is the one that an omnichannel step's message would be queued on.
+	Channel *string                   `json:"channel"`
+	Why     *evaluation.ExplainedNode `json:"why"`
 }
 
 // dryHost is a [flows.Host] that does nothing.
@@ -56,32 +59,37 @@ type dryHost struct {
 	p     *evaluation.Profile
 	f     *automation.FlowState
 	trial automation.Trial
-	holes map[int]string // why messages would not be sent, by the place of the step
-	nowMs int64
-	whys  map[int]*evaluation.ExplainedNode // by the place of the visit
-	came  int                               // visits so far
-	err   error
+	holes messaging.Holed
+	// failed says why the last message of a step would fail, by the place of the step.
+	failed map[int]string
+	nowMs  int64
+	whys   map[int]*evaluation.ExplainedNode // by the place of the visit
+	came   int                               // visits so far
+	err    error
 }
 
-func (h *dryHost) Live() bool                                  { return h.err == nil }
-func (h *dryHost) Random(step int) uint64                      { return h.trial.Split[step] }
-func (h *dryHost) Email(step int, _ *flows.Email) flows.Result { return h.message(step, h.trial.Email) }
-func (h *dryHost) SMS(step int, _ *flows.SMS) flows.Result     { return h.message(step, h.trial.SMS) }
-func (h *dryHost) WhatsApp(step int, _ *flows.WhatsApp) flows.Result {
-	return h.message(step, h.trial.WhatsApp)
-}
+func (h *dryHost) Live() bool                                             { return h.err == nil }
+func (h *dryHost) Random(step int) uint64                                 { return h.trial.Split[step] }
 func (h *dryHost) Webhook(int, *flows.Webhook) (r flows.Result, _ uint64) { return flows.Delivered, 0 }
 func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { return flows.Done }
 func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }
 func (h *dryHost) Arrived(int)                                            { h.came++ }
 func (h *dryHost) Left(int, flows.Result)                                 {}
 
-// message is what would become of a step's message to a person who can be reached on its channel.
-func (h *dryHost) message(step int, r flows.Result) flows.Result {
-	if h.holes[step] != "" && r == flows.Queued {
-		return flows.Failed
+// Send is what would become of a step's messages: a message that would not be sent to a person
+// who can be reached on its channel makes room for the next.
+func (h *dryHost) Send(step int, messages []flows.Message) (r flows.Result, at int) {
+	for i := range messages {
+		r = h.trial.Reach[messages[i].Channel]
+		switch hole := h.holes[step][i]; {
+		case r != flows.Queued:
+		case hole == "":
+			return r, i
+		default:
+			r, h.failed[step] = flows.Failed, hole
+		}
 	}
-	return r
+	return r, 0
 }
 
 // Matches judges the condition at the instant that the way has come to.
@@ -106,7 +114,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 	if in.ProfileID == "" {
 		return nil, handler.BadField("profile_id", "profile_id is missing; name the profile that the flow is tried on")
 	}
-	h := &dryHost{whys: map[int]*evaluation.ExplainedNode{}}
+	h := &dryHost{failed: map[int]string{}, whys: map[int]*evaluation.ExplainedNode{}}
 	var before []flows.Enrolment
 	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
 		f, ok := v.Flows().Find(c.PathID())
@@ -172,12 +180,12 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 	steps := make([]dryStep, len(e.Path))
 	for i := range e.Path {
 		x, s := &e.Path[i], &h.f.Def.Steps[e.Path[i].Step]
-		steps[i] = dryStep{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String(), Why: h.whys[i]}
+		steps[i] = dryStep{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String(), Channel: record.MessageChannel(s, x.Result, x.Branch), Why: h.whys[i]}
 		if due, waits := until[i]; waits {
 			steps[i].Until = record.TimeOrNull(due)
 		}
 		if x.Result == flows.Failed {
-			steps[i].Reason = record.TextOrNull(h.holes[x.Step])
+			steps[i].Reason = record.TextOrNull(h.failed[x.Step])
 		}
 		if x.Result == flows.Branched {
 			steps[i].Branch = &x.Branch

@@ -134,6 +134,8 @@ type stepVisit struct {
 	Result string `json:"result"`
 	// Branch is the index of the branch that a split chose.
 	Branch *int `json:"branch"`
+	// Channel is the one that an omnichannel step's message was queued on first.
+	Channel *string `json:"channel"`
 	// Reason is why it failed.
 	Reason *string `json:"reason"`
 }
@@ -176,7 +178,7 @@ func visits(f *automation.FlowState, of []flows.Visit) []stepVisit {
 	out := make([]stepVisit, len(of))
 	for i := range of {
 		x, s := &of[i], &f.Def.Steps[of[i].Step]
-		out[i] = stepVisit{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String()}
+		out[i] = stepVisit{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String(), Channel: record.MessageChannel(s, x.Result, x.Branch)}
 		if x.Result == flows.Branched {
 			out[i].Branch = &x.Branch
 		}

@@ -59,6 +59,7 @@ func (a *API) Operations() handler.Group {
 			Data: shape.Object(shape.Req("enrolments", shape.List(enrolmentShape.Plus(shape.Req("path", shape.List(shape.Object(
 				shape.Req("id", shape.Text("welcome", "Id of the step.")), shape.Req("type", shapes.FlowStepType()), shape.Req("at", shape.Instant("When the profile came there.")),
 				shape.Req("result", shapes.FlowStepResult("What became of it; `pending` while it lasts.")), shape.Req("branch", shape.Count(0, "Index of the branch that a split chose; null for other steps.").OrNull()),
+				shape.Req("channel", shapes.FlowChannel("The channel that an omnichannel step's message was queued on first; null for other steps and results.").OrNull()),
 				shape.Req("reason", shape.Text("connection refused", "Why the step failed, 200 bytes at most; null for other results, and for webhooks that failed before reasons were kept.").OrNull()),
 			), "In the order in which the profile came to them."))), "")))}},
 	}}

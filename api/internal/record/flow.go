@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // flowPageBytes bounds the definitions in a page of flows.
@@ -63,6 +64,18 @@ type StepCount struct {
 	At      uint64 `json:"at"` // are there now
 	// Results are how often the step had each result.
 	Results map[string]uint64 `json:"results"`
+	// Channels count the messages of an omnichannel step, in its order.
+	Channels []FlowChannelCount `json:"channels"`
+}
+
+// FlowChannelCount says what became of messages of an omnichannel step on one channel.
+type FlowChannelCount struct {
+	Channel string `json:"channel"`
+	Queued  uint64 `json:"queued"`
+	// Failed are messages that could not reach their person, after they were queued.
+	Failed uint64 `json:"failed"`
+	// Skipped is how many people were passed over, by the reason.
+	Skipped map[string]uint64 `json:"skipped"`
 }
 
 // NewFlow is a flow of a state.
@@ -98,7 +111,8 @@ func (c *FlowCounts) Add(x *FlowCounts) {
 // Sends reports whether the step sends messages.
 func (c *StepCount) Sends() bool { return c.Medium() != "" }
 
-// Medium is the channel of the messages that the step sends, "" if it sends none.
+// Medium is the channel of the messages that the step sends, [campaigns.MediumOmni] for
+// several, "" if it sends none.
 func (c *StepCount) Medium() string {
 	switch c.Type {
 	case flows.StepEmail:
@@ -107,6 +121,10 @@ func (c *StepCount) Medium() string {
 		return "sms"
 	case flows.StepWhatsApp:
 		return "whatsapp"
+	case flows.StepPush:
+		return "push"
+	case flows.StepOmnichannel:
+		return campaigns.MediumOmni
 	}
 	return ""
 }
@@ -116,12 +134,36 @@ func StepCounts(f *automation.FlowState) []StepCount {
 	out := make([]StepCount, len(f.Counts.Steps))
 	for i, c := range f.Counts.Steps {
 		s := &f.Def.Steps[i]
-		out[i] = StepCount{s.ID, s.Type, c.Arrived, c.At, make(map[string]uint64, len(c.Results))}
-		for r, n := range c.Results {
-			out[i].Results[r.String()] = n
+		out[i] = StepCount{s.ID, s.Type, c.Arrived, c.At, byName(c.Results), []FlowChannelCount{}}
+		if s.Type != flows.StepOmnichannel {
+			continue
+		}
+		for k, m := range s.Messages {
+			n := FlowChannelCount{Channel: m.Channel, Skipped: map[string]uint64{}}
+			if k < len(c.Channels) {
+				n.Queued, n.Failed, n.Skipped = c.Channels[k].Queued, c.Channels[k].Failed, byName(c.Channels[k].Skipped)
+			}
+			out[i].Channels = append(out[i].Channels, n)
 		}
 	}
 	return out
+}
+
+func byName(results map[flows.Result]uint64) map[string]uint64 {
+	out := make(map[string]uint64, len(results))
+	for r, n := range results {
+		out[r.String()] = n
+	}
+	return out
+}
+
+// MessageChannel is the channel that a message of an omnichannel step was queued on, nil for
+// other steps and results. at is the place of the message.
+func MessageChannel(s *flows.Step, r flows.Result, at int) *string {
+	if s.Type != flows.StepOmnichannel || r != flows.Queued || at >= len(s.Messages) {
+		return nil
+	}
+	return &s.Messages[at].Channel
 }
 
 // FlowPage is the part of an account's flows behind a place, the oldest first, and

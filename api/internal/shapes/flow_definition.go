@@ -40,14 +40,14 @@ var FlowStep = func() *shape.Schema {
 	on := func(name, about string, fields ...shape.Field) *shape.Schema {
 		return of(name, about, append(fields, shape.Opt("next", next("What follows.")))...)
 	}
+	messages := messageFields()
 	return shape.Named("FlowStep", shape.OneOf(
-		on("email", "Sends an e-mail: a template, or a subject and a body.", shape.Opt("template_id", shape.TemplateID("")), shape.Opt("subject", shape.Text("Welcome {{first_name}}", "").Bytes(0, 998)),
-			shape.Opt("body", shape.Text("<p>Hello</p>", "HTML.")), shape.Opt("text", shape.Text("Hello", "Plain; made of the body when left out.")), shape.Opt("sender", shape.Text("shop@mail.example.com", "On a verified domain; the account's default when left out.")),
-			shape.Opt("sender_name", shape.Text("Shop", "")), shape.Opt("reply_to", shape.Text("help@example.com", ""))),
-		on("sms", "Sends a text message.", shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096))),
-		on("whatsapp", "Sends a WhatsApp message: a template, or a text, which goes out only to people who have written within a day.", shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
-			shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", ""), "Values of the placeholders in the template's body.").Entries(0, 20)), shape.Opt("header", shape.Text("https://shop.example/a.png", "Value of the template's header, or the URL of its picture.").Bytes(0, 1024)),
-			shape.Opt("text", shape.Text("Hello {{first_name}}", "In the place of a template.").Bytes(0, 4096))),
+		on("email", "Sends an e-mail: a template, or a subject and a body.", messages["email"]...),
+		on("sms", "Sends a text message.", messages["sms"]...),
+		on("whatsapp", "Sends a WhatsApp message: a template, or a text, which goes out only to people who have written within a day.", messages["whatsapp"]...),
+		on("push", "Sends a notification to all devices of a person.", messages["push"]...),
+		on("omnichannel", "Sends one message, on the first channel that reaches the person. Where the message turns out to be undeliverable, the next channel is tried.",
+			shape.Opt("channels", shape.List(flowMessage(messages), "In the order of preference.").Entries(0, len(flowChannels)))),
 		on("wait", "Waits for a time, or until a local time.", shape.Opt("seconds", shape.Integer(86400, "").Between(1, 100*365*86400)), shape.Opt("until", shape.Text("09:00", "A time of the day, or a day and a time.")), shape.Opt("timezone", shape.Text("Europe/Berlin", "").Default("UTC"))),
 		of("condition", "Goes on by whether somebody belongs to a segment's definition.", shape.Opt("if", Definition), shape.Opt("yes", next("Where it holds.")), shape.Opt("no", next("Where it does not."))),
 		of("split", "Sends people different ways, in proportion to weights.", shape.Opt("branches", shape.List(shape.Named("FlowBranch", shape.Object(shape.Opt("weight", shape.Integer(1, "").Between(1, 1000000)), shape.Opt("next", next(""))).Strict()), "").Entries(0, 20))),
@@ -60,9 +60,51 @@ var FlowStep = func() *shape.Schema {
 	).By("type").Says("One step. Texts may have merge tags. Drafts may lack what is not required here.").Like(shape.Pairs("id", "welcome", "type", "email", "subject", "Welcome", "body", "<p>Hello</p>", "next", nil)))
 }()
 
+// flowChannels are the channels of omnichannel steps.
+var flowChannels = []string{"email", "sms", "whatsapp", "push"}
+
+// FlowChannel is a channel of an omnichannel step.
+func FlowChannel(about string) *shape.Schema { return shape.Word(about, flowChannels...) }
+
+// flowMessage is a message of an omnichannel step, told apart by its channel.
+func flowMessage(fields map[string][]shape.Field) *shape.Schema {
+	var kinds []*shape.Schema
+	for _, channel := range flowChannels {
+		name := "FlowMessage" + strings.ToUpper(channel[:1]) + channel[1:]
+		kinds = append(kinds, shape.Named(name, shape.Object(append([]shape.Field{shape.Req("channel", shape.Only(name+"Channel", channel))}, fields[channel]...)...).Strict()))
+	}
+	return shape.Named("FlowMessage", shape.OneOf(kinds...).By("channel").Says("What an omnichannel step sends on a channel: the fields of the step that sends on it alone.").Like(shape.Pairs("channel", "sms", "text", "Hello {{first_name}}")))
+}
+
+// messageFields are the fields of messages of flows, by their channel.
+func messageFields() map[string][]shape.Field {
+	tracked := func(what string) shape.Field {
+		return shape.Opt("track_links", shape.Boolean(true, "Counts clicks on "+what+". Counted links are longer."))
+	}
+	return map[string][]shape.Field{
+		"email": {
+			shape.Opt("template_id", shape.TemplateID("")), shape.Opt("subject", shape.Text("Welcome {{first_name}}", "").Bytes(0, 998)),
+			shape.Opt("body", shape.Text("<p>Hello</p>", "HTML.")), shape.Opt("text", shape.Text("Hello", "Plain; made of the body when left out.")), shape.Opt("sender", shape.Text("shop@mail.example.com", "On a verified domain; the account's default when left out.")),
+			shape.Opt("sender_name", shape.Text("Shop", "")), shape.Opt("reply_to", shape.Text("help@example.com", "")),
+		},
+		"sms": {shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
+		"whatsapp": {
+			shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
+			shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", ""), "Values of the placeholders in the template's body.").Entries(0, 20)), shape.Opt("header", shape.Text("https://shop.example/a.png", "Value of the template's header, or the URL of its picture.").Bytes(0, 1024)),
+			shape.Opt("text", shape.Text("Hello {{first_name}}", "In the place of a template.").Bytes(0, 4096)), tracked("links of the text"),
+		},
+		"push": {
+			shape.Opt("title", shape.Text("Your order", "").Bytes(0, 998)), shape.Opt("body", shape.Text("It is on its way, {{first_name}}", "").Bytes(0, 4096)),
+			shape.Opt("link", shape.Text("myapp://orders/{{event.order_id}}", "A page, or a place in an app, that a tap opens.").Bytes(0, 2048)), shape.Opt("image", shape.Text("https://shop.example/a.png", "The https URL of a picture. Apple's devices show none.").Bytes(0, 2048)),
+			shape.Opt("ttl_seconds", shape.Integer(3600, "How long the push services keep trying; 0 is as long as they can.").Between(0, 28*86400)), shape.Opt("collapse", shape.Text("orders", "Names notifications of which a device shows the newest alone.").Bytes(0, 32)),
+			tracked("the link; links into apps are not counted"),
+		},
+	}
+}
+
 // FlowStepType is the type of a step.
 func FlowStepType() *shape.Schema {
-	return shape.Word("", "email", "sms", "whatsapp", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
+	return shape.Word("", "email", "sms", "whatsapp", "push", "omnichannel", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
 }
 
 // FlowStepResult is what became of an enrolment at a step.

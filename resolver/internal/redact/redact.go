@@ -589,6 +589,9 @@ func (r *Redactor) preferences(c *messages.Preferences) bool {
 
 func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 	changed := r.text(offset, &c.Reason)
+	if r.isErased(c.Ordinal) {
+		changed = r.devices(&c.Retired) || changed
+	}
 	switch {
 	case c.Log == nil:
 	case r.isErased(c.Ordinal):
@@ -608,18 +611,24 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	if c.Reason != "" && c.Reason != ErasedText {
 		c.Reason, changed = ErasedText, true
 	}
-	var retired []string
-	for _, address := range c.Retired {
+	return r.devices(&c.Retired) || changed
+}
+
+// devices masks the addresses of devices. Their kinds are not known: there is a mask for
+// each.
+func (r *Redactor) devices(addresses *[]string) (changed bool) {
+	var masked []string
+	for _, address := range *addresses {
 		if identifier.IsMasked(address) {
-			retired = append(retired, address)
+			masked = append(masked, address)
 			continue
 		}
 		for kind := range profile.DeviceKinds {
-			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.hasher.HashDevice(byte(kind), []byte(address), &r.buf))))
+			masked = append(masked, string(identifier.Masked(identifier.MaskDevice, r.hasher.HashDevice(byte(kind), []byte(address), &r.buf))))
 		}
 		changed = true
 	}
-	c.Retired = retired
+	*addresses = masked
 	return changed
 }
 
