@@ -322,7 +322,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
               <TriggerPanel d={d} edit={change} faults={faults.get('') ?? []} readOnly={readOnly} />
             ) : chosen ? (
               <>
-                <StepPanel key={chosen.id} d={d} step={chosen} set={(s) => change(replace(d, chosen.id, s))} onRemove={() => (change(remove(d, chosen.id)), select(undefined))} faults={faults.get(chosen.id) ?? []} readOnly={readOnly} />
+                <StepPanel key={chosen.id} d={d} step={chosen} set={(s) => change(replace(d, chosen.id, s))} onRemove={() => (change(remove(d, chosen.id)), select(undefined))} faults={faults.get(chosen.id) ?? []} numbers={numbers?.get(chosen.id)} readOnly={readOnly} />
                 {numbers && (
                   <Box mt="md">
                     <HereNow id={id} step={chosen.id} />

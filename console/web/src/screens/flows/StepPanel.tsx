@@ -1,18 +1,17 @@
-import { Alert, Button, Group, NativeSelect, NumberInput, Stack, TagsInput, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Alert, Button, Group, NativeSelect, NumberInput, Stack, TagsInput, Text, Title } from '@mantine/core'
 import { useState } from 'react'
+import type { Schemas } from '@/shared/api/client'
 import { Code } from '@/shared/Code'
 import { Icon } from '@/shared/icons'
 import { JsonError, JsonNumber, parseJson, writeJson, type Json } from '@/shared/json'
 import { fromJson } from '../segments/definition'
 import { sentence } from '../segments/sentence'
 import { offered, useCatalog, useLists, useNames, useSegments } from '../segments/useSuggestions'
-import { useTemplates } from '../templates/useTemplates'
 import { Suggest } from '../segments/inputs'
 import { ConditionEditor } from './ConditionEditor'
 import { faultWords } from './faultWords'
-import { digits, lead, list, outlets, stepNames, text, triggerNames, whole, type Definition, type Fields, type Step } from './model'
-
-type Set = (part: Fields) => void
+import { ChannelFields, Field, MessageFields, type Set } from './MessageFields'
+import { channelNumbers, digits, lead, list, outlets, stepNames, text, triggerNames, whole, type Definition, type Fields, type Step } from './model'
 
 /** A field of JSON within a step; what cannot be read is not taken over. */
 function JsonField({ label, value, onChange, description, readOnly }: { label: string; value: Json | undefined; onChange: (v: Json) => void; description: string; readOnly: boolean }) {
@@ -50,10 +49,6 @@ function JsonField({ label, value, onChange, description, readOnly }: { label: s
       )}
     </div>
   )
-}
-
-function Field({ label, of, name, set, readOnly, placeholder, description }: { label: string; of: Fields; name: string; set: Set; readOnly: boolean; placeholder?: string; description?: string }) {
-  return <TextInput label={label} value={text(of[name])} onChange={(e) => set({ [name]: e.currentTarget.value })} readOnly={readOnly} placeholder={placeholder} description={description} />
 }
 
 export function TriggerPanel({ d, edit, faults, readOnly }: { d: Definition; edit: (d: Definition) => void; faults: string[]; readOnly: boolean }) {
@@ -108,7 +103,7 @@ const Faults = ({ faults }: { faults: string[] }) =>
     </Alert>
   )
 
-export function StepPanel({ d, step, set, onRemove, faults, readOnly }: { d: Definition; step: Step; set: (s: Step) => void; onRemove: () => void; faults: string[]; readOnly: boolean }) {
+export function StepPanel({ d, step, set, onRemove, faults, numbers, readOnly }: { d: Definition; step: Step; set: (s: Step) => void; onRemove: () => void; faults: string[]; numbers: Schemas['FlowStepCount'] | undefined; readOnly: boolean }) {
   const put: Set = (part) => {
     const next: Fields = { ...step, ...part }
     for (const k of Object.keys(part)) if (part[k] === undefined) delete next[k]
@@ -131,6 +126,11 @@ export function StepPanel({ d, step, set, onRemove, faults, readOnly }: { d: Def
         id {step.id}
       </Text>
       <Faults faults={faults} />
+      {numbers?.channels.map((c) => (
+        <Text key={c.channel} size="xs" className="numbers" data-testid="channel-numbers">
+          {channelNumbers(c)}
+        </Text>
+      ))}
       <Content step={step} put={put} readOnly={readOnly} />
       {outlets(step).map((o) => (
         <NativeSelect
@@ -147,55 +147,17 @@ export function StepPanel({ d, step, set, onRemove, faults, readOnly }: { d: Def
 }
 
 function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: boolean }) {
-  const templates = useTemplates()
   const names = useNames()
   const [asking, setAsking] = useState(false)
   const field = (label: string, name: string, placeholder?: string, description?: string) => <Field label={label} of={step} name={name} set={put} readOnly={readOnly} placeholder={placeholder} description={description} />
   switch (step.type) {
     case 'email':
-      return (
-        <>
-          <NativeSelect label="Message" value={text(step.template_id)} disabled={readOnly} onChange={(e) => put({ template_id: e.currentTarget.value })} data={[{ value: '', label: 'Custom HTML' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: `Template ${t.name}` }))]} />
-          {field('Subject', 'subject', undefined, text(step.template_id) ? "Instead of the template's." : undefined)}
-          {!text(step.template_id) && (
-            <div>
-              <Text size="sm" fw={500} mb={2}>
-                HTML of the message
-              </Text>
-              <Code language="html" label="HTML of the message" value={text(step.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />
-            </div>
-          )}
-          {field("Sender's name", 'sender_name')}
-          {field("Sender's address", 'sender', "The account's default")}
-          {field('Reply to', 'reply_to', 'The sender')}
-        </>
-      )
     case 'sms':
-      return <Textarea label="Text" autosize minRows={3} value={text(step.text)} onChange={(e) => put({ text: e.currentTarget.value })} readOnly={readOnly} />
     case 'whatsapp':
-      return (
-        <>
-          <Field
-            label="Template"
-            of={step}
-            name="template"
-            // A step has a template or a text of its own.
-            set={(f) => put(text(f.template) ? { ...f, text: undefined as never } : { ...f, language: undefined as never, parameters: undefined as never, header: undefined as never })}
-            readOnly={readOnly}
-            placeholder="order_shipped"
-            description="The name of a template that WhatsApp has approved; with Twilio, its content SID. Left out, a text is sent, only to people who have written within a day."
-          />
-          {text(step.template) ? (
-            <>
-              {field('Language', 'language', 'en_US', 'The language of the template.')}
-              <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line." autosize minRows={2} value={list(step.parameters).map(String).join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value.split('\n') })} readOnly={readOnly} />
-              {field('Header', 'header', '', "The value of the template's header, or the URL of its picture.")}
-            </>
-          ) : (
-            <Textarea label="Text" autosize minRows={3} value={text(step.text)} onChange={(e) => put({ text: e.currentTarget.value })} readOnly={readOnly} />
-          )}
-        </>
-      )
+    case 'push':
+      return <MessageFields channel={step.type} of={step} put={put} readOnly={readOnly} />
+    case 'omnichannel':
+      return <ChannelFields step={step} put={put} readOnly={readOnly} />
     case 'wait': {
       const until = step.until !== undefined
       const seconds = Number(digits(step.seconds) || 0)

@@ -1,4 +1,5 @@
 import { instant } from '@/shared/format'
+import { stepNames } from './model'
 
 const words: Record<string, string> = {
   done: 'is done',
@@ -14,8 +15,9 @@ const words: Record<string, string> = {
 }
 
 /** What would become of a step. */
-export function resultInWords(s: { type: string; result: string; until: string | null; branch: number | null; reason?: string | null }): string {
+export function resultInWords(s: { type: string; result: string; until: string | null; branch: number | null; channel?: string | null; reason?: string | null }): string {
   if (s.result === 'failed' && s.reason) return `Nothing is sent: ${s.reason}`
+  if (s.result === 'queued' && s.channel) return `is sent: ${(stepNames[s.channel] ?? s.channel).toLowerCase()}`
   if (s.type === 'wait') return s.until ? `waits until ${instant(s.until)}` : 'does not wait: its time is over'
   if (s.result === 'branch') return `takes way ${(s.branch ?? 0) + 1}`
   if (s.type === 'exit') return words.exited!

@@ -8,6 +8,8 @@ const words: Record<string, string> = {
   'subject is missing': 'Write the subject.',
   'body is missing': 'Write the message.',
   'template_id is missing': 'Choose the template.',
+  'title is missing': 'Write the title.',
+  'channels must have at least one channel': 'Add a channel.',
   'url is missing': 'Write the address.',
   'definition is missing': 'Write the condition.',
   'must have tags to add or remove': 'Name tags to add or to remove.',

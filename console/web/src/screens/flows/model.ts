@@ -1,3 +1,4 @@
+import { count } from '@/shared/format'
 import { JsonNumber, type Json } from '@/shared/json'
 
 export type Fields = { [key: string]: Json }
@@ -15,7 +16,7 @@ export interface Definition {
   steps: Step[]
 }
 
-export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', whatsapp: 'WhatsApp message', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
+export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', whatsapp: 'WhatsApp message', push: 'Push message', omnichannel: 'Several channels', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
 export const triggerNames: Record<string, string> = { segment_entered: 'Enters a segment', segment_exited: 'Leaves a segment', list_joined: 'Joins a list', event: 'Does something', date: 'Reaches a date', api: 'Is enrolled through the API' }
 
 /** What of a flow as it is answered makes its definition. */
@@ -123,6 +124,12 @@ export function duration(seconds: number): string {
   return `${n} ${name}${n === 1 ? '' : 's'}`
 }
 
+/** What became of the messages of a step of several channels on one of them. */
+export function channelNumbers(c: { channel: string; queued: number; failed: number; skipped: Record<string, number> }): string {
+  const skipped = Object.values(c.skipped).reduce((sum, n) => sum + n, 0)
+  return `${stepNames[c.channel] ?? c.channel}: ${count(c.queued)} queued, ${count(c.failed)} could not be delivered, ${count(skipped)} not reached`
+}
+
 /** What a step does, in a line. */
 export function summary(s: Step, template: (id: string) => string | undefined): string {
   switch (s.type) {
@@ -132,6 +139,10 @@ export function summary(s: Step, template: (id: string) => string | undefined): 
       return text(s.text)
     case 'whatsapp':
       return text(s.template) ? `the template ${text(s.template)}` : text(s.text)
+    case 'push':
+      return text(s.title)
+    case 'omnichannel':
+      return list(s.channels).map((m) => stepNames[text((m as Fields).channel)] ?? '').join(', then ')
     case 'wait':
       return digits(s.seconds) ? duration(Number(digits(s.seconds))) : text(s.until) && `until ${text(s.until)} ${text(s.timezone)}`
     case 'tag':

@@ -1,0 +1,137 @@
+import { ActionIcon, Checkbox, Group, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Code } from '@/shared/Code'
+import { Icon } from '@/shared/icons'
+import { useTemplates } from '../templates/useTemplates'
+import { digits, list, stepNames, text, whole, type Fields, type Step } from './model'
+
+export type Set = (part: Fields) => void
+
+export function Field({ label, of, name, set, readOnly, placeholder, description }: { label: string; of: Fields; name: string; set: Set; readOnly: boolean; placeholder?: string; description?: string }) {
+  return <TextInput label={label} value={text(of[name])} onChange={(e) => set({ [name]: e.currentTarget.value })} readOnly={readOnly} placeholder={placeholder} description={description} />
+}
+
+/** What is sent on a channel: by a step of it alone, or by one of several channels. */
+export function MessageFields({ channel, of, put, readOnly }: { channel: string; of: Fields; put: Set; readOnly: boolean }) {
+  const templates = useTemplates()
+  const field = (label: string, name: string, placeholder?: string, description?: string) => <Field label={label} of={of} name={name} set={put} readOnly={readOnly} placeholder={placeholder} description={description} />
+  const area = (label: string, name: string) => <Textarea label={label} autosize minRows={3} value={text(of[name])} onChange={(e) => put({ [name]: e.currentTarget.value })} readOnly={readOnly} />
+  const tracked = (label: string) => <Checkbox label={label} description="Counted links are longer." checked={of.track_links === true} disabled={readOnly} onChange={(e) => put({ track_links: e.currentTarget.checked })} />
+  switch (channel) {
+    case 'email':
+      return (
+        <>
+          <NativeSelect label="Message" value={text(of.template_id)} disabled={readOnly} onChange={(e) => put({ template_id: e.currentTarget.value })} data={[{ value: '', label: 'Custom HTML' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: `Template ${t.name}` }))]} />
+          {field('Subject', 'subject', undefined, text(of.template_id) ? "Instead of the template's." : undefined)}
+          {!text(of.template_id) && (
+            <div>
+              <Text size="sm" fw={500} mb={2}>
+                HTML of the message
+              </Text>
+              <Code language="html" label="HTML of the message" value={text(of.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />
+            </div>
+          )}
+          {field("Sender's name", 'sender_name')}
+          {field("Sender's address", 'sender', "The account's default")}
+          {field('Reply to', 'reply_to', 'The sender')}
+        </>
+      )
+    case 'whatsapp':
+      return (
+        <>
+          <Field
+            label="Template"
+            of={of}
+            name="template"
+            // There is a template or a text.
+            set={(f) => put(text(f.template) ? { ...f, text: undefined as never, track_links: undefined as never } : { ...f, language: undefined as never, parameters: undefined as never, header: undefined as never })}
+            readOnly={readOnly}
+            placeholder="order_shipped"
+            description="The name of a template that WhatsApp has approved; with Twilio, its content SID. Left out, a text is sent, only to people who have written within a day."
+          />
+          {text(of.template) ? (
+            <>
+              {field('Language', 'language', 'en_US', 'The language of the template.')}
+              <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line." autosize minRows={2} value={list(of.parameters).map(String).join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value.split('\n') })} readOnly={readOnly} />
+              {field('Header', 'header', '', "The value of the template's header, or the URL of its picture.")}
+            </>
+          ) : (
+            <>
+              {area('Text', 'text')}
+              {tracked('Count clicks on links')}
+            </>
+          )}
+        </>
+      )
+    case 'push':
+      return (
+        <>
+          {field('Title', 'title')}
+          {area('Text', 'body')}
+          {field('Link', 'link', 'https:// or myapp://', 'What a tap opens: a page, or a place in your app.')}
+          {tracked('Count clicks on the link')}
+          {field('Picture', 'image', 'https://', "Apple's devices show none.")}
+          <NumberInput label="Seconds to keep trying" description="Empty is as long as the push services can." min={0} max={28 * 86_400} value={digits(of.ttl_seconds)} onChange={(v) => put({ ttl_seconds: (whole(String(v)) ?? undefined) as never })} readOnly={readOnly} />
+          {field('Replaces', 'collapse', '', 'A name: of messages that have it, a device shows the newest alone.')}
+        </>
+      )
+  }
+  return (
+    <>
+      {area('Text', 'text')}
+      {tracked('Count clicks on links')}
+    </>
+  )
+}
+
+const channels = ['push', 'whatsapp', 'sms', 'email']
+
+/** The messages of a step of several channels, in the order of preference. */
+export function ChannelFields({ step, put, readOnly }: { step: Step; put: Set; readOnly: boolean }) {
+  const messages = list(step.channels) as Fields[]
+  const rest = channels.filter((c) => !messages.some((m) => m.channel === c))
+  const save = (next: Fields[]) => put({ channels: next })
+  const move = (from: number, to: number) => {
+    const next = [...messages]
+    next.splice(to, 0, ...next.splice(from, 1))
+    save(next)
+  }
+  return (
+    <>
+      <Text size="xs" c="dimmed">
+        Each person gets one message, on the first channel that reaches them. Where it cannot be delivered, the next channel is tried.
+      </Text>
+      {messages.map((m, i) => {
+        const name = stepNames[text(m.channel)] ?? text(m.channel)
+        const set: Set = (part) => {
+          const next: Fields = { ...m, ...part }
+          for (const k of Object.keys(part)) if (part[k] === undefined) delete next[k]
+          save(messages.map((x, k) => (k === i ? next : x)))
+        }
+        return (
+          <Stack key={text(m.channel) || i} gap="xs" pl="sm" component="section" aria-label={name} data-testid="flow-channel" style={{ borderLeft: '2px solid var(--mantine-color-default-border)' }}>
+            <Group justify="space-between" wrap="nowrap">
+              <Text size="sm" fw={600}>
+                {i + 1}. {name}
+              </Text>
+              {!readOnly && (
+                <Group gap={4} wrap="nowrap">
+                  <ActionIcon variant="default" size="md" aria-label={`Move ${name} up`} disabled={i === 0} onClick={() => move(i, i - 1)}>
+                    <Icon name="arrowUp" size={14} />
+                  </ActionIcon>
+                  <ActionIcon variant="default" size="md" aria-label={`Move ${name} down`} disabled={i === messages.length - 1} onClick={() => move(i, i + 1)}>
+                    <Icon name="arrowDown" size={14} />
+                  </ActionIcon>
+                  <ActionIcon variant="default" size="md" aria-label={`Remove ${name}`} onClick={() => save(messages.filter((_, k) => k !== i))}>
+                    <Icon name="x" size={14} />
+                  </ActionIcon>
+                </Group>
+              )}
+            </Group>
+            <MessageFields channel={text(m.channel)} of={m} put={set} readOnly={readOnly} />
+          </Stack>
+        )
+      })}
+      {rest.length > 0 && !readOnly && <NativeSelect size="xs" aria-label="Add a channel" value="" onChange={(e) => save([...messages, { channel: e.currentTarget.value }])} data={[{ value: '', label: 'Add a channel' }, ...rest.map((c) => ({ value: c, label: stepNames[c]! }))]} />}
+    </>
+  )
+}
