@@ -1,6 +1,7 @@
 package campaigns
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -64,14 +65,17 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		if uint64(len(reply.Recipients)) >= limit {
 			break
 		}
-		audience.Remove(o)
-		var before string // the channel on which a message may have gone out
-		if len(r.Channels) > 0 {
-			before = s.claimed(x, o)
-			s.unclaim(x, o)
+		if !audience.Bits.Contains(o) {
+			continue // the person was decided on with another of their profiles
 		}
+		audience.Remove(o)
+		looked := o
 		o = s.host.Root(o)
 		reasons, merged := s.host.Reach(o, media)
+		var before string // the channel on which a message may have gone out
+		if len(r.Channels) > 0 {
+			before = s.takeClaim(x, audience, o, looked, merged)
+		}
 		channel, reachable := choose(reasons, 0)
 		if before != "" {
 			if channel = slices.Index(media, before); channel < 0 {
@@ -141,6 +145,27 @@ func countReason(counts *map[string]int, reason string) {
 		*counts = map[string]int{}
 	}
 	(*counts)[reason]++
+}
+
+// takeClaim takes back the channel on which a message to a person may have gone out, "" for
+// none, whichever of the person's profiles it was claimed for: the one that is left, which
+// the message's id names, comes first. What becomes of it then is decided for all of these
+// profiles, so they leave the audience.
+func (s *State) takeClaim(x *Campaign, audience *profile.OrdinalSet, root, looked uint32, merged []profile.MergedProfile) (before string) {
+	person := []uint32{root, looked}
+	for _, p := range merged {
+		person = append(person, p.Ordinal)
+	}
+	for _, o := range person {
+		before = cmp.Or(before, s.claimed(x, o))
+		s.unclaim(x, o)
+	}
+	if before != "" {
+		for _, o := range person {
+			audience.Remove(o)
+		}
+	}
+	return before
 }
 
 // sentToPast reports whether a profile that was merged into another one was sent to.

@@ -25,7 +25,7 @@ type world struct {
 	seq   uint64
 }
 
-// fakeHost has lists, and profiles that can all be reached. No two of them merge.
+// fakeHost has lists, and profiles that can all be reached.
 type fakeHost struct {
 	next     uint32
 	sets     *profile.OrdinalSets
@@ -78,7 +78,13 @@ func (h *fakeHost) Reach(ordinal uint32, media []string) ([]string, []profile.Me
 	for i, medium := range media {
 		reasons[i] = h.unreachable[medium][ordinal]
 	}
-	return reasons, nil
+	var merged []profile.MergedProfile
+	for o, root := range h.root {
+		if root == ordinal {
+			merged = append(merged, profile.MergedProfile{Ordinal: o})
+		}
+	}
+	return reasons, merged
 }
 
 func (h *fakeHost) CheckEpoch(epoch uint64) *refuse.Refusal {

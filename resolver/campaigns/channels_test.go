@@ -375,3 +375,29 @@ func TestMergedRecipientsKeepTheirChannels(t *testing.T) {
 	}
 	w.checked()
 }
+
+// TestMergedRecipientsStayOnTheirChannel: a message may have gone out when the run was
+// stopped. Then its recipient merges with somebody who is looked at first: the next run must
+// not choose another channel.
+func TestMergedRecipientsStayOnTheirChannel(t *testing.T) {
+	for _, was := range []uint32{1, 2} { // who was sent to; 2 is left
+		w := newWorld(t)
+		c := w.omni("sms", "email")
+		start := func(list string) {
+			w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+		}
+		start(w.list("l", was))
+		w.batch(c.ID, 1)
+		w.do(CommandFinish, Finish{ID: c.ID, Run: 1, Stopped: "why"}, nil)
+		w.host.root = map[uint32]uint32{1: 2}
+		w.host.unreachable = map[string]map[uint32]string{"sms": {2: "no phone"}}
+		start(w.list("both", 1, 2))
+		if list := w.batch(c.ID, 2).Recipients; len(list) > 0 {
+			t.Errorf("%d may have been sent a text, and now %+v", was, list)
+		}
+		if r := w.state.runs[c.ID]; r.Skipped[NoChannel] != 1 {
+			t.Errorf("%+v", r.Skipped)
+		}
+		w.checked()
+	}
+}

@@ -130,6 +130,26 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Pause' }).waitFor()
   await page.getByRole('button', { name: 'Duplicate' }).click()
   await page.getByRole('button', { name: 'Publish' }).waitFor()
+
+  // In the copy: one message on the first of several channels.
+  await page.getByRole('button', { name: 'Add a step after the trigger' }).click()
+  await page.getByRole('menuitem', { name: 'Several channels' }).click()
+  await panel.getByText('Add a channel.').waitFor()
+  await panel.getByLabel('Add a channel').selectOption({ label: 'Text message' })
+  const message = (name) => panel.getByRole('region', { name, exact: true })
+  await message('Text message').getByLabel('Text', { exact: true }).fill('Hello {{first_name}}')
+  await panel.getByLabel('Add a channel').selectOption({ label: 'Push message' })
+  await message('Push message').getByLabel('Title').fill('Hello')
+  await message('Push message').getByLabel('Link', { exact: true }).fill('myapp://welcome')
+  await panel.getByRole('button', { name: 'Move Push message up' }).click()
+  await page.getByRole('button', { name: /^Step omnichannel/ }).filter({ hasText: 'Push message, then Text message' }).waitFor()
+  await w.axe('a step of several channels')
+  await w.shots('flow-channels')
+  const copy = (await w.people('GET', '/flows')).find((f) => f._id !== id)
+  await until('the step is saved', async () => {
+    const first = (await w.people('GET', `/flows/${copy._id}`)).steps[0]
+    assert.deepEqual(first.channels, [{ channel: 'push', title: 'Hello', link: 'myapp://welcome' }, { channel: 'sms', text: 'Hello {{first_name}}' }])
+  })
   await page.getByRole('navigation').getByRole('link', { name: 'Flows' }).click()
   await until('both are listed', async () => assert.equal(await page.getByRole('row').filter({ hasText: 'Welcome' }).count(), 2))
   await page.mouse.move(700, 700)
