@@ -38,17 +38,32 @@ func (c *conn) close() {
 	}
 }
 
-// exec runs statements without parameters.
+// exec runs statements without parameters, one after the other, until one fails.
 func (c *conn) exec(sql string) error {
 	if c.dead != nil {
 		return c.dead
 	}
-	var res bindings.Result
-	defer bindings.DestroyResult(&res)
-	if bindings.Query(c.c, sql, &res) != bindings.StateSuccess {
-		return failure(bindings.ResultError(&res))
+	var statements bindings.ExtractedStatements
+	defer bindings.DestroyExtracted(&statements)
+	n := bindings.ExtractStatements(c.c, sql, &statements)
+	if n == 0 {
+		return fmt.Errorf("parse: %w", failure(bindings.ExtractStatementsError(statements)))
+	}
+	for i := range n {
+		if err := c.execOne(statements, i); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (c *conn) execOne(statements bindings.ExtractedStatements, i bindings.IdxT) error {
+	var stmt bindings.PreparedStatement
+	defer bindings.DestroyPrepare(&stmt)
+	if bindings.PrepareExtractedStatement(c.c, statements, i, &stmt) != bindings.StateSuccess {
+		return fmt.Errorf("prepare: %w", failure(bindings.PrepareError(stmt)))
+	}
+	return execute(stmt, nil)
 }
 
 // query runs one statement with its parameters bound by position and hands
@@ -110,10 +125,19 @@ func (c *conn) interruptWith(ctx context.Context) (finish func()) {
 	}
 }
 
+// execute runs a statement, and hands each chunk of its result to fn (nil: ignore them).
 func execute(stmt bindings.PreparedStatement, fn func(chunk) error) error {
+	var pending bindings.PendingResult
+	defer bindings.DestroyPending(&pending)
+	if bindings.PendingPreparedStreaming(stmt, &pending) != bindings.StateSuccess {
+		return failure(bindings.PendingError(pending))
+	}
+	if err := await(pending); err != nil {
+		return err
+	}
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
-	if bindings.ExecutePreparedStreaming(stmt, &res) != bindings.StateSuccess {
+	if bindings.ExecutePending(pending, &res) != bindings.StateSuccess {
 		return failure(bindings.ResultError(&res))
 	}
 	for {
@@ -131,6 +155,32 @@ func execute(stmt bindings.PreparedStatement, fn func(chunk) error) error {
 		bindings.DestroyDataChunk(&dc)
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// leastNap and mostNap bound how long await sleeps while DuckDB's own threads work.
+const (
+	leastNap = 20 * time.Microsecond
+	mostNap  = 500 * time.Microsecond
+)
+
+// await works on a statement until its result is ready. Where a thread of DuckDB has
+// taken the work, it sleeps: DuckDB's own functions would ask for more work without a
+// pause, and occupy a processor until that thread is done.
+func await(pending bindings.PendingResult) error {
+	nap := leastNap
+	for {
+		switch bindings.PendingExecuteTask(pending) {
+		case bindings.PendingStateResultReady:
+			return nil
+		case bindings.PendingStateError:
+			return failure(bindings.PendingError(pending))
+		case bindings.PendingStateNoTasksAvailable:
+			time.Sleep(nap)
+			nap = min(2*nap, mostNap)
+		default: // a part of the work is done
+			nap = leastNap
 		}
 	}
 }
