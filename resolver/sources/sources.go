@@ -5,11 +5,11 @@ package sources
 import (
 	"cmp"
 	"encoding/hex"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/clip"
+	"github.com/musterhq/muster/internal/weborigin"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -49,14 +49,13 @@ const (
 	// room.
 	maxWriteKeyRecords = 200
 	MaxOrigins         = 50
-	maxOriginBytes     = 300
 )
 
 // WriteKeyPrefix begins every write key.
 const WriteKeyPrefix = "wk_"
 
 // AnyOrigin among the allowed origins of a source allows them all.
-const AnyOrigin = "*"
+const AnyOrigin = weborigin.Any
 
 // Source is an application that sends events through the tracking API.
 type Source struct {
@@ -232,7 +231,7 @@ func (s *Source) change(c *Save, nowMs int64) *refuse.Refusal {
 		}
 		list := make([]string, 0, len(*c.AllowedOrigins))
 		for _, o := range *c.AllowedOrigins {
-			origin, ok := parseOrigin(o)
+			origin, ok := weborigin.Parse(o)
 			if !ok {
 				return refuse.Invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(o, 100))
 			}
@@ -255,37 +254,9 @@ func (s *Source) change(c *Save, nowMs int64) *refuse.Refusal {
 	return nil
 }
 
-// parseOrigin reads an entry of allowed origins: AnyOrigin, or a scheme and a host in lower
-// case whose first label may be *.
-func parseOrigin(text string) (origin string, ok bool) {
-	if text == AnyOrigin {
-		return text, true
-	}
-	if len(text) > maxOriginBytes {
-		return "", false
-	}
-	text = strings.ToLower(text)
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Scheme+"://"+u.Host != text {
-		return "", false
-	}
-	host := strings.TrimPrefix(u.Host, "*.")
-	return text, host != "" && !strings.ContainsAny(host, "*\"<>\\ ,")
-}
-
 // OriginAllowed reports whether pages of an origin may send with the keys of a source.
 func (s *Access) OriginAllowed(origin string) bool {
-	origin = strings.ToLower(origin)
-	for _, allowed := range s.AllowedOrigins {
-		if allowed == AnyOrigin || allowed == origin {
-			return true
-		}
-		scheme, domain, wild := strings.Cut(allowed, "://*.")
-		if rest, same := strings.CutPrefix(origin, scheme+"://"); wild && same && strings.HasSuffix(rest, "."+domain) {
-			return true
-		}
-	}
-	return false
+	return weborigin.Allowed(s.AllowedOrigins, origin)
 }
 
 // addKey adds a key to a source that is not in the state yet.
