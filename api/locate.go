@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/forms"
 )
 
 // Subject is what a request is about. In a cluster, it decides which node answers.
@@ -53,6 +54,8 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		account, ok = tracking.Account(string(path[len(tracking.Path):]))
 	case begins(path, tracking.PreferencesPath):
 		account, ok = tracking.Account(string(path[len(tracking.PreferencesPath):]))
+	case begins(path, tracking.FormsPath):
+		account, ok = forms.AccountOf(string(path[len(tracking.FormsPath):]))
 	case begins(path, providers.ReportPath):
 		id, _, _ := strings.Cut(string(path[len(providers.ReportPath):]), "/")
 		account, ok = providers.ParseAccountID(id)

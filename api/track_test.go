@@ -327,7 +327,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 		key, err := messaging.AccountKey(v, m.account)
 		o, _ := v.Find(resolver.IdentityEmail, "ada@x.io")
-		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o)
+		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, "")
 		return err
 	}))
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {

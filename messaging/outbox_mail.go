@@ -182,6 +182,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 	var key tracking.Key
 	var domain domains.Domain
 	var company resolver.Company
+	waits := false
 	content := confirmation
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
@@ -193,6 +194,11 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			}
 		}
 		company = v.Company()
+		if waits = p.Blocked(mediumEmail) == "pending"; in.Submission != "" {
+			if waits, err = v.Forms().Waits(w.Root, in.Submission); err != nil {
+				return fmt.Errorf("%w: %w", errState, err)
+			}
+		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
 			switch {
@@ -222,7 +228,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 	switch reason := p.Blocked(mediumEmail); {
 	case slices.Contains(messages.Undeliverable, reason):
 		return nil, errBlocked(reason)
-	case in.Confirm && reason != "pending":
+	case in.Confirm && !waits:
 		return nil, errMoot
 	}
 	// Not while the state is read: nothing is applied meanwhile.
@@ -273,7 +279,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			switch path[0] {
 			case campaigns.TagConfirm:
 				if in.Confirm {
-					return links.ConfirmURL(w.Root), true
+					return links.ConfirmURL(w.Root, in.Submission), true
 				}
 			case tagCompany:
 				if in.Confirm {

@@ -81,8 +81,10 @@ func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
 	return sent.Channel
 }
 
-// ConfirmURL is the link by which a profile confirms its subscription to e-mail.
-func (l Links) ConfirmURL(ordinal uint32) string {
+// ConfirmURL is the link by which a profile confirms its subscription to e-mail, or the
+// submission of a form with an id.
+func (l Links) ConfirmURL(ordinal uint32, submission string) string {
+	l.Flow, l.Step = submission, ""
 	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 

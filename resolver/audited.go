@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -41,6 +42,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
 	sources.CommandCreate: {"source", "source.create"}, sources.CommandUpdate: {"source", "source.update"}, sources.CommandDelete: {"source", "source.delete"},
 	sources.CommandKeyCreate: {"source", "source.key.create"}, sources.CommandKeyRevoke: {"source", "source.key.revoke"},
+	forms.CommandCreate: {"form", "form.create"}, forms.CommandUpdate: {"form", "form.update"}, forms.CommandDelete: {"form", "form.delete"},
 	eventtypes.CommandDefine: {"event_type", "event_type.define"}, eventtypes.CommandUpdate: {"event_type", "event_type.update"}, erasure.CommandLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	access.CommandUserCreate: {"user", "user.create"}, access.CommandUserUpdate: {"user", "user.update"}, access.CommandUserDelete: {"user", "user.delete"}, access.CommandPasswordSet: {"user", "user.password"},
@@ -126,6 +128,9 @@ func (a *account) nameOf(kind, id string) string {
 	case "source":
 		s, _ := a.sources.Get(id)
 		return s.Name
+	case "form":
+		f, _ := a.forms.Get(id)
+		return f.Name
 	case "company":
 		return a.Company.Name
 	}

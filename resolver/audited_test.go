@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
@@ -26,12 +27,12 @@ import (
 // notAudited are the commands that are no change of what an account is set up to do,
 // with the reason.
 var notAudited = map[string]string{
-	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", eventtypes.CommandName: "what was seen",
+	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", eventtypes.CommandName: "what was seen", forms.CommandViewed: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
 	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
-	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people",
 	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 
 	// What the service itself goes on with.

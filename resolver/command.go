@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -117,6 +118,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 	redact.CommandRefused:    handle((*Machine).refuse),
 
 	messages.CommandPreferences: handle((*Machine).savePreferences),
+	forms.CommandSubmit:         handle((*Machine).submitForm),
+	forms.CommandConfirm:        handle((*Machine).confirmForm),
 
 	CommandOutboxClaim: handle((*Machine).claimOutbox),
 
@@ -139,6 +142,7 @@ func init() {
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
 	addCommands(erasure.Commands, func(a *account) *erasure.State { return a.erasure })
+	addCommands(forms.Commands, func(a *account) *forms.State { return a.forms })
 	addCommands(automation.Commands, func(a *account) *automation.State { return a.flows })
 }
 

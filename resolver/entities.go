@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -111,12 +112,13 @@ type features struct {
 	erasure       *erasure.State
 	audit         *audit.State
 	consentLog    *consentlog.State
+	forms         *forms.State
 }
 
 // all are the features in the order in which they take note of merges and erasures, which is
 // part of the rules.
 func (f *features) all() []feature.State {
-	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit, f.consentLog}
+	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit, f.consentLog, f.forms}
 }
 
 func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {

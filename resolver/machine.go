@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -163,6 +164,7 @@ func (m *Machine) addAccount(number uint64) *account {
 	a.flows = automation.New(number, m.flows, flowPort{m, a})
 	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})
 	a.consentLog = consentlog.New(number, m.store, a.sets)
+	a.forms = forms.New(number, m.store, formHost{m, a})
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.audit = audit.New(number, m.store)
 	a.sending = sending.New(number, a.profiles, a.outbox, a.campaigns, a.domains, &m.keys, sendingHost{m, a})

@@ -14,6 +14,8 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -33,6 +35,8 @@ type redactWorld struct {
 	// kept are the events of records that were stored, by the offset of the record.
 	kept  map[int][]EventStatus
 	event func(rng *rand.Rand, world int, now int64) eventlog.Event
+	// forms are the forms of the accounts that people send, none where nobody does.
+	forms map[uint64]string
 }
 
 // submit stores a record, now and then after looking at it as a node does.
@@ -131,6 +135,10 @@ func (w *redactWorld) act(world int) {
 	if a.profiles.Headers.Count > 0 {
 		id = a.profiles.Headers.Get(uint32(rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
 	}
+	if w.forms != nil && rng.IntN(3) == 0 {
+		w.sendForm(email, some(phone), id)
+		return
+	}
 	switch rng.IntN(24) {
 	case 0, 1:
 		w.do(pick(rng, contacts.CommandCreate, contacts.CommandCreate, contacts.CommandCreate1), contacts.Create{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
@@ -190,6 +198,19 @@ func (w *redactWorld) act(world int) {
 		}
 		w.submit(env, appendEvents(env.Append(nil), evs))
 	}
+}
+
+// sendForm sends the account's form, or confirms what was sent before.
+func (w *redactWorld) sendForm(email, phone, id string) {
+	if w.rng.IntN(3) == 0 {
+		o, _ := w.m.accounts[w.account].resolveText(id)
+		for _, x := range w.m.accounts[w.account].forms.Held(&feature.Tx{AtMs: w.now}, o) {
+			w.do(forms.CommandConfirm, forms.Confirm{Profile: id, Submission: x.ID})
+		}
+		return
+	}
+	w.do(forms.CommandSubmit, forms.Submit{ID: w.forms[w.account], Keys: []string{fmt.Sprint(w.rng.IntN(99))}, Email: email, Consented: true,
+		Values: forms.Values{Phone: phone, FirstName: "Secret-first", Wording: "Send me news.", Client: "192.0.2.0/24", Attributes: pick(w.rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`))}})
 }
 
 // parts says at which record a replay of the redacted log goes another way.
@@ -257,6 +278,20 @@ func TestReplayOfRedactedLog(t *testing.T) {
 	}
 }
 
+// TestReplayOfRedactedForms is TestReplayOfRedactedLog with submissions of forms.
+func TestReplayOfRedactedForms(t *testing.T) {
+	var sum redactSum
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := &redactWorld{forms: map[uint64]string{}, event: randomEvent}
+			replayOfRedacted(t, w, seed, 50, rand.New(rand.NewPCG(seed, 1)), &sum)
+		})
+	}
+	if sum.erased == 0 || sum.checked == 0 || sum.whole < 30 {
+		t.Fatalf("%+v: the test misses a kind of record", sum)
+	}
+}
+
 // TestReplayOfRedactedTrackingLog is TestReplayOfRedactedLog for what SDKs send.
 //
 // The stream of random numbers is one without cases that a redactor judges wrongly (1 to 3 of 60
@@ -283,7 +318,11 @@ type redactSum struct {
 }
 
 func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, event func(rng *rand.Rand, world int, now int64) eventlog.Event, sum *redactSum) {
-	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rng, event: event}
+	replayOfRedacted(t, &redactWorld{event: event}, seed, limit, rng, sum)
+}
+
+func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng *rand.Rand, sum *redactSum) {
+	w.recorder, w.rng = &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng
 	settings := DefaultSettings()
 	settings.IdentifierCap = limit
 	for i, account := range []uint64{testAccount, testAccount + 1} {
@@ -296,6 +335,11 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, e
 		}
 		w.do(name, b)
 		w.do(contacts.CommandListCreate, contacts.ListSave{Name: "L"})
+		if w.forms != nil {
+			w.do(forms.CommandCreate, forms.Save{Name: addr("F"), Published: addr(true), DoubleOptIn: addr(i > 0), Consent: newsConsent(), Lists: &[]string{w.m.accounts[account].contacts.ListIDs()[0]},
+				Fields: &[]forms.Field{{Name: "email", Label: "E", Required: true}, {Name: "phone", Label: "P"}}})
+			w.forms[account] = w.m.accounts[account].forms.All()[0].ID
+		}
 	}
 	for range 150 {
 		w.account = testAccount + uint64(rng.IntN(2))

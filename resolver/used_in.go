@@ -11,7 +11,7 @@ import (
 
 // Use is something that refers to something else, which cannot be deleted meanwhile.
 type Use struct {
-	Kind string // segment, flow, campaign, or setting
+	Kind string // segment, flow, campaign, form, or setting
 	ID   string // of a setting its name
 	Name string
 }
@@ -21,6 +21,7 @@ const (
 	UseSegment  = "segment"
 	UseFlow     = "flow"
 	UseCampaign = "campaign"
+	UseForm     = "form"
 	UseSetting  = "setting"
 )
 
@@ -107,6 +108,11 @@ func (a *account) usesOfList(id string) []Use {
 		}
 	}
 	out = append(sortUses(out), a.flowsUsing(func(f *flows.Flow) bool { return slices.Contains(f.References().Lists, id) })...)
+	for _, f := range a.forms.All() {
+		if slices.Contains(f.Lists, id) {
+			out = append(out, Use{UseForm, f.ID, f.Name})
+		}
+	}
 	return append(out, a.audiencesOf(id)...)
 }
 

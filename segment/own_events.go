@@ -11,7 +11,7 @@ var ownEvents = func() map[string]bool {
 	types := map[string]bool{}
 	for _, t := range []string{
 		"list_joined", "list_left", "subscribed", "unsubscribed", "suppressed", "unsuppressed",
-		"device_registered", "device_retired", "flow_entered", "flow_completed", "flow_exited",
+		"device_registered", "device_retired", "flow_entered", "flow_completed", "flow_exited", "signup_form_submitted",
 	} {
 		types[t] = true
 	}

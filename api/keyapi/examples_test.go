@@ -35,6 +35,7 @@ var noIDs = map[string]string{
 	"PUT /console/api/v1/push-credentials/{id}": "a kind", "DELETE /console/api/v1/push-credentials/{id}": "a kind",
 	"PUT /console/api/v1/message-providers/{id}": "a kind", "DELETE /console/api/v1/message-providers/{id}": "a kind",
 	"PUT /console/api/v1/inbound-providers/{id}": "a kind", "DELETE /console/api/v1/inbound-providers/{id}": "a kind",
+	"GET /forms/{id}": "a form is public", "POST /forms/{id}": "a form is public",
 }
 
 const (
@@ -340,6 +341,12 @@ var ownExamples = map[string][]example{
 	"POST /console/api/v1/imports/{id}/start": {{target: "/console/api/v1/imports/«import»/start", body: `{"list_id":"‹list›"}`}},
 
 	// Contents.
+	"GET /console/api/v1/forms":              {{target: "/console/api/v1/forms?limit=1&cursor=«cursor:/forms»"}},
+	"POST /console/api/v1/forms":             {{target: "/console/api/v1/forms", body: formBody}},
+	"GET /console/api/v1/forms/{id}":         {{target: "/console/api/v1/forms/«form»"}},
+	"PATCH /console/api/v1/forms/{id}":       {{target: "/console/api/v1/forms/«form»", body: formBody}},
+	"DELETE /console/api/v1/forms/{id}":      {{target: "/console/api/v1/forms/«form»"}},
+	"GET /console/api/v1/forms/{id}/stats":   {{target: "/console/api/v1/forms/«form»/stats?from=2020-01-01&to=2100-01-01"}},
 	"GET /console/api/v1/lists":              {{target: "/console/api/v1/lists?limit=1&cursor=«cursor:/lists»"}},
 	"POST /console/api/v1/lists":             {{target: "/console/api/v1/lists", body: `{"name":"‹newname›","description":"d"}`}},
 	"GET /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»"}},
@@ -471,6 +478,12 @@ var ownExamples = map[string][]example{
 		{target: "/inbound/‹accountid›/mail/«mailtoken»", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
 		{target: "/inbound/‹accountid›/mail/‹mailtoken›", body: "To: unsubscribe+«sendid»@in.example\r\nFrom: a@b.example\r\nSubject: unsubscribe\r\n\r\nplease\r\n"},
 	},
+	"GET /forms/{id}": {
+		{target: "/forms/‹form›"},
+	},
+	"POST /forms/{id}": {
+		{target: "/forms/‹form›", form: true, body: "email=‹newemail›&phone=%2B4930123456&first_name=Ada&last_name=L&consent=1&consent_version=x&form_token=x&website="},
+	},
 	"GET /preferences/{token}": {
 		{target: "/preferences/«forgedpage»"},
 	},
@@ -485,3 +498,6 @@ var ownExamples = map[string][]example{
 		{target: "/t/«forged»", form: true, body: "List-Unsubscribe=One-Click"},
 	},
 }
+
+// formBody is what a form is made or changed with.
+const formBody = `{"name":"‹newname›","title":"T","text":"t","button":"b","fields":[{"name":"email","label":"E-mail","required":true},{"name":"attributes.size","label":"Size","type":"choice","options":["S"]}],"list_ids":["«list»"],"consent":{"text":"Yes","channels":["email"],"required":true},"double_opt_in":true,"message":"m","redirect_url":"https://shop.example/","published":true,"allowed_origins":["https://shop.example"]}`

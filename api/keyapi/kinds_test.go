@@ -145,6 +145,7 @@ func init() {
 			return s.id("POST", "/api/v1/contacts/"+s.get("profile")+"/devices", fmt.Sprintf(`{"kind":"fcm","address":%q}`, s.get("address")))
 		},
 		"address": func(s *setting, _ string) string { return "token-" + s.name("") + "-0123456789" },
+		"form":    console("/forms", `{"name":"NAME","published":true,"fields":[{"name":"email","label":"E-mail","required":true}]}`),
 		"list":    post("/api/v1/lists", `{"name":"NAME","description":"NAME"}`),
 		"member": func(s *setting, _ string) string {
 			return s.id("POST", "/api/v1/lists/"+s.get("list")+"/contacts", fmt.Sprintf(`{"email":%q}`, s.name("m")+"@mail.example"))
@@ -285,7 +286,7 @@ func init() {
 			for range 2 {
 				kind := map[string]string{
 					"/api/v1/lists": "list", "/api/v1/campaign": "campaign", "/api/v1/push/segments": "segment", "/api/v1/analytics/campaigns": "campaign", "/api/v1/analytics/segments": "segment",
-					"/users": "user", "/api-keys": "apikey", "/segments": "segment", "/lists": "list", "/templates": "template", "/campaigns": "campaign", "/flows": "flow", "/api/v1/custom-flows": "flow", "/erasures": "erasure",
+					"/users": "user", "/api-keys": "apikey", "/segments": "segment", "/lists": "list", "/forms": "form", "/templates": "template", "/campaigns": "campaign", "/flows": "flow", "/api/v1/custom-flows": "flow", "/erasures": "erasure",
 				}[path]
 				makers[kind](newSetting(s.company, s.rival), "")
 			}

@@ -72,7 +72,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 			case path == "/api/v1", path == "/v1", path == "/api/v1/{path:*}", path == "/v1/{path:*}":
 			case strings.HasPrefix(path, "/api/v1/events"):
 				registered["POST "+path] = true
-			case path == "/t/{token:*}", path == "/preferences/{token:*}":
+			case path == "/t/{token:*}", path == "/preferences/{token:*}", path == "/forms/{id:*}":
 				path = strings.TrimSuffix(path, ":*}") + "}"
 				registered["GET "+path], registered["POST "+path] = true, true
 			case path == "/reference/reference.css", path == "/reference/reference.js", method == "HEAD":

@@ -201,6 +201,16 @@ func noteConfirmed(d *profile.Document, atMs int64, channel byte, source string)
 	}
 }
 
+// GiveConsent subscribes a profile to a channel because the person said so and owns the
+// address, so that a double opt-in which is pending there ends. Its document has the evidence.
+func (s *State) GiveConsent(tx *feature.Tx, o uint32, d *profile.Document, channel, source string) (fields engine.Fields, events []feature.Event) {
+	changed, said, events := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: channel, Status: profile.ConsentStatuses[profile.ConsentSubscribed], Source: source, Confirm: true})
+	if changed || said {
+		fields = engine.FieldConsents
+	}
+	return fields, events
+}
+
 func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
 	channel, refusal := ChannelOf(c.Channel)
 	if refusal != nil {

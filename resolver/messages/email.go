@@ -45,6 +45,9 @@ type Mail struct {
 	Data       json.RawMessage `json:"data,omitempty"` // an object
 	// Confirm marks the message that asks for the confirmation of a subscription.
 	Confirm bool `json:"confirm,omitempty"`
+	// Submission is the id of the submission of a form that it asks to confirm instead, "" for
+	// a subscription.
+	Submission string `json:"submission,omitempty"`
 
 	// What flows send has these, too. HTML and Text are the content where there is
 	// no template.

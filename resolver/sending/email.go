@@ -196,19 +196,26 @@ func (s *State) AskToConfirm(tx *feature.Tx, o uint32, d *profile.Document) (eve
 	case ok && v.AtMs > tx.AtMs-ConfirmEveryMs:
 		return nil
 	}
-	failed := func(reason string) []feature.Event {
-		return []feature.Event{feature.NewEvent(failedType("email"), feature.Properties{"purpose": messages.RefConfirmation, "reason": reason})}
+	if refusal := s.QueueConfirmation(tx, o, string(to), ""); refusal != nil {
+		return []feature.Event{feature.NewEvent(failedType("email"), feature.Properties{"purpose": messages.RefConfirmation, "reason": refusal.Message})}
 	}
-	payload := must.JSON(messages.Mail{To: string(to), TemplateID: s.host.ConfirmTemplate(), Sender: s.DefaultSender(), Confirm: true})
+	s.keys.Put(h, dedup.Answer{AtMs: tx.AtMs, Ordinal: o})
+	return nil
+}
+
+// QueueConfirmation queues the message that asks for a confirmation: of a subscription, or of
+// a form's submission, whose id is given. It is refused where there are no credits, or the
+// outbox is full.
+func (s *State) QueueConfirmation(tx *feature.Tx, o uint32, to, submission string) *refuse.Refusal {
+	payload := must.JSON(messages.Mail{To: to, TemplateID: s.host.ConfirmTemplate(), Sender: s.DefaultSender(), Confirm: true, Submission: submission})
 	if refusal := s.outbox.Room(len(payload)); refusal != nil {
-		return failed(refusal.Message)
+		return refusal
 	}
 	if !s.host.SpendCredits(1) {
-		return failed(noCredits().Message)
+		return noCredits()
 	}
 	if _, refusal := s.outbox.Queue(tx, outbox.Item{Kind: outbox.KindEmail, Ordinal: o, Ref: messages.RefConfirmation}, payload); refusal != nil {
 		panic(refusal) // there was room a moment ago
 	}
-	s.keys.Put(h, dedup.Answer{AtMs: tx.AtMs, Ordinal: o})
 	return nil
 }

@@ -25,14 +25,19 @@ type Options struct {
 
 // API answers the links of messages.
 type API struct {
-	opts    Options
-	tracker *tracker
+	opts      Options
+	tracker   *tracker
+	views     *formViews
+	formRates *formRates
 }
 
 // New returns what answers the links of messages. close must follow.
 func New(opts Options) *API {
-	return &API{opts, newTracker(opts.Node, opts.Now, opts.Metrics)}
+	return &API{opts, newTracker(opts.Node, opts.Now, opts.Metrics), newFormViews(opts.Node, opts.ReadTimeout, opts.Logger), newFormRates()}
 }
 
-// Close ends the recording of opens and clicks.
-func (a *API) Close() { a.tracker.close() }
+// Close ends the recording of opens and clicks, and of views of forms.
+func (a *API) Close() {
+	a.views.close()
+	a.tracker.close()
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/messages"
 )
 
@@ -30,6 +31,7 @@ const maxFormBytes = 64 << 10
 func (a *API) Register(r *router.Router) {
 	r.ANY(tracking.Path+"{token:*}", a.track)
 	r.ANY(tracking.PreferencesPath+"{token:*}", a.preferencePage)
+	r.ANY(tracking.FormsPath+"{id:*}", a.formPage)
 }
 
 // Operations are what [API.track] answers.
@@ -54,7 +56,7 @@ func Operations() operation.Group {
 				Other: shape.Ordered{page("200", "Done."), page("404", "No link of ours."),
 					shape.Pair("405", operation.Plain("A link that takes GET alone.", "text/html", "", shape.Ordered{operation.Header("Allow", "The methods that the link takes.", "GET, HEAD")})),
 					page("413", "Too much was sent."), page("503", "Not just now.")}},
-		}, preferenceOperations()...)}
+		}, append(preferenceOperations(), formOperations()...)...)}
 }
 
 // followed is a link of a message with what it leads to.
@@ -85,7 +87,10 @@ func (f *followed) location() (string, error) {
 	return messaging.ClickLocation(f.link(), f.profile)
 }
 
-var errNoLink = errors.New("not a link of ours")
+var (
+	errNoLink  = errors.New("not a link of ours")
+	errTooLate = errors.New("nothing waits to be confirmed any more")
+)
 
 // track answers whoever follows a link of a message.
 func (a *API) track(rc *fasthttp.RequestCtx) {
@@ -251,7 +256,11 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
 	defer cancel()
-	if err := do(ctx, f, strings.Contains(string(body), "One-Click")); err != nil {
+	switch err := do(ctx, f, strings.Contains(string(body), "One-Click")); {
+	case errors.Is(err, errTooLate):
+		writePage(rc, pageTooLate)
+		return
+	case err != nil:
 		a.fail(rc, err)
 		return
 	}
@@ -278,6 +287,14 @@ func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error
 
 // confirm ends a double opt-in.
 func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
+	if f.claims.Flow != "" { // of a form, see messaging.Links.ConfirmURL
+		_, err := a.opts.Node.Command(ctx, f.claims.Account, forms.CommandConfirm, forms.Confirm{Profile: f.profile.ID.String(), Submission: f.claims.Flow})
+		var refusal *resolver.Refusal
+		if errors.As(err, &refusal) && refusal.Code == "not_found" {
+			return errTooLate
+		}
+		return err
+	}
 	if f.profile.Consent(f.sent.Channel).Status == "subscribed" && f.profile.Blocked(f.sent.Channel) != "pending" {
 		return nil
 	}

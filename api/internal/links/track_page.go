@@ -28,6 +28,8 @@ var (
 
 	pageTooManyTopics = webPage{http.StatusConflict, "Too many topics", "You are on as many lists as you can be on. Leave one first. Nothing was changed.", ""}
 
+	pageTooLate = webPage{http.StatusGone, "This link is too old", "Please sign up again, and confirm within a week.", ""}
+
 	pageConfirmed = webPage{http.StatusOK, "Thank you", "Your subscription is confirmed.", ""}
 )
 

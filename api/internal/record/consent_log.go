@@ -17,6 +17,9 @@ type ConsentEntry struct {
 	StepID     *string `json:"step_id"`
 	Client     *string `json:"client"`
 	Wording    *string `json:"wording"`
+	FormID     *string `json:"form_id"`
+	// SubmittedAt is when the form was sent that was confirmed later.
+	SubmittedAt *string `json:"submitted_at"`
 }
 
 // ConsentLog is what a person said of channels and topics, the newest first.
@@ -25,7 +28,7 @@ func ConsentLog(v *resolver.View, ordinal uint32) ([]ConsentEntry, error) {
 	out := make([]ConsentEntry, 0, len(log))
 	for _, x := range log {
 		out = append(out, ConsentEntry{Time(x.AtMs), TextOrNull(x.Channel), TextOrNull(x.List), TextOrNull(x.Name), x.Status, x.Source,
-			TextOrNull(x.Message), TextOrNull(x.Campaign), TextOrNull(x.Flow), TextOrNull(x.Step), TextOrNull(x.Client), TextOrNull(x.Wording)})
+			TextOrNull(x.Message), TextOrNull(x.Campaign), TextOrNull(x.Flow), TextOrNull(x.Step), TextOrNull(x.Client), TextOrNull(x.Wording), TextOrNull(x.Form), TimeOrNull(x.SubmittedMs)})
 	}
 	return out, err
 }

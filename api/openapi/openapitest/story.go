@@ -11,7 +11,7 @@ import (
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), signup(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -349,6 +349,37 @@ func links() []Step {
 		{Request: "GET /t/forged", Fails: true},
 		{Request: "POST /t/forged", Fails: true},
 		{Request: "GET " + a + "/campaign/$campaign/recipients/activity?limit=1"},
+	}
+}
+
+// signupForm is a form with all its fields.
+const signupForm = `{"name":"News","title":"News","text":"Once a month.","button":"Go","fields":[{"name":"email","label":"E-mail","type":"text","required":true},{"name":"phone","label":"Phone"},{"name":"first_name","label":"First name"},{"name":"last_name","label":"Last name"},{"name":"attributes.size","label":"Size","type":"choice","required":false,"options":["S","M"]}],"list_ids":["$list"],"consent":{"text":"Send me news.","channels":["email","sms"],"required":true},"double_opt_in":false,"message":"Thanks.","redirect_url":"","published":true,"allowed_origins":["https://shop.example"]}`
+
+// signup makes forms, sends them, and reads what became of it.
+func signup() []Step {
+	posted := map[string]string{"Content-Type": "application/x-www-form-urlencoded"}
+	return []Step{
+		{Request: "POST " + c + "/forms", Body: signupForm, Keep: "form=data._id says=data.version formurl=data.url"},
+		{Request: "POST " + c + "/forms", Body: `{"name":"Bad","fields":[{"name":"age","label":"Age"}]}`, Fails: true},
+		{Request: "GET " + c + "/forms/$form"},
+		{Request: "GET " + c + "/forms/frm_none", Fails: true},
+		{Request: "POST " + c + "/forms", Body: signupForm, Keep: "other=data._id"},
+		{Request: "GET " + c + "/forms?limit=1", Keep: "next=next"},
+		{Request: "GET " + c + "/forms?limit=1&cursor=$next"},
+		{Request: "PATCH " + c + "/forms/$form?if_version=$says", Body: `{"name":"Newsletter","title":"Newsletter","text":"Monthly.","button":"Join","fields":[{"name":"email","label":"E-mail","type":"text","required":true},{"name":"phone","label":"Phone"},{"name":"first_name","label":"First name"},{"name":"last_name","label":"Last name"},{"name":"attributes.size","label":"Size","type":"choice","required":false,"options":["S","M"]}],"list_ids":["$list"],"consent":{"text":"","channels":[],"required":false},"double_opt_in":false,"message":"Thanks.","redirect_url":"https://shop.example/thanks","published":true,"allowed_origins":["*"]}`},
+		{Request: "PATCH " + c + "/forms/$form?if_version=0000000000000000", Body: `{"title":"Mine"}`, Fails: true},
+		{Request: "PATCH " + c + "/forms/frm_none", Body: `{"title":"Mine"}`, Fails: true},
+		{Request: "GET $formurl"},
+		{Request: "GET /forms/frm_none", Fails: true},
+		{Request: "POST $formurl", Body: "email=fay%40example.com&phone=%2B4930123456&first_name=Fay&last_name=Lee&attributes.size=M&consent=1&consent_version=x&website=", Headers: posted},
+		{Request: "POST $formurl", Body: "email=bot%40example.com&form_token=forged&website=spam", Headers: posted},
+		{Request: "POST $formurl", Body: "email=none", Headers: posted, Fails: true},
+		{Request: "POST /forms/frm_none", Body: "email=fay%40example.com", Headers: posted, Fails: true},
+		{Request: "GET " + c + "/forms/$form/stats?from=2020-01-01&to=2100-01-01"},
+		{Request: "GET " + c + "/forms/$form/stats?from=yesterday", Fails: true},
+		{Request: "GET " + c + "/forms/frm_none/stats", Fails: true},
+		{Request: "DELETE " + c + "/forms/$other"},
+		{Request: "DELETE " + c + "/forms/frm_none", Fails: true},
 	}
 }
 

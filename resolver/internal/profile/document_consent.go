@@ -40,6 +40,10 @@ type Evidence struct {
 	Client string `json:"client,omitempty"`
 	// Wording is what the person read beside the choice.
 	Wording string `json:"wording,omitempty"`
+	// Form is the id of the form that it came by, SubmittedMs when that was sent where it was
+	// confirmed later (Unix ms).
+	Form        string `json:"form_id,omitempty"`
+	SubmittedMs int64  `json:"submitted_ms,omitempty"`
 }
 
 // ConsentChange is a change of what a person said, on its way to the log of consents.

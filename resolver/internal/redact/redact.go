@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -390,6 +391,8 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *messages.EngagementRecord) bool { return r.engagement(c) })
 	case messages.CommandPreferences:
 		return rewrite(args, func(c *messages.Preferences) bool { return r.preferences(c) })
+	case forms.CommandSubmit:
+		return rewrite(args, func(c *forms.Submit) bool { return r.submission(offset, c) })
 	case messages.CommandOutboxDone, messages.CommandOutboxDone1:
 		return rewrite(args, func(c *outbox.Done) bool { return r.outboxDone(offset, c) })
 	case campaigns.CommandResult, campaigns.CommandResult1:
@@ -584,6 +587,26 @@ func (r *Redactor) preferences(c *messages.Preferences) bool {
 	for i := range c.Topics {
 		changed = blank(&c.Topics[i].Wording) || changed
 	}
+	return changed
+}
+
+// submission is of the owner of its e-mail, or of its phone where it has no e-mail. A phone
+// that is another's beside an e-mail was left out.
+func (r *Redactor) submission(offset int64, c *forms.Submit) bool {
+	invalid := c.Check(true) != nil
+	r.rules = identrules.OfContact(contacts.CommandCreate)
+	whole, changed := r.named(offset, false, &c.Email, nil, &c.Phone)
+	if whole {
+		changed = blank(&c.FirstName, &c.LastName, &c.Wording, &c.Client) || changed
+		switch o := &c.Attributes; {
+		case len(*o) == 0:
+		case contacts.CanonicalObject("attributes", o) == nil:
+			*o, changed = profile.MaskObject(r.hasher, *o), true
+		case !bytes.Contains(*o, []byte(profile.MaskedKey)): // it was refused
+			invalid, changed = true, true
+		}
+	}
+	r.invalid = changed && invalid
 	return changed
 }
 

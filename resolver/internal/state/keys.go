@@ -56,6 +56,10 @@ const (
 	EntitySource      = '}' // of the tracking API, with its write keys
 
 	EntityConversation = '{' // when a profile last wrote by WhatsApp, by ordinal
+
+	EntityForm     = 0x90 // signup form
+	EntityFormDay  = 0x91 // what happened at a form on a day: form and date; without a date all days
+	EntityFormHeld = 0x92 // submissions of a profile that wait to be confirmed, by ordinal
 )
 
 // AccountKey begins each key of an account in a table.
