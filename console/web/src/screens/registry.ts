@@ -2,6 +2,7 @@ import { analytics } from './analytics/route'
 import { campaigns } from './campaigns/route'
 import { catalogueScreen } from './catalogue/route'
 import { flows } from './flows/route'
+import { forms } from './forms/route'
 import { homeScreen } from './home/route'
 import { importsScreen } from './imports/route'
 import { lists } from './lists/route'
@@ -20,6 +21,7 @@ export const screens = [
   segment,
   people,
   lists,
+  forms,
   campaigns,
   flows,
   templates,

@@ -86,6 +86,8 @@ export function wordsOf(e: Entry, profile?: string): { title: string; detail: st
       return { title: `${capital(channel(p.channel))} was blocked`, detail: [text(p.reason), text(p.source)].filter(Boolean).join(', ') }
     case 'unsuppressed':
       return { title: `The block of ${channel(p.channel)} was lifted`, detail: text(p.reason) && `it was ${text(p.reason)}` }
+    case 'signup_form_submitted':
+      return { title: `Signed up by the form ${text(p.form_name)}`, detail: p.confirmed ? 'confirmed by e-mail' : '' }
     case 'list_joined':
       return { title: `Joined the list ${text(p.list_name)}`, detail: '' }
     case 'list_left':
