@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/localtime"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -133,7 +134,7 @@ func (t *Trigger) json() []byte {
 		w.integer("offset_days", int64(d.OffsetDays))
 		w.text("at", fmt.Sprintf("%02d:%02d", d.AtMinutes/60, d.AtMinutes%60))
 		w.text("repeat", choose(d.Yearly, repeatYearly, repeatOnce))
-		w.text("timezone", orUTC(d.Zone).String())
+		w.text("timezone", localtime.OrUTC(d.Zone).String())
 	}
 	w.close('}')
 	return w.b
@@ -229,6 +230,7 @@ func (w *writer) message(m *Message) {
 		w.given("collapse", x.Collapse)
 		w.yes("track_links", x.TrackLinks)
 	}
+	w.yes(ignoresLimits, m.IgnoresLimits)
 }
 
 func (w *writer) wait(x *Wait) {
@@ -238,7 +240,7 @@ func (w *writer) wait(x *Wait) {
 	if x.Until != nil {
 		w.text("until", x.Until.String())
 		if !x.Until.absolute() {
-			w.text("timezone", orUTC(x.Until.Zone).String())
+			w.text("timezone", localtime.OrUTC(x.Until.Zone).String())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/localtime"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -25,9 +26,9 @@ func (t *DateTrigger) Next(value []byte, afterMs int64) (dueMs int64, ok bool) {
 		dueMs = t.on(day)
 		return dueMs, dueMs > afterMs
 	}
-	year, month, dayOfMonth := calendar(day)
+	year, month, dayOfMonth := localtime.Calendar(day)
 	// Clocks have shown the days before, and so anniversaries of earlier years are over.
-	around, _, _ := calendar(localDay(t.Zone, afterMs) - t.OffsetDays)
+	around, _, _ := localtime.Calendar(localtime.Day(t.Zone, afterMs) - t.OffsetDays)
 	for year = max(year, around); year <= maxYear; year++ {
 		if dueMs = t.on(anniversary(year, month, dayOfMonth)); dueMs > afterMs {
 			return dueMs, true
@@ -37,14 +38,18 @@ func (t *DateTrigger) Next(value []byte, afterMs int64) (dueMs int64, ok bool) {
 }
 
 // on is when the trigger is due for a date, in Unix milliseconds.
-func (t *DateTrigger) on(day int) int64 { return instant(t.Zone, day+t.OffsetDays, t.AtMinutes*60) }
+func (t *DateTrigger) on(day int) int64 {
+	return localtime.Instant(t.Zone, day+t.OffsetDays, t.AtMinutes*60)
+}
 
 func anniversary(year int, month time.Month, day int) int {
 	if month == time.February && day == 29 && time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Month() != month {
 		day = 28
 	}
-	return dayNumber(year, month, day)
+	return localtime.DayNumber(year, month, day)
 }
+
+const msPerDay = 86_400_000
 
 // Instants that can be told as a date: the years 0001 to 9999.
 const (
@@ -69,13 +74,22 @@ func (t *DateTrigger) day(value []byte) (day int, ok bool) {
 		if len(text) == len("2006-01-02") {
 			return int(floorDiv(ms, msPerDay)), true
 		}
-		return localDay(t.Zone, ms), true
+		return localtime.Day(t.Zone, ms), true
 	case jsontext.Number:
 		f, ok := jsontext.Float(value)
 		if !ok || f < minDateMs || f > maxDateMs {
 			return 0, false
 		}
-		return localDay(t.Zone, int64(math.Floor(f))), true
+		return localtime.Day(t.Zone, int64(math.Floor(f))), true
 	}
 	return 0, false
+}
+
+// floorDiv rounds down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
 }

@@ -88,15 +88,20 @@ const (
 	Blocked       Result = 10 // the channel is blocked for the profile
 	Refused       Result = 11 // a limit was reached: nothing was done
 	Stopped       Result = 12 // the enrolment ended here for a reason from outside
+	QuietHours    Result = 13 // the account sends nothing in these hours of the profile's day
+	FrequencyCap  Result = 14 // the profile has had as many messages as the account lets it have
 	// OutOfCredits is no result of a step: it is not carried out until there are
 	// credits. It is not stored.
 	OutOfCredits Result = 255
+	// Held is no result either: the step is carried out later, see [Host.HeldUntil]. It is
+	// not stored.
+	Held Result = 253
 	// Later is no result either: there is no room for the effect now, and the step
 	// is carried out after [RetryMs]. It is not stored.
 	Later Result = 254
 )
 
-var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited"}
+var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited", "skipped_quiet_hours", "skipped_frequency_cap"}
 
 // String is the result's name on the console.
 func (r Result) String() string {

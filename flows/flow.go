@@ -118,6 +118,9 @@ type Message struct {
 	SMS      *SMS
 	WhatsApp *WhatsApp
 	Push     *Push
+	// IgnoresLimits sends it whatever the account's quiet hours and frequency caps say, and
+	// does not count it for the latter.
+	IgnoresLimits bool
 }
 
 // Email is the e-mail that the step sends, nil for none.

@@ -15,11 +15,14 @@ import (
 
 // messageFields are the fields of a message, by its channel.
 var messageFields = map[string][]string{
-	StepEmail:    {"template_id", "subject", "body", "text", "sender", "sender_name", "reply_to"},
-	StepSMS:      {"text", "track_links"},
-	StepWhatsApp: {"text", "template", "language", "parameters", "header", "track_links"},
-	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links"},
+	StepEmail:    {"template_id", "subject", "body", "text", "sender", "sender_name", "reply_to", ignoresLimits},
+	StepSMS:      {"text", "track_links", ignoresLimits},
+	StepWhatsApp: {"text", "template", "language", "parameters", "header", "track_links", ignoresLimits},
+	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links", ignoresLimits},
 }
+
+// ignoresLimits is the field that sends a message whatever the account's limits say.
+const ignoresLimits = "ignore_sending_limits"
 
 // messageChannels are the channels of omnichannel steps.
 var messageChannels = []string{StepEmail, StepSMS, StepWhatsApp, StepPush}
@@ -43,7 +46,7 @@ func (r *reader) messages(o *jsonform.Object) (out []Message) {
 
 // message reads what is sent on a channel.
 func (r *reader) message(o *jsonform.Object, channel string) Message {
-	m := Message{Channel: channel}
+	m := Message{Channel: channel, IgnoresLimits: r.boolean(o, ignoresLimits)}
 	switch channel {
 	case StepEmail:
 		m.Email = r.email(o)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/localtime"
 	"github.com/musterhq/muster/internal/zones"
 	"github.com/musterhq/muster/segment"
 )
@@ -245,7 +246,7 @@ func (r *reader) minutes(o *jsonform.Object, name string) int {
 	if s == "" {
 		return 0
 	}
-	seconds, ok := clock(s)
+	seconds, ok := localtime.Clock(s)
 	if !ok || len(s) != len("HH:MM") {
 		r.refuse(o.At(name), `must be a time of the day from "00:00" to "23:59"`)
 	}

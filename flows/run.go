@@ -14,6 +14,8 @@ type Host interface {
 	// place with Queued. Otherwise it says why the last one does not reach the profile. It
 	// may also return Later, and for an e-mail OutOfCredits.
 	Send(step int, messages []Message) (r Result, at int)
+	// HeldUntil is when a step is to be carried out that was Held the last time.
+	HeldUntil() int64
 	// Webhook queues a request. With Queued it returns the number under which the
 	// outcome will be told to [Flow.Answer].
 	Webhook(step int, x *Webhook) (Result, uint64)
@@ -52,11 +54,16 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 	}
 	for e.Status == InProgress && e.Phase == Ready && *budget > 0 && h.Live() {
 		*budget--
-		if r := f.carryOut(e, atMs, h); r == Later {
+		switch r := f.carryOut(e, atMs, h); r {
+		case Later:
 			e.DueMs = atMs + RetryMs
 			return
-		} else if r == OutOfCredits {
-			break
+		case Held:
+			e.DueMs, e.Depth = max(h.HeldUntil(), atMs), 0 // what follows is no loop at one instant
+			return
+		case OutOfCredits:
+			e.DueMs = atMs
+			return
 		}
 	}
 	if e.Status == InProgress && e.Phase == Ready {
@@ -100,7 +107,7 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 		e.end(Exited, ByStep, Done, 0, atMs, h)
 		return Done
 	}
-	if r != OutOfCredits && r != Later {
+	if r != OutOfCredits && r != Later && r != Held {
 		e.leave(r, branch, next, atMs, h)
 	}
 	return r

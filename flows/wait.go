@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/internal/localtime"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -16,13 +17,13 @@ func (w *Wait) Due(nowMs int64) int64 {
 	case u == nil:
 		return nowMs + w.Seconds*1000
 	case u.Day >= 0:
-		return max(nowMs, instant(u.Zone, u.Day, u.SecondOfDay))
+		return max(nowMs, localtime.Instant(u.Zone, u.Day, u.SecondOfDay))
 	}
 	// Days before today are over, whatever the zone did, and it is put back by a day
 	// at most: the bound is for instants beyond all calendars.
-	today := localDay(u.Zone, nowMs)
+	today := localtime.Day(u.Zone, nowMs)
 	for day := today; ; day++ {
-		if due := instant(u.Zone, day, u.SecondOfDay); due > nowMs || day > today+2 {
+		if due := localtime.Instant(u.Zone, day, u.SecondOfDay); due > nowMs || day > today+2 {
 			return max(nowMs, due)
 		}
 	}
@@ -32,13 +33,13 @@ func (w *Wait) Due(nowMs int64) int64 {
 // instant in RFC 3339, whose fraction of a second is dropped and for which the zone
 // does not matter.
 func parseUntil(s string, zone *time.Location) (*Until, bool) {
-	if second, ok := clock(s); ok {
+	if second, ok := localtime.Clock(s); ok {
 		return &Until{Day: -1, SecondOfDay: second, Zone: zone, text: s}, true
 	}
 	if len(s) < len("YYYY-MM-DDTHH:MM") || s[10] != 'T' {
 		return nil, false
 	}
-	if second, ok := clock(s[11:]); ok {
+	if second, ok := localtime.Clock(s[11:]); ok {
 		ms, ok := segment.ParseTime(s[:10])
 		if !ok || ms < 0 {
 			return nil, false
@@ -64,6 +65,6 @@ func (u *Until) String() string {
 	if u.Day < 0 {
 		return s
 	}
-	year, month, day := calendar(u.Day)
+	year, month, day := localtime.Calendar(u.Day)
 	return fmt.Sprintf("%04d-%02d-%02dT%s", year, month, day, s)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/localtime"
 	"github.com/musterhq/muster/internal/zones"
 )
 
@@ -76,7 +77,7 @@ func TestR1InstantIsTheFirstAtWhichClocksShowIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range cases(1500) {
 		z, l := edges(t, r)
-		got := instant(z, dayNumber(l.Year(), l.Month(), l.Day()), l.Hour()*3600+l.Minute()*60)
+		got := localtime.Instant(z, localtime.DayNumber(l.Year(), l.Month(), l.Day()), l.Hour()*3600+l.Minute()*60)
 		if want := naiveInstant(z, l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute()); got != want {
 			t.Fatalf("%s %s: %s, not %s", z, l.Format("2006-01-02 15:04"), at(got), at(want))
 		}

@@ -119,6 +119,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 		d.Close()
 		return nil, err
 	}
+	d.done.Go(d.watch) // runs that waited go on
 	d.done.Go(d.watchSchedules)
 	return d, nil
 }
@@ -145,9 +146,12 @@ var (
 	// errMoved reports that a campaign goes on at another node, or at this one when
 	// what it needs is back.
 	errMoved = errors.New("another node goes on with what was begun")
+	// errWaits reports that the run waits until an instant: the state says when it goes on.
+	errWaits = errors.New("the run waits")
 )
 
-// Send starts a campaign and waits until it has been sent, at whichever node. When
+// Send starts a campaign and waits until it has been sent, at whichever node, or until its run
+// has to wait itself: for quiet hours, or for its rate. When
 // ctx ends before, sending goes on, and so it does after a stop of the service; the
 // error is [ErrGoesOn] then. A refusal of the state machine is a
 // *[resolver.Refusal]. by is who starts it, for the audit log.
@@ -218,7 +222,7 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 		case err != nil: // nobody answers for the account at present
 		case state.Run != begun.Run: // it was deleted, or begun anew
 			return campaigns.Run{}, ErrGoesOn
-		case !state.Busy():
+		case !state.Busy() || state.Status == campaigns.RunWaiting:
 			return state, nil
 		}
 		_ = d.opts.Sleep(ctx, followPause)
@@ -255,7 +259,8 @@ func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *r
 			delete(d.mu.runs, key)
 		}
 		d.mu.Unlock()
-		if errors.Is(r.err, errMoved) {
+		if errors.Is(r.err, errMoved) || r.err == nil && r.state.Status == campaigns.RunWaiting {
+			// What it waited for may have come meanwhile.
 			select {
 			case d.again <- struct{}{}:
 			default:

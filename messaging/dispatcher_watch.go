@@ -51,8 +51,10 @@ func (d *Dispatcher) takeUp() error {
 			if d.knows(runKey{account, r.ID}) {
 				continue
 			}
-			d.opts.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
-			d.begin(account, r, true)
+			if !r.Woken {
+				d.opts.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
+			}
+			d.begin(account, r, !r.Woken)
 		}
 	}
 	return nil

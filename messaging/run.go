@@ -105,7 +105,7 @@ func (r *run) send(ctx context.Context) {
 		return
 	}
 	var refusal *resolver.Refusal
-	if err != nil && !errors.As(err, &refusal) {
+	if err != nil && !errors.Is(err, errWaits) && !errors.As(err, &refusal) {
 		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
 		_ = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error()}, nil)
 	}
@@ -211,10 +211,15 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		}
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
+	if reply.Waiting {
+		return false, errWaits
+	}
 	if err := r.deliver(ctx, reply.Recipients); err != nil {
 		return false, err
 	}
 	switch {
+	case reply.PauseMs > 0:
+		return true, r.d.opts.Sleep(ctx, time.Duration(reply.PauseMs)*time.Millisecond)
 	case reply.Stopped != "":
 		return false, nil
 	case reply.Left > 0:

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -89,6 +90,28 @@ func (h campaignHost) Record(r campaigns.Report) {
 func (a *account) dropDeadDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
 	return a.contacts.DropDevices(ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(dead, string(v.Address)) })
 }
+
+func (h campaignHost) MayGo(ordinal uint32, medium string, number uint32) (untilMs int64, reason string) {
+	return h.m.mayGo(h.a, ordinal, medium, pacing.OfCampaign(number))
+}
+
+func (h campaignHost) Count(ordinal uint32, medium string, number uint32) {
+	h.m.countMessage(h.a, ordinal, medium, pacing.OfCampaign(number))
+}
+
+func (h campaignHost) Uncount(ordinal uint32, number uint32) {
+	h.a.uncountMessage(ordinal, pacing.OfCampaign(number))
+}
+
+func (h campaignHost) Local(ordinal uint32, wallMs int64) int64 {
+	d := &h.m.resolution.Doc
+	if err := h.a.profiles.Load(ordinal, d); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return h.a.pacing.Local(d, wallMs)
+}
+
+func (h campaignHost) AccountLocal(wallMs int64) int64 { return h.a.pacing.AccountLocal(wallMs) }
 
 func (h campaignHost) EmailCredits() int64 { return h.a.EmailCredits }
 

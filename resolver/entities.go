@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment"
@@ -113,12 +114,13 @@ type features struct {
 	audit         *audit.State
 	consentLog    *consentlog.State
 	forms         *forms.State
+	pacing        *pacing.State
 }
 
 // all are the features in the order in which they take note of merges and erasures, which is
 // part of the rules.
 func (f *features) all() []feature.State {
-	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit, f.consentLog, f.forms}
+	return []feature.State{f.access, f.contacts, f.domains, f.credentials, f.sources, f.conversations, f.outbox, f.campaigns, f.types, f.flows, f.erasure, f.audit, f.consentLog, f.forms, f.pacing}
 }
 
 func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
@@ -165,6 +167,7 @@ func (a *account) install(e accountEntity) error {
 	a.secretHash, a.accountEntity = secretHash, e
 	a.Settings.fill()
 	a.types.SetSketches(e.HasCatalog)
+	a.pacing.Configure(a.Settings.SendingLimits)
 	a.profiles.Configure(hashKey, a.Settings.Placeholders, a.Settings.IdentifierCap)
 	return nil
 }

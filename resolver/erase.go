@@ -79,7 +79,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	keys := slices.Concat(a.consentLog.Keys(task.Ordinals...), a.forms.Keys(task.Ordinals...), a.flows.Erase(o))
+	keys := slices.Concat(a.consentLog.Keys(task.Ordinals...), a.forms.Keys(task.Ordinals...), a.pacing.Keys(task.Ordinals...), a.flows.Erase(o))
 	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -116,6 +117,20 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 		return flows.Blocked
 	}
 	return flows.NotSubscribed
+}
+
+func (p flowPort) MayGo(o uint32, channel string) (r flows.Result, untilMs int64) {
+	// The message has no number yet, and so counts for no other.
+	untilMs, reason := p.m.mayGo(p.a, o, channel, 0)
+	switch {
+	case untilMs != 0:
+		return flows.Held, untilMs
+	case reason == pacing.ReasonQuietHours:
+		return flows.QuietHours, 0
+	case reason == pacing.ReasonFrequencyCap:
+		return flows.FrequencyCap, 0
+	}
+	return flows.Queued, 0
 }
 
 func (p flowPort) Credits() int64 { return p.a.EmailCredits }

@@ -100,6 +100,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.forms.Hash(put); err != nil {
 		return fmt.Errorf("account %016x: %w", a.number, err)
 	}
+	if err := a.pacing.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
+	}
 	a.profiles.HashIdentifiers(put)
 	if err := a.engine.Hash(put); err != nil {
 		return err

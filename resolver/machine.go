@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
 )
@@ -165,6 +166,7 @@ func (m *Machine) addAccount(number uint64) *account {
 	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})
 	a.consentLog = consentlog.New(number, m.store, a.sets)
 	a.forms = forms.New(number, m.store, formHost{m, a})
+	a.pacing = pacing.New(number, m.store, a.sets)
 	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.audit = audit.New(number, m.store)
 	a.sending = sending.New(number, a.profiles, a.outbox, a.campaigns, a.domains, &m.keys, sendingHost{m, a})

@@ -23,32 +23,42 @@ func (p flowPort) queue(kind string, from *automation.Source, ref string, payloa
 	return seq, refusal == nil
 }
 
-func (p flowPort) QueueMessage(from automation.Source, d *profile.Document, m *flows.Message) (ok bool) {
+func (p flowPort) QueueMessage(from automation.Source, d *profile.Document, m *flows.Message) bool {
+	seq, ok := p.queueMessage(&from, d, m)
+	if ok && !m.IgnoresLimits {
+		it := p.a.outbox.Find(seq, from.Ordinal, outbox.ItemName{})
+		p.m.countMessage(p.a, from.Ordinal, m.Channel, messageOf(it))
+	}
+	return ok
+}
+
+// queueMessage queues a message of a step; not ok means that there is no room.
+func (p flowPort) queueMessage(from *automation.Source, d *profile.Document, m *flows.Message) (seq uint64, ok bool) {
 	event := json.RawMessage(from.Event)
 	switch {
 	case m.Email != nil:
-		return p.queueEmail(&from, d, m.Email)
+		return p.queueEmail(from, d, m.Email)
 	case m.SMS != nil:
-		_, ok = p.queue(outbox.KindSMS, &from, "", messages.Text{Text: m.SMS.Text, TrackLinks: m.SMS.TrackLinks, Event: event})
+		seq, ok = p.queue(outbox.KindSMS, from, "", messages.Text{Text: m.SMS.Text, TrackLinks: m.SMS.TrackLinks, Event: event})
 	case m.WhatsApp != nil:
 		t := messages.Text{Text: m.WhatsApp.Text, TrackLinks: m.WhatsApp.TrackLinks, Event: event}
 		if x := m.WhatsApp; x.Template != "" {
 			t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
 		}
-		_, ok = p.queue(outbox.KindWhatsApp, &from, "", t)
+		seq, ok = p.queue(outbox.KindWhatsApp, from, "", t)
 	case m.Push != nil:
 		x := m.Push
 		n := messages.Push{Title: x.Title, Body: x.Body, Link: x.Link, TrackLinks: x.TrackLinks, Event: event}
 		if x.Image != "" || x.TTLSeconds != 0 || x.Collapse != "" {
 			n.Options = &campaigns.PushOptions{Image: x.Image, TTLSeconds: int(x.TTLSeconds), Collapse: x.Collapse}
 		}
-		_, ok = p.queue(outbox.KindPush, &from, "", n)
+		seq, ok = p.queue(outbox.KindPush, from, "", n)
 	}
-	return ok
+	return seq, ok
 }
 
-func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *flows.Email) bool {
-	_, ok := p.queue(outbox.KindEmail, from, x.TemplateID, messages.Mail{
+func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *flows.Email) (seq uint64, ok bool) {
+	seq, ok = p.queue(outbox.KindEmail, from, x.TemplateID, messages.Mail{
 		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, p.a.sending.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(from.Event),
@@ -56,7 +66,7 @@ func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *fl
 	if ok && !p.m.spendCredits(p.a, 1) {
 		panic("e-mail credits were there a moment ago")
 	}
-	return ok
+	return seq, ok
 }
 
 func (p flowPort) QueueCall(from automation.Source, x *flows.Webhook) (seq uint64, ok bool) {

@@ -83,6 +83,12 @@ func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
 	h.a.flows.NextChannel(it.Flow, it.Step, it.Ordinal, it.Kind, of.Event)
 }
 
+func (h sendingHost) Uncount(message *outbox.Item) {
+	if message.Ordinal != outbox.NoProfile {
+		h.a.uncountMessage(h.a.profiles.Root(message.Ordinal), messageOf(message))
+	}
+}
+
 func (h sendingHost) Answer(call *outbox.Item, delivered bool, reason string) {
 	h.a.flows.Answer(call.Flow, call.Ordinal, call.Seq, delivered, reason)
 }

@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/resolver/pacing"
 )
 
 // Settings change what Apply does, so they are part of the state and changed
@@ -37,6 +39,9 @@ type Settings struct {
 	FlowEventAgeHours int `json:"flow_event_age_hours,omitempty"`
 	// PreferencePage is what the preference page says; nil for the service's own words.
 	PreferencePage *PreferencePage `json:"preference_page,omitempty"`
+	// SendingLimits are quiet hours, frequency caps and the account's time zone; nil for none,
+	// and UTC.
+	SendingLimits *pacing.Limits `json:"sending_limits,omitempty"`
 }
 
 // DefaultSettings are written into the record that makes an account, so accounts keep
@@ -127,6 +132,9 @@ func (s *Settings) Validate() *Refusal {
 				return invalid("preference_page", "preference_page.%s must have at most %d bytes of UTF-8", f.name, f.limit)
 			}
 		}
+	}
+	if s.SendingLimits != nil {
+		return s.SendingLimits.Validate("sending_limits")
 	}
 	return nil
 }

@@ -20,6 +20,9 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("channels", shape.List(shape.Object(channelFieldsShape()...), "With channel 1, the channels in the order of preference: each person gets one message, on the first that reaches them. `email` stands alone, since an e-mail has the campaign's own subject, body, template and sender. Left out, the campaign goes out by e-mail.").Entries(0, 5).Like([]any{shape.Pairs("channel", "push", "subject", "Our January sale", "body", "Today only", "link", "https://example.com/sale"), shape.Pairs("channel", "sms", "body", "The sale is on"), shape.Pairs("channel", "email")})),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
+		shape.Opt("local_time", shape.Boolean(false, "The `date` is what each person's own clocks show, by the `timezone` in their `geo` or `attributes`, or else by the account's: it has no offset then. The send starts when the first clocks on Earth show it; people whose clocks have shown it get the message at once.").Default(false)),
+		shape.Opt("rate", shape.Object(shape.Opt("messages", shape.Integer(600, "").Between(1, 1000000)), shape.Opt("per", shape.Word("", "minute", "hour").Default("minute"))).Says("How many people the campaign is sent to at most in any minute or hour, evenly spread, over all its sends. `{}` takes it away.")),
+		shape.Opt("ignore_sending_limits", shape.Boolean(false, "Sends it whatever the account's quiet hours and frequency caps say, and does not count it for the latter.").Default(false)),
 		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
 		shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail, text on other channels. May hold merge tags such as `{{first_name}}`.").With("maxLength", 1048576)),
 		shape.Opt("sender", shape.Text("news@mail.example.com", "An address of a verified domain; left out, `no-reply@` the first of them.")),
@@ -64,8 +67,8 @@ func sendFieldsShape() []shape.Field {
 }
 
 var sendResultShape = shape.Named("SendResult", shape.Object(
-	shape.Req("success", shape.Boolean(true, "Whether all of it was sent.")),
-	shape.Req("message", shape.Text("sent", "`sent`, or why it stopped.")),
+	shape.Req("success", shape.Boolean(true, "Whether all of it was sent, or the rest goes out by itself.")),
+	shape.Req("message", shape.Text("sent", "`sent`, until when the rest waits, or why it stopped.")),
 	shape.Req("total_members", shape.Count(1204, "People in the audience, each once, also those who were sent the campaign before.")),
 	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
@@ -78,6 +81,8 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("status", shapes.CampaignStatus()),
 	shape.Req("total_members", shape.Count(1204, "People in the audience of the last send.")),
 	shape.Req("remaining", shape.Count(0, "Those still to be sent to.")),
+	shape.Req("waiting", shapes.CampaignWaiting()),
+	shape.Req("waiting_until", shapes.CampaignWaitingUntil()),
 	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),
 	shape.Req("failed", shape.Count(0, "Messages that could not be handed over.")),
 	shape.Req("skipped", shapes.Skipped()),

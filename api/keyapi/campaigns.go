@@ -48,9 +48,9 @@ func (a *API) campaignOperations() keycall.Group {
 		{Handle: a.deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
 		{Handle: a.unscheduleCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
-			About: "It is not sent by itself then; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
+			About: "It is not sent by itself then, and what is left of a run that waits, or that has a `rate` or local times, is cancelled; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
 		{Handle: a.sendCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
-			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
+			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours, or when the rest has to wait for quiet hours or the campaign's rate; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
 			Body: shape.Object(sendFieldsShape()...), NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
@@ -108,6 +108,23 @@ type campaignFields struct {
 	Push       *pushFields     `json:"push"`
 	TrackLinks *bool           `json:"track_links"`
 	Channels   []channelFields `json:"channels"`
+	LocalTime  *bool           `json:"local_time"`
+	Rate       *rateFields     `json:"rate"`
+
+	IgnoreSendingLimits *bool `json:"ignore_sending_limits"`
+}
+
+// rateFields are how fast a campaign is sent at most, in a request; none given is no bound.
+type rateFields struct {
+	Messages int    `json:"messages"`
+	Per      string `json:"per"`
+}
+
+func (f *rateFields) rate() *campaigns.Rate {
+	if *f == (rateFields{}) {
+		return nil
+	}
+	return &campaigns.Rate{Messages: f.Messages, Per: cmp.Or(f.Per, campaigns.PerMinute)}
 }
 
 // pushFields are the options of a push message in a request; none of them given is none.
@@ -178,6 +195,15 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.Push != nil {
 		x.Push = f.Push.options()
+	}
+	if f.LocalTime != nil {
+		x.LocalTime = *f.LocalTime
+	}
+	if f.Rate != nil {
+		x.Rate = f.Rate.rate()
+	}
+	if f.IgnoreSendingLimits != nil {
+		x.IgnoresLimits = *f.IgnoreSendingLimits
 	}
 	if f.Channels != nil {
 		x.Channels = channelMessages(f.Channels)
@@ -474,6 +500,10 @@ func (a *API) sendCampaign(c *keycall.Call) (any, error) {
 	out := sendResult{
 		Success: true, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
 		Errors: record.Texts(r.Errors), StartedAt: record.Time(r.StartedMs), FinishedAt: record.TimeOrNull(r.FinishedMs),
+	}
+	if r.Status == campaigns.RunWaiting {
+		out.Message = "the rest waits until " + record.Time(r.WakeMs) + " and goes out by itself"
+		return out, nil
 	}
 	reason := unsent(&r, r.Sent == 0 && (r.Failed > 0 || len(r.Errors) > 0))
 	if reason == "" {

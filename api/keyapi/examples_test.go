@@ -142,6 +142,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":1,"date":"2026-01-01T09:00:00Z","sender_name":"N","reply_to":"a@b.example","list_id":["«list»"],` + mailBody + `}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"segment_ids":["«segment»"],"link":"https://shop.example/"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"channels":[{"channel":"push","subject":"s","body":"b","link":"https://shop.example/","push":{"image":"https://shop.example/a","collapse":"a","ttl_seconds":60}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en","parameters":["a"],"header":"h"}},{"channel":"sms","body":"b","sender":"Shop"},{"channel":"email"}]}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"date":"2090-01-31T09:00","local_time":true,"rate":{"messages":600,"per":"hour"},"ignore_sending_limits":true}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","track_links":true,"date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
 	},
@@ -406,7 +407,7 @@ var ownExamples = map[string][]example{
 	"POST /console/api/v1/app-secret": {{target: "/console/api/v1/app-secret"}},
 	"GET /console/api/v1/settings":    {{target: "/console/api/v1/settings"}},
 	"PUT /console/api/v1/settings": {
-		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600,"preference_page":{"title":"T","text":"t"}}`},
+		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600,"preference_page":{"title":"T","text":"t"},"sending_limits":{"timezone":"Asia/Tokyo","quiet_hours":{"from":"22:00","to":"08:00","channels":["in_app"],"then":"wait"},"frequency_caps":[{"channel":"in_app","messages":3,"hours":24}]}}`},
 	},
 	"GET /console/api/v1/push-credentials":          {{target: "/console/api/v1/push-credentials"}},
 	"PUT /console/api/v1/push-credentials/{id}":     {{target: "/console/api/v1/push-credentials/webpush", body: `{"generate":true,"subject":"mailto:a@b.example"}`}, {target: "/console/api/v1/push-credentials/fcm", body: `{"type":"service_account","project_id":"p","client_email":"a@b.example","private_key":"k","token_uri":"https://oauth2.googleapis.com/token"}`}},

@@ -142,7 +142,7 @@ func (a *API) runPush(c *keycall.Call, out pushResult, content campaigns.Content
 	err := c.Command(campaigns.CommandSave, campaigns.Campaign{
 		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.Now.UnixMilli()),
 		Subject: content.Subject, Body: content.Text, Link: content.Link, Push: content.Push, SegmentIDs: segments,
-		OneOff: true,
+		OneOff: true, IgnoresLimits: true,
 	}, &x)
 	if err != nil {
 		return nil, err

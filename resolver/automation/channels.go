@@ -35,6 +35,11 @@ func (s *State) NextChannel(flow, step string, ordinal uint32, channel string, e
 	for i := tried + 1; i < len(messages) && !queued; i++ {
 		x := &messages[i]
 		r := s.port.Reach(d, x.Channel)
+		if r == flows.Queued && !x.IgnoresLimits {
+			if r, _ = s.port.MayGo(o, x.Channel); r == flows.Held {
+				r = flows.QuietHours // nobody stands at the step who could wait
+			}
+		}
 		switch {
 		case r != flows.Queued:
 		case x.Email != nil && s.port.Credits() < 1,

@@ -14,6 +14,8 @@ type host struct {
 	f *flow
 	o uint32
 	e *flows.Enrolment
+	// heldUntil is when a step is to be carried out that is held.
+	heldUntil int64
 }
 
 func (h *host) Live() bool { return h.f.Status == Live }
@@ -54,11 +56,13 @@ func (h *host) source(step int) Source {
 	return Source{Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID, Event: h.e.Event}
 }
 
+func (h *host) HeldUntil() int64 { return h.heldUntil }
+
 func (h *host) Send(step int, messages []flows.Message) (r flows.Result, at int) {
 	skipped := make([]flows.Result, 0, len(messages))
 	for i := range messages {
 		switch r = h.send(step, &messages[i]); r {
-		case flows.Later, flows.OutOfCredits:
+		case flows.Later, flows.Held, flows.OutOfCredits:
 			return r, 0 // the step is carried out again
 		case flows.Queued:
 			h.s.countChannels(h.f, step, 0, skipped, true)
@@ -73,7 +77,11 @@ func (h *host) Send(step int, messages []flows.Message) (r flows.Result, at int)
 // send queues a message, or says why there is none.
 func (h *host) send(step int, x *flows.Message) flows.Result {
 	port := h.s.port
-	if r := port.Reach(h.d, x.Channel); r != flows.Queued {
+	r := port.Reach(h.d, x.Channel)
+	if r == flows.Queued && !x.IgnoresLimits {
+		r, h.heldUntil = port.MayGo(h.o, x.Channel)
+	}
+	if r != flows.Queued {
 		return r
 	}
 	if x.Email != nil && port.Credits() < 1 {

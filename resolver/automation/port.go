@@ -74,10 +74,14 @@ type Outbox interface {
 	// Reach says whether the profile may be sent to on a channel: [flows.Queued], or why
 	// not. Credits are not looked at.
 	Reach(d *profile.Document, channel string) flows.Result
+	// MayGo says whether the account's limits let a message to a profile go out on a channel
+	// now: [flows.Queued], or why not. With [flows.Held] it is to be asked again at untilMs.
+	MayGo(o uint32, channel string) (r flows.Result, untilMs int64)
 	// Credits is how many e-mails the account may still send.
 	Credits() int64
 	// QueueMessage queues a message. An e-mail takes a credit, which there must be; the last
 	// one pauses flows, see [State.PauseForCredits]. False means that there is no room.
+	// A message that is queued counts for the account's limits, unless it ignores them.
 	QueueMessage(from Source, d *profile.Document, x *flows.Message) bool
 	// QueueCall returns the number of the queued request, under which [State.Answer] gets
 	// its outcome.

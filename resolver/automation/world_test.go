@@ -42,6 +42,9 @@ type world struct {
 	effects []string
 	// reach answers [Outbox.Reach]; nil has everybody with an e-mail address reached by it.
 	reach func(d *profile.Document, channel string) flows.Result
+	// limited is what limits say of messages; heldUntil goes with flows.Held.
+	limited   flows.Result
+	heldUntil int64
 }
 
 func newWorld(t *testing.T, people int) *world {
@@ -52,7 +55,7 @@ func newWorld(t *testing.T, people int) *world {
 	}
 	t.Cleanup(func() { _ = store.DB.Close() })
 	w := &world{t: t, store: store, engine: engine.New(), sets: profile.NewOrdinalSets(), now: 1_000_000_000_000,
-		docs: make([]profile.Document, people), keys: map[string]uint32{}, credits: 1000}
+		docs: make([]profile.Document, people), keys: map[string]uint32{}, credits: 1000, limited: flows.Queued}
 	w.run = NewRunner(store)
 	w.flows = New(testAccount, w.run, w)
 	w.record(func(*feature.Tx) {
@@ -276,6 +279,8 @@ func (w *world) Reach(d *profile.Document, channel string) flows.Result {
 }
 
 func (w *world) Credits() int64 { return w.credits }
+
+func (w *world) MayGo(uint32, string) (flows.Result, int64) { return w.limited, w.heldUntil }
 
 func (w *world) QueueMessage(from Source, _ *profile.Document, m *flows.Message) bool {
 	if w.full {

@@ -31,7 +31,7 @@ func (s *State) testBudget(tx *feature.Tx, x *Campaign, r *Run) (budget uint64, 
 	}
 	pending := s.members(x, setPending).GetCardinality()
 	switch taken := r.Sent + r.Failed + pending; {
-	case taken < ab.Tested && !s.members(x, setAudience).IsEmpty():
+	case taken < ab.Tested && !(s.members(x, setAudience).IsEmpty() && s.held(x, r) == 0):
 		return ab.Tested - taken, 0
 	case pending > 0:
 		return 0, testPollMs

@@ -31,10 +31,14 @@ type Recipient struct {
 // BatchReply has the recipients of the next messages.
 type BatchReply struct {
 	Recipients []Recipient `json:"recipients"`
-	// Left is how many have not been looked at.
+	// Left is how many have not been looked at, or were put aside.
 	Left uint64 `json:"left"`
 	// WaitMs is how long an A/B test still waits, when nobody else is left.
 	WaitMs int64 `json:"wait_ms,omitempty"`
+	// PauseMs is how long the campaign's rate keeps anybody else from being sent to.
+	PauseMs int64 `json:"pause_ms,omitempty"`
+	// Waiting says that the run waits until an instant: it goes on by itself then.
+	Waiting bool `json:"waiting,omitempty"`
 	// Stopped says why the run has ended before its end.
 	Stopped string `json:"stopped,omitempty"`
 }
@@ -49,18 +53,25 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 	if r == nil {
 		return runOver()
 	}
-	s.touch(r)
 	audience, pending := s.set(x, setAudience), s.set(x, setPending)
 	var reply BatchReply
+	if r.Status == RunWaiting {
+		reply.Waiting, reply.Left = true, audience.Bits.GetCardinality()+s.held(x, r)
+		tx.Reply = reply
+		return nil
+	}
+	s.touch(r)
+	r.Woken = false
+	s.releaseHeld(x, r, tx.AtMs)
 	budget, wait := s.testBudget(tx, x, r)
 	if wait > 0 {
-		reply.WaitMs, reply.Left = wait, audience.Bits.GetCardinality()
+		reply.WaitMs, reply.Left = wait, audience.Bits.GetCardinality()+s.held(x, r)
 		tx.Reply = reply
 		return nil
 	}
 	sent, media := s.members(x, setSent), r.media(x)
 	emails := int64(0) // claimed in this batch
-	limit := min(uint64(r.BatchSize), budget)
+	limit := r.allowed(x.Rate, tx.AtMs, min(uint64(r.BatchSize), budget))
 	for _, o := range profile.Page(audience.Bits, 0, maxLooked) {
 		if uint64(len(reply.Recipients)) >= limit {
 			break
@@ -76,6 +87,12 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		if len(r.Channels) > 0 {
 			before = s.takeClaim(x, audience, o, looked, merged)
 		}
+		if r.WallMs != 0 {
+			if at := s.host.Local(o, r.WallMs); at > tx.AtMs {
+				s.putAside(x, r, o, before, at)
+				continue
+			}
+		}
 		channel, reachable := choose(reasons, 0)
 		if before != "" {
 			if channel = slices.Index(media, before); channel < 0 {
@@ -84,12 +101,20 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 			reachable = channel < len(media) && reasons[channel] == ""
 		}
 		reason := ""
-		switch {
-		case reachable && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)):
+		if reachable && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, merged)) {
 			reason = AlreadySent
-		case !reachable && len(r.Channels) > 0:
+		} else if reachable {
+			var until int64
+			if channel, until, reason = s.limited(x, o, media, reasons, channel, before != ""); until != 0 {
+				s.putAside(x, r, o, before, until)
+				continue
+			}
+		}
+		switch {
+		case reason != "" || reachable:
+		case len(r.Channels) > 0:
 			reason = NoChannel
-		case !reachable:
+		default:
 			reason = reasons[0]
 		}
 		isEmail := reason == "" && media[channel] == mediumEmail
@@ -113,6 +138,10 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 			emails++
 		}
 		pending.Add(o)
+		r.spend(x.Rate, tx.AtMs)
+		if !x.IgnoresLimits {
+			s.host.Count(o, media[channel], x.Number)
+		}
 		recipient := Recipient{Ordinal: o, Variant: r.variant(o)}
 		if len(r.Channels) > 0 {
 			s.claim(x, r, o, channel)
@@ -121,9 +150,57 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		reply.Recipients = append(reply.Recipients, recipient)
 	}
 	s.host.SpendCredits(emails) // there are enough
-	reply.Left = audience.Bits.GetCardinality()
+	reply.Left = audience.Bits.GetCardinality() + s.held(x, r)
+	if r.Busy() && len(reply.Recipients) == 0 && reply.Left > 0 {
+		s.rest(tx, x, r, &reply)
+	}
 	tx.Reply = reply
 	return nil
+}
+
+// limited finds the first of a run's channels, from one that reaches a profile on, on which the
+// account's limits let it be sent to. untilMs is when they may do so, Unix ms; reason is why
+// none does, and reasons get it. only says that no other channel is to be tried.
+func (s *State) limited(x *Campaign, ordinal uint32, media, reasons []string, channel int, only bool) (_ int, untilMs int64, reason string) {
+	if x.IgnoresLimits {
+		return channel, 0, ""
+	}
+	for ok := true; ok; channel, ok = choose(reasons, channel+1) {
+		untilMs, why := s.host.MayGo(ordinal, media[channel], x.Number)
+		if why == "" {
+			return channel, untilMs, ""
+		}
+		reason, reasons[channel] = why, why
+		if only {
+			break
+		}
+	}
+	return channel, 0, reason
+}
+
+// putAside holds a recipient until an instant, with the channel on which its message may have
+// gone out before, "" for none.
+func (s *State) putAside(x *Campaign, r *Run, ordinal uint32, before string, untilMs int64) {
+	s.hold(x, r, ordinal, untilMs)
+	if before != "" {
+		s.set(x, claimSet(before)).Add(ordinal)
+	}
+}
+
+// rest has a run pause or wait that can send to nobody now.
+func (s *State) rest(tx *feature.Tx, x *Campaign, r *Run, reply *BatchReply) {
+	restMs := r.rateMs(x.Rate, tx.AtMs)
+	if s.members(x, setAudience).IsEmpty() {
+		restMs = max(restMs, r.Held[0]-tx.AtMs)
+	} else if restMs == 0 {
+		return // those who were looked at were passed over
+	}
+	if restMs <= maxPauseMs || !s.members(x, setPending).IsEmpty() {
+		reply.PauseMs = min(restMs, maxPauseMs)
+		return
+	}
+	s.wait(x, r, tx.AtMs+restMs)
+	reply.Waiting = true
 }
 
 const outOfCredits = "the account is out of e-mail credits; top up and send again"

@@ -57,7 +57,15 @@ type Campaign struct {
 	TemplateID string   `json:"template_id,omitempty"`
 	ListIDs    []string `json:"list_ids,omitempty"`
 	SegmentIDs []string `json:"segment_ids,omitempty"`
-	Link       string   `json:"link,omitempty"` // opened by a push message
+	// LocalTime says that the date is what each person's own clocks show when the campaign is
+	// sent to them. It has no offset then.
+	LocalTime bool `json:"local_time,omitempty"`
+	// Rate bounds how fast the campaign is sent; nil does not.
+	Rate *Rate `json:"rate,omitempty"`
+	// IgnoresLimits sends it whatever the account's quiet hours and frequency caps say, and
+	// does not count it for the latter.
+	IgnoresLimits bool   `json:"ignore_sending_limits,omitempty"`
+	Link          string `json:"link,omitempty"` // opened by a push message
 	// Service says by which instant messenger a campaign of type [TypeIM] goes out:
 	// [ServiceWhatsApp], or "" for the account's own provider.
 	Service string `json:"service,omitempty"`
@@ -148,7 +156,7 @@ func (s *State) saveCampaign(tx *feature.Tx, c Save, dated bool) *refuse.Refusal
 	c.BodyBytes = s.putText(textCampaign, c.ID, was, []byte(c.Body))
 	c.Body = ""
 	if dated {
-		c.Schedule = schedule(&c, old, tx.AtMs)
+		c.Schedule = s.schedule(&c, old, tx.AtMs)
 	}
 	if s.install(&c.Campaign); made {
 		s.host.SaveNumbers()
@@ -185,6 +193,9 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 		return r
 	}
 	if r := c.CheckChannels(); r != nil {
+		return r
+	}
+	if r := c.checkPace(); r != nil {
 		return r
 	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)
@@ -255,6 +266,8 @@ func (s *State) drop(x *Campaign) {
 	s.leaveSchedule(x)
 	s.putText(textCampaign, x.ID, x.BodyBytes, nil)
 	if r := s.runs[x.ID]; r != nil {
+		s.leaveWait(x, r)
+		s.dropHeld(x, r)
 		s.dropRunSets(x, r)
 		s.keepContents(r, r, nil, nil)
 	}

@@ -38,6 +38,11 @@ type fakeHost struct {
 	// unreachable is why profiles are not reached, by medium.
 	unreachable map[string]map[uint32]string
 	root        map[uint32]uint32 // of profiles that were merged into others
+	// limits judges messages, nil lets all go out. counted are the messages that count.
+	limits  func(ordinal uint32, medium string) (untilMs int64, reason string)
+	counted map[uint32]string
+	// aheadMs is how far the clocks of people are ahead of UTC.
+	aheadMs map[uint32]int64
 }
 
 func (h *fakeHost) NextNumber() uint32                              { return h.next }
@@ -59,6 +64,25 @@ func (h *fakeHost) ConfirmTemplate() string                         { return "" 
 func (h *fakeHost) MayBeSender(string) *refuse.Refusal              { return nil }
 func (h *fakeHost) Notify(_ string, data map[string]any)            { h.told = append(h.told, data) }
 func (h *fakeHost) SegmentMembers(string) (*roaring.Bitmap, string) { return nil, h.building }
+
+func (h *fakeHost) Uncount(ordinal, _ uint32)       { delete(h.counted, ordinal) }
+func (h *fakeHost) AccountLocal(wallMs int64) int64 { return wallMs }
+
+func (h *fakeHost) Local(ordinal uint32, wallMs int64) int64 { return wallMs - h.aheadMs[ordinal] }
+
+func (h *fakeHost) Count(ordinal uint32, medium string, _ uint32) {
+	if h.counted == nil {
+		h.counted = map[uint32]string{}
+	}
+	h.counted[ordinal] = medium
+}
+
+func (h *fakeHost) MayGo(ordinal uint32, medium string, _ uint32) (untilMs int64, reason string) {
+	if h.limits == nil {
+		return 0, ""
+	}
+	return h.limits(ordinal, medium)
+}
 
 func (h *fakeHost) GiveBack(medium string, n uint64) {
 	if medium == mediumEmail {

@@ -278,8 +278,20 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 		return false
 	}
 	// What was just recorded, such as a bounce, counts already.
-	reasons, _ := s.host.Reach(s.host.Root(c.Ordinal), r.Channels)
+	o := s.host.Root(c.Ordinal)
+	reasons, _ := s.host.Reach(o, r.Channels)
 	channel, ok := choose(reasons, c.Variant+1)
+	if ok {
+		var until int64
+		var reason string
+		if channel, until, reason = s.limited(x, o, r.Channels, reasons, channel, false); until != 0 {
+			s.set(x, setPending).Remove(c.Ordinal)
+			s.unclaim(x, c.Ordinal)
+			s.hold(x, r, o, until)
+			return true
+		}
+		ok = reason == ""
+	}
 	if ok && r.Channels[channel] == mediumEmail {
 		if s.host.EmailCredits() < 1 {
 			s.set(x, setPending).Remove(c.Ordinal)
@@ -298,6 +310,9 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 		r.note(c.Reason)
 	}
 	s.claim(x, r, c.Ordinal, channel)
+	if !x.IgnoresLimits {
+		s.host.Count(o, r.Channels[channel], x.Number)
+	}
 	tx.Reply = ResultReply{Next: &Recipient{Ordinal: c.Ordinal, Variant: channel}}
 	return true
 }

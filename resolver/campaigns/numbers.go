@@ -120,13 +120,18 @@ func (r *Run) LinksBefore(variant int) (n int) {
 
 // Numbers are what is known of a campaign's recipients: how many there are in each state.
 type Numbers struct {
-	Audience, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
+	// Audience are those who are still to be sent to, Held those of them who were put aside.
+	Audience, Held, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
 }
 
 // Numbers counts a campaign's recipients.
 func (s *State) Numbers(x Campaign) Numbers {
 	n := func(which string) uint64 { return s.members(&x, which).GetCardinality() }
-	return Numbers{n(setAudience), n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed)}
+	held := uint64(0)
+	if r := s.runs[x.ID]; r != nil {
+		held = s.held(&x, r)
+	}
+	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed)}
 }
 
 // RecipientStatus is what became of one recipient.

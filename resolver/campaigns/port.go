@@ -8,13 +8,14 @@ import (
 )
 
 // Host is what campaigns need of the rest of their account. Its methods that change
-// something, [Host.Reach] and [Host.CheckEpoch] are for commands alone: they belong to
+// something, [Host.Reach], [Host.MayGo] and [Host.CheckEpoch] are for commands alone: they belong to
 // the record that is being applied. The others are for readers, too.
 type Host interface {
 	NumberSource
 	Audiences
 	Sets
 	Profiles
+	Limits
 	Credits
 
 	// TemplateUsers names what refers to a template, as refusals do; "" for nothing. The
@@ -90,6 +91,21 @@ type Report struct {
 	Properties map[string]any
 	// Retired are addresses of the profile's devices that are dead.
 	Retired []string
+}
+
+// Limits are the sending limits of the account, and the clocks of its people.
+type Limits interface {
+	// MayGo judges a message of the campaign with a number to a profile that can be reached:
+	// untilMs is when it is to be judged again, Unix ms, and reason why it is not sent. It is
+	// to go out now where they are 0 and "".
+	MayGo(ordinal uint32, medium string, number uint32) (untilMs int64, reason string)
+	// Count notes that a message was claimed, Uncount that it has not gone out after all.
+	Count(ordinal uint32, medium string, number uint32)
+	Uncount(ordinal uint32, number uint32)
+	// Local is the first instant at which a profile's clocks show a time, which is in Unix
+	// ms as if it was of UTC. AccountLocal is by the account's clocks.
+	Local(ordinal uint32, wallMs int64) int64
+	AccountLocal(wallMs int64) int64
 }
 
 // Credits are what e-mails cost: one each.

@@ -74,8 +74,11 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	s.touch(r)
 	medium := s.mediumOf(x, r, c.Ordinal)
 	paid := medium != mediumEmail || r.takePaid()
-	if paid && c.Result != ResultSent && !c.Handed {
-		s.host.GiveBack(medium, 1)
+	if c.Result != ResultSent && !c.Handed {
+		if paid {
+			s.host.GiveBack(medium, 1)
+		}
+		s.host.Uncount(s.host.Root(c.Ordinal), x.Number)
 	}
 	if c.Result != ResultSkipped {
 		s.recordAttempt(x, r, &c, medium)
@@ -175,10 +178,11 @@ func (s *State) finish(tx *feature.Tx, c Finish) *refuse.Refusal {
 		s.stopRun(tx, r, c.Stopped)
 		s.returnCredits(x, r)
 	} else {
-		if !s.members(x, setPending).IsEmpty() || !s.members(x, setAudience).IsEmpty() {
+		if !s.members(x, setPending).IsEmpty() || !s.members(x, setAudience).IsEmpty() || s.held(x, r) > 0 {
 			return refuse.Conflicts("", "somebody is still to be sent to")
 		}
 		r.Status, r.FinishedMs = RunDone, tx.AtMs
+		s.dropHeld(x, r)
 		s.dropContents(r)
 		s.host.Notify(webhookevent.CampaignSent, map[string]any{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
 	}
@@ -187,21 +191,21 @@ func (s *State) finish(tx *feature.Tx, c Finish) *refuse.Refusal {
 	return nil
 }
 
-// Sends reports whether some run goes on. It looks at all runs.
+// Sends reports whether some run goes on that does not wait. It looks at all runs.
 func (s *State) Sends() bool {
 	for _, r := range s.runs {
-		if r.Busy() {
+		if r.Busy() && r.Status != RunWaiting {
 			return true
 		}
 	}
 	return false
 }
 
-// Busy lists the runs that go on, that of the oldest campaign first.
+// Busy lists the runs that go on and do not wait, that of the oldest campaign first.
 func (s *State) Busy() []Run {
 	var out []Run
 	for id, r := range s.runs {
-		if r.Busy() {
+		if r.Busy() && r.Status != RunWaiting {
 			c, _ := s.Run(id)
 			out = append(out, c)
 		}

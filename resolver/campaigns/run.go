@@ -85,6 +85,18 @@ type Run struct {
 	// Past are the runs before this one, the oldest first; see [State.keepRun].
 	Past []PastRun `json:"past,omitempty"`
 
+	// WallMs is the time at which people are sent to by their own clocks, in Unix ms as if it
+	// was of UTC; 0 for a run that does not look at them.
+	WallMs int64 `json:"wall_ms,omitempty"`
+	// Held are the instants at which people are looked at again who were put aside, ascending.
+	Held []int64 `json:"held,omitempty"`
+	// WakeMs is when a run with [RunWaiting] goes on. Woken says that it has, and that nothing
+	// of it was under way.
+	WakeMs int64 `json:"wake_ms,omitempty"`
+	Woken  bool  `json:"woken,omitempty"`
+	// NextUs is the instant of the campaign's next message by its rate, in Unix µs.
+	NextUs int64 `json:"next_us,omitempty"`
+
 	// Links is how many links each variant has.
 	Links []int `json:"links,omitempty"`
 	// ContentBytes and LinkBytes are what is stored of the contents, see [State.keepContents].
@@ -96,7 +108,7 @@ type Run struct {
 
 // Busy reports whether the run goes on.
 func (r *Run) Busy() bool {
-	return r != nil && (r.Status == RunSending || r.Status == RunTesting)
+	return r != nil && (r.Status == RunSending || r.Status == RunTesting || r.Status == RunWaiting)
 }
 
 // touch notes that a run has changed since the last checkpoint.
@@ -121,6 +133,9 @@ func runOver() *refuse.Refusal {
 
 // stopRun ends a run before its end.
 func (s *State) stopRun(tx *feature.Tx, r *Run, reason string) {
+	x := s.campaigns[r.ID]
+	s.leaveWait(x, r)
+	s.dropHeld(x, r)
 	r.stop(tx.AtMs, reason)
 	s.dropContents(r)
 }
@@ -148,7 +163,7 @@ func (s *State) Run(id string) (Run, bool) {
 		return Run{}, false
 	}
 	c := *r
-	c.Links = slices.Clone(r.Links)
+	c.Links, c.Held = slices.Clone(r.Links), slices.Clone(r.Held)
 	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
 	if r.AB != nil {
 		ab := *r.AB

@@ -66,19 +66,21 @@ func DateMs(date string) (ms int64, ok bool) {
 
 // schedule decides when a campaign that is being saved is sent by itself. old is what it
 // was, nil for a new one.
-func schedule(c *Save, old *Campaign, nowMs int64) Schedule {
-	s := Schedule{Dated: old == nil || c.SetsDate || old.Dated}
-	if !s.Dated || c.OneOff || len(c.ListIDs)+len(c.SegmentIDs) == 0 {
-		return s
+func (s *State) schedule(c *Save, old *Campaign, nowMs int64) Schedule {
+	out := Schedule{Dated: old == nil || c.SetsDate || old.Dated}
+	if !out.Dated || c.OneOff || len(c.ListIDs)+len(c.SegmentIDs) == 0 {
+		return out
 	}
 	if old != nil && old.Due && old.Date == c.Date {
-		s.ScheduledMs, s.Due = old.ScheduledMs, true // it is about to start, with what it is now
-		return s
+		out.ScheduledMs, out.Due = old.ScheduledMs, true // it is about to start, with what it is now
+		return out
 	}
-	if at, ok := DateMs(c.Date); ok && at > nowMs {
-		s.ScheduledMs = at
+	if c.LocalTime {
+		out.ScheduledMs, _ = s.startsLocally(&c.Campaign, nowMs)
+	} else if at, ok := DateMs(c.Date); ok && at > nowMs {
+		out.ScheduledMs = at
 	}
-	return s
+	return out
 }
 
 // setSchedule changes the schedule of a campaign on record.
@@ -110,8 +112,10 @@ func (s *State) leaveSchedule(c *Campaign) {
 	s.schedules.Remove(dueset.Item{Due: c.ScheduledMs, Ordinal: c.Number})
 }
 
-// Advance makes campaigns due whose time has come, a bounded number.
+// Advance makes campaigns due whose time has come, a bounded number, and has runs go on that
+// waited until now.
 func (s *State) Advance(tx *feature.Tx) {
+	s.wake(tx)
 	for range maxDueAtOnce {
 		it, ok := s.schedules.Min()
 		if !ok || it.Due > tx.AtMs {
@@ -125,7 +129,7 @@ func (s *State) Advance(tx *feature.Tx) {
 	}
 }
 
-// unschedule ends a schedule. The campaign is a draft again, or what it was
+// unschedule ends a schedule, and a run that waits. The campaign is a draft again, or what it was
 // after it was sent last, until a change names its date.
 func (s *State) unschedule(tx *feature.Tx, c Unschedule) *refuse.Refusal {
 	x := s.campaigns[c.ID]
@@ -134,6 +138,11 @@ func (s *State) unschedule(tx *feature.Tx, c Unschedule) *refuse.Refusal {
 		return noCampaign()
 	case c.ScheduledMs != 0 && c.ScheduledMs != x.ScheduledMs:
 		return notScheduled()
+	}
+	if r := s.runs[c.ID]; r.paced(x) && c.ScheduledMs == 0 {
+		s.stopRun(tx, r, cancelled)
+		s.returnCredits(x, r)
+		s.touch(r)
 	}
 	s.setSchedule(x, Schedule{ScheduleError: c.Error[:min(len(c.Error), maxErrorText)]})
 	return nil
@@ -160,10 +169,13 @@ func (s *State) Due() ([]Campaign, error) {
 	return out, nil
 }
 
-// NextDue is the earliest instant at which a campaign becomes due, Unix ms; ok is false
-// when none is scheduled.
+// NextDue is the earliest instant at which a campaign becomes due or a run goes on, Unix ms; ok
+// is false when none is scheduled and none waits.
 func (s *State) NextDue() (ms int64, ok bool) {
 	it, ok := s.schedules.Min()
+	if wake, waits := s.wakes.Min(); waits && (!ok || wake.Due < it.Due) {
+		return wake.Due, true
+	}
 	return it.Due, ok
 }
 

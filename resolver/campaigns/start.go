@@ -137,6 +137,12 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		r.AB.Tested = max(min(uint64(len(c.Variants)), left), left*uint64(r.AB.Percent)/100)
 	}
 	r.Channels = c.Channels
+	if x.LocalTime && c.ScheduledMs != 0 {
+		r.WallMs, _ = WallMs(x.Date)
+	}
+	if old != nil {
+		r.NextUs = old.NextUs // the rate holds over all runs
+	}
 	if old != nil {
 		r.ByLink = r.moveClicks(old)
 	}

@@ -58,6 +58,7 @@ type State struct {
 	// come and whose run is not started.
 	schedules dueset.Set
 	due       map[uint32]struct{}
+	wakes     dueset.Set      // when runs go on that wait, by the numbers of their campaigns
 	runs      map[string]*Run // by campaign: the present or last one
 	dirty     []*Run          // changed since the last checkpoint
 	textBytes int64           // of the texts in the store, see putText
@@ -103,6 +104,9 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 		err := json.Unmarshal(value, r)
 		s.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
 		s.runs[strings.Clone(name)] = r
+		if x := s.campaigns[name]; x != nil && r.Status == RunWaiting {
+			s.wakes.Add(dueset.Item{Due: r.WakeMs, Ordinal: x.Number})
+		}
 		return true, err
 	case state.EntityContent:
 		return true, s.moveContents(name, value)
@@ -147,10 +151,13 @@ func hashMap[V any](put func([]byte), entities map[string]V) {
 
 // checkDerived says where what follows from the campaigns does not.
 func (s *State) checkDerived() error {
-	oneOffs, scheduled, due := 0, 0, 0
+	oneOffs, scheduled, due, waiting := 0, 0, 0, 0
 	for id, x := range s.campaigns {
 		if s.ids[x.Number] != id {
 			return fmt.Errorf("the number %d does not lead to the campaign %s", x.Number, id)
+		}
+		if r := s.runs[id]; r != nil && r.Status == RunWaiting {
+			waiting++
 		}
 		_, isDue := s.due[x.Number]
 		if isDue != x.Due {
@@ -167,6 +174,9 @@ func (s *State) checkDerived() error {
 		} else if x.ScheduledMs != 0 {
 			scheduled++
 		}
+	}
+	if s.wakes.Len() != waiting {
+		return fmt.Errorf("%d runs of campaigns wait, %d are known to", waiting, s.wakes.Len())
 	}
 	if len(s.ids) != len(s.campaigns) || len(s.oneOffs) != oneOffs || len(s.due) != due || s.schedules.Len() != scheduled {
 		return fmt.Errorf("%d campaigns, of which %d are one-off, %d scheduled and %d due, have %d numbers; %d are known to be one-off, %d scheduled, %d due",

@@ -37,6 +37,7 @@ func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
 		s.outbox.Remove(it)
 		if c.Result != outbox.ResultSent && !c.Handed {
 			s.host.GiveBack(it.Kind, 1)
+			s.host.Uncount(it)
 		}
 		switch {
 		case it.Kind == outbox.KindCall:

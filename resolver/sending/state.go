@@ -56,6 +56,8 @@ type Host interface {
 	DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event
 	// NextChannel tells the flow of a message that it could not reach its profile.
 	NextChannel(message *outbox.Item, payload []byte)
+	// Uncount takes a message back, of those that count for the account's limits.
+	Uncount(message *outbox.Item)
 	// Answer tells the flow of a call what became of it.
 	Answer(call *outbox.Item, delivered bool, reason string)
 }

@@ -70,6 +70,7 @@ type dryHost struct {
 
 func (h *dryHost) Live() bool                                             { return h.err == nil }
 func (h *dryHost) Random(step int) uint64                                 { return h.trial.Split[step] }
+func (h *dryHost) HeldUntil() int64                                       { return 0 } // it holds no message
 func (h *dryHost) Webhook(int, *flows.Webhook) (r flows.Result, _ uint64) { return flows.Delivered, 0 }
 func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { return flows.Done }
 func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }

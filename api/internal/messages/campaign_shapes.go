@@ -26,6 +26,8 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 	shape.Req("links", shapes.CampaignLinks()),
+	shape.Req("waiting", shapes.CampaignWaiting()),
+	shape.Req("waiting_until", shapes.CampaignWaitingUntil()),
 	shape.Req("ab_test", shapes.CampaignABTest()),
 	shape.Req("channels", shapes.CampaignChannels()),
 	shape.Req("as_of", shape.Instant("When they were read.")),

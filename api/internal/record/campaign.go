@@ -13,9 +13,14 @@ type Campaign struct {
 	Type    *int    `json:"type"`
 	Date    *string `json:"date"`
 	CampaignContent
-	ListID     []string `json:"list_id"`
-	SegmentIDs []string `json:"segment_ids"`
-	// Status is draft, scheduled, sending, testing, sent or stopped.
+	// LocalTime says that the date is what each person's clocks show.
+	LocalTime bool `json:"local_time"`
+	// Rate is how fast it is sent at most, null for no bound.
+	Rate                *Rate    `json:"rate"`
+	IgnoreSendingLimits bool     `json:"ignore_sending_limits"`
+	ListID              []string `json:"list_id"`
+	SegmentIDs          []string `json:"segment_ids"`
+	// Status is draft, scheduled, sending, testing, waiting, sent or stopped.
 	Status string `json:"status"`
 	// ScheduledAt is when it is sent by itself, ScheduleError why the last schedule could
 	// not be carried out.
@@ -24,6 +29,12 @@ type Campaign struct {
 
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
+}
+
+// Rate is how many people a campaign is sent to at most in any minute or hour.
+type Rate struct {
+	Messages int    `json:"messages"`
+	Per      string `json:"per"`
 }
 
 // CampaignContent is what a campaign sends.
@@ -84,6 +95,10 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		ListID:          Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
 		ScheduledAt: TimeOrNull(x.ScheduledMs), ScheduleError: TextOrNull(x.ScheduleError),
 		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
+	}
+	out.LocalTime, out.IgnoreSendingLimits = x.LocalTime, x.IgnoresLimits
+	if x.Rate != nil {
+		out.Rate = &Rate{x.Rate.Messages, x.Rate.Per}
 	}
 	out.Service = TextOrNull(x.Service)
 	out.Push, out.WhatsApp = pushOptions(x.Push), whatsAppTemplate(x.WhatsApp)

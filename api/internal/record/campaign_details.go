@@ -8,6 +8,10 @@ type CampaignDetails struct {
 	ABTest *ABTest      `json:"ab_test"` // nil without one
 	// Channels are those of a campaign of several, in the order of preference.
 	Channels []CampaignChannel `json:"channels"`
+	// Waiting are people who are sent to later: their quiet hours are to end, or their clocks
+	// to show a time. WaitingUntil is when a run that waits goes on.
+	Waiting      uint64  `json:"waiting"`
+	WaitingUntil *string `json:"waiting_until"`
 }
 
 // LinkClicks is how often a link of a campaign was clicked.
@@ -71,6 +75,9 @@ func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
 	if !ok {
 		return out, nil
 	}
+	x, _ := v.Campaigns().Campaign(id)
+	out.Waiting = v.Campaigns().Numbers(x).Held
+	out.WaitingUntil = TimeOrNull(r.WakeMs)
 	links, err := v.Campaigns().Links(id)
 	if err != nil {
 		return out, err

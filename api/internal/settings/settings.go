@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/pacing"
 )
 
 // Settings are the calls about settings.
@@ -28,6 +29,7 @@ func (a *API) Settings() handler.Group {
 			shape.Opt("flow_event_age_hours", shape.Integer(24, "Up to which age an event triggers flows, in hours.").Between(0, 87840)),
 			shape.Opt("preference_page", shape.Object(shape.Req("title", shape.Text("What do you want to hear about?", "").Bytes(0, 200)), shape.Req("text", shape.Text("We write at most once a week.", "").Bytes(0, 2000))).
 				Says("What the preference page of people says above topics and channels; left out of a change it stays as it is, null stands for the service's own words.").OrNull()),
+			shape.Opt("sending_limits", sendingLimits().Says("When and how often people are sent messages of campaigns and flows; left out of a change it stays as it is, null is no limits and UTC. Single messages by the API and pushes by it are exempt.").OrNull()),
 			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}
@@ -39,6 +41,25 @@ func (a *API) Settings() handler.Group {
 		{Handle: a.newAppSecret, Operation: operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Rotate the App Secret", About: "Only the new secret works once this call has answered. The App ID stays the same.",
 			Data: shape.Object(shape.Req("app_id", shape.AppID("")), shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "Shown this once.")))}},
 	}}
+}
+
+// sendingLimits are quiet hours, frequency caps and the account's time zone.
+func sendingLimits() *shape.Schema {
+	channel := func(about string) *shape.Schema { return shape.Word(about, pacing.Channels[:]...) }
+	return shape.Object(
+		shape.Opt("timezone", shape.Text("Europe/Berlin", "The account's, a name of the IANA database: that of people whose own is not known.").Default("UTC")),
+		shape.Opt("quiet_hours", shape.Object(
+			shape.Req("from", shape.Text("22:00", "Of the person's clocks, as HH:MM.").Bytes(5, 5)),
+			shape.Req("to", shape.Text("08:00", "Not after `from`, it is on the next day.").Bytes(5, 5)),
+			shape.Opt("channels", shape.List(channel(""), "Those that they hold for; none are all.").Entries(0, len(pacing.Channels))),
+			shape.Opt("then", shape.Word("Whether a message waits until they end, or the person is passed over with the reason `quiet_hours`.", pacing.ThenWait, pacing.ThenSkip).Default(pacing.ThenWait)),
+		).Says("Null for none.").OrNull()),
+		shape.Opt("frequency_caps", shape.List(shape.Object(
+			shape.Opt("channel", channel("Whose messages count; left out, those of all channels together.")),
+			shape.Req("messages", shape.Integer(3, "Messages that a person gets at most in any window; for another the person is passed over, with the reason `frequency_cap`.").Between(1, pacing.MaxMessages)),
+			shape.Req("hours", shape.Integer(168, "Length of the window.").Between(1, pacing.MaxHours)),
+		), "All of them hold. Messages count from when they are claimed for sending; those of before there were caps do not.").Entries(0, pacing.MaxCaps)),
+	)
 }
 
 // newAppSecret answers POST /app-secret. From the answer on only the new secret
@@ -73,11 +94,16 @@ type settings struct {
 	FlowEventAgeHours   int  `json:"flow_event_age_hours"`
 
 	PreferencePage *resolver.PreferencePage `json:"preference_page"`
+	SendingLimits  *pacing.Limits           `json:"sending_limits"`
 }
 
 func shownSettings(s resolver.Settings) settings {
 	s = s.Shown()
-	return settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours, s.PreferencePage}
+	out := settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours, s.PreferencePage, nil}
+	if s.SendingLimits != nil {
+		out.SendingLimits = s.SendingLimits.Shown()
+	}
+	return out
 }
 
 // setSettings answers PUT /settings, which takes them whole: a setting that is
@@ -120,6 +146,7 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 		"ignore_unknown_event_fields": func() { s.IgnoreUnknownFields = old.IgnoreUnknownFields },
 		"max_event_age_hours":         func() { s.MaxEventAgeHours = old.MaxEventAgeHours },
 		"preference_page":             func() { s.PreferencePage = old.PreferencePage },
+		"sending_limits":              func() { s.SendingLimits = old.SendingLimits },
 		"flow_event_age_hours":        func() { s.FlowEventAgeHours = old.FlowEventAgeHours },
 	} {
 		if _, given := fields[name]; !given {

@@ -9,6 +9,9 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("channel", shape.Integer(2, "1 is omni-channel, 2 is single-channel.").With("enum", []int{1, 2})),
 	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4}).OrNull()),
 	shape.Req("date", shape.Text("2026-01-31T09:00:00Z", "As given.").OrNull()),
+	shape.Req("local_time", shape.Boolean(false, "Whether the date is what each person's own clocks show.")),
+	shape.Req("rate", shape.Object(shape.Req("messages", shape.Integer(600, "")), shape.Req("per", shape.Word("", "minute", "hour"))).Says("How many people it is sent to at most in any minute or hour; null for no bound.").OrNull()),
+	shape.Req("ignore_sending_limits", shape.Boolean(false, "Whether it is sent whatever quiet hours and frequency caps say.")),
 	shape.Req("subject", shape.Text("Our January sale", "")),
 	shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of campaigns.")),
 	shape.Req("sender", shape.Text("news@mail.example.com", "")),
@@ -76,14 +79,24 @@ func CampaignType(about string) *shape.Schema {
 	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})
 }
 
+// CampaignWaiting are the people of a send who wait.
+func CampaignWaiting() *shape.Schema {
+	return shape.Count(0, "Those of the remaining whose quiet hours are to end, or whose clocks are to show the time, before they are sent to.")
+}
+
+// CampaignWaitingUntil is when a send goes on that waits.
+func CampaignWaitingUntil() *shape.Schema {
+	return shape.Instant("When the send goes on by itself; null where it does not wait.").OrNull()
+}
+
 // CampaignStatus is how far a campaign is.
 func CampaignStatus() *shape.Schema {
-	return shape.Word("draft before it is sent; scheduled when it will be sent by itself; sending, testing (an A/B test), sent or stopped.", "draft", "scheduled", "sending", "testing", "sent", "stopped")
+	return shape.Word("draft before it is sent; scheduled when it will be sent by itself; sending, testing (an A/B test), waiting (for quiet hours, local times or its rate; it goes on by itself), sent or stopped.", "draft", "scheduled", "sending", "testing", "waiting", "sent", "stopped")
 }
 
 // RunStatus is how far a send of a campaign is.
 func RunStatus() *shape.Schema {
-	return shape.Word("draft before it is sent; sending, testing (an A/B test), sent or stopped.", "draft", "sending", "testing", "sent", "stopped")
+	return shape.Word("draft before it is sent; sending, testing (an A/B test), waiting (for quiet hours, local times or its rate), sent or stopped.", "draft", "sending", "testing", "waiting", "sent", "stopped")
 }
 
 // Skipped counts recipients who were passed over, by reason.

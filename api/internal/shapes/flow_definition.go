@@ -81,19 +81,23 @@ func messageFields() map[string][]shape.Field {
 	tracked := func(what string) shape.Field {
 		return shape.Opt("track_links", shape.Boolean(true, "Counts clicks on "+what+". Counted links are longer."))
 	}
+	ignores := shape.Opt("ignore_sending_limits", shape.Boolean(false, "Sends it whatever the account's quiet hours and frequency caps say, and does not count it for the latter.").Default(false))
 	return map[string][]shape.Field{
 		"email": {
+			ignores,
 			shape.Opt("template_id", shape.TemplateID("")), shape.Opt("subject", shape.Text("Welcome {{first_name}}", "").Bytes(0, 998)),
 			shape.Opt("body", shape.Text("<p>Hello</p>", "HTML.")), shape.Opt("text", shape.Text("Hello", "Plain; made of the body when left out.")), shape.Opt("sender", shape.Text("shop@mail.example.com", "On a verified domain; the account's default when left out.")),
 			shape.Opt("sender_name", shape.Text("Shop", "")), shape.Opt("reply_to", shape.Text("help@example.com", "")),
 		},
-		"sms": {shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
+		"sms": {ignores, shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
 		"whatsapp": {
+			ignores,
 			shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
 			shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", ""), "Values of the placeholders in the template's body.").Entries(0, 20)), shape.Opt("header", shape.Text("https://shop.example/a.png", "Value of the template's header, or the URL of its picture.").Bytes(0, 1024)),
 			shape.Opt("text", shape.Text("Hello {{first_name}}", "In the place of a template.").Bytes(0, 4096)), tracked("links of the text"),
 		},
 		"push": {
+			ignores,
 			shape.Opt("title", shape.Text("Your order", "").Bytes(0, 998)), shape.Opt("body", shape.Text("It is on its way, {{first_name}}", "").Bytes(0, 4096)),
 			shape.Opt("link", shape.Text("myapp://orders/{{event.order_id}}", "A page, or a place in an app, that a tap opens.").Bytes(0, 2048)), shape.Opt("image", shape.Text("https://shop.example/a.png", "The https URL of a picture. Apple's devices show none.").Bytes(0, 2048)),
 			shape.Opt("ttl_seconds", shape.Integer(3600, "How long the push services keep trying; 0 is as long as they can.").Between(0, 28*86400)), shape.Opt("collapse", shape.Text("orders", "Names notifications of which a device shows the newest alone.").Bytes(0, 32)),
@@ -109,5 +113,5 @@ func FlowStepType() *shape.Schema {
 
 // FlowStepResult is what became of an enrolment at a step.
 func FlowStepResult(about string) *shape.Schema {
-	return shape.Word(about, "done", "pending", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited")
+	return shape.Word(about, "done", "pending", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited", "skipped_quiet_hours", "skipped_frequency_cap")
 }

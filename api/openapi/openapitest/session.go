@@ -18,6 +18,8 @@ func people() []Step {
 		{Request: "POST " + c + "/campaigns", Body: `{"name":"Spring","channel":3}`, Fails: true},
 		{Request: "PATCH " + c + "/campaigns/$spring", Body: `{"name":"Spring 2","channel":2,"type":1,"date":"2026-02-01","subject":"Spring!","body":"<p>Hi</p>","sender":"news@muster.local",
 			"sender_name":"Ex","reply_to":"","link":"","template_id":"","list_id":["$list"],"segment_ids":["$buyers"]}`},
+		{Request: "POST " + c + "/campaigns", Body: `{"name":"Paced 2","channel":1,"date":"2090-01-31T09:00","local_time":true,"rate":{"messages":600,"per":"hour"},"ignore_sending_limits":true}`, Keep: "paced=data._id"},
+		{Request: "PATCH " + c + "/campaigns/$paced", Body: `{"date":"2090-01-31T10:00","local_time":false,"rate":{"messages":60,"per":"minute"},"ignore_sending_limits":false}`},
 		{Request: "POST " + c + "/campaigns/$spring/test-send", Body: `{"to":["ann@example.com"],"profile_id":"$ann","subject":"Soon","body":"<p>Hi {{first_name}}</p>","sender":"news@muster.local","sender_name":"Ex","reply_to":"help@example.com","link":"","template_id":""}`},
 		{Request: "POST " + c + "/campaigns/$spring/test-send", Body: `{"email":"ann@example.com","body":"<p>Hi</p>","subject":"Soon"}`},
 		{Request: "POST " + c + "/campaigns/$spring/test-send", Body: `{"to":[]}`, Fails: true},

@@ -48,7 +48,8 @@ func access() []Step {
 func settings() []Step {
 	return []Step{
 		{Request: "GET " + c + "/settings"},
-		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false,"preference_page":{"title":"What do you want to hear about?","text":"We write seldom."}}`},
+		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false,"preference_page":{"title":"What do you want to hear about?","text":"We write seldom."},"sending_limits":{"timezone":"Europe/Berlin","quiet_hours":{"from":"03:00","to":"03:01","channels":["in_app"],"then":"skip"},"frequency_caps":[{"channel":"push","messages":100,"hours":1}]}}`},
+		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"sending_limits":{"timezone":"Berlin"}}`, Fails: true},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":[]}`, Fails: true},
 		{Request: "GET " + c + "/settings/versions?limit=1"},
 		{Request: "GET " + c + "/settings"},
@@ -260,6 +261,9 @@ func campaigns() []Step {
 		{Request: "PATCH " + a + "/campaign/$campaign", Body: `{"name":"Sale 2","channel":2,"type":1,"date":"2026-02-01","subject":"Sale!","body":"<p>Hi <a href=\"https://example.com/sale\">look</a></p>","sender":"news@muster.local",
 			"sender_name":"Ex","reply_to":"","link":"","template_id":"","list_id":["$list"],"segment_ids":["$buyers"]}`},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Test","channel":1,"subject":"T","body":"<p>Hi</p>"}`, Keep: "test=data._id"},
+		{Request: "POST " + a + "/campaign", Body: `{"name":"Paced","channel":1,"date":"2090-01-31T09:00","local_time":true,"rate":{"messages":600,"per":"hour"},"ignore_sending_limits":true,"subject":"T","body":"<p>Hi</p>"}`, Keep: "paced=data._id"},
+		{Request: "PATCH " + a + "/campaign/$paced", Body: `{"date":"2090-01-31T10:00","local_time":true,"rate":{"messages":60,"per":"minute"},"ignore_sending_limits":false}`},
+		{Request: "PATCH " + a + "/campaign/$paced", Body: `{"rate":{"messages":0,"per":"day"}}`, Fails: true},
 		{Request: "GET " + a + "/campaign?limit=1", Keep: "next=next"},
 		{Request: "GET " + a + "/campaign?limit=1&cursor=$next"},
 		{Request: "GET " + a + "/campaign/$campaign"},

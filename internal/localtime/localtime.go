@@ -1,26 +1,24 @@
-package flows
+// Package localtime relates what clocks in a time zone show to instants.
+package localtime
 
 import (
 	"sort"
 	"time"
 )
 
-const (
-	secondsPerDay = 86_400
-	msPerDay      = secondsPerDay * 1000
-)
+const secondsPerDay = 86_400
 
 // probeSeconds is less than what lies between two changes of a zone's clocks.
 const probeSeconds = 6 * 3600
 
-// instant is the first instant, in Unix milliseconds, at which clocks in a zone
+// Instant is the first instant, in Unix milliseconds, at which clocks in a zone
 // show a second of a day, or later. So a local time that comes twice, when clocks
 // are put back, is the first of the two; one that is left out, when they are put
 // forward, is the moment they are. day is days since 1970-01-01.
 //
 // Changes are looked for by probing: on the last day of leap years,
 // [time.Time.ZoneBounds] names bounds that are none and that lie in the past.
-func instant(zone *time.Location, day, second int) int64 {
+func Instant(zone *time.Location, day, second int) int64 {
 	local := int64(day)*secondsPerDay + int64(second)
 	// Clocks are less than a day from UTC everywhere.
 	at := local - secondsPerDay
@@ -42,34 +40,36 @@ func instant(zone *time.Location, day, second int) int64 {
 
 // offsetAt is how far clocks in a zone are before UTC, in seconds.
 func offsetAt(zone *time.Location, at int64) int64 {
-	_, offset := time.Unix(at, 0).In(orUTC(zone)).Zone()
+	_, offset := time.Unix(at, 0).In(OrUTC(zone)).Zone()
 	return int64(offset)
 }
 
-// localDay is the day that clocks in a zone show, in days since 1970-01-01.
-func localDay(zone *time.Location, ms int64) int {
-	year, month, day := time.UnixMilli(ms).In(orUTC(zone)).Date()
-	return dayNumber(year, month, day)
+// Day is the day that clocks in a zone show, in days since 1970-01-01.
+func Day(zone *time.Location, ms int64) int {
+	year, month, day := time.UnixMilli(ms).In(OrUTC(zone)).Date()
+	return DayNumber(year, month, day)
 }
 
-func dayNumber(year int, month time.Month, day int) int {
+// DayNumber is the number of a date, in days since 1970-01-01.
+func DayNumber(year int, month time.Month, day int) int {
 	return int(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
 }
 
-// calendar is the date of a day's number.
-func calendar(day int) (year int, month time.Month, dayOfMonth int) {
+// Calendar is the date of a day's number.
+func Calendar(day int) (year int, month time.Month, dayOfMonth int) {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Date()
 }
 
-func orUTC(zone *time.Location) *time.Location {
+// OrUTC is the zone, UTC for nil.
+func OrUTC(zone *time.Location) *time.Location {
 	if zone == nil {
 		return time.UTC
 	}
 	return zone
 }
 
-// clock reads HH:MM or HH:MM:SS, in seconds after midnight.
-func clock(s string) (second int, ok bool) {
+// Clock reads HH:MM or HH:MM:SS, in seconds after midnight.
+func Clock(s string) (second int, ok bool) {
 	if len(s) != len("HH:MM") && len(s) != len("HH:MM:SS") {
 		return 0, false
 	}
@@ -84,13 +84,4 @@ func clock(s string) (second int, ok bool) {
 		second *= 60
 	}
 	return second, true
-}
-
-// floorDiv rounds down.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

@@ -1,0 +1,216 @@
+package campaigns
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+)
+
+// RunWaiting is the status of a run that waits until an instant: nobody can be sent to before,
+// because of quiet hours, of local times, or of the campaign's rate.
+const RunWaiting = "waiting"
+
+// The units of a [Rate].
+const (
+	PerMinute = "minute"
+	PerHour   = "hour"
+)
+
+const (
+	// maxRate bounds the messages of a rate.
+	maxRate = 1_000_000
+	// rateBursts is in how many parts a rate's time is cut: what was not sent in one of them
+	// is made up for in the next alone.
+	rateBursts = 60
+	// maxPauseMs is how long a run pauses for its rate. For longer, it waits.
+	maxPauseMs = 5000
+	// easternmostMs is how far the clocks are ahead of UTC that show a time first.
+	easternmostMs = 14 * 3_600_000
+)
+
+// Rate bounds how many people a campaign is sent to in any minute or hour.
+type Rate struct {
+	Messages int    `json:"messages"`
+	Per      string `json:"per"` // [PerMinute] or [PerHour]
+}
+
+// intervalUs is the time between two messages, in µs. It is a little longer than the rate's
+// time shared out, so that no window has more, wherever it begins: what a part was short of is
+// made up for in the next.
+func (x *Rate) intervalUs() int64 {
+	n := int64(x.Messages)
+	return (x.us() + x.us()/rateBursts + n - 1) / n
+}
+
+// PerSecond is how many messages a second a rate lets go out, rounded up, but no more than a
+// batch has; 0 for no rate.
+func (x *Rate) PerSecond() int {
+	if x == nil {
+		return 0
+	}
+	return min(maxBatch, int((int64(x.Messages)*1_000_000+x.us()-1)/x.us()))
+}
+
+// us is the time of the rate, in µs.
+func (x *Rate) us() int64 {
+	if x.Per == PerHour {
+		return 3_600_000_000
+	}
+	return 60_000_000
+}
+
+// check says what is wrong with a rate; nil for nothing.
+func (x *Rate) check() *refuse.Refusal {
+	switch {
+	case x == nil:
+		return nil
+	case x.Messages < 1 || x.Messages > maxRate:
+		return refuse.Invalid("rate.messages", "rate.messages Input should be a whole number from 1 to %d", maxRate)
+	case x.Per != PerMinute && x.Per != PerHour:
+		return refuse.Invalid("rate.per", "rate.per Input should be minute or hour")
+	}
+	return nil
+}
+
+// checkPace says what is wrong with when a campaign is sent, and how fast; nil for nothing.
+func (c *Campaign) checkPace() *refuse.Refusal {
+	if c.LocalTime && c.Date != "" {
+		if _, ok := WallMs(c.Date); !ok {
+			return refuse.Invalid("date", "date Input should have no offset where local_time is true, such as 2026-01-31T09:00: it is what each person's clocks show")
+		}
+	}
+	return c.Rate.check()
+}
+
+// WallMs is the time that a date without an offset shows, in Unix ms as if it was of UTC; ok
+// is false for any other text.
+func WallMs(date string) (ms int64, ok bool) {
+	for _, layout := range dateLayouts {
+		if strings.Contains(layout, "Z07") {
+			continue
+		}
+		if t, err := time.Parse(layout, date); err == nil {
+			return t.UnixMilli(), true
+		}
+	}
+	return 0, false
+}
+
+// startsLocally is when a campaign starts whose date is a local time: when the first clocks show
+// it. It does not start by itself where those of the account have shown it.
+func (s *State) startsLocally(c *Campaign, nowMs int64) (atMs int64, ok bool) {
+	wall, ok := WallMs(c.Date)
+	if !ok || s.host.AccountLocal(wall) <= nowMs {
+		return 0, false
+	}
+	return max(wall-easternmostMs, nowMs+1), true
+}
+
+// heldSet names the set of a campaign's recipients who are looked at again at an instant.
+func heldSet(untilMs int64) string { return "held/" + strconv.FormatInt(untilMs, 10) }
+
+// hold puts a person aside until an instant.
+func (s *State) hold(x *Campaign, r *Run, ordinal uint32, untilMs int64) {
+	s.set(x, heldSet(untilMs)).Add(ordinal)
+	if i, found := slices.BinarySearch(r.Held, untilMs); !found {
+		r.Held = slices.Insert(slices.Clone(r.Held), i, untilMs) // readers may have the others
+	}
+}
+
+// releaseHeld makes those part of the audience again whose time has come.
+func (s *State) releaseHeld(x *Campaign, r *Run, nowMs int64) {
+	for len(r.Held) > 0 && r.Held[0] <= nowMs {
+		which := heldSet(r.Held[0])
+		audience := s.set(x, setAudience)
+		audience.Assign(roaring.Or(audience.Bits, s.members(x, which)))
+		s.dropSet(x, which)
+		r.Held = slices.Clone(r.Held[1:])
+	}
+}
+
+// dropHeld forgets those of a run who were put aside.
+func (s *State) dropHeld(x *Campaign, r *Run) {
+	for _, ms := range r.Held {
+		s.dropSet(x, heldSet(ms))
+	}
+	r.Held = nil
+}
+
+// held is how many people of a run were put aside.
+func (s *State) held(x *Campaign, r *Run) (n uint64) {
+	for _, ms := range r.Held {
+		n += s.members(x, heldSet(ms)).GetCardinality()
+	}
+	return n
+}
+
+// allowed is how many people a run may be sent to now by its rate, up to limit.
+func (r *Run) allowed(rate *Rate, nowMs int64, limit uint64) uint64 {
+	if rate == nil {
+		return limit
+	}
+	from := max(r.NextUs, nowMs*1000-rate.us()/rateBursts)
+	if from > nowMs*1000 {
+		return 0
+	}
+	return min(limit, uint64((nowMs*1000-from)/rate.intervalUs())+1)
+}
+
+// spend notes that one more person is sent to.
+func (r *Run) spend(rate *Rate, nowMs int64) {
+	if rate != nil {
+		r.NextUs = max(r.NextUs, nowMs*1000-rate.us()/rateBursts) + rate.intervalUs()
+	}
+}
+
+// rateMs is how long the rate keeps the run from its next message, rounded up.
+func (r *Run) rateMs(rate *Rate, nowMs int64) int64 {
+	if rate == nil {
+		return 0
+	}
+	return max(0, (r.NextUs+999)/1000-nowMs)
+}
+
+// wait lets a run wait until an instant.
+func (s *State) wait(x *Campaign, r *Run, untilMs int64) {
+	r.Status, r.WakeMs = RunWaiting, untilMs
+	s.wakes.Add(dueset.Item{Due: untilMs, Ordinal: x.Number})
+}
+
+// leaveWait ends the wait of a run, if it waits.
+func (s *State) leaveWait(x *Campaign, r *Run) {
+	if r != nil && r.Status == RunWaiting {
+		s.wakes.Remove(dueset.Item{Due: r.WakeMs, Ordinal: x.Number})
+		r.Status, r.WakeMs = RunSending, 0
+	}
+}
+
+// wake has runs go on whose wait is over, a bounded number.
+func (s *State) wake(tx *feature.Tx) {
+	for range maxDueAtOnce {
+		it, ok := s.wakes.Min()
+		if !ok || it.Due > tx.AtMs {
+			return
+		}
+		x := s.campaigns[s.ids[it.Ordinal]]
+		r := s.runs[x.ID]
+		s.leaveWait(x, r)
+		r.Woken = s.members(x, setPending).IsEmpty()
+		s.touch(r)
+		s.shared.Started = true
+	}
+}
+
+// paced reports whether a run may be cancelled: it waits, or may have to.
+func (r *Run) paced(x *Campaign) bool {
+	return r.Busy() && (r.Status == RunWaiting || x.Rate != nil || r.WallMs != 0)
+}
+
+const cancelled = "the rest of the run was cancelled"
