@@ -56,7 +56,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const [at, setAt] = useState(0)
   const part = partOf(campaign, form, Math.min(at, form.channels.length - 1))
   const changed = JSON.stringify(savedFields(form)) !== JSON.stringify(savedFields(formOf(campaign)))
-  const running = campaign.status === 'sending' || campaign.status === 'testing'
+  const running = campaign.status === 'sending' || campaign.status === 'testing' || campaign.status === 'waiting'
   const kept = useCapturedChannels()
   const media: string[] = campaign.channels.length > 0 ? campaign.channels.map((m) => m.channel) : [channelOf(campaign).medium]
   const captured = media.every((m) => kept.includes(m))
@@ -92,10 +92,10 @@ function Editor({ campaign }: { campaign: Campaign }) {
     mutationFn: async (s: Start) => {
       const id = campaign._id
       if (s.how === 'later') {
-        const c = await patch({ date: s.at })
+        const c = await patch({ date: s.at, local_time: s.local })
         keep(c)
         if (!c.scheduled_at) throw new Error('It was saved, but not scheduled: the time is over or there is no audience.')
-        notifications.show({ title: `${c.name} is scheduled`, message: `It is sent on ${instant(c.scheduled_at)}.` })
+        notifications.show({ title: `${c.name} is scheduled`, message: `${s.local ? 'It begins' : 'It is sent'} on ${instant(c.scheduled_at)}.` })
         return false
       }
       if (changed) keep(await patch())
@@ -127,7 +127,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
     const people = `${count(n)} ${n === 1 ? 'person' : 'people'}`
     const question =
       s.how === 'later'
-        ? { title: `Schedule ${form.name.trim()}?`, yes: 'Schedule', body: `It is sent on ${instant(s.at)} to whoever belongs to the audience then; now that is ${people}.` }
+        ? { title: `Schedule ${form.name.trim()}?`, yes: 'Schedule', body: `It is sent ${s.local ? `when each person's clocks show ${s.at.replace('T', ' ')}` : `on ${instant(s.at)}`} to whoever belongs to the audience then; now that is ${people}.` }
         : s.how === 'test'
           ? { title: `Start the A/B test of ${form.name.trim()}?`, yes: 'Start the test', body: `${s.test.subjects.length} subjects go to ${s.test.test_percent} % of the audience now, and the best one later to the rest: ${people} in all. Sent messages cannot be taken back.` }
           : { title: `Send ${form.name.trim()} to ${people}?`, yes: `Send to ${count(n)}`, body: 'Sending begins at once. Sent messages cannot be taken back.' }
@@ -214,7 +214,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
                   It was sent. <AnchorLink to="/campaigns/$id" params={{ id: campaign._id }} size="sm">Its results</AnchorLink> say to whom, and what they did.
                 </Text>
               ) : (
-                <SendStep campaign={campaign} subject={form.subject} everybody={everybody} audience={known} missing={running ? 'It is being sent.' : lacks(form, campaign)} pending={start.isPending} error={start.error ? messageOf(start.error) : ''} onStart={(s) => void ask(s)} onUnschedule={() => unschedule.mutate()} may={writes} />
+                <SendStep campaign={campaign} form={form} set={set}  subject={form.subject} everybody={everybody} audience={known} missing={running ? 'It is being sent.' : lacks(form, campaign)} pending={start.isPending} error={start.error ? messageOf(start.error) : ''} onStart={(s) => void ask(s)} onUnschedule={() => unschedule.mutate()} may={writes} />
               )}
             </Tabs.Panel>
           </Tabs>

@@ -2,9 +2,11 @@ import { Alert, Badge, Box, Grid, Group, Paper, Progress, SegmentedControl, Stac
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { Button } from '@mantine/core'
-import { api, whole } from '@/shared/api/client'
+import { api, data, whole } from '@/shared/api/client'
+import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import { Captured } from '@/shared/captured'
+import { useConfirm } from '@/shared/confirm'
 import { CsvButton } from '@/shared/CsvButton'
 import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, instant, percent } from '@/shared/format'
@@ -13,6 +15,7 @@ import { AnchorLink, ButtonLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
+import { useAct } from '../settings/useAct'
 import { StatusBadge } from './StatusBadge'
 import { campaignQuery, channelNamed, channelOf, useStats, type Campaign, type Stats } from './useCampaigns'
 
@@ -105,11 +108,30 @@ function Tile({ label, value, of, note }: { label: string; value: number | null;
 
 const times = (n: number, what: string) => `${count(n)} ${what}${n === 1 ? '' : 's'}`
 
+/** Cancels what is left of a send that waits. */
+function CancelRest({ campaign }: { campaign: Campaign }) {
+  const may = useMay()
+  const confirm = useConfirm()
+  const [act, busy] = useAct('campaign', 'campaigns')
+  if (!may('campaigns:write')) return null
+  const cancel = async () => {
+    if (await confirm({ title: `Cancel the rest of ${campaign.name}?`, yes: 'Cancel the rest', danger: true, body: 'Whoever still waits for it does not get it, until it is sent again.' }))
+      await act('It was not cancelled', () => data(api.DELETE('/console/api/v1/campaigns/{id}/schedule', { params: { path: { id: campaign._id } } })), 'The rest is cancelled.')
+  }
+  return (
+    <Group mt="sm">
+      <Button size="xs" variant="default" onClick={() => void cancel()} loading={busy}>
+        Cancel the rest
+      </Button>
+    </Group>
+  )
+}
+
 function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
   const skipped = Object.entries(n.skipped).sort((a, b) => b[1] - a[1])
   const passed = skipped.reduce((sum, [, k]) => sum + k, 0)
   const done = n.total_members ? (n.total_members - n.remaining) / n.total_members : 1
-  const moving = n.status === 'sending' || n.status === 'testing'
+  const moving = n.status === 'sending' || n.status === 'testing' || n.status === 'waiting'
   const delivered = deliveriesOf(n)
   const tiles: [string, number | null, number?, string?][] = [
     ['Sent', n.sent],
@@ -129,13 +151,14 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         <Paper withBorder p="md" role="status">
           <Group justify="space-between" mb={6}>
             <Text size="sm" fw={600}>
-              {n.status === 'testing' ? 'The A/B test is running' : 'It is being sent'}
+              {n.status === 'testing' ? 'The A/B test is running' : n.waiting_until ? `It waits until ${instant(n.waiting_until)}` : 'It is being sent'}
             </Text>
             <Text size="sm" className="numbers">
               {count(n.total_members - n.remaining)} of {count(n.total_members)}
             </Text>
           </Group>
           <Progress value={done * 100} animated={n.status === 'sending'} aria-label={`${percent(done)} done`} />
+          {n.status === 'waiting' && <CancelRest campaign={campaign} />}
         </Paper>
       )}
       {n.errors.length > 0 && (
@@ -197,6 +220,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
                 <Line key={why} label={`not sent: ${why}`} value={k} dim />
               ))}
               {n.remaining > 0 && <Line label="still to be sent to" value={n.remaining} dim />}
+              {n.waiting > 0 && <Line label="of them, for the end of quiet hours or the time of their clocks" value={n.waiting} dim />}
               <Line label="Sent, in total" value={n.sent} />
               {passed > 0 && <Line label="Not sent, in total" value={passed} />}
             </Table.Tbody>

@@ -1,10 +1,11 @@
-import { Alert, Box, Button, Divider, Group, NumberInput, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Box, Button, Checkbox, Divider, Group, NativeSelect, NumberInput, SegmentedControl, Select, Stack, Text, TextInput } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useState } from 'react'
 import { Captured } from '@/shared/captured'
 import { count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import type { useAudience } from './AudienceInputs'
+import type { Form } from './form'
 import { channelOf, type Campaign } from './useCampaigns'
 
 export interface Test {
@@ -14,7 +15,7 @@ export interface Test {
   wait_seconds: number
 }
 
-export type Start = { how: 'now' } | { how: 'later'; at: string } | { how: 'test'; test: Test }
+export type Start = { how: 'now' } | { how: 'later'; at: string; local: boolean } | { how: 'test'; test: Test }
 
 const waits = [
   { value: '3600', label: '1 hour' },
@@ -23,9 +24,10 @@ const waits = [
 ]
 
 /** How a campaign is sent: now, later, or two or more subjects first. */
-export function SendStep({ campaign, subject, everybody, audience, missing, pending, error, onStart, onUnschedule, may }: { campaign: Campaign; subject: string; everybody: boolean; audience: ReturnType<typeof useAudience>['data']; missing: string; pending: boolean; error: string; onStart: (s: Start) => void; onUnschedule: () => void; may: boolean }) {
+export function SendStep({ campaign, form, set, subject, everybody, audience, missing, pending, error, onStart, onUnschedule, may }: { campaign: Campaign; form: Form; set: (part: Partial<Form>) => void; subject: string; everybody: boolean; audience: ReturnType<typeof useAudience>['data']; missing: string; pending: boolean; error: string; onStart: (s: Start) => void; onUnschedule: () => void; may: boolean }) {
   const [how, setHow] = useState<Start['how']>('now')
   const [at, setAt] = useState<string | null>(null)
+  const [local, setLocal] = useState(campaign.local_time)
   const [test, setTest] = useState<Test>({ subjects: [subject, ''], test_percent: 20, metric: 'opens', wait_seconds: 14400 })
   const media = campaign.channels.length > 0 ? campaign.channels.map((m) => m.channel) : [channelOf(campaign).medium]
   const email = channelOf(campaign).html && campaign.channels.length === 0
@@ -41,15 +43,15 @@ export function SendStep({ campaign, subject, everybody, audience, missing, pend
     (how === 'test' && new Set(test.subjects).size < test.subjects.length ? 'Two variants have the same subject.' : '')
   const begin = () => {
     if (how === 'now') onStart({ how })
-    else if (how === 'later' && time) onStart({ how, at: time.toISOString() })
+    else if (how === 'later' && time) onStart({ how, at: local ? at!.replace(' ', 'T').slice(0, 16) : time.toISOString(), local })
     else if (how === 'test') onStart({ how, test })
   }
   return (
     <Stack gap="md">
       {campaign.scheduled_at && (
-        <Alert color="indigo" variant="light" icon={<Icon name="clock" />} title={`Scheduled for ${instant(campaign.scheduled_at)}`}>
+        <Alert color="indigo" variant="light" icon={<Icon name="clock" />} title={campaign.local_time ? `Scheduled for ${(campaign.date ?? '').replace('T', ' ')} of each person's clocks` : `Scheduled for ${instant(campaign.scheduled_at)}`}>
           <Group justify="space-between" gap="sm">
-            <Text size="sm">Its audience is who belongs to it then.</Text>
+            <Text size="sm">{campaign.local_time ? `It begins on ${instant(campaign.scheduled_at)}, when the first clocks on Earth show it. Its audience is who belongs to it then.` : 'Its audience is who belongs to it then.'}</Text>
             <Button size="xs" variant="default" onClick={onUnschedule} disabled={!may}>
               Cancel the schedule
             </Button>
@@ -67,7 +69,8 @@ export function SendStep({ campaign, subject, everybody, audience, missing, pend
         onChange={(v) => setHow(v as Start['how'])}
         data={[{ value: 'now', label: 'Now' }, { value: 'later', label: 'Later' }, ...(email ? [{ value: 'test', label: 'A/B test' }] : [])]}
       />
-      {how === 'later' && <DateTimePicker label="When" description={`In your time zone, ${zone}.`} value={at} onChange={setAt} minDate={new Date()} valueFormat="D MMM YYYY, HH:mm" placeholder="Day and time" maw={320} clearable />}
+      {how === 'later' && <Checkbox label="In each person's own time zone" description="By the clocks of the account where a person's zone is not known. People whose clocks have shown the time get it at once." checked={local} onChange={(e) => setLocal(e.currentTarget.checked)} />}
+      {how === 'later' && <DateTimePicker label="When" description={local ? "What the person's clocks show." : `In your time zone, ${zone}.`} value={at} onChange={setAt} minDate={new Date()} valueFormat="D MMM YYYY, HH:mm" placeholder="Day and time" maw={320} clearable />}
       {how === 'test' && (
         <Stack gap="sm">
           {test.subjects.map((s, i) => (
@@ -97,6 +100,11 @@ export function SendStep({ campaign, subject, everybody, audience, missing, pend
           </Text>
         </Stack>
       )}
+      <Group gap="sm" align="flex-end">
+        <NumberInput label="At most" description="People; empty for as fast as possible" value={form.rate.messages || ''} onChange={(v) => set({ rate: { ...form.rate, messages: Number(v) || 0 } })} min={1} max={1000000} allowDecimal={false} thousandSeparator="," disabled={!may} w={240} />
+        <NativeSelect aria-label="Unit of the rate" value={form.rate.per} onChange={(e) => set({ rate: { ...form.rate, per: e.currentTarget.value as 'minute' } })} data={[{ value: 'minute', label: 'a minute' }, { value: 'hour', label: 'an hour' }]} disabled={!may} w={130} />
+      </Group>
+      <Checkbox label="Ignore quiet hours and frequency caps" checked={form.ignore_sending_limits} onChange={(e) => set({ ignore_sending_limits: e.currentTarget.checked })} disabled={!may} />
       <Divider />
       {media.map((medium) => (
         <Captured key={medium} channel={medium} />

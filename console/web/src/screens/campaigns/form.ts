@@ -21,6 +21,10 @@ export interface Form {
   template_id: string
   list_id: string[]
   segment_ids: string[]
+  /** How many people it is sent to at most in a minute or an hour; 0 for no bound. */
+  rate: { messages: number; per: 'minute' | 'hour' }
+  /** Whether quiet hours and frequency caps do not hold for it. */
+  ignore_sending_limits: boolean
 }
 
 /** The message of a channel. That of e-mail is the campaign's own: its texts here are not used. */
@@ -39,10 +43,11 @@ export const formOf = (c: Campaign): Form => ({
   channels: c.channels.map((m) => ({ channel: m.channel, subject: m.subject, body: m.body, sender: m.sender, link: m.link ?? '', push: m.push ?? noPush, whatsapp: m.whatsapp ?? noTemplate })),
   // A body of its own goes before the template.
   template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
+  rate: c.rate ?? { messages: 0, per: 'minute' }, ignore_sending_limits: c.ignore_sending_limits,
 })
 
 /** The fields that are saved. A template is sent where the body is empty. */
-export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f), channels: channelsOf(f) })
+export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f), channels: channelsOf(f), rate: f.rate.messages > 0 ? f.rate : {} })
 
 const channelsOf = (f: Form) =>
   f.channels.map((m) =>
@@ -57,7 +62,7 @@ export function partOf(c: Campaign, f: Form, at: number): { campaign: Campaign; 
   const campaign = { ...c, channel: 2 as const, type, service: service || null, channels: [] }
   if (m.channel === 'email') return { campaign, form: { ...f, whatsapp: noTemplate }, set: (part) => part }
   const { channel: _, ...texts } = m
-  const own = ['name', 'track_links', 'list_id', 'segment_ids']
+  const own = ['name', 'track_links', 'list_id', 'segment_ids', 'rate', 'ignore_sending_limits']
   return {
     campaign,
     form: { ...f, ...texts, template_id: '' },

@@ -6,7 +6,7 @@ import type { Screen } from '../screen'
 const list = createRoute({
   getParentRoute: () => shellRoute,
   path: 'campaigns',
-  validateSearch: searchOf({ q: text, status: oneOf('draft', 'scheduled', 'sending', 'testing', 'sent', 'stopped') }),
+  validateSearch: searchOf({ q: text, status: oneOf('draft', 'scheduled', 'sending', 'testing', 'waiting', 'sent', 'stopped') }),
   component: lazyRouteComponent(() => import('./CampaignList'), 'CampaignList'),
 })
 

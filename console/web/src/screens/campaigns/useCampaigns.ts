@@ -17,7 +17,7 @@ export const useCampaigns = () =>
 
 export const campaignQuery = (id: string) => ({ queryKey: ['campaign', id], queryFn: () => data(api.GET('/console/api/v1/campaigns/{id}', { params: { path: { id } } })) })
 
-const moving = (status: string) => status === 'sending' || status === 'testing'
+const moving = (status: string) => status === 'sending' || status === 'testing' || status === 'waiting'
 
 /** The numbers of a campaign: read each second while it is being sent, and with follow then every five, because the stream of events has no opens and clicks. */
 export const useStats = (id: string, { enabled = true, follow = false } = {}) =>
@@ -54,4 +54,4 @@ export const channelNamed = (medium: string) => channels.find((x) => x.medium ==
 /** What a campaign of several channels is called. */
 export const severalChannels = 'Several channels'
 
-export const statusColours: Record<string, string> = { draft: 'gray', scheduled: 'indigo', sending: 'cyan', testing: 'cyan', sent: 'teal', stopped: 'red' }
+export const statusColours: Record<string, string> = { draft: 'gray', scheduled: 'indigo', sending: 'cyan', testing: 'cyan', waiting: 'indigo', sent: 'teal', stopped: 'red' }

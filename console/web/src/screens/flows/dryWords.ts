@@ -10,6 +10,8 @@ const words: Record<string, string> = {
   skipped_no_address: 'Nothing is sent: there is no address',
   skipped_not_subscribed: 'Nothing is sent: not subscribed',
   skipped_blocked: 'Nothing is sent: the channel is blocked',
+  skipped_quiet_hours: 'Nothing is sent: it is in the quiet hours',
+  skipped_frequency_cap: 'Nothing is sent: the person has had enough messages',
   exited: 'leaves the flow here',
   pending: 'waits here',
 }

@@ -47,6 +47,8 @@ const results: Record<string, string> = {
   skipped_no_address: 'not sent: no address',
   skipped_not_subscribed: 'not sent: not subscribed',
   skipped_blocked: 'not sent: the channel is blocked',
+  skipped_quiet_hours: 'not sent: it was in the quiet hours',
+  skipped_frequency_cap: 'not sent: the person had had enough messages',
   refused: 'refused',
   exited: 'left the flow',
 }

@@ -14,6 +14,7 @@ const sections = [
   { to: '/settings/webhooks', label: 'Webhooks', permission: 'settings:read' },
   { to: '/settings/domains', label: 'Sender domains', permission: 'settings:read' },
   { to: '/settings/preferences', label: 'Preference page', permission: 'settings:read' },
+  { to: '/settings/limits', label: 'Sending limits', permission: 'settings:read' },
   { to: '/settings/providers', label: 'Providers', permission: 'settings:write' },
   { to: '/settings/users', label: 'Users', permission: 'users:read' },
   { to: '/settings/audit', label: 'Audit log', permission: 'settings:read' },
