@@ -82,16 +82,16 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 		audience.Remove(o)
 		looked := o
 		o = s.host.Root(o)
+		if r.WallMs != 0 {
+			if at := s.host.Local(o, r.WallMs); at > tx.AtMs {
+				s.hold(x, r, o, at)
+				continue
+			}
+		}
 		reasons, merged := s.host.Reach(o, media)
 		var before string // the channel on which a message may have gone out
 		if len(r.Channels) > 0 {
 			before = s.takeClaim(x, audience, o, looked, merged)
-		}
-		if r.WallMs != 0 {
-			if at := s.host.Local(o, r.WallMs); at > tx.AtMs {
-				s.putAside(x, r, o, before, at)
-				continue
-			}
 		}
 		channel, reachable := choose(reasons, 0)
 		if before != "" {
