@@ -162,7 +162,7 @@ func TestFormsStory(t *testing.T) {
 
 	// A merge takes what waits along; the phone of somebody else is left out.
 	r.sends(forms.Submit{ID: form, Email: "cid@x.io", Consented: true, Values: forms.Values{Phone: "+491701234567", LastName: "Cid"}})
-	to, ids = r.asked()
+	_, ids = r.asked()
 	r.events(eventlog.Event{Type: []byte("seen"), Email: []byte("dee@x.io"), ExternalID: []byte("7")})
 	dee := r.idOf("dee@x.io")
 	r.events(eventlog.Event{Type: []byte("seen"), ExternalID: []byte("8"), Email: []byte("cid@x.io")})
@@ -171,7 +171,7 @@ func TestFormsStory(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	r.sends(forms.Submit{ID: form, Email: "dee@x.io", Consented: true, Values: forms.Values{LastName: "Dee"}})
-	to, ids = r.asked()
+	_, ids = r.asked()
 	r.refuses("older than a week", forms.CommandConfirm, forms.Confirm{Profile: cid, Submission: ids[0]}) // of another
 	d.reload()
 
