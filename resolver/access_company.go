@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -56,7 +57,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	case len(m.accounts) >= maxAccounts:
 		out.Refusal = atLimit("", "there are %d accounts, the most there can be", maxAccounts)
 	default:
-		c.Settings.fill()
+		c.Settings.Fill()
 		out.Refusal = c.Settings.Validate()
 	}
 	if out.Refusal == nil && !first {
@@ -72,22 +73,22 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	if out.Refusal != nil {
 		return nil
 	}
-	e := accountEntity{
+	e := account.Entity{
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
 		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
 		HasConsentLog: c.ApplyVersion >= applyVersionConsentLog,
 	}
-	if _, _, err := e.keys(env.Account); err != nil {
+	if _, _, err := e.Keys(env.Account); err != nil {
 		out.Refusal = invalid("", "%s", err)
 		return nil
 	}
 	a := m.addAccount(env.Account)
-	if err := a.install(e); err != nil {
+	if err := a.Install(e); err != nil {
 		return err
 	}
 	m.saveAccount(a)
 	c.User.Admin = first
-	a.access.Found(m.tx(a), c.User, c.APIKey)
+	a.Access.Found(m.tx(a), c.User, c.APIKey)
 	return nil
 }
 
@@ -97,25 +98,25 @@ func (m *Machine) adoptFirst() {
 	for _, a := range m.byIndex {
 		a.APIAccess, a.EmailCredits = true, newCompanyCredits
 		m.saveAccount(a)
-		a.access.MakeAdmins(m.tx(a), a.CreatedMs)
+		a.Access.MakeAdmins(m.tx(a), a.CreatedMs)
 	}
 }
 
 // saveAccount stores the account's entity and has requests told of it.
-func (m *Machine) saveAccount(a *account) {
+func (m *Machine) saveAccount(a *account.State) {
 	m.accountsChanged = true
 	m.saveNumbers(a)
 }
 
 // saveNumbers is saveAccount where only numbers have changed: of what is made next, or of
 // credits.
-func (m *Machine) saveNumbers(a *account) {
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
+func (m *Machine) saveNumbers(a *account.State) {
+	m.store.PutEntity(state.EntityKey(a.Number, state.EntityAccount, ""), must.JSON(a.Entity))
 }
 
 func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	a := cmd.account
-	e := a.accountEntity
+	e := a.Entity
 	if c.Name != nil {
 		if r := refuse.Name(*c.Name); r != nil {
 			return r
@@ -127,7 +128,7 @@ func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	}
 	if c.Active != nil {
 		e.Deactivated = !*c.Active
-		if e.Deactivated && a.access.HasAdmin() {
+		if e.Deactivated && a.Access.HasAdmin() {
 			return conflicts("active", "active: a system administrator belongs to this company, so it cannot be deactivated")
 		}
 	}
@@ -137,7 +138,7 @@ func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 			return r
 		}
 	}
-	a.accountEntity = e
+	a.Entity = e
 	m.saveAccount(a)
 	return nil
 }
@@ -152,27 +153,27 @@ func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
 	}
 	a.EmailCredits += c.Amount
 	m.saveAccount(a)
-	a.flows.ResumeForCredits()
+	a.Flows.ResumeForCredits()
 	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
 	return nil
 }
 
 // spendCredits takes n e-mail credits; it takes none when there are not enough.
-func (m *Machine) spendCredits(a *account, n int64) bool {
+func (m *Machine) spendCredits(a *account.State, n int64) bool {
 	if n < 0 || a.EmailCredits < n {
 		return false
 	}
 	a.EmailCredits -= n
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
+	m.store.PutEntity(state.EntityKey(a.Number, state.EntityAccount, ""), must.JSON(a.Entity))
 	if a.EmailCredits == 0 {
-		a.flows.PauseForCredits()
+		a.Flows.PauseForCredits()
 	}
 	return true
 }
 
 // giveBack returns the credit of a message that no relay has taken: a credit is
 // for a message that went out, or may have.
-func (m *Machine) giveBack(a *account, medium string, n uint64) {
+func (m *Machine) giveBack(a *account.State, medium string, n uint64) {
 	if medium == "email" && n > 0 {
 		a.EmailCredits += int64(n)
 		m.saveNumbers(a)
@@ -196,8 +197,8 @@ type CompanyState struct {
 func (v *View) CompanyState() CompanyState {
 	a := v.a
 	return CompanyState{
-		Company: a.Company, Account: a.number, APIAccess: a.APIAccess, Active: !a.Deactivated,
-		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: a.access.CountUsers(),
+		Company: a.Company, Account: a.Number, APIAccess: a.APIAccess, Active: !a.Deactivated,
+		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: a.Access.CountUsers(),
 		SurfaceCPerMinute: a.Settings.SurfaceCPerMinute,
 	}
 }

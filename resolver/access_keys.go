@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -25,7 +26,7 @@ type KeyAccess struct {
 
 // decoyAccount is asked about keys of accounts that are not there, so that the steps are
 // the same.
-var decoyAccount = newAccount(0, 0, nil)
+var decoyAccount = account.New(0, 0)
 
 func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
@@ -33,20 +34,20 @@ func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {
-			a.access.KeyUsed(m.tx(a), u.KeyID, u.AtMs)
+			a.Access.KeyUsed(m.tx(a), u.KeyID, u.AtMs)
 		}
 	}
 	return nil
 }
 
 // Access is who may do what in the account. It must not be used when the view has ended.
-func (v *View) Access() *access.State { return v.a.access }
+func (v *View) Access() *access.State { return v.a.Access }
 
 // Domains are those that e-mail is sent from, see [View.Access].
-func (v *View) Domains() *domains.State { return v.a.domains }
+func (v *View) Domains() *domains.State { return v.a.Domains }
 
 // Credentials are keys to other services, and theirs, see [View.Access].
-func (v *View) Credentials() *credentials.State { return v.a.credentials }
+func (v *View) Credentials() *credentials.State { return v.a.Credentials }
 
 func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
@@ -54,7 +55,7 @@ func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {
-			a.sources.KeyUsed(m.tx(a), u.SourceID, u.KeyID, u.AtMs)
+			a.Sources.KeyUsed(m.tx(a), u.SourceID, u.KeyID, u.AtMs)
 		}
 	}
 	return nil
@@ -64,16 +65,16 @@ func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
 func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
 	out := map[[32]byte]sources.Access{}
 	for _, a := range m.byIndex {
-		a.sources.WriteKeys(out, a.number, !a.Deactivated)
+		a.Sources.WriteKeys(out, a.Number, !a.Deactivated)
 	}
 	return out
 }
 
 // Sources are the account's sources of events.
-func (v *View) Sources() *sources.State { return v.a.sources }
+func (v *View) Sources() *sources.State { return v.a.Sources }
 
 // Conversations are those that people have begun by WhatsApp, see [View.Access].
-func (v *View) Conversations() *conversations.State { return v.a.conversations }
+func (v *View) Conversations() *conversations.State { return v.a.Conversations }
 
 // Emails is the directory of e-mails, as far as the partition has it.
 func (m *Machine) Emails() *emaildir.State { return m.emails }

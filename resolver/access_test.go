@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -93,8 +94,8 @@ func (r *recorder) commandTo(account uint64, name string, args any) *Outcome {
 func TestCompanies(t *testing.T) {
 	r := newAccessRecorder(t)
 	first := r.m.accounts[testAccount]
-	if !first.APIAccess || first.EmailCredits != 100_000 || !first.access.HasAdmin() {
-		t.Fatalf("the first company: %+v", first.accountEntity)
+	if !first.APIAccess || first.EmailCredits != 100_000 || !first.Access.HasAdmin() {
+		t.Fatalf("the first company: %+v", first.Entity)
 	}
 	c := accessBootstrap()
 	c.User.Admin = true // it is not taken at its word
@@ -108,8 +109,8 @@ func TestCompanies(t *testing.T) {
 		t.Fatal(out.Refusal)
 	}
 	a := r.m.accounts[secondAccount]
-	if a.APIAccess || a.Deactivated || a.EmailCredits != 100_000 || a.access.HasAdmin() || a.Settings.SurfaceCPerMinute != 600 {
-		t.Fatalf("a new company: %+v", a.accountEntity)
+	if a.APIAccess || a.Deactivated || a.EmailCredits != 100_000 || a.Access.HasAdmin() || a.Settings.SurfaceCPerMinute != 600 {
+		t.Fatalf("a new company: %+v", a.Entity)
 	}
 	yes, no := true, false
 	if out := r.commandTo(secondAccount, access.CommandUserUpdate, access.UserSave{ActorID: "usr_1", ID: "usr_1", Admin: &yes}); out.Refusal == nil {
@@ -120,7 +121,7 @@ func TestCompanies(t *testing.T) {
 		t.Fatal(out.Refusal)
 	}
 	if !a.APIAccess || !a.Deactivated || a.Company.Name != name || first.Company.Name == name {
-		t.Fatalf("have %+v", a.accountEntity)
+		t.Fatalf("have %+v", a.Entity)
 	}
 	r.refusedWhole("conflict", CommandCompanyUpdate, CompanyUpdate{Active: &no})
 	empty := " "
@@ -154,7 +155,7 @@ func TestOldSettings(t *testing.T) {
 	if have := r.m.accounts[testAccount].Settings.SurfaceCPerMinute; have != 600 {
 		t.Fatalf("have %d", have)
 	}
-	s.SurfaceCPerMinute = maxSurfaceCPerMinute + 1
+	s.SurfaceCPerMinute = account.MaxSurfaceCPerMinute + 1
 	r.refusedWhole("invalid", CommandSettingsSet, s)
 }
 
@@ -266,9 +267,9 @@ func TestAdoptFirst(t *testing.T) {
 	}
 	a := r.m.accounts[testAccount]
 	a.APIAccess, a.EmailCredits = false, 0
-	u, _ := a.access.User("usr_1")
+	u, _ := a.Access.User("usr_1")
 	u.Admin, u.CreatedMs = false, 0
-	if _, err := a.access.Load(state.EntityUser, u.ID, must.JSON(u)); err != nil {
+	if _, err := a.Access.Load(state.EntityUser, u.ID, must.JSON(u)); err != nil {
 		t.Fatal(err)
 	}
 	r.m.adoptFirst()

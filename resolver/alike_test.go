@@ -12,7 +12,7 @@ import (
 func (r *recorder) inOther(name string, args any) *Refusal {
 	const other = 9
 	if r.m.accounts[other] == nil {
-		if err := r.m.addAccount(other).install(r.m.accounts[testAccount].accountEntity); err != nil {
+		if err := r.m.addAccount(other).Install(r.m.accounts[testAccount].Entity); err != nil {
 			r.t.Fatal(err)
 		}
 		r.m.saveAccount(r.m.accounts[other])
@@ -59,8 +59,8 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 				if got := r.inOther(contacts.CommandCreate, contacts.Create{Email: second}); got != nil {
 					t.Fatalf("%q was erased, %q is still taken: %v", first, second, got.Message)
 				}
-				if a := r.m.accounts[testAccount]; a.profiles.CaseFolds() != 0 {
-					t.Fatalf("%d folded forms of nobody are kept", a.profiles.CaseFolds())
+				if a := r.m.accounts[testAccount]; a.Profiles.CaseFolds() != 0 {
+					t.Fatalf("%d folded forms of nobody are kept", a.Profiles.CaseFolds())
 				}
 			}
 		}

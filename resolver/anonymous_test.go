@@ -81,7 +81,7 @@ func (r *recorder) who(e eventlog.Event) uint32 {
 	if out.Status == EventRefused {
 		r.t.Fatalf("%s was refused: %v", describe(&e), out.Refusal)
 	}
-	return r.m.accounts[testAccount].profiles.Root(out.Profile.Ordinal())
+	return r.m.accounts[testAccount].Profiles.Root(out.Profile.Ordinal())
 }
 
 func (r *recorder) personAt(o uint32) *Profile {
@@ -95,7 +95,7 @@ func (r *recorder) personAt(o uint32) *Profile {
 
 // people is how many live profiles there are.
 func (r *recorder) people() uint64 {
-	return r.m.accounts[testAccount].profiles.Universe().GetCardinality()
+	return r.m.accounts[testAccount].Profiles.Universe().GetCardinality()
 }
 
 func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
@@ -226,7 +226,7 @@ func TestI4AnyOrderOfCalls(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %d people became %d: %v", seed, persons, r.people(), told)
 		}
-		for it := r.m.accounts[testAccount].profiles.Universe().Iterator(); it.HasNext(); {
+		for it := r.m.accounts[testAccount].Profiles.Universe().Iterator(); it.HasNext(); {
 			p := r.personAt(it.Next())
 			if len(p.Identities) != 3 || len(p.Conflicts) != 0 {
 				t.Fatalf("seed %d: %+v %+v", seed, p.Identities, p.Conflicts)
@@ -358,8 +358,8 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 		}
 		a := r.m.accounts[testAccount]
 		owners := map[string]uint32{}
-		identified := a.profiles.Universe().Clone()
-		for it := a.profiles.Universe().Iterator(); it.HasNext(); {
+		identified := a.Profiles.Universe().Clone()
+		for it := a.Profiles.Universe().Iterator(); it.HasNext(); {
 			o := it.Next()
 			p := r.personAt(o)
 			if len(p.Identities) == 0 {
@@ -377,11 +377,11 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 			r.events(e)
 		}
 		for it := identified.Iterator(); it.HasNext(); {
-			if o := it.Next(); a.profiles.Root(o) != o {
-				t.Fatalf("seed %d: profile %d was identified and became part of %d", seed, o, a.profiles.Root(o))
+			if o := it.Next(); a.Profiles.Root(o) != o {
+				t.Fatalf("seed %d: profile %d was identified and became part of %d", seed, o, a.Profiles.Root(o))
 			}
 		}
-		for it := a.profiles.Universe().Iterator(); it.HasNext(); {
+		for it := a.Profiles.Universe().Iterator(); it.HasNext(); {
 			o := it.Next()
 			kinds := map[IdentityKind]int{}
 			for _, x := range r.personAt(o).Identities {
@@ -444,9 +444,9 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 		t.Fatal("two external ids became one person")
 	}
 	a := r.m.accounts[testAccount]
-	r.must(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(o).ID.String()})
+	r.must(CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(o).ID.String()})
 	b, _ := r.m.NextErasures(0, true)
-	if _, below, err := a.erasure.Persons(&b); err != nil || len(below) != resolution.MaxAnonymousIDs+5+3 {
+	if _, below, err := a.Erasure.Persons(&b); err != nil || len(below) != resolution.MaxAnonymousIDs+5+3 {
 		t.Fatalf("the log is rid of %d identifiers, %v", len(below), err)
 	}
 	if got := r.who(call("anonymous", "d0")); got == o {
@@ -473,7 +473,7 @@ func TestAttackMadeUpDevices(t *testing.T) {
 		t.Fatalf("%d anonymous ids, the newest %s", len(p.AnonymousIDs), p.AnonymousIDs[len(p.AnonymousIDs)-1])
 	}
 	// What is beyond what an erasure finds leads to nobody afterwards.
-	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].profiles.Headers.Get(o).ID.String()})
+	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].Profiles.Headers.Get(o).ID.String()})
 	if got := r.who(call("anonymous", "made-up-0")); got == o || len(r.personAt(got).AnonymousIDs) != 1 {
 		t.Fatal("a device of old leads to the erased person")
 	}
@@ -597,7 +597,7 @@ func TestI6AnonymousProfileJoinsAKnownOne(t *testing.T) {
 	if got := fmt.Sprint(r.countIn(viewed), r.countIn(everybody), r.lastMove(viewed, known), ", ", r.lastMove(everybody, known), ", ", r.lastMove(everybody, device)); got != "1 1entered by merge, entered by merge, left by merge" {
 		t.Error(got)
 	}
-	if n := r.m.accounts[testAccount].engine.Anonymous().GetCardinality(); n != 0 {
+	if n := r.m.accounts[testAccount].Engine.Anonymous().GetCardinality(); n != 0 {
 		t.Errorf("%d anonymous profiles are left", n)
 	}
 }
@@ -651,7 +651,7 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 	anonymous := r.who(call("anonymous", "d3"))
 	a := r.m.accounts[testAccount]
 	for _, x := range []uint32{o, anonymous} {
-		r.must(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(x).ID.String()})
+		r.must(CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(x).ID.String()})
 	}
 	for _, id := range []string{"d1", "d2", "d3"} {
 		if out := r.eventsUnder(6, call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {
@@ -661,8 +661,8 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 			t.Errorf("%s leads to somebody", id)
 		}
 	}
-	if n := r.countIn(everybody); n != 0 || !a.engine.Anonymous().IsEmpty() {
-		t.Errorf("%d members, %d anonymous profiles", n, a.engine.Anonymous().GetCardinality())
+	if n := r.countIn(everybody); n != 0 || !a.Engine.Anonymous().IsEmpty() {
+		t.Errorf("%d members, %d anonymous profiles", n, a.Engine.Anonymous().GetCardinality())
 	}
 	// Another person on the device is somebody else, known or not yet.
 	if out := r.events(call("anonymous", "d1", "external_id", "u1")).Events[0]; out.Status != EventRefused {

@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -15,7 +16,7 @@ import (
 // applyEvent resolves one event to a profile and records it. It first works
 // everything out in scratch memory and then commits: a refused event changes
 // nothing.
-func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.Event, index uint32, rows *query.Batch, out *EventOutcome) error {
+func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules identrules.Event, index uint32, rows *query.Batch, out *EventOutcome) error {
 	ev := &p.Event
 	refuse := func(r *Refusal) error {
 		out.Status, out.Refusal = EventRefused, r
@@ -29,7 +30,7 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 		if at = ev.TimeMs; at > m.logTime {
 			return refuse(invalid("timestamp", "timestamp must not be in the future"))
 		}
-		if rules.Aged() && at < m.logTime-a.Settings.maxEventAgeMs() {
+		if rules.Aged() && at < m.logTime-a.Settings.MaxEventAgeMs() {
 			return refuse(invalid("timestamp", "timestamp is more than %d hours ago, the most that max_event_age_hours of the settings allows; bring in older events by an import, and check the unit (Unix milliseconds)", a.Settings.Shown().MaxEventAgeHours))
 		}
 	}
@@ -39,17 +40,17 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 		if err != nil {
 			return err
 		}
-		if ok && v.AtMs > a.keysFromMs(m.logTime) {
-			out.Status, out.Profile = EventDuplicate, a.profiles.Headers.Get(v.Ordinal).ID
-			before, err := a.profiles.Repeated(p, v.Ordinal, rules.Identifiers())
+		if ok && v.AtMs > a.KeysFromMs(m.logTime) {
+			out.Status, out.Profile = EventDuplicate, a.Profiles.Headers.Get(v.Ordinal).ID
+			before, err := a.Profiles.Repeated(p, v.Ordinal, rules.Identifiers())
 			out.NotAdded, out.Dropped, out.Erased, out.Foreign = before.NotAdded, before.Dropped, before.Erased, before.Foreign
 			return err
 		}
 	}
-	if r := a.types.Refuse(ev, rules); r != nil {
+	if r := a.Types.Refuse(ev, rules); r != nil {
 		return refuse(r)
 	}
-	r, refusal, err := a.profiles.Resolve(p, at, rules.Identifiers())
+	r, refusal, err := a.Profiles.Resolve(p, at, rules.Identifiers())
 	if err != nil {
 		return err
 	}
@@ -60,39 +61,39 @@ func (m *Machine) applyEvent(a *account, p *resolution.Lookup, rules identrules.
 		r.LastEvent = at
 		r.Fields |= engine.FieldLastEvent
 	}
-	a.profiles.Commit(m.tx(a), index, p, &r, rows)
+	a.Profiles.Commit(m.tx(a), index, p, &r, rows)
 	winner := r.Ordinal
 	m.trackProfile(a, &r)
 	if rules.Sent() {
-		a.engine.Sent(winner, at, ev.Type, ev.Properties)
+		a.Engine.Sent(winner, at, ev.Type, ev.Properties)
 	} else {
-		a.engine.Event(winner, at, ev.Type, ev.Properties)
+		a.Engine.Event(winner, at, ev.Type, ev.Properties)
 	}
-	a.engine.Settle(winner)
-	h := a.profiles.Headers.Edit(winner)
+	a.Engine.Settle(winner)
+	h := a.Profiles.Headers.Edit(winner)
 	h.LastEvent = r.LastEvent
 	out.Status, out.Profile, out.NotAdded, out.Dropped, out.Erased = EventAccepted, h.ID, r.NotAdded, r.Dropped, r.Erased
-	if err := a.profiles.Store(&r); err != nil {
+	if err := a.Profiles.Store(&r); err != nil {
 		return err
 	}
 	if len(ev.IdempotencyKey) > 0 {
 		m.keys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
-	typ := a.types.CountSent(ev, at, rules)
+	typ := a.Types.CountSent(ev, at, rules)
 	typ.Tell(m.tx(a), winner, at)
 	if !ev.Redacted { // history and catalog are rid of those
-		a.types.Look(typ, winner, at, ev.Properties)
+		a.Types.Look(typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
 		if rules.Sent() {
 			m.scratch.sentKey = query.AppendSentKey(m.scratch.sentKey[:0], ev.Type, key)
 			key = m.scratch.sentKey
 		}
-		appendRow(rows, a.number, m.rec.work.Offset, index, winner, at, ev, key)
+		appendRow(rows, a.Number, m.rec.work.Offset, index, winner, at, ev, key)
 	}
-	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); a.flows.Made() {
+	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.FlowEventAgeMs(); a.Flows.Made() {
 		// Each event has its effect before the next.
 		if !stale {
-			a.flows.Event(winner, ev.Type, ev.Properties)
+			a.Flows.Event(winner, ev.Type, ev.Properties)
 		}
 		m.react()
 	}
@@ -112,12 +113,12 @@ func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal u
 
 // readWindow reads the next events and looks their identifiers up; what applying them needs
 // is near the processor afterwards.
-func (m *Machine) readWindow(a *account, r *eventlog.EventsReader) []resolution.Lookup {
-	window := a.profiles.ReadWindow(r)
+func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resolution.Lookup {
+	window := a.Profiles.ReadWindow(r)
 	for i := range window {
 		p := &window[i]
-		if o := a.profiles.Touch(p); o != profile.NoOrdinal {
-			m.scratch.touched += a.engine.Warm(o, p.Event.Type)
+		if o := a.Profiles.Touch(p); o != profile.NoOrdinal {
+			m.scratch.touched += a.Engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {
 			m.scratch.touched += m.keys.Touch(p.Key)

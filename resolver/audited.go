@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -68,7 +69,7 @@ func SignCommand(name string, args any, by audit.Author) json.RawMessage {
 
 // beginChange reads who makes a command and what it is about, before it is applied. It
 // is nil for one that is not audited.
-func (m *Machine) beginChange(a *account, name string, args []byte) *audit.Change {
+func (m *Machine) beginChange(a *account.State, name string, args []byte) *audit.Change {
 	what, audited := auditedCommands[name]
 	if !audited {
 		return nil
@@ -84,7 +85,7 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *audit.Chang
 	case "credential":
 		c.ID = in.Group + "/" + in.Name
 	}
-	old := a.nameOf(what.kind, in.ID)
+	old := a.NameOf(what.kind, in.ID)
 	if c.Name == "" {
 		c.Name = old
 	}
@@ -94,54 +95,15 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *audit.Chang
 			c.Action = what.kind + ".create"
 		}
 	}
-	c.Fields = a.changedFields(name, c.ID, args)
+	c.Fields = changedFields(a, name, c.ID, args)
 	return c
-}
-
-// nameOf is how something is named at present, "" for nothing.
-func (a *account) nameOf(kind, id string) string {
-	switch kind {
-	case "segment":
-		if s := a.segments[id]; s != nil {
-			return s.Name
-		}
-	case "flow":
-		if _, def := a.flows.Get(id); def != nil {
-			return def.Name
-		}
-	case "template":
-		t, _ := a.campaigns.Template(id)
-		return t.Name
-	case "campaign":
-		c, _ := a.campaigns.Campaign(id)
-		return c.Name
-	case "list":
-		if l := a.contacts.List(id); l != nil {
-			return l.Name
-		}
-	case "user":
-		u, _ := a.access.User(id)
-		return u.Name
-	case "api_key":
-		k, _ := a.access.APIKey(id)
-		return k.Name
-	case "source":
-		s, _ := a.sources.Get(id)
-		return s.Name
-	case "form":
-		f, _ := a.forms.Get(id)
-		return f.Name
-	case "company":
-		return a.Company.Name
-	}
-	return ""
 }
 
 // unnamedFields are arguments that are not the caller's, or say what is named already.
 var unnamedFields = []string{"_by", "id", "actor_id", "group", "created_ms", "updated_ms", "text_bytes", "number", "hash", "if_version"}
 
 // changedFields names what a command sets.
-func (a *account) changedFields(name, id string, args []byte) []string {
+func changedFields(a *account.State, name, id string, args []byte) []string {
 	var now, old map[string]json.RawMessage
 	if json.Unmarshal(args, &now) != nil {
 		return nil
@@ -152,7 +114,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 		if json.Unmarshal(args, &s) != nil {
 			return nil
 		}
-		s.fill()
+		s.Fill()
 		clear(now)
 		_, _ = json.Unmarshal(must.JSON(s.Shown()), &now), json.Unmarshal(must.JSON(a.Settings.Shown()), &old)
 		for k := range old {
@@ -161,7 +123,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 			}
 		}
 	case CommandSegmentUpdate:
-		if s := a.segments[id]; s != nil {
+		if s := a.Segments[id]; s != nil {
 			old = map[string]json.RawMessage{"name": must.JSON(s.Name)} // definitions are compared once they are canonical
 		}
 	}
@@ -176,7 +138,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 }
 
 // noteChange adds a change that was made to the audit log.
-func (m *Machine) noteChange(a *account, c *audit.Change, before []byte, reply []byte) {
+func (m *Machine) noteChange(a *account.State, c *audit.Change, before []byte, reply []byte) {
 	var made struct {
 		ID  string `json:"id"`
 		Key string `json:"key"`
@@ -189,10 +151,10 @@ func (m *Machine) noteChange(a *account, c *audit.Change, before []byte, reply [
 		c.ID = made.ID
 	}
 	// A flow's name is in its definition; older logs have the one of before.
-	if name := a.nameOf(c.Kind, c.ID); c.Name == "" || c.Keeps && name != "" {
+	if name := a.NameOf(c.Kind, c.ID); c.Name == "" || c.Keeps && name != "" {
 		c.Name = name
 	}
-	if s := a.segments[c.ID]; c.Kind == "segment" && s != nil {
+	if s := a.Segments[c.ID]; c.Kind == "segment" && s != nil {
 		if bytes.Equal(before, s.Definition) {
 			c.Fields = slices.DeleteFunc(c.Fields, func(f string) bool { return f == "definition" })
 		}
@@ -200,14 +162,14 @@ func (m *Machine) noteChange(a *account, c *audit.Change, before []byte, reply [
 	}
 	var content []byte
 	if c.Keeps {
-		content = a.contentOf(c, reply)
+		content = contentOf(a, c, reply)
 	}
-	a.audit.Add(m.tx(a), c, content)
+	a.Audit.Add(m.tx(a), c, content)
 }
 
 // segmentDefinition is a segment's definition, nil if there is no such segment.
-func (a *account) segmentDefinition(id string) []byte {
-	if s := a.segments[id]; s != nil {
+func segmentDefinition(a *account.State, id string) []byte {
+	if s := a.Segments[id]; s != nil {
 		return s.Definition
 	}
 	return nil
@@ -224,10 +186,10 @@ type templateContent struct {
 }
 
 // contentOf is what a change made of something, nil for nothing whose contents are kept.
-func (a *account) contentOf(c *audit.Change, reply []byte) []byte {
+func contentOf(a *account.State, c *audit.Change, reply []byte) []byte {
 	switch c.Action {
 	case "flow.create", "flow.update", "flow.duplicate":
-		if f, _ := a.flows.Get(c.ID); f != nil {
+		if f, _ := a.Flows.Get(c.ID); f != nil {
 			return f.Definition
 		}
 	case "template.create", "template.update":
@@ -242,16 +204,16 @@ func (a *account) contentOf(c *audit.Change, reply []byte) []byte {
 }
 
 // Audit is the account's audit log.
-func (v *View) Audit() *audit.State { return v.a.audit }
+func (v *View) Audit() *audit.State { return v.a.Audit }
 
 // ChangerName returns the present name of a user or an API key, the e-mail of a user
 // without a name, "" for one that was deleted.
 func (v *View) ChangerName(by audit.Author) string {
 	if by.Kind == audit.ByKey {
-		return v.a.nameOf("api_key", by.ID)
+		return v.a.NameOf("api_key", by.ID)
 	}
-	if u, ok := v.a.access.User(by.ID); ok && u.Name == "" {
+	if u, ok := v.a.Access.User(by.ID); ok && u.Name == "" {
 		return u.Email
 	}
-	return v.a.nameOf("user", by.ID)
+	return v.a.NameOf("user", by.ID)
 }

@@ -86,8 +86,8 @@ func TestOmniChannelStory(t *testing.T) {
 	if done.Sent != 4 || done.Failed != 1 || done.Skipped[campaigns.NoChannel] != 2 || done.Total != 8 {
 		t.Errorf("%+v", done)
 	}
-	if a.EmailCredits != 0 || a.types.Get("email_sent").Count != 2 || a.types.Get("push_sent").Count != 1 || a.types.Get("sms_sent").Count != 1 || a.types.Get("sms_bounced").Count != 1 {
-		t.Errorf("%d credits, %d e-mails", a.EmailCredits, a.types.Get("email_sent").Count)
+	if a.EmailCredits != 0 || a.Types.Get("email_sent").Count != 2 || a.Types.Get("push_sent").Count != 1 || a.Types.Get("sms_sent").Count != 1 || a.Types.Get("sms_bounced").Count != 1 {
+		t.Errorf("%d credits, %d e-mails", a.EmailCredits, a.Types.Get("email_sent").Count)
 	}
 	send := messages.CampaignSend(c.Number, ordinals["sms"], 0).On("sms")
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "sms", Kind: messages.EngagementUnsubscribed, Source: "link"})
@@ -110,7 +110,7 @@ func TestOmniChannelStory(t *testing.T) {
 	}
 	r.must(campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: 2, Stopped: "enough"})
 	r.must(campaigns.CommandDelete, campaigns.Ref{ID: r.campaign().ID})
-	if err := r.m.accounts[testAccount].checkSets(); err != nil {
+	if err := r.m.accounts[testAccount].CheckSets(); err != nil {
 		t.Error(err)
 	}
 }

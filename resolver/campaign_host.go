@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -19,7 +20,7 @@ import (
 // applied, see [campaigns.Host].
 type campaignHost struct {
 	m *Machine
-	a *account
+	a *account.State
 }
 
 func (h campaignHost) NextNumber() uint32 { return h.a.NextCampaign }
@@ -30,55 +31,55 @@ func (h campaignHost) TakeNumber(number uint32) {
 
 func (h campaignHost) SaveNumbers() { h.m.saveNumbers(h.a) }
 
-func (h campaignHost) HasList(id string) bool { return h.a.contacts.List(id) != nil }
+func (h campaignHost) HasList(id string) bool { return h.a.Contacts.List(id) != nil }
 
-func (h campaignHost) HasSegment(id string) bool { return h.a.segments[id] != nil }
+func (h campaignHost) HasSegment(id string) bool { return h.a.Segments[id] != nil }
 
 func (h campaignHost) ListMembers(id string) *roaring.Bitmap {
-	return h.a.contacts.Members(*h.a.contacts.List(id))
+	return h.a.Contacts.Members(*h.a.Contacts.List(id))
 }
 
 func (h campaignHost) SegmentMembers(id string) (members *roaring.Bitmap, building string) {
-	e := h.a.engine
+	e := h.a.Engine
 	if !e.Live(id) {
-		return nil, segmentName(h.a.segments[id])
+		return nil, h.a.Segments[id].Label()
 	}
 	return e.Members(id, e.NowMs()), ""
 }
 
-func (h campaignHost) Contacts() *roaring.Bitmap { return h.a.members(contacts.SetContacts) }
+func (h campaignHost) Contacts() *roaring.Bitmap { return h.a.Sets.Members(contacts.SetContacts) }
 
-func (h campaignHost) DeviceOwners() *roaring.Bitmap { return h.a.members(contacts.SetDevices) }
+func (h campaignHost) DeviceOwners() *roaring.Bitmap { return h.a.Sets.Members(contacts.SetDevices) }
 
-func (h campaignHost) Set(name string) *profile.OrdinalSet { return h.a.set(name) }
+func (h campaignHost) Set(name string) *profile.OrdinalSet { return h.a.Sets.Set(name) }
 
-func (h campaignHost) Members(name string) *roaring.Bitmap { return h.a.members(name) }
+func (h campaignHost) Members(name string) *roaring.Bitmap { return h.a.Sets.Members(name) }
 
-func (h campaignHost) DropSet(name string) { h.m.dropSet(h.a, name) }
+func (h campaignHost) DropSet(name string) { h.a.DropSet(h.m.store, name) }
 
-func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.profiles.Root(ordinal) }
+func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.Profiles.Root(ordinal) }
 
 func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile) {
 	d := &h.m.resolution.Doc
-	if err := h.a.profiles.Load(ordinal, d); err != nil {
+	if err := h.a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	reasons = make([]string, len(media))
 	for i, medium := range media {
-		reasons[i] = h.a.whyUnreachable(d, medium)
+		reasons[i] = h.a.WhyUnreachable(d, medium)
 	}
 	return reasons, d.Merged
 }
 
 func (h campaignHost) Record(r campaigns.Report) {
 	m, d := h.m, &h.m.resolution.Doc
-	if err := h.a.profiles.Load(r.Ordinal, d); err != nil {
+	if err := h.a.Profiles.Load(r.Ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	event := feature.Event{Properties: r.Properties}
-	h.a.sending.NoteDomain(event.Properties, r.Medium, d)
-	fields := h.a.sending.NoteResult(m.tx(h.a), d, &event, r.Medium, r.Result, r.Reason)
-	retired := h.a.dropDeadDevices(r.Ordinal, d, r.Retired)
+	h.a.Sending.NoteDomain(event.Properties, r.Medium, d)
+	fields := h.a.Sending.NoteResult(m.tx(h.a), d, &event, r.Medium, r.Result, r.Reason)
+	retired := dropDeadDevices(h.a, r.Ordinal, d, r.Retired)
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
 	}
@@ -87,8 +88,8 @@ func (h campaignHost) Record(r campaigns.Report) {
 
 // dropDeadDevices takes devices off the profile in d whose push service says that they are
 // dead, by their addresses, and returns the events to record.
-func (a *account) dropDeadDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
-	return a.contacts.DropDevices(ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(dead, string(v.Address)) })
+func dropDeadDevices(a *account.State, ordinal uint32, d *profile.Document, dead []string) []feature.Event {
+	return a.Contacts.DropDevices(ordinal, d, contacts.RetiredDead, func(v *profile.Device) bool { return slices.Contains(dead, string(v.Address)) })
 }
 
 func (h campaignHost) MayGo(ordinal uint32, medium string, number uint32) (untilMs int64, reason string) {
@@ -100,18 +101,18 @@ func (h campaignHost) Count(ordinal uint32, medium string, number uint32) {
 }
 
 func (h campaignHost) Uncount(ordinal uint32, number uint32) {
-	h.a.uncountMessage(ordinal, pacing.OfCampaign(number))
+	uncountMessage(h.a, ordinal, pacing.OfCampaign(number))
 }
 
 func (h campaignHost) Local(ordinal uint32, wallMs int64) int64 {
 	d := &h.m.resolution.Doc
-	if err := h.a.profiles.Load(ordinal, d); err != nil {
+	if err := h.a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return h.a.pacing.Local(d, wallMs)
+	return h.a.Pacing.Local(d, wallMs)
 }
 
-func (h campaignHost) AccountLocal(wallMs int64) int64 { return h.a.pacing.AccountLocal(wallMs) }
+func (h campaignHost) AccountLocal(wallMs int64) int64 { return h.a.Pacing.AccountLocal(wallMs) }
 
 func (h campaignHost) EmailCredits() int64 { return h.a.EmailCredits }
 
@@ -119,11 +120,13 @@ func (h campaignHost) SpendCredits(n int64) { h.m.spendCredits(h.a, n) }
 
 func (h campaignHost) GiveBack(medium string, n uint64) { h.m.giveBack(h.a, medium, n) }
 
-func (h campaignHost) TemplateUsers(id string) string { return users(h.a.usesOfTemplate(id)) }
+func (h campaignHost) TemplateUsers(id string) string {
+	return account.JoinUses(h.a.UsesOfTemplate(id))
+}
 
 func (h campaignHost) ConfirmTemplate() string { return h.a.Settings.ConfirmTemplateID }
 
-func (h campaignHost) MayBeSender(address string) *Refusal { return h.a.domains.MayBeSender(address) }
+func (h campaignHost) MayBeSender(address string) *Refusal { return h.a.Domains.MayBeSender(address) }
 
 func (h campaignHost) CheckEpoch(epoch uint64) *Refusal { return h.m.checkEpoch(epoch) }
 
@@ -132,7 +135,7 @@ func (h campaignHost) Notify(event string, data map[string]any) {
 }
 
 // Campaigns are the account's campaigns, with their runs, and its templates.
-func (v *View) Campaigns() *campaigns.State { return v.a.campaigns }
+func (v *View) Campaigns() *campaigns.State { return v.a.Campaigns }
 
 // NotInConversation is why a person does not get a text by WhatsApp.
 const NotInConversation = "the person has not written in the last 24 hours; only templates may be sent then"
@@ -142,18 +145,18 @@ const NotInConversation = "the person has not written in the last 24 hours; only
 // not. nowMs is the time (Unix ms).
 func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (string, error) {
 	var d profile.Document
-	o := v.a.profiles.Root(ordinal)
+	o := v.a.Profiles.Root(ordinal)
 	if err := v.decode(o, &d); err != nil {
 		return "", err
 	}
-	reason := v.a.whyUnreachable(&d, x.Medium())
-	if reason == "" && v.a.campaigns.WasSentToMerged(x, d.Merged) {
+	reason := v.a.WhyUnreachable(&d, x.Medium())
+	if reason == "" && v.a.Campaigns.WasSentToMerged(x, d.Merged) {
 		reason = campaigns.AlreadySent
 	}
 	if reason == "" && x.TextOnly() && v.Conversations().OpenUntil(o) <= nowMs {
 		reason = NotInConversation
 	}
-	if reason == "" && v.a.leftAudience(x.ID, o) {
+	if reason == "" && leftAudience(v.a, x.ID, o) {
 		reason = LeftTopics
 	}
 	if reason == "" {

@@ -46,7 +46,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if due, has := r.m.NextDue(); !has || due != at {
 		t.Errorf("a tick is due at %d, want %d", due, at)
 	}
-	if users := r.m.accounts[testAccount].audiencesOf(list); len(users) != 1 {
+	if users := r.m.accounts[testAccount].AudiencesOf(list); len(users) != 1 {
 		t.Errorf("the list is used by %v", users)
 	}
 	r.now = at - 1

@@ -113,8 +113,8 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 			t.Errorf("skipped: %v", done.Skipped)
 		}
 	}
-	if done.Skipped["no e-mail"] != 1 || a.types.Get("email_sent").Count != 5 {
-		t.Errorf("skipped %v, %d events", done.Skipped, a.types.Get("email_sent").Count)
+	if done.Skipped["no e-mail"] != 1 || a.Types.Get("email_sent").Count != 5 {
+		t.Errorf("skipped %v, %d events", done.Skipped, a.Types.Get("email_sent").Count)
 	}
 	// Again: those who had it are left out.
 	late := r.contact(contacts.Create{Email: "late@x.io", ListID: l})
@@ -243,8 +243,8 @@ func TestEngagementCounts(t *testing.T) {
 	if run.Opens != 2 || run.Clicks != 2 || run.ByLink[1] != 2 || n.Opened != 1 || n.Clicked != 1 || n.Delivered != 1 || n.Unsubscribed != 1 {
 		t.Fatalf("%+v %+v", run, n)
 	}
-	if r.countIn(opened) != 1 || a.types.Get("email_delivered").Count != 1 {
-		t.Errorf("%d in the segment, %d deliveries", r.countIn(opened), a.types.Get("email_delivered").Count)
+	if r.countIn(opened) != 1 || a.Types.Get("email_delivered").Count != 1 {
+		t.Errorf("%d in the segment, %d deliveries", r.countIn(opened), a.Types.Get("email_delivered").Count)
 	}
 	if p := r.profile(id); p.Status("email", r.now) != StatusUnsubscribed || p.Opened != 2 || p.Clicked != 2 {
 		t.Errorf("%+v", p.ContactInfo)

@@ -86,7 +86,7 @@ func (m *Machine) claimOutbox(cmd *command, c OutboxClaim) *Refusal {
 	var reply OutboxClaimReply
 	for _, x := range c.Items {
 		// An item that cannot be due now was held back in between: its endpoint is not active.
-		if !cmd.account.outbox.Claimable(x.Seq, x.Attempt) {
+		if !cmd.account.Outbox.Claimable(x.Seq, x.Attempt) {
 			reply.Denied = append(reply.Denied, x.Seq)
 		}
 	}

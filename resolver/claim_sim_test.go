@@ -238,9 +238,9 @@ func TestSimClaims(t *testing.T) {
 				n.frozen = 0
 			}
 			w.takeOver(last)
-			for i := 0; last.m.accounts[testAccount].outbox.Len()+len(w.nodes[0].workers)+len(w.nodes[1].workers) > 0 || w.nodes[0].behind(w) || w.nodes[1].behind(w); i++ {
+			for i := 0; last.m.accounts[testAccount].Outbox.Len()+len(w.nodes[0].workers)+len(w.nodes[1].workers) > 0 || w.nodes[0].behind(w) || w.nodes[1].behind(w); i++ {
 				if i > 200_000 {
-					t.Fatalf("%d items are left", last.m.accounts[testAccount].outbox.Len())
+					t.Fatalf("%d items are left", last.m.accounts[testAccount].Outbox.Len())
 				}
 				w.step(pick(w.rng, w.nodes...))
 			}

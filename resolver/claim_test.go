@@ -48,7 +48,7 @@ func (r *recorder) wants(got *Refusal, want string) {
 func (r *recorder) sum() string {
 	r.t.Helper()
 	h := sha256.New()
-	if err := r.m.hashAccount(h, func(b []byte) { h.Write(b); h.Write([]byte{0}) }, r.m.accounts[testAccount]); err != nil {
+	if err := r.m.accounts[testAccount].Hash(h, func(b []byte) { h.Write(b); h.Write([]byte{0}) }); err != nil {
 		r.t.Fatal(err)
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -221,7 +221,7 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 			both(e)
 		}
 		b := plain.m.accounts[testAccount]
-		people := roaring.AndNot(b.profiles.Universe(), b.engine.Anonymous()).ToArray()
+		people := roaring.AndNot(b.Profiles.Universe(), b.Engine.Anonymous()).ToArray()
 		for range 60 {
 			e := trackingEvent(rng, world+4, attacked.now)
 			e.Public, e.PreviousID = true, nil
@@ -235,9 +235,9 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 		a := attacked.m.accounts[testAccount]
 		for i, x := range people {
 			for _, y := range people[:i] {
-				if b.profiles.Root(x) == b.profiles.Root(y) {
+				if b.Profiles.Root(x) == b.Profiles.Root(y) {
 					joined++
-				} else if a.profiles.Root(x) == a.profiles.Root(y) {
+				} else if a.Profiles.Root(x) == a.Profiles.Root(y) {
 					t.Fatalf("seed %d: profiles %d and %d became one", seed, x, y)
 				}
 			}

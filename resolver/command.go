@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -85,7 +86,7 @@ const (
 
 // command is a record being applied. name and args are those of a command.
 type command struct {
-	account *account
+	account *account.State
 	env     eventlog.Envelope
 	name    string
 	args    []byte
@@ -132,22 +133,22 @@ var commandTable = map[string]func(*Machine, *command) error{
 }
 
 func init() {
-	addCommands(access.Commands, func(a *account) *access.State { return a.access })
-	addCommands(eventtypes.Commands, func(a *account) *eventtypes.State { return a.types })
-	addCommands(contacts.Commands, func(a *account) *contacts.State { return a.contacts })
-	addCommands(campaigns.Commands, func(a *account) *campaigns.State { return a.campaigns })
-	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
-	addCommands(sending.Commands, func(a *account) *sending.State { return a.sending })
-	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
-	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
-	addCommands(sources.Commands, func(a *account) *sources.State { return a.sources })
-	addCommands(erasure.Commands, func(a *account) *erasure.State { return a.erasure })
-	addCommands(forms.Commands, func(a *account) *forms.State { return a.forms })
-	addCommands(automation.Commands, func(a *account) *automation.State { return a.flows })
+	addCommands(access.Commands, func(a *account.State) *access.State { return a.Access })
+	addCommands(eventtypes.Commands, func(a *account.State) *eventtypes.State { return a.Types })
+	addCommands(contacts.Commands, func(a *account.State) *contacts.State { return a.Contacts })
+	addCommands(campaigns.Commands, func(a *account.State) *campaigns.State { return a.Campaigns })
+	addCommands(domains.Commands, func(a *account.State) *domains.State { return a.Domains })
+	addCommands(sending.Commands, func(a *account.State) *sending.State { return a.Sending })
+	addCommands(outbox.Commands, func(a *account.State) *outbox.State { return a.Outbox })
+	addCommands(credentials.Commands, func(a *account.State) *credentials.State { return a.Credentials })
+	addCommands(sources.Commands, func(a *account.State) *sources.State { return a.Sources })
+	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })
+	addCommands(forms.Commands, func(a *account.State) *forms.State { return a.Forms })
+	addCommands(automation.Commands, func(a *account.State) *automation.State { return a.Flows })
 }
 
 // addCommands makes the commands of a feature commands of the machine.
-func addCommands[S any](commands map[string]feature.Command[S], of func(*account) S) {
+func addCommands[S any](commands map[string]feature.Command[S], of func(*account.State) S) {
 	for name, do := range commands {
 		commandTable[name] = func(m *Machine, c *command) error {
 			tx := m.tx(c.account)
@@ -172,8 +173,8 @@ func carryOut[S any](c *command, do feature.Command[S], s S, tx *feature.Tx) err
 }
 
 // tx is the record's work on an account as features see it. It holds until the next call.
-func (m *Machine) tx(a *account) *feature.Tx {
-	m.rec.work.Account = a.number
+func (m *Machine) tx(a *account.State) *feature.Tx {
+	m.rec.work.Account = a.Number
 	return &m.rec.work
 }
 
@@ -222,7 +223,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	if change == nil {
 		return fn(m, &m.rec)
 	}
-	before := a.segmentDefinition(change.ID)
+	before := segmentDefinition(a, change.ID)
 	err := fn(m, &m.rec)
 	if err == nil && out.Refusal == nil {
 		m.noteChange(a, change, before, out.Reply)
@@ -237,9 +238,9 @@ func (m *Machine) refuse(*command, struct{}) *Refusal {
 
 func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	a := cmd.account
-	e := a.accountEntity
+	e := a.Entity
 	e.SecretHash = c.SecretHash
-	if err := a.install(e); err != nil {
+	if err := a.Install(e); err != nil {
 		return invalid("secret_hash", "%s", err)
 	}
 	m.saveAccount(a)
@@ -248,11 +249,11 @@ func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 
 func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	a := cmd.account
-	s.fill()
+	s.Fill()
 	if r := s.Validate(); r != nil {
 		return r
 	}
-	if r := a.sending.CheckConfirmTemplate(s.ConfirmTemplateID); r != nil {
+	if r := a.Sending.CheckConfirmTemplate(s.ConfirmTemplateID); r != nil {
 		return r
 	}
 	if len(m.tasks) >= maxPendingTasks {
@@ -260,14 +261,14 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	}
 	var added []string
 	for _, v := range s.Placeholders {
-		if !a.profiles.HasPlaceholder([]byte(v)) {
+		if !a.Profiles.HasPlaceholder([]byte(v)) {
 			added = append(added, strings.ToLower(strings.TrimSpace(v)))
 		}
 	}
-	a.ForgottenMs = a.keysFromMs(m.logTime)
-	e := a.accountEntity
+	a.ForgottenMs = a.KeysFromMs(m.logTime)
+	e := a.Entity
 	e.Settings = s
-	if err := a.install(e); err != nil {
+	if err := a.Install(e); err != nil {
 		panic(err) // it was installed before
 	}
 	if s.PreferencePage != nil {
@@ -275,7 +276,7 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	}
 	m.saveAccount(a)
 	if len(added) > 0 {
-		m.enqueue(task{Account: a.number, Detach: added})
+		m.enqueue(task{Account: a.Number, Detach: added})
 	}
 	return nil
 }
@@ -291,13 +292,13 @@ func (m *Machine) updateSegment(cmd *command, c SegmentSave) *Refusal {
 	return m.saveSegment(cmd.account, c, false, cmd.out.Offset)
 }
 
-func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int64) *Refusal {
+func (m *Machine) saveSegment(a *account.State, c SegmentSave, create bool, offset int64) *Refusal {
 	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
-	old := a.segments[c.ID]
+	old := a.Segments[c.ID]
 	switch {
-	case create && len(a.segments) >= maxSegments:
+	case create && len(a.Segments) >= maxSegments:
 		return atLimit("", "this account has %d segments, the most it can have; delete one first", maxSegments)
 	case !create && old == nil:
 		return notFound("id", "there is no segment with this id")
@@ -315,10 +316,10 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 	if len(canonical) > maxDefinitionBytes {
 		return invalid("definition", "definition has %d bytes when its numbers and times are written in full, the most is %d; split it into several segments", len(canonical), maxDefinitionBytes)
 	}
-	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
+	if err := segment.CheckRefs(c.ID, root, a.Definition); err != nil {
 		return invalid("definition", "%s", err)
 	}
-	if err := segment.CheckLists(root, func(id string) bool { return a.contacts.List(id) != nil }); err != nil {
+	if err := segment.CheckLists(root, func(id string) bool { return a.Contacts.List(id) != nil }); err != nil {
 		return invalid("definition", "%s", err)
 	}
 	s := &Segment{ID: c.ID, Name: c.Name, Definition: canonical, CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
@@ -326,38 +327,31 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		s.CreatedMs = old.CreatedMs
 	}
 	if old == nil || !bytes.Equal(old.Definition, s.Definition) {
-		if n := a.engine.Leaves() + len(root.Leaves()); n > maxLeaves {
+		if n := a.Engine.Leaves() + len(root.Leaves()); n > maxLeaves {
 			return atLimit("definition", "definition: the segments of this account would have %d conditions, the most they can have is %d; share conditions or delete segments", n, maxLeaves)
 		}
 		m.define(a, s, offset)
 	}
-	a.segments[s.ID] = s
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, s.ID), must.PlainJSON(s))
+	a.Segments[s.ID] = s
+	m.store.PutEntity(state.EntityKey(a.Number, state.EntitySegment, s.ID), must.PlainJSON(s))
 	return nil
-}
-
-func (a *account) definition(id string) (*segment.Node, bool) {
-	if s := a.segments[id]; s != nil {
-		return s.Root, true
-	}
-	return nil, false
 }
 
 func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	a, id := cmd.account, c.ID
-	if a.segments[id] == nil {
+	if a.Segments[id] == nil {
 		return notFound("id", "there is no segment with this id")
 	}
-	now, before := a.segmentsUsing(id)
-	now = append(now, a.usesOfSegment(id)...)
+	now, before := a.SegmentsUsing(id)
+	now = append(now, a.UsesOfSegment(id)...)
 	switch {
 	case len(now) > 0:
-		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + users(now) + "; change those first"}
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + account.JoinUses(now) + "; change those first"}
 	case len(before) > 0:
-		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + users(before) + "; try again when that is live"}
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + account.JoinUses(before) + "; try again when that is live"}
 	}
-	a.engine.Undefine(id)
-	delete(a.segments, id)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, id), nil)
+	a.Engine.Undefine(id)
+	delete(a.Segments, id)
+	m.store.PutEntity(state.EntityKey(a.Number, state.EntitySegment, id), nil)
 	return nil
 }

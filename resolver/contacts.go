@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -23,7 +24,7 @@ func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 	if r := c.Check(cmd.redacted); r != nil {
 		return r
 	}
-	if a.hasEmail(m, c.Email, profile.NoOrdinal) {
+	if m.hasEmail(a, c.Email, profile.NoOrdinal) {
 		return contacts.DuplicateEmail()
 	}
 	if r := m.mayHold(a, c.Email, c.Grant); r != nil {
@@ -31,7 +32,7 @@ func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 	}
 	var l *contacts.List
 	if c.ListID != "" {
-		if l = a.contacts.List(c.ListID); l == nil {
+		if l = a.Contacts.List(c.ListID); l == nil {
 			return contacts.NoList()
 		}
 	}
@@ -46,8 +47,8 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	if identifier.IsBlank([]byte(c.Email + " ")) {
 		ev.Email = nil
 	}
-	p := a.profiles.LookUp(ev)
-	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.OfContact(cmd.name))
+	p := a.Profiles.LookUp(ev)
+	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.OfContact(cmd.name))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -55,18 +56,18 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		return contacts.OwnField(refusal)
 	}
 	d := &m.resolution.Doc
-	if l != nil && a.contacts.Live(d) >= contacts.MaxProfileLists {
+	if l != nil && a.Contacts.Live(d) >= contacts.MaxProfileLists {
 		return contacts.FullLists()
 	}
-	if l != nil && !r.Created && a.contacts.HasLeft(r.Ordinal, l) {
+	if l != nil && !r.Created && a.Contacts.HasLeft(r.Ordinal, l) {
 		return contacts.LeftTopic()
 	}
-	a.profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
+	a.Profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
 	o := r.Ordinal
-	a.profiles.Headers.Edit(o).LastEvent = r.LastEvent
-	r.Fields |= a.contacts.TakeOn(o, d)
+	a.Profiles.Headers.Edit(o).LastEvent = r.LastEvent
+	r.Fields |= a.Contacts.TakeOn(o, d)
 	r.Changed = true
-	said, events := a.contacts.ChangeConsents(m.tx(a), o, d, c.Refusals())
+	said, events := a.Contacts.ChangeConsents(m.tx(a), o, d, c.Refusals())
 	r.Fields |= said
 	assume := func(channel byte) {
 		if contacts.Assume(d, m.logTime, channel, profile.SourceManual) {
@@ -79,7 +80,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		assume(profile.ChannelEmail)
 		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
 			r.Fields |= engine.FieldConsents
-			events = append(events, a.sending.AskToConfirm(m.tx(a), o, d)...)
+			events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 		}
 	}
 	if c.Phone != "" && !r.Erased.Has(IdentityPhone) && !(r.Shared.Has(IdentityPhone) && m.refusesSMS(a, p.Hash(IdentityPhone))) {
@@ -87,7 +88,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	}
 	if l != nil {
 		// Not refused: the bound was judged above.
-		if joined, _ := a.contacts.Join(o, d, l); len(joined) > 0 {
+		if joined, _ := a.Contacts.Join(o, d, l); len(joined) > 0 {
 			r.Fields |= engine.FieldLists
 			events = append(events, joined...)
 		}
@@ -97,18 +98,18 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		m.appendEvent(cmd, o, x)
 	}
 	m.notifyContact(a, o, webhookevent.ContactCreated)
-	a.engine.Settle(o)
-	if err := a.profiles.Store(&r); err != nil {
+	a.Engine.Settle(o)
+	if err := a.Profiles.Store(&r); err != nil {
 		panic(err)
 	}
-	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String(), Created: r.Created, Warning: strings.ReplaceAll(resolution.Warning(r.NotAdded, r.Dropped, r.Erased), "user.", "")})
+	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String(), Created: r.Created, Warning: strings.ReplaceAll(resolution.Warning(r.NotAdded, r.Dropped, r.Erased), "user.", "")})
 	return nil
 }
 
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
 // get none: then nobody else who shows the number is taken to want them.
-func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
-	if err := a.profiles.Load(a.profiles.Identifiers.Owner(phone), &m.scratch.other); err != nil {
+func (m *Machine) refusesSMS(a *account.State, phone identifier.Hash) bool {
+	if err := a.Profiles.Load(a.Profiles.Identifiers.Owner(phone), &m.scratch.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return slices.ContainsFunc(erasure.RefusedBy(&m.scratch.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
@@ -117,7 +118,7 @@ func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
 // addToList puts a contact on a list; it is made if its e-mail is not on file.
 func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 	a := cmd.account
-	l := a.contacts.List(c.ListID)
+	l := a.Contacts.List(c.ListID)
 	if l == nil {
 		return contacts.NoList()
 	}
@@ -125,11 +126,11 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		return r
 	}
 	o := profile.NoOrdinal
-	if h, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
-		o = a.profiles.Identifiers.Owner(h)
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
+		o = a.Profiles.Identifiers.Owner(h)
 	}
 	if o == profile.NoOrdinal {
-		if a.hasEmail(m, c.Create.Email, profile.NoOrdinal) {
+		if m.hasEmail(a, c.Create.Email, profile.NoOrdinal) {
 			return contacts.DuplicateEmail()
 		}
 		if r := m.mayHold(a, c.Create.Email, c.Create.Grant); r != nil {
@@ -138,7 +139,7 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		return m.makeContact(cmd, &c.Create, l)
 	}
 	d := &m.resolution.Doc
-	if err := a.profiles.Load(o, d); err != nil {
+	if err := a.Profiles.Load(o, d); err != nil {
 		panic(err)
 	}
 	// What is on file stays; what is missing is filled in.
@@ -153,19 +154,19 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 			fields |= f.field
 		}
 	}
-	joined, refusal := a.contacts.Join(o, d, l)
+	joined, refusal := a.Contacts.Join(o, d, l)
 	if refusal != nil {
 		return refusal
 	}
 	if len(joined) > 0 {
 		fields |= engine.FieldLists
 	}
-	taken := a.contacts.TakeOn(o, d)
+	taken := a.Contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields|taken, joined...)
 	if taken != 0 {
 		m.notifyContact(a, o, webhookevent.ContactCreated)
 	}
-	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
 	return nil
 }
 
@@ -195,7 +196,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 			continue
 		}
 		kind := IdentityKind(k)
-		h, ok := a.profiles.Hasher.HashIdentifier(kind, []byte(v), &m.normal)
+		h, ok := a.Profiles.Hasher.HashIdentifier(kind, []byte(v), &m.normal)
 		if !ok {
 			return contacts.OwnField(resolution.Empty(kind))
 		}
@@ -203,29 +204,29 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		if kind == IdentityEmail {
 			notGiven = m.mayHold(a, v, c.Grant)
 		}
-		switch owner := a.profiles.Identifiers.Owner(h); {
+		switch owner := a.Profiles.Identifiers.Owner(h); {
 		case owner == o:
 			renew[k] = true
-		case owner != profile.NoOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
+		case owner != profile.NoOrdinal, kind == IdentityEmail && m.hasEmail(a, v, o):
 			if kind == IdentityEmail {
 				return contacts.DuplicateEmail()
 			}
-			if a.profiles.Shows(d, kind, h) {
+			if a.Profiles.Shows(d, kind, h) {
 				renew[k] = true // shared, and it stays so
 				break
 			}
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
 		case notGiven != nil:
 			return notGiven
-		case a.erasure.Erased(h):
-			if a.profiles.Shows(d, kind, h) {
+		case a.Erasure.Erased(h):
+			if a.Profiles.Shows(d, kind, h) {
 				renew[k] = true // the erased person's, too
 				break
 			}
-			return contacts.OwnField(a.refuseErased(kind))
+			return contacts.OwnField(a.RefuseErased(kind))
 		default:
 			if kind != IdentityEmail {
-				if r := a.profiles.Placeholder(kind, []byte(v), h); r != nil {
+				if r := a.Profiles.Placeholder(kind, []byte(v), h); r != nil {
 					return r
 				}
 			}
@@ -286,28 +287,28 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	for k, v := range [identifier.Kinds]string{x.Email, x.ExternalID, x.Phone} {
 		switch {
 		case attach[k]:
-			a.profiles.Attach(o, d, IdentityKind(k), []byte(v), hashes[k])
+			a.Profiles.Attach(o, d, IdentityKind(k), []byte(v), hashes[k])
 			fields |= engine.FieldEmail << k
-			if a.erasure.Restore(m.tx(a), d, hashes[k]) {
+			if a.Erasure.Restore(m.tx(a), d, hashes[k]) {
 				fields |= engine.FieldConsents
 			}
 			if IdentityKind(k) == IdentityEmail {
 				m.reserve(a, v, c.Grant)
 			}
-		case renew[k] && a.profiles.Renew(d, IdentityKind(k), []byte(v), hashes[k]):
+		case renew[k] && a.Profiles.Renew(d, IdentityKind(k), []byte(v), hashes[k]):
 			fields |= engine.FieldEmail << k
 		}
 	}
-	said, events := a.contacts.ChangeConsents(m.tx(a), o, d, c.Consents)
+	said, events := a.Contacts.ChangeConsents(m.tx(a), o, d, c.Consents)
 	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
 	if attach[IdentityPhone] && contacts.Assume(d, m.logTime, profile.ChannelSMS, profile.SourceManual) {
 		fields |= engine.FieldConsents
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
-	fields |= a.contacts.TakeOn(o, d)
+	fields |= a.Contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)
 	m.notifyContact(a, o, webhookevent.ContactUpdated)
-	cmd.reply(contacts.Reply{ID: a.profiles.Headers.Get(o).ID.String()})
+	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
 	return nil
 }

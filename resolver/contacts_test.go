@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -152,8 +153,8 @@ func TestEmailIsUniqueEverywhere(t *testing.T) {
 	}
 	// In another account only the e-mails of contacts are taken.
 	const other = 9
-	e := r.m.accounts[testAccount].accountEntity
-	if err := r.m.addAccount(other).install(e); err != nil {
+	e := r.m.accounts[testAccount].Entity
+	if err := r.m.addAccount(other).Install(e); err != nil {
 		t.Fatal(err)
 	}
 	in := func(name string, args any) *Refusal {
@@ -186,8 +187,8 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	}
 	v := r.view()
 	list, _ := v.Contacts().Find(l)
-	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.profiles.Headers.Count != 2 {
-		t.Fatalf("%d members, %d profiles", n, v.a.profiles.Headers.Count)
+	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.Profiles.Headers.Count != 2 {
+		t.Fatalf("%d members, %d profiles", n, v.a.Profiles.Headers.Count)
 	}
 	if got := v.Contacts().MembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)
@@ -197,7 +198,7 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	if err != nil || p.FirstName != "Ada" || p.Consent("email").Status != "never_subscribed" {
 		t.Errorf("who was on file: %+v %v", p, err)
 	}
-	if r.m.accounts[testAccount].types.Get("list_joined").Count != 2 {
+	if r.m.accounts[testAccount].Types.Get("list_joined").Count != 2 {
 		t.Error("joining twice is one event")
 	}
 }
@@ -341,7 +342,7 @@ func TestOrdinalSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	kept := map[string][]byte{}
 	for range 200 {
-		s := a.set("x/" + string(rune('a'+rng.IntN(3))))
+		s := a.Sets.Set("x/" + string(rune('a'+rng.IntN(3))))
 		for range rng.IntN(50) {
 			o := uint32(rng.IntN(1000)) * 997 * uint32(1+rng.IntN(4))
 			if rng.IntN(3) == 0 {
@@ -351,10 +352,10 @@ func TestOrdinalSet(t *testing.T) {
 			}
 		}
 		if rng.IntN(20) == 0 {
-			r.m.dropSet(a, "x/a")
+			a.DropSet(r.m.store, "x/a")
 		}
 		if rng.IntN(3) == 0 {
-			r.m.storeSets(a)
+			a.StoreSets(r.m.store)
 			_, entities := r.m.store.Freeze()
 			for k, b := range entities {
 				if b == nil {
@@ -363,16 +364,16 @@ func TestOrdinalSet(t *testing.T) {
 					kept[k] = b
 				}
 			}
-			back := newAccount(testAccount, 0, nil)
+			back := account.New(testAccount, 0)
 			for k, b := range kept {
 				if kind := k[state.KeyHead]; kind == state.EntitySet {
-					if err := back.loadSet(k[state.KeyHead+1:], b); err != nil {
+					if err := back.LoadSet(k[state.KeyHead+1:], b); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
 			for _, name := range []string{"x/a", "x/b", "x/c"} {
-				if !back.members(name).Equals(a.members(name)) {
+				if !back.Sets.Members(name).Equals(a.Sets.Members(name)) {
 					t.Fatalf("set %s was read back otherwise", name)
 				}
 			}

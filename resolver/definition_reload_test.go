@@ -26,9 +26,9 @@ func TestR1DefinitionsAreReadBackAsTheyWere(t *testing.T) {
 	d.must(credentials.CommandSet, credentials.Credential{Group: "inbound", Name: "ses", Config: json.RawMessage(`{"url":"https://x.io/?a=1&b=<>"}`)})
 	texts := func() [3]string {
 		a := d.m.accounts[testAccount]
-		saved, _ := a.flows.Get(made.ID)
-		ses, _ := a.credentials.Get(credentials.Inbound, "ses")
-		return [3]string{string(a.segments[segment].Definition), string(saved.Definition), string(ses.Config)}
+		saved, _ := a.Flows.Get(made.ID)
+		ses, _ := a.Credentials.Get(credentials.Inbound, "ses")
+		return [3]string{string(a.Segments[segment].Definition), string(saved.Definition), string(ses.Config)}
 	}
 	before := texts()
 	if before[0] != rule {

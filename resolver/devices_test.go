@@ -40,38 +40,38 @@ func checkDevices(t *testing.T, m *Machine) {
 	for _, a := range m.accounts {
 		var d profile.Document
 		hashes := map[identifier.Hash]bool{}
-		for o := range a.profiles.Headers.Count {
-			if a.profiles.Root(o) != o || a.profiles.Gone(o) {
-				if a.members(contacts.SetDevices).Contains(o) {
+		for o := range a.Profiles.Headers.Count {
+			if a.Profiles.Root(o) != o || a.Profiles.Gone(o) {
+				if a.Sets.Members(contacts.SetDevices).Contains(o) {
 					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
 				}
 				continue
 			}
-			if err := a.profiles.Load(o, &d); err != nil {
+			if err := a.Profiles.Load(o, &d); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range d.Identifiers {
-				h, ok := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+				h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 				switch {
-				case ok && id.Shared && a.profiles.Identifiers.Owner(h) == o:
+				case ok && id.Shared && a.Profiles.Identifiers.Owner(h) == o:
 					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.Value, o)
 				case ok && !id.Shared:
 					hashes[h] = true
 				}
 			}
 			for _, v := range d.Devices {
-				h := a.profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal)
-				if hashes[h] || a.profiles.Identifiers.Owner(h) != o {
-					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.profiles.Identifiers.Owner(h))
+				h := a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal)
+				if hashes[h] || a.Profiles.Identifiers.Owner(h) != o {
+					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.Profiles.Identifiers.Owner(h))
 				}
 				hashes[h] = true
 			}
-			if len(d.Devices) > profile.MaxDevices || a.members(contacts.SetDevices).Contains(o) != (len(d.Devices) > 0) {
+			if len(d.Devices) > profile.MaxDevices || a.Sets.Members(contacts.SetDevices).Contains(o) != (len(d.Devices) > 0) {
 				t.Fatalf("profile %d has %d devices", o, len(d.Devices))
 			}
 		}
-		if a.profiles.Identifiers.Size() != len(hashes) {
-			t.Fatalf("R2: the index has %d entries, the profiles %d", a.profiles.Identifiers.Size(), len(hashes))
+		if a.Profiles.Identifiers.Size() != len(hashes) {
+			t.Fatalf("R2: the index has %d entries, the profiles %d", a.Profiles.Identifiers.Size(), len(hashes))
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (r *recorder) devices(profile string) (out []string) {
 }
 
 func (r *recorder) seen(typ string) int {
-	if x := r.m.accounts[testAccount].types.Get(typ); x != nil {
+	if x := r.m.accounts[testAccount].Types.Get(typ); x != nil {
 		return int(x.Count)
 	}
 	return 0

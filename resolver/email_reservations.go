@@ -5,20 +5,21 @@ import (
 
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/internal/account"
 )
 
 // hasEmail reports whether an e-mail, or one that differs from it in case alone, is
 // on file: with a profile of the account other than except, or as the e-mail of a
 // contact of another account.
-func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
-	if _, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
+func (m *Machine) hasEmail(a *account.State, email string, except uint32) bool {
+	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
 		return false
 	}
-	if a.profiles.HasEmail(email, except) {
+	if a.Profiles.HasEmail(email, except) {
 		return true
 	}
-	for _, r := range emaildir.NamesToCheck(a.profiles.Hasher, email, &m.normal) {
-		if owner, held := m.emails.Owner(r); held && owner != a.number {
+	for _, r := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
+		if owner, held := m.emails.Owner(r); held && owner != a.Number {
 			return true
 		}
 	}
@@ -27,28 +28,28 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 
 // reserve keeps an e-mail from being a contact's in other accounts. With a grant it
 // is kept with the id under which the directory has it.
-func (m *Machine) reserve(a *account, email string, g *emaildir.Grant) {
-	m.emails.Hold(a.number, emaildir.NamesOf(a.profiles.Hasher, email, &m.normal), g)
+func (m *Machine) reserve(a *account.State, email string, g *emaildir.Grant) {
+	m.emails.Hold(a.Number, emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal), g)
 }
 
 // unreserve gives up what an e-mail of the account reserved. An e-mail that
 // reserved nothing, since no contact was made with it, leaves alone what another
 // with its folded form has reserved.
-func (m *Machine) unreserve(a *account, email string) {
-	list := emaildir.NamesOf(a.profiles.Hasher, email, &m.normal)
-	if owner, held := m.emails.Owner(list[0]); held && owner == a.number {
-		m.emails.LetGo(a.number, list)
+func (m *Machine) unreserve(a *account.State, email string) {
+	list := emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal)
+	if owner, held := m.emails.Owner(list[0]); held && owner == a.Number {
+		m.emails.LetGo(a.Number, list)
 	}
 }
 
 // namesToReserve are the names that an account must reserve before an e-mail that
 // is nobody's can be one of its contacts'. What it holds it need not reserve again.
-func (m *Machine) namesToReserve(a *account, email string) (names []emaildir.Name) {
-	if _, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
+func (m *Machine) namesToReserve(a *account.State, email string) (names []emaildir.Name) {
+	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
 		return nil
 	}
-	for _, n := range emaildir.NamesOf(a.profiles.Hasher, email, &m.normal) {
-		if owner, held := m.emails.Owner(n); !held || owner != a.number {
+	for _, n := range emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal) {
+		if owner, held := m.emails.Owner(n); !held || owner != a.Number {
 			names = append(names, n)
 		}
 	}
@@ -57,7 +58,7 @@ func (m *Machine) namesToReserve(a *account, email string) (names []emaildir.Nam
 
 // mayHold refuses an e-mail, on file with nobody here, that the directory has not
 // given to the account.
-func (m *Machine) mayHold(a *account, email string, g *emaildir.Grant) *Refusal {
+func (m *Machine) mayHold(a *account.State, email string, g *emaildir.Grant) *Refusal {
 	if g == nil {
 		return nil
 	}

@@ -75,7 +75,7 @@ func TestPartitionsAnswerLikeOne(t *testing.T) {
 			s.checkSettled()
 			for _, account := range emailAccounts {
 				for _, email := range emailTexts {
-					if got, want := s.has(account, email), o.m.accounts[account].hasEmail(o.m, email, profile.NoOrdinal); got != want {
+					if got, want := s.has(account, email), o.m.hasEmail(o.m.accounts[account], email, profile.NoOrdinal); got != want {
 						s.fatalf("account %d: %q is on file: %v, in a single partition: %v", account, email, got, want)
 					}
 				}

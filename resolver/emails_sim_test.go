@@ -264,7 +264,7 @@ func (s *emailSim) look() {
 // directory knows.
 func (s *emailSim) has(account uint64, email string) bool {
 	m, directory := s.part(account).m, s.parts[0].m
-	if m.accounts[account].hasEmail(m, email, profile.NoOrdinal) {
+	if m.hasEmail(m.accounts[account], email, profile.NoOrdinal) {
 		return true
 	}
 	for _, n := range emailNamesOf(email) {
@@ -395,14 +395,14 @@ func (w *simWay) Pause(_ context.Context, attempt int) error {
 // contacts are the ids of some profiles of an account.
 func (s *emailSim) profileOf(account uint64) string {
 	a := s.part(account).m.accounts[account]
-	if a.profiles.Headers.Count == 0 {
+	if a.Profiles.Headers.Count == 0 {
 		return "prf_0"
 	}
-	return a.profiles.Headers.Get(uint32(s.rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
+	return a.Profiles.Headers.Get(uint32(s.rng.IntN(int(a.Profiles.Headers.Count)))).ID.String()
 }
 
 func (s *emailSim) listOf(account uint64) string {
-	for _, l := range s.part(account).m.accounts[account].contacts.Lists() {
+	for _, l := range s.part(account).m.accounts[account].Contacts.Lists() {
 		return l.ID // there is one
 	}
 	return ""
@@ -672,9 +672,9 @@ func (s *emailSim) checkFree() {
 	}
 	for _, account := range emailAccounts {
 		a := s.part(account).m.accounts[account]
-		for o := range a.profiles.Headers.Count {
-			if a.profiles.Root(o) == o && !a.profiles.Gone(o) {
-				if out := s.command(account, CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(o).ID.String()}); out.Refusal != nil {
+		for o := range a.Profiles.Headers.Count {
+			if a.Profiles.Root(o) == o && !a.Profiles.Gone(o) {
+				if out := s.command(account, CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(o).ID.String()}); out.Refusal != nil {
 					s.fatalf("%v", out.Refusal)
 				}
 			}

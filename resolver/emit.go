@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
@@ -10,8 +11,8 @@ import (
 
 // trackProfile tells the segment engine of a profile that was resolved, but for
 // the event and the settling.
-func (m *Machine) trackProfile(a *account, r *resolution.Result) {
-	e := a.engine
+func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
+	e := a.Engine
 	e.Touch(r.Ordinal)
 	fields := r.Fields
 	if r.Created {
@@ -24,24 +25,24 @@ func (m *Machine) trackProfile(a *account, r *resolution.Result) {
 		m.trackMerge(a, r)
 	}
 	wasAnonymous := e.Anonymous().Contains(r.Ordinal)
-	fields = a.trackIdentity(r.Ordinal, &m.resolution.Doc, fields)
+	fields = trackIdentity(a, r.Ordinal, &m.resolution.Doc, fields)
 	if e.Looks(fields) {
-		m.resolution.Doc.FillFacts(&m.scratch.facts, a.contacts.ListIDs(), r.LastEvent)
+		m.resolution.Doc.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), r.LastEvent)
 		e.Profile(r.Ordinal, &m.scratch.facts, fields)
 	}
-	a.flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
+	a.Flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
 	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
 		e.Settle(r.Ordinal) // who enters by being identified enters by that, whatever the event changes
 	}
-	a.types.LookAtProfile(r.Ordinal, m.logTime, &m.resolution.Doc, r.Fields)
+	a.Types.LookAtProfile(r.Ordinal, m.logTime, &m.resolution.Doc, r.Fields)
 }
 
 // trackIdentity tells the segment engine whether a profile is anonymous, and returns the
 // fields that it must be told of. One that ceases to be enters where it was kept out, and is
 // looked at as a new one is.
-func (a *account) trackIdentity(o uint32, d *profile.Document, changed engine.Fields) engine.Fields {
-	if is := d.IsAnonymous(); is != a.engine.Anonymous().Contains(o) {
-		a.engine.SetAnonymous(o, is)
+func trackIdentity(a *account.State, o uint32, d *profile.Document, changed engine.Fields) engine.Fields {
+	if is := d.IsAnonymous(); is != a.Engine.Anonymous().Contains(o) {
+		a.Engine.SetAnonymous(o, is)
 		return engine.AllFields
 	}
 	return changed
@@ -50,8 +51,8 @@ func (a *account) trackIdentity(o uint32, d *profile.Document, changed engine.Fi
 // trackMerge tells the segment engine that profiles became one and has it
 // settled, before anything is told of what brought them together: who enters by
 // the merge starts no flow, who enters by what came with it does.
-func (m *Machine) trackMerge(a *account, r *resolution.Result) {
-	e, winner := a.engine, r.Ordinal
+func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
+	e, winner := a.Engine, r.Ordinal
 	// All of them first: bringing one up to the time settles, and must not settle
 	// what a merge has begun.
 	for i := range r.Merged {
@@ -77,56 +78,46 @@ func (m *Machine) appendEvent(c *command, o uint32, x feature.Event) {
 func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded []byte) {
 	a := c.account
 	ev := eventlog.Event{Type: []byte(x.Type), Properties: encoded}
-	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
-	a.engine.Event(o, at, ev.Type, ev.Properties)
-	a.types.Look(a.types.Count(ev.Type, at), o, at, ev.Properties)
-	appendRow(c.rows, a.number, c.out.Offset, m.rec.row, o, at, &ev, nil)
+	at := a.Engine.NowMs() // not after the log time: what is due happens at its instant
+	a.Engine.Event(o, at, ev.Type, ev.Properties)
+	a.Types.Look(a.Types.Count(ev.Type, at), o, at, ev.Properties)
+	appendRow(c.rows, a.Number, c.out.Offset, m.rec.row, o, at, &ev, nil)
 	m.rec.row++
 	m.notifyWebhooks(a, o, &x)
-	a.flows.Event(o, ev.Type, ev.Properties)
+	a.Flows.Event(o, ev.Type, ev.Properties)
 }
 
 // updateProfile stores what a command made of a profile's document, tells the segment
 // engine which fields have changed, and records events.
 func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...feature.Event) {
 	a := c.account
-	a.profiles.Save(o, d)
-	a.engine.Touch(o)
-	tell := a.trackIdentity(o, d, fields)
-	if a.engine.Looks(tell) {
-		d.FillFacts(&m.scratch.facts, a.contacts.ListIDs(), a.profiles.Headers.Get(o).LastEvent)
-		a.engine.Profile(o, &m.scratch.facts, tell)
+	a.Profiles.Save(o, d)
+	a.Engine.Touch(o)
+	tell := trackIdentity(a, o, d, fields)
+	if a.Engine.Looks(tell) {
+		d.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(o).LastEvent)
+		a.Engine.Profile(o, &m.scratch.facts, tell)
 	}
-	a.flows.DatesOf(o, d, tell)
-	a.types.LookAtProfile(o, m.logTime, d, fields)
+	a.Flows.DatesOf(o, d, tell)
+	a.Types.LookAtProfile(o, m.logTime, d, fields)
 	for _, x := range events {
 		m.appendEvent(c, o, x)
 	}
-	a.engine.Settle(o)
+	a.Engine.Settle(o)
 }
 
 // profileOf finds the profile an id stands for, through merges, and decodes its
 // document.
-func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Document, refusal *Refusal) {
-	o, ok := a.resolveText(id)
+func (m *Machine) profileOf(a *account.State, id string) (o uint32, d *profile.Document, refusal *Refusal) {
+	o, ok := a.ResolveText(id)
 	if !ok {
-		if o, ok := a.ordinalOf(id); ok && a.profiles.Gone(o) {
-			a.erasure.NoteRefused()
+		if o, ok := a.OrdinalOf(id); ok && a.Profiles.Gone(o) {
+			a.Erasure.NoteRefused()
 		}
 		return 0, nil, resolution.NoProfile()
 	}
-	if err := a.profiles.Load(o, &m.resolution.Doc); err != nil {
+	if err := a.Profiles.Load(o, &m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return o, &m.resolution.Doc, nil
-}
-
-// resolveText finds the profile an id stands for, through merges; not ok is one that
-// never was or was erased.
-func (a *account) resolveText(id string) (o uint32, ok bool) {
-	p, ok := ParseProfileID(id)
-	if !ok {
-		return 0, false
-	}
-	return a.profiles.Find(p)
 }

@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"maps"
@@ -27,23 +28,6 @@ type ContactErase struct {
 	ID string `json:"id"`
 }
 
-// hasErased reports whether one of the account's profiles was erased.
-func (a *account) hasErased() bool {
-	for o := range a.profiles.Headers.Count {
-		if a.profiles.Gone(o) {
-			return true
-		}
-	}
-	return false
-}
-
-// refuseErased refuses an identifier of an erased person, in a record whose text is to leave
-// the log.
-func (a *account) refuseErased(k IdentityKind) *Refusal {
-	a.erasure.NoteRefused()
-	return erasure.Refuse(k)
-}
-
 // eraseContact forgets a profile. What one may have is bounded, and so is this,
 // but for the sets it may be in, which are looked at one by one.
 func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
@@ -52,7 +36,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	if r := a.erasure.Room(len(d.Identifiers)); r != nil {
+	if r := a.Erasure.Room(len(d.Identifiers)); r != nil {
 		return r
 	}
 	if m.emails.Unreleased()+2*len(d.Identifiers) > emaildir.MaxReleases {
@@ -64,30 +48,30 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	}
 	m.keepOut(a, d, task)
 	for _, h := range d.GivenUp {
-		a.profiles.Identifiers.Remove(h)
+		a.Profiles.Identifiers.Remove(h)
 		task.AddHash(h)
 	}
 	m.forgetTexts(a, d)
 	for _, v := range d.Devices {
-		a.profiles.Identifiers.Remove(a.profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal))
+		a.Profiles.Identifiers.Remove(a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
-	for name, s := range a.sets.All() {
-		if !isRefusedRowsSet(name) && s.Bits.Intersects(all) {
+	for name, s := range a.Sets.All() {
+		if !account.IsRefusedRowsSet(name) && s.Bits.Intersects(all) {
 			for _, x := range task.Ordinals {
 				s.Remove(x)
 			}
 		}
 	}
-	keys := slices.Concat(a.consentLog.Keys(task.Ordinals...), a.forms.Keys(task.Ordinals...), a.pacing.Keys(task.Ordinals...), a.flows.Erase(o))
+	keys := slices.Concat(a.ConsentLog.Keys(task.Ordinals...), a.Forms.Keys(task.Ordinals...), a.Pacing.Keys(task.Ordinals...), a.Flows.Erase(o))
 	conflicts := slices.Clone(d.Conflicts)
-	a.engine.Touch(o)
-	a.engine.Erase(o)
-	a.profiles.Erase(task.Ordinals)
-	a.profiles.Remove(o)
-	m.store.Columns.Forget(a.index)
+	a.Engine.Touch(o)
+	a.Engine.Erase(o)
+	a.Profiles.Erase(task.Ordinals)
+	a.Profiles.Remove(o)
+	m.store.Columns.Forget(a.Index)
 	indexed := m.index.Before()
-	for _, f := range a.features.all() {
+	for _, f := range a.Features.All() {
 		if e, ok := f.(feature.Eraser); ok {
 			if err := e.Erase(m.tx(a), task.Ordinals...); err != nil {
 				panic(err) // the store is at fault; the record is named
@@ -97,21 +81,21 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	// Of nobody any more: it is not erased with the next one.
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
-	a.erasure.Begin(m.tx(a), task)
-	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: keys, Indexed: indexed})
+	a.Erasure.Begin(m.tx(a), task)
+	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.Number, Ordinals: task.Ordinals, Keys: keys, Indexed: indexed})
 	return nil
 }
 
 // keepOut frees a profile's identifiers and marks them.
-func (m *Machine) keepOut(a *account, d *profile.Document, task *erasure.Task) {
+func (m *Machine) keepOut(a *account.State, d *profile.Document, task *erasure.Task) {
 	refused := erasure.RefusedBy(d)
 	for _, id := range d.Identifiers {
-		h, ok := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+		h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 		if !ok || id.Shared {
 			continue
 		}
-		a.profiles.Release(id.Kind, id.Value, h)
-		a.erasure.KeepOut(m.tx(a), task, id.Kind, h, refused)
+		a.Profiles.Release(id.Kind, id.Value, h)
+		a.Erasure.KeepOut(m.tx(a), task, id.Kind, h, refused)
 		if id.Kind != IdentityEmail {
 			continue
 		}
@@ -121,34 +105,34 @@ func (m *Machine) keepOut(a *account, d *profile.Document, task *erasure.Task) {
 
 // forgetTexts removes errors that name the profile from what is known of campaigns
 // and endpoints: what a relay or a receiver answers often has the address in it.
-func (m *Machine) forgetTexts(a *account, d *profile.Document) {
+func (m *Machine) forgetTexts(a *account.State, d *profile.Document) {
 	names := func(text string) bool {
 		return slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
 			return len(id.Value) > 2 && strings.Contains(strings.ToLower(text), strings.ToLower(string(id.Value)))
 		})
 	}
-	a.campaigns.ForgetErrors(names)
-	a.outbox.ForgetErrors(names)
+	a.Campaigns.ForgetErrors(names)
+	a.Outbox.ForgetErrors(names)
 }
 
 // forgetConflicts removes what other profiles have noted of the erased one's
 // identifiers.
-func (m *Machine) forgetConflicts(a *account, conflicts []profile.Conflict, gone *roaring.Bitmap) {
+func (m *Machine) forgetConflicts(a *account.State, conflicts []profile.Conflict, gone *roaring.Bitmap) {
 	for _, c := range conflicts {
 		if c.Other == profile.NoOrdinal || gone.Contains(c.Other) {
 			continue
 		}
-		o := a.profiles.Root(c.Other)
-		if a.profiles.Gone(o) {
+		o := a.Profiles.Root(c.Other)
+		if a.Profiles.Gone(o) {
 			continue
 		}
-		if err := a.profiles.Load(o, &m.scratch.other); err != nil {
+		if err := a.Profiles.Load(o, &m.scratch.other); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
 		kept := slices.DeleteFunc(slices.Clone(m.scratch.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
 		if len(kept) != len(m.scratch.other.Conflicts) {
 			m.scratch.other.Conflicts = append(m.scratch.other.Conflicts[:0], kept...)
-			a.profiles.Save(o, &m.scratch.other)
+			a.Profiles.Save(o, &m.scratch.other)
 		}
 	}
 }
@@ -157,7 +141,7 @@ func (m *Machine) forgetConflicts(a *account, conflicts []profile.Conflict, gone
 // refused because of erased persons where the log can be redacted.
 func (m *Machine) NextErasures(partition int, redacts bool) (b erasure.Batch, ok bool) {
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {
-		if b, ok = m.accounts[number].erasure.Next(partition, redacts); ok {
+		if b, ok = m.accounts[number].Erasure.Next(partition, redacts); ok {
 			return b, true
 		}
 	}
@@ -168,7 +152,7 @@ func (m *Machine) NextErasures(partition int, redacts bool) (b erasure.Batch, ok
 // since the state was loaded, 0 where there is none.
 func (m *Machine) ErasedBelow() (upTo int64) {
 	for _, a := range m.byIndex {
-		upTo = max(upTo, a.erasure.DoneBelow())
+		upTo = max(upTo, a.Erasure.DoneBelow())
 	}
 	return upTo
 }
@@ -178,9 +162,9 @@ func (m *Machine) ErasedBelow() (upTo int64) {
 func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
 	for _, a := range m.byIndex {
-		for o := range a.profiles.Headers.Count {
-			if a.profiles.Gone(o) {
-				out[a.number] = append(out[a.number], o)
+		for o := range a.Profiles.Headers.Count {
+			if a.Profiles.Gone(o) {
+				out[a.Number] = append(out[a.Number], o)
 			}
 		}
 	}
@@ -192,7 +176,7 @@ func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
 // one of the partition's.
 func (m *Machine) LastErased() (account uint64, upTo int64) {
 	for number, a := range m.accounts {
-		account, upTo = max(account, number), max(upTo, a.erasure.Newest())
+		account, upTo = max(account, number), max(upTo, a.Erasure.Newest())
 	}
 	return account, upTo
 }

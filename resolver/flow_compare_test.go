@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -29,8 +30,8 @@ type inspected struct {
 }
 
 // inspect lists the account's flows by number, deleted ones too.
-func (a *account) inspect() (list []inspected) {
-	for _, f := range peek.Flows(a.flows) {
+func inspect(a *account.State) (list []inspected) {
+	for _, f := range peek.Flows(a.Flows) {
 		list = append(list, inspected{f.State.(automation.FlowState), f})
 	}
 	return list
@@ -43,7 +44,7 @@ func (s *flowSim) compare() {
 	s.compareTold()
 	s.compareOutbox()
 	a := s.n.account()
-	have := a.inspect()
+	have := inspect(a)
 	for _, f := range s.o.flows {
 		s.compareFlow(&have[f.number], f)
 	}
@@ -55,7 +56,7 @@ func (s *flowSim) compare() {
 			continue
 		}
 		var d profile.Document
-		s.n.must(a.profiles.Load(uint32(p), &d))
+		s.n.must(a.Profiles.Load(uint32(p), &d))
 		w := s.o.who.profiles[p]
 		if !reflect.DeepEqual(decodeObject(d.Attributes), w.attrs) || !reflect.DeepEqual(decodeObject(d.Geo), w.geo) || string(d.FirstName) != w.first {
 			s.fatalf("profile %d has %s %s %q, the oracle has %v %v %q", p, d.Attributes, d.Geo, d.FirstName, w.attrs, w.geo, w.first)
@@ -106,8 +107,8 @@ func told(c segment.Cause) segment.Cause {
 func (s *flowSim) compareOutbox() {
 	s.t.Helper()
 	a := s.n.account()
-	if lastItem(s.n.m) != s.o.last || a.outbox.Len() != len(s.o.outbox) {
-		s.fatalf("F1: %d effects were intended and %d wait, the oracle has %d and %d", lastItem(s.n.m), a.outbox.Len(), s.o.last, len(s.o.outbox))
+	if lastItem(s.n.m) != s.o.last || a.Outbox.Len() != len(s.o.outbox) {
+		s.fatalf("F1: %d effects were intended and %d wait, the oracle has %d and %d", lastItem(s.n.m), a.Outbox.Len(), s.o.last, len(s.o.outbox))
 	}
 	for seq, want := range s.o.outbox {
 		got := *itemOf(a, seq)
@@ -119,7 +120,7 @@ func (s *flowSim) compareOutbox() {
 			To    string          `json:"to"`
 			Event json.RawMessage `json:"event"`
 		}
-		b, err := a.outbox.Payload(seq)
+		b, err := a.Outbox.Payload(seq)
 		s.n.must(err)
 		s.n.must(json.Unmarshal(b, &x))
 		if x.To != want.to || !bytes.Equal(x.Event, want.event) {
@@ -135,7 +136,7 @@ func (s *flowSim) compareLedger() {
 	s.t.Helper()
 	a := s.n.account()
 	queued := uint64(0)
-	for _, f := range a.inspect() {
+	for _, f := range inspect(a) {
 		if s.deleted[f.Number] {
 			continue // it is counted no more
 		}
@@ -179,7 +180,7 @@ func (s *flowSim) compareLedger() {
 		return
 	}
 	merged := 0
-	for _, f := range a.inspect() {
+	for _, f := range inspect(a) {
 		if f.Deleted {
 			continue
 		}
@@ -215,7 +216,7 @@ type stillFlow struct {
 // begun, ended or come to a step in a flow that was paused all through a record.
 func (s *flowSim) pausedMoveNobody() {
 	s.t.Helper()
-	for _, f := range s.n.account().inspect() {
+	for _, f := range inspect(s.n.account()) {
 		if f.Status != automation.Paused {
 			delete(s.still, f.Number)
 			continue
@@ -292,12 +293,12 @@ func (s *flowSim) consistent() {
 	for key := range s.n.storedWays() {
 		stored[key] = true
 	}
-	for _, f := range a.inspect() {
+	for _, f := range inspect(a) {
 		var timers, dates []dueset.Item
 		at := make([]uint64, len(f.Counts.Steps))
 		known, entered, active := roaring.New(), roaring.New(), roaring.New()
-		for o := range a.profiles.Headers.Count {
-			key := state.EnrolmentKey(a.number, f.Number, o)
+		for o := range a.Profiles.Headers.Count {
+			key := state.EnrolmentKey(a.Number, f.Number, o)
 			if stored[key] != f.Known.Contains(o) {
 				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.Known.Contains(o))
 			}
@@ -306,7 +307,7 @@ func (s *flowSim) consistent() {
 			}
 			known.Add(o)
 			r := s.ways(&f, o)
-			if !f.Deleted && (a.profiles.Root(o) != o || a.profiles.Gone(o)) {
+			if !f.Deleted && (a.Profiles.Root(o) != o || a.Profiles.Gone(o)) {
 				s.fatalf("F1: flow %d has ways of profile %d, which is no more", f.Number, o)
 			}
 			if len(r.Ways) > 0 {
@@ -364,7 +365,7 @@ func (s *flowSim) soundQueue() {
 			stored++
 		}
 	}
-	x := s.n.account().flows
+	x := s.n.account().Flows
 	next, err := peek.Deferred(x, func(_ uint32, flows []uint32) {
 		if len(flows) == 0 {
 			s.fatalf("somebody waits for no flow")

@@ -376,7 +376,7 @@ func (o *flowOracle) call(f *oracleFlow, c automation.Trigger) (refused, repeate
 		return true, false
 	}
 	key := c.ID + "\x00" + c.Key
-	if x, ok := o.keys[key]; ok && c.Key != "" && o.now-x.at < o.who.settings.idempotencyMs() {
+	if x, ok := o.keys[key]; ok && c.Key != "" && o.now-x.at < o.who.settings.IdempotencyMs() {
 		same := o.who.profiles[x.profile].winner == p
 		return !same, same
 	}

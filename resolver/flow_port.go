@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -19,16 +20,16 @@ import (
 // a record is of the one that is being applied.
 type flowPort struct {
 	m *Machine
-	a *account
+	a *account.State
 }
 
-func (p flowPort) ProfileCount() uint32 { return p.a.profiles.Headers.Count }
+func (p flowPort) ProfileCount() uint32 { return p.a.Profiles.Headers.Count }
 
-func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.profiles.Headers.Get(o).ID }
+func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.Profiles.Headers.Get(o).ID }
 
-func (p flowPort) Root(o uint32) uint32 { return p.a.profiles.Root(o) }
+func (p flowPort) Root(o uint32) uint32 { return p.a.Profiles.Root(o) }
 
-func (p flowPort) Erased(o uint32) bool { return p.a.profiles.Gone(o) }
+func (p flowPort) Erased(o uint32) bool { return p.a.Profiles.Gone(o) }
 
 // Named notes identifiers of erased persons that a call names.
 func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
@@ -39,11 +40,11 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 			continue
 		}
 		given = true
-		if h, ok := a.profiles.Hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
-			if o := a.profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
+		if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
+			if o := a.Profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
 				return o, nil
 			}
-			a.erasure.NoteNamed(h)
+			a.Erasure.NoteNamed(h)
 		}
 	}
 	if !given {
@@ -53,43 +54,43 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 }
 
 func (p flowPort) Load(o uint32) *profile.Document {
-	if err := p.a.profiles.Load(o, &p.m.resolution.Doc); err != nil {
+	if err := p.a.Profiles.Load(o, &p.m.resolution.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return &p.m.resolution.Doc
 }
 
-func (p flowPort) Save(o uint32, d *profile.Document) { p.a.profiles.Save(o, d) }
+func (p flowPort) Save(o uint32, d *profile.Document) { p.a.Profiles.Save(o, d) }
 
 func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
 	p.m.updateProfile(&p.m.rec, o, d, changed)
 }
 
 func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
-	p.a.engine.Touch(o)
+	p.a.Engine.Touch(o)
 	p.m.appendEncoded(&p.m.rec, o, feature.NewEvent(typ, about), encoded)
-	p.a.engine.Settle(o)
+	p.a.Engine.Settle(o)
 }
 
-func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.set(name) }
+func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.Sets.Set(name) }
 
-func (p flowPort) DropSet(name string) { p.m.dropSet(p.a, name) }
+func (p flowPort) DropSet(name string) { p.a.DropSet(p.m.store, name) }
 
-func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.profiles.Hasher.Sum(b) }
+func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.Profiles.Hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
-	v, ok, err := p.m.keys.Get(p.a.profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
+	v, ok, err := p.m.keys.Get(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return v.Ordinal, ok && v.AtMs > p.a.keysFromMs(p.m.logTime)
+	return v.Ordinal, ok && v.AtMs > p.a.KeysFromMs(p.m.logTime)
 }
 
 func (p flowPort) UseKey(flow, key string, o uint32) {
-	p.m.keys.Put(p.a.profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
+	p.m.keys.Put(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
 }
 
-func (p flowPort) Engine() *engine.Engine { return p.a.engine }
+func (p flowPort) Engine() *engine.Engine { return p.a.Engine }
 
 func (p flowPort) Define(id string, root *segment.Node, offset int64) {
 	p.m.defineRoot(p.a, id, root, offset)
@@ -108,7 +109,7 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 	case flows.StepPush:
 		address = len(d.Devices) > 0
 	}
-	switch reason := p.a.whyUnreachable(d, channel); {
+	switch reason := p.a.WhyUnreachable(d, channel); {
 	case !address:
 		return flows.NoAddress
 	case reason == "":
@@ -136,26 +137,26 @@ func (p flowPort) MayGo(o uint32, channel string) (r flows.Result, untilMs int64
 func (p flowPort) Credits() int64 { return p.a.EmailCredits }
 
 func (p flowPort) Scrub(key string) {
-	p.m.scrub = append(p.m.scrub, checkpoint.Scrubbed{Account: p.a.number, Keys: []string{key}})
+	p.m.scrub = append(p.m.scrub, checkpoint.Scrubbed{Account: p.a.Number, Keys: []string{key}})
 }
 
 func (p flowPort) World() flows.World { return flowWorld{p.a} }
 
 // flowWorld is what a flow may refer to.
-type flowWorld struct{ a *account }
+type flowWorld struct{ a *account.State }
 
-func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
+func (w flowWorld) Segment(id string) bool { return w.a.Segments[id] != nil }
 
-func (w flowWorld) List(id string) bool { return w.a.contacts.List(id) != nil }
+func (w flowWorld) List(id string) bool { return w.a.Contacts.List(id) != nil }
 
 func (w flowWorld) Template(id string) (subject string, ok bool) {
-	t, ok := w.a.campaigns.Template(id)
+	t, ok := w.a.Campaigns.Template(id)
 	return t.Subject, ok
 }
 
 // Sender says what keeps an address from being a sender, empty for nothing.
 func (w flowWorld) Sender(address string) string {
-	r := w.a.domains.MayBeSender(address)
+	r := w.a.Domains.MayBeSender(address)
 	if r == nil {
 		return ""
 	}
@@ -167,8 +168,8 @@ func (w flowWorld) Sender(address string) string {
 }
 
 func (w flowWorld) CheckCondition(root *segment.Node) error {
-	if err := segment.CheckRefs("", root, w.a.definition); err != nil {
+	if err := segment.CheckRefs("", root, w.a.Definition); err != nil {
 		return err
 	}
-	return segment.CheckLists(root, func(id string) bool { return w.a.contacts.List(id) != nil })
+	return segment.CheckLists(root, func(id string) bool { return w.a.Contacts.List(id) != nil })
 }

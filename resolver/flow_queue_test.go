@@ -51,7 +51,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	if n := r.rows.Rows() - rows; n > size+bounds.Enrolments {
 		t.Fatalf("L3: a record recorded %d events", n)
 	}
-	q := r.m.accounts[testAccount].flows
+	q := r.m.accounts[testAccount].Flows
 	if n := q.Deferred(); n == 0 || n > size || q.Passed(position) || position == (automation.Position{}) {
 		t.Fatalf("%d entries wait for %d events", n, size)
 	}
@@ -158,8 +158,8 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		}
 		text := ""
 		for _, id := range ids {
-			f, _ := n.account().flows.Find(id)
-			for o := range n.account().profiles.Headers.Count {
+			f, _ := n.account().Flows.Find(id)
+			for o := range n.account().Profiles.Headers.Count {
 				ways, err := n.view().Flows().EnrolmentsOf(id, o)
 				n.must(err)
 				text += fmt.Sprint(o, ":")

@@ -139,7 +139,7 @@ func (s *flowSim) imports() {
 		head.FirstRow -= 2
 		s.file -= 2
 	}
-	again := head.FirstRow+uint64(head.Rows) <= s.n.account().imports[head.File]
+	again := head.FirstRow+uint64(head.Rows) <= s.n.account().Imports[head.File]
 	s.step = fmt.Sprintf("import of two events, flows %v, again %v: %s %s", head.TriggerFlows, again, describe(&evs[0]), describe(&evs[1]))
 	s.log()
 	s.do(eventlog.KindImport, appendEvents(head.Append(nil), evs), func(out *Outcome) {
@@ -180,11 +180,11 @@ func (s *flowSim) contact() {
 // someone picks a profile that is there.
 func (s *flowSim) someone() (p int, id string, ok bool) {
 	a := s.n.account()
-	if a.profiles.Headers.Count == 0 {
+	if a.Profiles.Headers.Count == 0 {
 		return 0, "", false
 	}
-	o := uint32(s.rng.IntN(int(a.profiles.Headers.Count)))
-	return int(a.profiles.Root(o)), a.profiles.Headers.Get(o).ID.String(), !a.profiles.Gone(a.profiles.Root(o))
+	o := uint32(s.rng.IntN(int(a.Profiles.Headers.Count)))
+	return int(a.Profiles.Root(o)), a.Profiles.Headers.Get(o).ID.String(), !a.Profiles.Gone(a.Profiles.Root(o))
 }
 
 // person changes consents, blocks and lists.
@@ -230,14 +230,14 @@ func (s *flowSim) outcome() {
 			return
 		}
 		it := itemOf(s.n.account(), pick(s.rng, waiting...))
-		if x := s.n.account().flows.Step(it.Flow, it.Step); x == nil || x.Type != flows.StepOmnichannel {
+		if x := s.n.account().Flows.Step(it.Flow, it.Step); x == nil || x.Type != flows.StepOmnichannel {
 			it = itemOf(s.n.account(), pick(s.rng, waiting...)) // messages that may go on are few
 		}
 		d := outbox.Done{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000), Unreachable: s.rng.IntN(4) > 0, Handed: s.rng.IntN(8) == 0,
 			Result: pick(s.rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot)}
 		if it.Kind == outbox.KindCall && d.Result != outbox.ResultRetry {
 			simulatedFlows.calls.Add(1)
-			if f, _ := s.n.account().flows.Get(it.Flow); f != nil && f.Status == automation.Paused {
+			if f, _ := s.n.account().Flows.Get(it.Flow); f != nil && f.Status == automation.Paused {
 				simulatedFlows.noted.Add(1)
 			}
 		}
@@ -304,14 +304,14 @@ func (s *flowSim) state() {
 // follow does nothing for a machine that the oracle no longer follows but keep
 // the oracle's idea of a flow's status, by which flows are picked.
 func (s *flowSim) follow(f *oracleFlow) {
-	if x := s.n.account().inspect()[f.number]; !s.exact {
+	if x := inspect(s.n.account())[f.number]; !s.exact {
 		f.status, f.deleted, f.publishing = x.Status, x.Deleted, x.Publishing
 	}
 }
 
 // credited is how many flows are paused for want of credits.
 func (s *flowSim) credited() (n int64) {
-	for _, f := range s.n.account().inspect() {
+	for _, f := range inspect(s.n.account()) {
 		if f.PausedFor == automation.PausedForCredits {
 			n++
 		}
@@ -404,7 +404,7 @@ func (s *flowSim) publish(f *oracleFlow) {
 	})
 	s.build(true)
 	s.follow(f)
-	if x := s.n.account().inspect()[f.number]; x.Publishing {
+	if x := inspect(s.n.account())[f.number]; x.Publishing {
 		s.fatalf("the flow does not go live")
 	}
 }

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
@@ -52,7 +53,7 @@ func (n *flowNode) must(err error) {
 	}
 }
 
-func (n *flowNode) account() *account { return n.m.accounts[testAccount] }
+func (n *flowNode) account() *account.State { return n.m.accounts[testAccount] }
 
 func (n *flowNode) view() *View { return &View{m: n.m, a: n.account()} }
 
@@ -169,7 +170,7 @@ func (n *flowNode) record(kind eventlog.Kind, body []byte) *Outcome {
 func (n *flowNode) work() []byte {
 	n.t.Helper()
 	a := n.account()
-	w, ok := a.engine.Work(func(uint32) bool { return false })
+	w, ok := a.Engine.Work(func(uint32) bool { return false })
 	switch {
 	case !ok:
 		return nil
@@ -193,7 +194,7 @@ func (n *flowNode) work() []byte {
 			matches = matches && p.Match(props, 0)
 		}
 		if matches {
-			l.Add(a.profiles.Root(n.rows.Ordinal[i]), n.rows.TimeMs[i], props)
+			l.Add(a.Profiles.Root(n.rows.Ordinal[i]), n.rows.TimeMs[i], props)
 		}
 	}
 	chunk, last := l.Chunk(1 << 20)

@@ -138,12 +138,12 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}
 	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
 		a := s.n.account()
-		id := a.profiles.Headers.Get(uint32(p)).ID
+		id := a.Profiles.Headers.Get(uint32(p)).ID
 		b := append([]byte("split\x00"), id[:]...)
 		for _, n := range [...]uint32{f.number, uint32(step), way} {
 			b = binary.LittleEndian.AppendUint32(b, n)
 		}
-		sum := a.profiles.Hasher.Sum(b)
+		sum := a.Profiles.Hasher.Sum(b)
 		return binary.LittleEndian.Uint64(sum[:])
 	}
 	s.prepare()
@@ -236,7 +236,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	paused, begun := s.credited(), s.n.m.flows.Enrolments
 	out := s.n.record(kind, body)
 	simulatedFlows.credits.Add(max(0, s.credited()-paused))
-	if s.n.account().flows.Deferred() > 0 {
+	if s.n.account().Flows.Deferred() > 0 {
 		simulatedFlows.waited.Add(1)
 	}
 	s.compareLedger()
@@ -244,7 +244,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	// So many enrolments are one after the other, as in a loop that takes its time:
 	// they may be at the bound of what falls due in one record, too.
 	many := s.n.m.flows.Enrolments-begun >= 300
-	if s.n.account().flows.Deferred() > 0 || peek.StepsLeft(s.n.m.flows) <= 0 || s.n.account().engine.Lagging() || many {
+	if s.n.account().Flows.Deferred() > 0 || peek.StepsLeft(s.n.m.flows) <= 0 || s.n.account().Engine.Lagging() || many {
 		simulatedFlows.over.Add(1)
 		s.exact = false
 	}
@@ -267,7 +267,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	if kind == eventlog.KindContinue {
 		o.catchUp()
 	}
-	have := s.n.account().inspect()
+	have := inspect(s.n.account())
 	for _, f := range o.flows {
 		if x := &have[f.number]; f.publishing && !x.Publishing {
 			o.goLive(f)
@@ -283,7 +283,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 // its affair.
 func (s *flowSim) promote() {
 	for id, x := range s.o.segs {
-		if x.next != nil && s.n.account().engine.Live(id) {
+		if x.next != nil && s.n.account().Engine.Live(id) {
 			s.o.promote(id)
 		}
 	}
@@ -337,7 +337,7 @@ func (s *flowSim) build(all bool) {
 		s.do(eventlog.KindChunk, chunk, func(*Outcome) {})
 		s.sometimesCrash(60)
 	}
-	for n := 0; s.n.account().engine.Working() && n < 100 && (all || s.rng.IntN(2) == 0); n++ {
+	for n := 0; s.n.account().Engine.Working() && n < 100 && (all || s.rng.IntN(2) == 0); n++ {
 		s.continueRecord()
 		s.sometimesCrash(60)
 	}

@@ -234,7 +234,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	// Pausing one that waits for credits changes nothing; one that somebody paused
 	// before is not lifted by a top-up.
 	a.EmailCredits = 0
-	a.flows.PauseForCredits()
+	a.Flows.PauseForCredits()
 	r.must(automation.CommandPause, automation.ID{ID: mail})
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	if f := r.flowState(mail); f.Status != automation.Live {
@@ -242,7 +242,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	}
 	r.must(automation.CommandPause, automation.ID{ID: mail})
 	a.EmailCredits = 0
-	a.flows.PauseForCredits()
+	a.Flows.PauseForCredits()
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	if f := r.flowState(mail); f.Status != automation.Paused {
 		t.Fatal("a pause by hand was lifted by a top-up")
@@ -354,7 +354,7 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	r.must(CommandSegmentDelete, SegmentDelete{seg})
 	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: list})
 	r.must(campaigns.CommandTemplateSave, emptied)
-	if n := len(r.m.accounts[testAccount].inspect()); n != 1 {
+	if n := len(inspect(r.m.accounts[testAccount])); n != 1 {
 		t.Fatalf("%d flows", n)
 	}
 }

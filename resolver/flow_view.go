@@ -6,7 +6,7 @@ import (
 )
 
 // Flows are the account's flows.
-func (v *View) Flows() *automation.State { return v.a.flows }
+func (v *View) Flows() *automation.State { return v.a.Flows }
 
 // FlowTrial is [automation.State.Trial] of a profile's present document.
 func (v *View) FlowTrial(f *automation.FlowState, ordinal uint32) (automation.Trial, error) {
@@ -14,5 +14,5 @@ func (v *View) FlowTrial(f *automation.FlowState, ordinal uint32) (automation.Tr
 	if err := v.decode(ordinal, &d); err != nil {
 		return automation.Trial{}, err
 	}
-	return v.a.flows.Trial(f, ordinal, &d)
+	return v.a.Flows.Trial(f, ordinal, &d)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -19,27 +20,27 @@ import (
 // formHost is what forms see of their account, see [forms.Host].
 type formHost struct {
 	m *Machine
-	a *account
+	a *account.State
 }
 
-func (h formHost) HasList(id string) bool { return h.a.contacts.List(id) != nil }
+func (h formHost) HasList(id string) bool { return h.a.Contacts.List(id) != nil }
 
 func (h formHost) BeginConsentLog() { h.m.beginConsentLog(h.a) }
 
 func (h formHost) HashPhone(phone string) identifier.Hash {
-	x, _ := h.a.profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &h.m.normal)
+	x, _ := h.a.Profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &h.m.normal)
 	return x
 }
 
 // Forms are the account's signup forms.
-func (v *View) Forms() *forms.State { return v.a.forms }
+func (v *View) Forms() *forms.State { return v.a.Forms }
 
 // submitForm takes a submission of a form. Anybody can send one with the address of anybody,
 // and is told the same whatever becomes of it: what concerns a person on file is held until
 // that person confirms it, and what cannot be confirmed changes nothing.
 func (m *Machine) submitForm(cmd *command, c forms.Submit) *Refusal {
 	a := cmd.account
-	f, ok := a.forms.Get(c.ID)
+	f, ok := a.Forms.Get(c.ID)
 	if !ok || !f.Published {
 		return forms.NoForm()
 	}
@@ -56,15 +57,15 @@ func (m *Machine) submitForm(cmd *command, c forms.Submit) *Refusal {
 		return nil
 	}
 	tx := m.tx(a)
-	a.forms.Submitted(tx, f.ID)
+	a.Forms.Submitted(tx, f.ID)
 	cmd.reply(forms.Reply{})
 	o, made := m.formProfile(cmd, &c)
 	if o == profile.NoOrdinal {
-		a.forms.Unconfirmable(tx, f.ID)
+		a.Forms.Unconfirmable(tx, f.ID)
 		return nil
 	}
 	d := &m.resolution.Doc
-	if err := a.profiles.Load(o, d); err != nil {
+	if err := a.Profiles.Load(o, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	// A profile that was made may have refusals of before an erasure that was lifted.
@@ -79,15 +80,15 @@ func (m *Machine) submitForm(cmd *command, c forms.Submit) *Refusal {
 }
 
 // sentForm reports whether a submission repeats one. It remembers one that does not.
-func (m *Machine) sentForm(a *account, c *forms.Submit) bool {
+func (m *Machine) sentForm(a *account.State, c *forms.Submit) bool {
 	hash := func(key string) identifier.Hash {
-		return a.profiles.Hasher.HashIdempotencyKey([]byte("form\x00"+c.ID+"\x00"+key), &m.normal)
+		return a.Profiles.Hasher.HashIdempotencyKey([]byte("form\x00"+c.ID+"\x00"+key), &m.normal)
 	}
 	for _, key := range c.Keys {
 		switch v, ok, err := m.keys.Get(hash(key)); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
-		case ok && v.AtMs > a.keysFromMs(m.logTime):
+		case ok && v.AtMs > a.KeysFromMs(m.logTime):
 			return true
 		}
 	}
@@ -105,24 +106,24 @@ func (m *Machine) formProfile(cmd *command, c *forms.Submit) (o uint32, made boo
 		ev = eventlog.Event{Phone: []byte(c.Phone)}
 	}
 	for k, value := range identrules.Of(&ev) {
-		if h, ok := a.profiles.Hasher.HashIdentifier(IdentityKind(k), value, &m.normal); ok && len(value) > 0 {
-			if o := a.profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
+		if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityKind(k), value, &m.normal); ok && len(value) > 0 {
+			if o := a.Profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
 				return o, false
 			}
 		}
 	}
-	p := a.profiles.LookUp(ev)
-	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.Identifiers{})
+	p := a.Profiles.LookUp(ev)
+	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.Identifiers{})
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	if refusal != nil {
 		return profile.NoOrdinal, false
 	}
-	a.profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
+	a.Profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
 	m.trackProfile(a, &r)
-	a.engine.Settle(r.Ordinal)
-	if err := a.profiles.Store(&r); err != nil {
+	a.Engine.Settle(r.Ordinal)
+	if err := a.Profiles.Store(&r); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return r.Ordinal, true
@@ -132,22 +133,22 @@ func (m *Machine) formProfile(cmd *command, c *forms.Submit) (o uint32, made boo
 // gets the consent to e-mail, which is pending.
 func (m *Machine) holdSubmission(cmd *command, o uint32, d *profile.Document, x *forms.Submission, made bool) {
 	a, tx := cmd.account, m.tx(cmd.account)
-	if h, ok := a.profiles.Hasher.HashIdentifier(IdentityPhone, []byte(x.Phone), &m.normal); ok {
-		if owner := a.profiles.Identifiers.Owner(h); owner != o && owner != profile.NoOrdinal {
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityPhone, []byte(x.Phone), &m.normal); ok {
+		if owner := a.Profiles.Identifiers.Owner(h); owner != o && owner != profile.NoOrdinal {
 			x.Phone = "" // somebody else's, which would be left out later
 		}
 	}
-	list := a.forms.Held(tx, o)
-	hold := a.forms.MayHold(m.logTime, list, x.Form)
+	list := a.Forms.Held(tx, o)
+	hold := a.Forms.MayHold(m.logTime, list, x.Form)
 	switch {
 	case hold == forms.HoldAgain:
 		return
 	case hold == forms.HoldNot, x.Email == "", d.Blocked(profile.ChannelEmail) > profile.BlockPending,
-		a.sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
-		a.forms.Unconfirmable(tx, x.Form)
+		a.Sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
+		a.Forms.Unconfirmable(tx, x.Form)
 		return
 	}
-	a.forms.Hold(tx, o, list, *x)
+	a.Forms.Hold(tx, o, list, *x)
 	if !made {
 		return
 	}
@@ -155,7 +156,7 @@ func (m *Machine) holdSubmission(cmd *command, o uint32, d *profile.Document, x 
 	var events []feature.Event
 	for _, channel := range x.Channels {
 		if channel == profile.Channels[profile.ChannelEmail] {
-			_, events = a.contacts.GiveConsent(tx, o, d, channel, forms.Source)
+			_, events = a.Contacts.GiveConsent(tx, o, d, channel, forms.Source)
 		}
 	}
 	d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime})
@@ -169,7 +170,7 @@ func (m *Machine) confirmForm(cmd *command, c forms.Confirm) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	list := a.forms.Held(tx, o)
+	list := a.Forms.Held(tx, o)
 	for i := range list {
 		x := list[i]
 		if x.ID != c.Submission {
@@ -177,7 +178,7 @@ func (m *Machine) confirmForm(cmd *command, c forms.Confirm) *Refusal {
 		}
 		if !x.Done {
 			list[i] = forms.Submission{ID: x.ID, Form: x.Form, AtMs: x.AtMs, Done: true}
-			a.forms.PutHeld(tx, o, list)
+			a.Forms.PutHeld(tx, o, list)
 			m.takeSubmission(cmd, o, d, &x, true)
 		}
 		return nil
@@ -192,10 +193,10 @@ func (m *Machine) takeSubmission(cmd *command, o uint32, d *profile.Document, x 
 	a, tx := cmd.account, m.tx(cmd.account)
 	fields := m.takeValues(a, o, d, x)
 	name := ""
-	if f, ok := a.forms.Get(x.Form); ok {
+	if f, ok := a.Forms.Get(x.Form); ok {
 		name = f.Name
 	}
-	a.forms.Converted(tx, x.Form)
+	a.Forms.Converted(tx, x.Form)
 	events := []feature.Event{feature.NewEvent(forms.EventSubmitted, feature.Properties{"form_id": x.Form, "form_name": name, "confirmed": confirmed})}
 	evidence := profile.Evidence{Form: x.Form, Client: x.Client, Wording: x.Wording}
 	if confirmed {
@@ -209,7 +210,7 @@ func (m *Machine) takeSubmission(cmd *command, o uint32, d *profile.Document, x 
 			continue
 		}
 		toEmail = toEmail || number == profile.ChannelEmail
-		said, more := a.contacts.GiveConsent(tx, o, d, channel, forms.Source)
+		said, more := a.Contacts.GiveConsent(tx, o, d, channel, forms.Source)
 		fields, events = fields|said, append(events, more...)
 	}
 	// Of a form that asks for no consent to e-mail, the address was pending by it alone.
@@ -217,14 +218,14 @@ func (m *Machine) takeSubmission(cmd *command, o uint32, d *profile.Document, x 
 		fields |= engine.FieldConsents
 	}
 	for _, id := range x.Lists {
-		l := a.contacts.List(id)
+		l := a.Contacts.List(id)
 		if l == nil {
 			continue
 		}
-		join := a.contacts.Join
+		join := a.Contacts.Join
 		if l.Topic != nil {
 			join = func(o uint32, d *profile.Document, l *contacts.List) ([]feature.Event, *Refusal) {
-				return a.contacts.JoinTopic(m.logTime, o, d, l, forms.Source)
+				return a.Contacts.JoinTopic(m.logTime, o, d, l, forms.Source)
 			}
 		}
 		if joined, refusal := join(o, d, l); refusal == nil && len(joined) > 0 {
@@ -235,13 +236,13 @@ func (m *Machine) takeSubmission(cmd *command, o uint32, d *profile.Document, x 
 	if !d.IsContact {
 		hook = webhookevent.ContactCreated
 	}
-	fields |= a.contacts.TakeOn(o, d)
+	fields |= a.Contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)
 	m.notifyContact(a, o, hook)
 }
 
 // takeValues makes the values of a submission part of a document.
-func (m *Machine) takeValues(a *account, o uint32, d *profile.Document, x *forms.Submission) (fields engine.Fields) {
+func (m *Machine) takeValues(a *account.State, o uint32, d *profile.Document, x *forms.Submission) (fields engine.Fields) {
 	var merger profile.JSONMerger
 	attributes := json.RawMessage(nil)
 	if len(x.Attributes) > 0 {
@@ -271,37 +272,37 @@ func (m *Machine) takeValues(a *account, o uint32, d *profile.Document, x *forms
 
 // takeIdentifier makes an identifier of a submission the newest of its kind. One that is
 // somebody else's, or of an erased person, is left out.
-func (m *Machine) takeIdentifier(a *account, o uint32, d *profile.Document, kind IdentityKind, value string) engine.Fields {
+func (m *Machine) takeIdentifier(a *account.State, o uint32, d *profile.Document, kind IdentityKind, value string) engine.Fields {
 	if value == "" {
 		return 0
 	}
-	h, ok := a.profiles.Hasher.HashIdentifier(kind, []byte(value), &m.normal)
+	h, ok := a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &m.normal)
 	if !ok {
 		return 0
 	}
-	switch owner := a.profiles.Identifiers.Owner(h); {
+	switch owner := a.Profiles.Identifiers.Owner(h); {
 	case owner == o:
-		if !a.profiles.Renew(d, kind, []byte(value), h) {
+		if !a.Profiles.Renew(d, kind, []byte(value), h) {
 			return 0
 		}
 		return engine.FieldEmail << kind
-	case owner != profile.NoOrdinal, a.profiles.Placeholder(kind, []byte(value), h) != nil, d.Known()+1 > a.Settings.IdentifierCap:
+	case owner != profile.NoOrdinal, a.Profiles.Placeholder(kind, []byte(value), h) != nil, d.Known()+1 > a.Settings.IdentifierCap:
 		return 0
-	case a.erasure.Erased(h):
-		a.erasure.NoteRefused()
+	case a.Erasure.Erased(h):
+		a.Erasure.NoteRefused()
 		return 0
 	}
-	a.profiles.Attach(o, d, kind, []byte(value), h)
+	a.Profiles.Attach(o, d, kind, []byte(value), h)
 	fields := engine.FieldEmail << kind
-	if a.erasure.Restore(m.tx(a), d, h) {
+	if a.Erasure.Restore(m.tx(a), d, h) {
 		fields |= engine.FieldConsents
 	}
 	return fields
 }
 
 // hasPhone reports whether a phone identifies the profile of a document.
-func (m *Machine) hasPhone(a *account, d *profile.Document, phone string) bool {
-	h, ok := a.profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &m.normal)
+func (m *Machine) hasPhone(a *account.State, d *profile.Document, phone string) bool {
+	h, ok := a.Profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &m.normal)
 	if !ok {
 		return false
 	}
@@ -310,7 +311,7 @@ func (m *Machine) hasPhone(a *account, d *profile.Document, phone string) bool {
 		if id.Kind != IdentityPhone || id.Shared {
 			continue
 		}
-		if have, ok := a.profiles.Hasher.HashIdentifier(IdentityPhone, id.Value, &m.normal); ok && have == h {
+		if have, ok := a.Profiles.Hasher.HashIdentifier(IdentityPhone, id.Value, &m.normal); ok && have == h {
 			return true
 		}
 	}

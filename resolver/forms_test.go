@@ -61,12 +61,12 @@ func (r *recorder) asked() (to, ids []string) {
 
 func (r *recorder) idOf(email string) string {
 	r.t.Helper()
-	h, _ := r.m.accounts[testAccount].profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &r.m.normal)
-	o := r.m.accounts[testAccount].profiles.Identifiers.Owner(h)
-	if o >= r.m.accounts[testAccount].profiles.Headers.Count {
+	h, _ := r.m.accounts[testAccount].Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &r.m.normal)
+	o := r.m.accounts[testAccount].Profiles.Identifiers.Owner(h)
+	if o >= r.m.accounts[testAccount].Profiles.Headers.Count {
 		return ""
 	}
-	return r.m.accounts[testAccount].profiles.Headers.Get(o).ID.String()
+	return r.m.accounts[testAccount].Profiles.Headers.Get(o).ID.String()
 }
 
 func newsConsent() *forms.Consent {

@@ -26,16 +26,16 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	}
 	m.scrub = nil
 	for _, a := range m.byIndex {
-		a.types.Freeze()
-		m.storeSets(a)
-		a.campaigns.Freeze()
-		a.outbox.Freeze()
-		a.flows.Freeze()
-		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.profiles.Identifiers.Changed, Pages: a.profiles.Headers.Freeze()})
-		a.profiles.Identifiers.Changed = nil
-		f.Numbers = append(f.Numbers, a.number)
-		f.Engines = append(f.Engines, checkpoint.FrozenEngine{Account: a.number, State: a.engine.Freeze(f.WholeSegments)})
-		f.DropKeys = min(f.DropKeys, a.keysFromMs(m.logTime))
+		a.Types.Freeze()
+		a.StoreSets(m.store)
+		a.Campaigns.Freeze()
+		a.Outbox.Freeze()
+		a.Flows.Freeze()
+		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.Number, Identities: a.Profiles.Identifiers.Changed, Pages: a.Profiles.Headers.Freeze()})
+		a.Profiles.Identifiers.Changed = nil
+		f.Numbers = append(f.Numbers, a.Number)
+		f.Engines = append(f.Engines, checkpoint.FrozenEngine{Account: a.Number, State: a.Engine.Freeze(f.WholeSegments)})
+		f.DropKeys = min(f.DropKeys, a.KeysFromMs(m.logTime))
 		m.tally(a)
 	}
 	f.Docs, f.Entities = m.store.Freeze()

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
 
@@ -37,7 +36,7 @@ func (m *Machine) Hash() (string, error) {
 		return "", err
 	}
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {
-		if err := m.hashAccount(h, put, m.accounts[number]); err != nil {
+		if err := m.accounts[number].Hash(h, put); err != nil {
 			return "", err
 		}
 	}
@@ -47,88 +46,11 @@ func (m *Machine) Hash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
-	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.profiles.Headers.Count)
-	put(must.JSON(a.accountEntity))
-	if err := a.access.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	hashMap(put, a.segments)
-	if err := a.types.Hash(put); err != nil {
-		return err
-	}
-	imports := make(map[string]uint64, len(a.imports))
-	for k, v := range a.imports {
-		imports[hex.EncodeToString(k[:])] = v
-	}
-	hashMap(put, imports)
-	if err := a.contacts.Hash(put); err != nil {
-		return err
-	}
-	a.campaigns.HashTemplates(put)
-	if err := a.domains.Hash(put); err != nil {
-		return err
-	}
-	if err := a.campaigns.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	if err := a.credentials.Hash(put); err != nil {
-		return err
-	}
-	if err := a.sources.Hash(put); err != nil {
-		return err
-	}
-	if err := a.conversations.Hash(put); err != nil {
-		return err
-	}
-	a.hashSets(put)
-	if err := a.outbox.Hash(put); err != nil {
-		return err
-	}
-	if err := a.flows.Hash(put); err != nil {
-		return err
-	}
-	if err := a.erasure.Hash(put); err != nil {
-		return err
-	}
-	if err := a.audit.Hash(put); err != nil {
-		return err
-	}
-	if err := a.consentLog.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	if err := a.forms.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	if err := a.pacing.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	a.profiles.HashIdentifiers(put)
-	if err := a.engine.Hash(put); err != nil {
-		return err
-	}
-	anonymous, err := a.profiles.HashProfiles(h, put)
-	if err != nil {
-		return fmt.Errorf("account %016x: %w", a.number, err)
-	}
-	if !anonymous.Equals(a.engine.Anonymous()) {
-		return fmt.Errorf("account %016x: by the documents %d profiles are anonymous, by the segment engine %d", a.number, anonymous.GetCardinality(), a.engine.Anonymous().GetCardinality())
-	}
-	return nil
-}
-
-func hashMap[V any](put func([]byte), entities map[string]V) {
-	for _, k := range slices.Sorted(maps.Keys(entities)) {
-		put([]byte(k))
-		put(must.JSON(entities[k]))
-	}
-}
-
 // hashKeys hashes the idempotency keys that still count for some account, in order.
 func (m *Machine) hashKeys(put func([]byte)) error {
 	from := m.logTime
 	for _, a := range m.accounts {
-		from = min(from, a.keysFromMs(m.logTime))
+		from = min(from, a.KeysFromMs(m.logTime))
 	}
 	return m.keys.Each(func(h identifier.Hash, v dedup.Answer) {
 		if v.AtMs > from {

@@ -2,28 +2,18 @@ package resolver
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"math"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// refusedRowsPrefix begins the names of the sets of refused rows: one for each file of
-// which rows were refused. The members are numbers of rows, not ordinals.
-const refusedRowsPrefix = "import/refused/"
-
 // maxRefusedRows is how many refused rows an answer lists.
 const maxRefusedRows = 10_000
-
-func refusedRowsName(file [32]byte) string { return refusedRowsPrefix + hex.EncodeToString(file[:]) }
-
-// isRefusedRowsSet reports whether the members of a set are rows of a file.
-func isRefusedRowsSet(name string) bool { return strings.HasPrefix(name, refusedRowsPrefix) }
 
 // applyImport stores a chunk of a file. A chunk begins with the first row that is
 // missing, or lies before it: then only those of its rows are applied that were refused
@@ -38,10 +28,10 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return nil
 	}
-	next, known := a.imports[head.File]
+	next, known := a.Imports[head.File]
 	before := head.FirstRow <= next && uint64(head.Rows) <= next-head.FirstRow
 	switch {
-	case !known && len(a.imports) >= maxImports:
+	case !known && len(a.Imports) >= maxImports:
 		out.Refusal = atLimit("file", "file: this account has imported %d files, the most it can remember", maxImports)
 	case head.FirstRow > next:
 		out.Refusal = invalid("first_row", "first_row must be %d, the first row of this file that is not stored yet", next)
@@ -74,12 +64,12 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 	m.react()
 	m.flows.SetQuiet(false)
 	if head.ListsRefused {
-		a.noteRefusedRows(&head, out.Events)
+		noteRefusedRows(a, &head, out.Events)
 	}
 	next += uint64(head.Rows)
-	a.imports[head.File] = next
+	a.Imports[head.File] = next
 	out.NextRow = next
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
+	m.store.PutEntity(state.EntityKey(a.Number, state.EntityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
 	return nil
 }
 
@@ -103,9 +93,9 @@ func eachRow(head *eventlog.ImportHead, event func(i, row uint32), refused func(
 }
 
 // noteRefusedRows remembers which rows of a new chunk were refused.
-func (a *account) noteRefusedRows(head *eventlog.ImportHead, events []EventOutcome) {
-	name := refusedRowsName(head.File)
-	note := func(row uint32) { a.set(name).Add(row) }
+func noteRefusedRows(a *account.State, head *eventlog.ImportHead, events []EventOutcome) {
+	name := account.RefusedRowsName(head.File)
+	note := func(row uint32) { a.Sets.Set(name).Add(row) }
 	eachRow(head, func(i, row uint32) {
 		if int(i) < len(events) && events[i].Status == EventRefused {
 			note(row)
@@ -115,9 +105,9 @@ func (a *account) noteRefusedRows(head *eventlog.ImportHead, events []EventOutco
 
 // retryRows applies those rows of a chunk that were refused before; the others are
 // stored. A chunk without rows asks which rows, from its first on, are refused.
-func (m *Machine) retryRows(a *account, head *eventlog.ImportHead, env eventlog.Envelope, events []byte, rows *query.Batch, out *Outcome) error {
-	name := refusedRowsName(head.File)
-	refused := a.members(name)
+func (m *Machine) retryRows(a *account.State, head *eventlog.ImportHead, env eventlog.Envelope, events []byte, rows *query.Batch, out *Outcome) error {
+	name := account.RefusedRowsName(head.File)
+	refused := a.Sets.Members(name)
 	if head.Rows == 0 && head.FirstRow <= math.MaxUint32 {
 		it := refused.Iterator()
 		for it.AdvanceIfNeeded(uint32(head.FirstRow)); it.HasNext() && len(out.RefusedRows) < maxRefusedRows; {
@@ -141,7 +131,7 @@ func (m *Machine) retryRows(a *account, head *eventlog.ImportHead, env eventlog.
 	m.flows.SetQuiet(false)
 	eachRow(head, func(i, row uint32) {
 		if int(i) < len(out.Events) && out.Events[i].Status != EventRefused && refused.Contains(row) {
-			a.set(name).Remove(row)
+			a.Sets.Set(name).Remove(row)
 		}
 	}, func(uint32) {})
 	return nil

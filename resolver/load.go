@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/reach"
 
@@ -18,7 +19,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
-	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -107,14 +107,14 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		return nil, err
 	}
 	for _, a := range m.byIndex {
-		a.campaigns.Open()
-		if err := a.types.Open(); err != nil {
+		a.Campaigns.Open()
+		if err := a.Types.Open(); err != nil {
 			return nil, err
 		}
-		if err := a.checkSets(); err != nil {
+		if err := a.CheckSets(); err != nil {
 			return nil, err
 		}
-		if err := a.outbox.Open(a.profiles.Headers.Count); err != nil {
+		if err := a.Outbox.Open(a.Profiles.Headers.Count); err != nil {
 			return nil, err
 		}
 	}
@@ -129,43 +129,21 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	}
 	kind, name := rest[0], string(rest[1:])
 	if kind == state.EntityAccount {
-		var e accountEntity
+		var e account.Entity
 		if err := json.Unmarshal(value, &e); err != nil {
 			return err
 		}
-		return m.addAccount(number).install(e)
+		return m.addAccount(number).Install(e)
 	}
 	a := m.accounts[number]
 	if a == nil {
 		return fmt.Errorf("entity of an unknown account")
 	}
-	for _, f := range a.features.all() {
-		if known, err := f.Load(kind, name, value); known || err != nil {
-			return err
-		}
+	if known, err := a.Load(kind, name, value); known || err != nil {
+		return err
 	}
 	var err error
 	switch kind {
-	case state.EntitySegment:
-		s := new(Segment)
-		if err = json.Unmarshal(value, s); err == nil {
-			s.Root, err = segment.Parse(s.Definition, segment.Stored())
-		}
-		if err == nil {
-			s.Definition = s.Root.Canonical() // earlier checkpoints have escapes in it
-		}
-		a.segments[name] = s
-	case state.EntityImport:
-		var file [32]byte
-		if len(name) != len(file) || len(value) != 8 {
-			return fmt.Errorf("import entry of the wrong length")
-		}
-		copy(file[:], name)
-		a.imports[file] = binary.LittleEndian.Uint64(value)
-	case state.EntitySet:
-		return a.loadSet(name, value)
-	case state.EntityAlike:
-		return a.profiles.LoadCaseFold(name)
 	case state.EntityReservation:
 		return m.emails.LoadHeld(number, name, value)
 	case state.EntityTask:
@@ -182,7 +160,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 // another version.
 func (m *Machine) makeReach() error {
 	for _, a := range m.byIndex {
-		a.profiles.Reach.Clear()
+		a.Profiles.Reach.Clear()
 	}
 	var d profile.Document
 	err := m.store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
@@ -193,7 +171,7 @@ func (m *Machine) makeReach() error {
 		if err := d.Decode(value); err != nil {
 			return err
 		}
-		a.profiles.Reach.Keep(binary.BigEndian.Uint32(rest), &d)
+		a.Profiles.Reach.Keep(binary.BigEndian.Uint32(rest), &d)
 		return nil
 	})
 	if err != nil {
@@ -209,7 +187,7 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 	if a == nil || len(rest) != 4 {
 		return fmt.Errorf("page of an unknown account")
 	}
-	return a.profiles.LoadPage(binary.BigEndian.Uint32(rest), value)
+	return a.Profiles.LoadPage(binary.BigEndian.Uint32(rest), value)
 }
 
 // loadIdentities reads identities while those before are put in their maps, which
@@ -246,14 +224,14 @@ func (m *Machine) loadIdentities(s *state.Store) error {
 			return fmt.Errorf("identity entry of the wrong form")
 		}
 		o := binary.LittleEndian.Uint32(value)
-		if o >= a.profiles.Headers.Count {
-			return fmt.Errorf("identity of profile %d, there are %d", o, a.profiles.Headers.Count)
+		if o >= a.Profiles.Headers.Count {
+			return fmt.Errorf("identity of profile %d, there are %d", o, a.Profiles.Headers.Count)
 		}
-		if next.of != &a.profiles.Identifiers || len(next.list) == batch {
+		if next.of != &a.Profiles.Identifiers || len(next.list) == batch {
 			hand()
 		}
 		if len(next.list) == 0 {
-			next = identities{&a.profiles.Identifiers, <-free}
+			next = identities{&a.Profiles.Identifiers, <-free}
 		}
 		next.list = append(next.list, profile.IdentifierChange{Hash: identifier.Hash(rest), Ordinal: o})
 		return nil
@@ -268,7 +246,7 @@ func (m *Machine) loadIdentities(s *state.Store) error {
 func (m *Machine) loadEnrolments() error {
 	err := m.flows.LoadEnrolments(func(number uint64) *automation.State {
 		if a := m.accounts[number]; a != nil {
-			return a.flows
+			return a.Flows
 		}
 		return nil
 	})
@@ -276,7 +254,7 @@ func (m *Machine) loadEnrolments() error {
 		return err
 	}
 	for _, a := range m.byIndex {
-		a.flows.Open()
+		a.Flows.Open()
 		m.updateBacklog(a)
 	}
 	return nil
@@ -296,15 +274,15 @@ func (m *Machine) adoptSegments(s checkpoint.SegmentStates) error {
 		return s.Err
 	}
 	for _, a := range m.byIndex {
-		r := s.Of[a.number]
+		r := s.Of[a.Number]
 		if r == nil {
 			r = engine.NewRestorer()
 		}
-		e, err := r.Engine(a.profiles.Universe())
+		e, err := r.Engine(a.Profiles.Universe())
 		if err != nil {
-			return fmt.Errorf("account %016x: segments: %w", a.number, err)
+			return fmt.Errorf("account %016x: segments: %w", a.Number, err)
 		}
-		a.engine = e
+		a.Engine = e
 		m.updateBacklog(a)
 	}
 	m.segmentFiles = s.Chain

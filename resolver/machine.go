@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -48,10 +49,10 @@ const rulesCatalog = 2
 
 // beginCatalog lets an account have a catalog that had none, because its records were
 // made under older rules.
-func (m *Machine) beginCatalog(a *account) {
+func (m *Machine) beginCatalog(a *account.State) {
 	if !a.HasCatalog {
 		a.HasCatalog = true
-		a.types.SetSketches(true)
+		a.Types.SetSketches(true)
 		m.saveAccount(a)
 	}
 }
@@ -79,9 +80,9 @@ type Machine struct {
 
 	next     int64 // offset of the next record
 	logTime  int64 // Unix ms, the largest stamp so far
-	accounts map[uint64]*account
-	byIndex  []*account
-	totals   totals          // over all accounts, see tally
+	accounts map[uint64]*account.State
+	byIndex  []*account.State
+	totals   account.Totals  // over all accounts, see tally
 	index    *search.Index   // of profiles
 	emails   *emaildir.State // of contacts, over all accounts
 	keys     dedup.Keys
@@ -105,7 +106,7 @@ type Machine struct {
 type backlog struct {
 	tasks    []task
 	nextTask uint64
-	busy     map[uint64]*account // whose segment engine has work left
+	busy     map[uint64]*account.State // whose segment engine has work left
 }
 
 // sinceCheckpoint is what the next checkpoint needs to know of the one before and of what
@@ -144,10 +145,10 @@ type Counters struct {
 func newMachine(s *state.Store) *Machine {
 	m := &Machine{
 		store:    s,
-		accounts: map[uint64]*account{},
+		accounts: map[uint64]*account.State{},
 		index:    search.NewIndex(s),
 		keys:     dedup.NewKeys(),
-		backlog:  backlog{busy: map[uint64]*account{}},
+		backlog:  backlog{busy: map[uint64]*account.State{}},
 		emails:   emaildir.New(s),
 		records:  newRecordRing(recordWindow),
 	}
@@ -158,18 +159,19 @@ func newMachine(s *state.Store) *Machine {
 	return m
 }
 
-func (m *Machine) addAccount(number uint64) *account {
-	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
-	a.types = eventtypes.New(number, m.store, &m.looker, map[string]feature.Listener{conversations.Received: a.conversations}, a.hasErased)
-	a.profiles = resolution.New(a.name(), m.resolution, a.sets, resolutionHost{m, a})
-	a.flows = automation.New(number, m.flows, flowPort{m, a})
-	a.contacts = contacts.New(number, m.store, a.sets, &a.profiles.Identifiers, func() identifier.Hasher { return a.profiles.Hasher }, contactHost{m, a})
-	a.consentLog = consentlog.New(number, m.store, a.sets)
-	a.forms = forms.New(number, m.store, formHost{m, a})
-	a.pacing = pacing.New(number, m.store, a.sets)
-	a.campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
-	a.audit = audit.New(number, m.store)
-	a.sending = sending.New(number, a.profiles, a.outbox, a.campaigns, a.domains, &m.keys, sendingHost{m, a})
+func (m *Machine) addAccount(number uint64) *account.State {
+	a := account.New(number, uint32(len(m.byIndex)))
+	a.Outbox = outbox.New(number, m.outboxes, func() map[string]uint64 { return hookCounts(a) })
+	a.Types = eventtypes.New(number, m.store, &m.looker, map[string]feature.Listener{conversations.Received: a.Conversations}, a.HasErased)
+	a.Profiles = resolution.New(a.Name(), m.resolution, a.Sets, resolutionHost{m, a})
+	a.Flows = automation.New(number, m.flows, flowPort{m, a})
+	a.Contacts = contacts.New(number, m.store, a.Sets, &a.Profiles.Identifiers, func() identifier.Hasher { return a.Profiles.Hasher }, contactHost{m, a})
+	a.ConsentLog = consentlog.New(number, m.store, a.Sets)
+	a.Forms = forms.New(number, m.store, formHost{m, a})
+	a.Pacing = pacing.New(number, m.store, a.Sets)
+	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
+	a.Audit = audit.New(number, m.store)
+	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a
@@ -199,17 +201,17 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if a != nil {
 		// What falls due comes before what happens now.
 		m.advance(dueBudget)
-		a.outbox.EndDay(m.tx(a))
-		a.campaigns.Advance(m.tx(a))
+		a.Outbox.EndDay(m.tx(a))
+		a.Campaigns.Advance(m.tx(a))
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err
 	}
 	if a != nil {
 		m.react()
-		a.flows.FinishPublishing()
+		a.Flows.FinishPublishing()
 		m.updateBacklog(a)
-		a.erasure.EndRecord(m.tx(a))
+		a.Erasure.EndRecord(m.tx(a))
 	}
 	m.tallyRecord(env)
 	out.enrolments = m.flows.Position()
@@ -277,7 +279,7 @@ func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Ba
 
 // applyList applies the events of a body. Those in stored, by their place in the list,
 // are on record already.
-func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome, stored *roaring.Bitmap) error {
+func (m *Machine) applyList(a *account.State, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome, stored *roaring.Bitmap) error {
 	r, err := eventlog.NewEventsReader(body)
 	if errors.Is(err, eventlog.ErrNewerRules) {
 		return fmt.Errorf("%w: %w", ErrNewer, err)

@@ -166,7 +166,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 			}
 			var reply contacts.Reply
 			if p >= 0 {
-				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].profiles.Headers.Get(uint32(p)).ID.String() {
+				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].Profiles.Headers.Get(uint32(p)).ID.String() {
 					t.Fatalf("contact %+v: %s, naive says profile %d", c, out.Reply, p)
 				}
 			}
@@ -176,7 +176,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 		}
 		if len(n.profiles) > 0 && rng.IntN(4) == 0 {
 			p := rng.IntN(len(n.profiles))
-			id := r.m.accounts[testAccount].profiles.Headers.Get(uint32(p)).ID.String()
+			id := r.m.accounts[testAccount].Profiles.Headers.Get(uint32(p)).ID.String()
 			if rng.IntN(2) == 0 {
 				if done := n.erase(p); done != (r.command(CommandContactErase, ContactErase{ID: id}).Refusal == nil) {
 					t.Fatalf("profile %d is erased: %v, says naive", p, done)
@@ -243,35 +243,35 @@ func describe(ev *eventlog.Event) string {
 func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 	t.Helper()
 	a := m.accounts[testAccount]
-	if int(a.profiles.Headers.Count) != len(n.profiles) {
-		t.Fatalf("%d profiles, naive has %d", a.profiles.Headers.Count, len(n.profiles))
+	if int(a.Profiles.Headers.Count) != len(n.profiles) {
+		t.Fatalf("%d profiles, naive has %d", a.Profiles.Headers.Count, len(n.profiles))
 	}
-	if a.profiles.Identifiers.Size() != len(n.owner) {
-		t.Fatalf("%d identifiers, naive has %d", a.profiles.Identifiers.Size(), len(n.owner))
+	if a.Profiles.Identifiers.Size() != len(n.owner) {
+		t.Fatalf("%d identifiers, naive has %d", a.Profiles.Identifiers.Size(), len(n.owner))
 	}
 	for i, p := range n.profiles {
 		o := uint32(i)
-		if a.profiles.Root(o) != uint32(p.winner) {
-			t.Fatalf("profile %d resolves to %d, naive says %d", i, a.profiles.Root(o), p.winner)
+		if a.Profiles.Root(o) != uint32(p.winner) {
+			t.Fatalf("profile %d resolves to %d, naive says %d", i, a.Profiles.Root(o), p.winner)
 		}
 		if p.winner != i {
 			continue
 		}
-		if p.erased != a.profiles.Gone(o) {
-			t.Fatalf("profile %d: erased %v, naive says %v", i, a.profiles.Gone(o), p.erased)
+		if p.erased != a.Profiles.Gone(o) {
+			t.Fatalf("profile %d: erased %v, naive says %v", i, a.Profiles.Gone(o), p.erased)
 		}
 		if p.erased {
 			continue
 		}
 		var d profile.Document
-		if err := a.profiles.Load(o, &d); err != nil {
+		if err := a.Profiles.Load(o, &d); err != nil {
 			t.Fatal(err)
 		}
 		var idents [identifier.Kinds][]string
 		for _, id := range d.Identifiers {
 			idents[id.Kind] = append(idents[id.Kind], string(id.Value))
-			h, _ := a.profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
-			if got, ok := a.profiles.Identifiers.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
+			h, _ := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+			if got, ok := a.Profiles.Identifiers.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
 				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.Value, o, id.Shared, got)
 			}
 			if norm := id.Kind.String() + "\x00" + normal(id.Kind, string(id.Value)); id.Claimed != p.claimed[norm] || id.Previous != p.previous[norm] {
@@ -289,8 +289,8 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if d.FirstSeen() != p.firstSeen {
 			t.Fatalf("profile %d was first seen at %d, naive has %d", i, d.FirstSeen(), p.firstSeen)
 		}
-		if string(d.FirstName) != p.first || string(d.LastName) != p.last || d.CreatedMs != p.created || a.profiles.Headers.Get(o).LastEvent != p.lastEvent {
-			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.FirstName, d.LastName, d.CreatedMs, a.profiles.Headers.Get(o).LastEvent, p)
+		if string(d.FirstName) != p.first || string(d.LastName) != p.last || d.CreatedMs != p.created || a.Profiles.Headers.Get(o).LastEvent != p.lastEvent {
+			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.FirstName, d.LastName, d.CreatedMs, a.Profiles.Headers.Get(o).LastEvent, p)
 		}
 		if !reflect.DeepEqual(decodeObject(d.Geo), p.geo) || !reflect.DeepEqual(decodeObject(d.Attributes), p.attrs) {
 			t.Fatalf("profile %d: geo %s attributes %s, naive has %v %v", i, d.Geo, d.Attributes, p.geo, p.attrs)
@@ -317,7 +317,7 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		}
 	}
 	public := 0
-	for _, typ := range a.types.List() {
+	for _, typ := range a.Types.List() {
 		if typ.Public {
 			public++
 		}
@@ -326,7 +326,7 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		t.Fatalf("%d event types of browsers' keys alone, naive has %d", public, len(n.publicTypes))
 	}
 	for k, c := range n.counts {
-		if a.types.Get(k) == nil || a.types.Get(k).Count != c {
+		if a.Types.Get(k) == nil || a.Types.Get(k).Count != c {
 			t.Fatalf("event type %s: count differs from %d", k, c)
 		}
 	}

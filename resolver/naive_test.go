@@ -177,7 +177,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	if ev.MessageID && key != "" {
 		key = "message id " + key
 	}
-	if k, ok := n.keys[key]; ok && key != "" && n.logTime-k.at < n.settings.idempotencyMs() {
+	if k, ok := n.keys[key]; ok && key != "" && n.logTime-k.at < n.settings.IdempotencyMs() {
 		return k.profile, EventDuplicate
 	}
 	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
@@ -29,10 +30,10 @@ var hookNames = map[string]string{
 
 // hookCounts counts the account's events of the types that webhooks are told of, without
 // types that have none.
-func (a *account) hookCounts() map[string]uint64 {
+func hookCounts(a *account.State) map[string]uint64 {
 	counts := map[string]uint64{}
 	for typ := range hookNames {
-		if t := a.types.Get(typ); t != nil && t.Count > 0 {
+		if t := a.Types.Get(typ); t != nil && t.Count > 0 {
 			counts[typ] = t.Count
 		}
 	}
@@ -42,12 +43,12 @@ func (a *account) hookCounts() map[string]uint64 {
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
 // it. The profile's document is in [resolution.Shared], as it is whenever a command
 // records events.
-func (m *Machine) notifyWebhooks(a *account, o uint32, x *feature.Event) {
-	if !a.outbox.Listening() {
+func (m *Machine) notifyWebhooks(a *account.State, o uint32, x *feature.Event) {
+	if !a.Outbox.Listening() {
 		return
 	}
 	name, ok := hookNames[x.Type]
-	if !ok || !a.outbox.Listens(name) {
+	if !ok || !a.Outbox.Listens(name) {
 		return
 	}
 	data := make(feature.Properties, len(x.Properties)+3)
@@ -62,14 +63,14 @@ func (m *Machine) notifyWebhooks(a *account, o uint32, x *feature.Event) {
 }
 
 // notifyContact queues the event that a contact was made or changed.
-func (m *Machine) notifyContact(a *account, o uint32, name string) {
-	if a.outbox.Listens(name) {
+func (m *Machine) notifyContact(a *account.State, o uint32, name string) {
+	if a.Outbox.Listens(name) {
 		m.notifyProfile(a, o, name, feature.Properties{})
 	}
 }
 
 // notifyProfile queues an event of a profile whose document is in [resolution.Shared].
-func (m *Machine) notifyProfile(a *account, o uint32, name string, data feature.Properties) {
+func (m *Machine) notifyProfile(a *account.State, o uint32, name string, data feature.Properties) {
 	if email := m.resolution.Doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
@@ -78,33 +79,33 @@ func (m *Machine) notifyProfile(a *account, o uint32, name string, data feature.
 
 // notifyTransition queues the event that a profile entered or left a segment. A change of
 // a definition is none: nobody did anything.
-func (m *Machine) notifyTransition(a *account, t *query.Transition) {
-	if !a.outbox.Listening() || t.Cause == segment.CauseDefinition {
+func (m *Machine) notifyTransition(a *account.State, t *query.Transition) {
+	if !a.Outbox.Listening() || t.Cause == segment.CauseDefinition {
 		return
 	}
 	name := webhookevent.SegmentExited
 	if t.Entered {
 		name = webhookevent.SegmentEntered
 	}
-	if !a.outbox.Listens(name) {
+	if !a.Outbox.Listens(name) {
 		return
 	}
 	data := feature.Properties{"segment_id": t.Segment, "cause": t.Cause.String()}
-	if s := a.segments[t.Segment]; s != nil {
+	if s := a.Segments[t.Segment]; s != nil {
 		data["segment_name"] = s.Name
 	}
 	m.notify(a, t.Ordinal, name, data)
 }
 
 // notify queues an event for each endpoint that subscribed to it.
-func (m *Machine) notify(a *account, o uint32, name string, data feature.Properties) {
-	if !a.outbox.Listening() {
+func (m *Machine) notify(a *account.State, o uint32, name string, data feature.Properties) {
+	if !a.Outbox.Listening() {
 		return
 	}
 	if o != outbox.NoProfile {
-		data["profile_id"] = a.profiles.Headers.Get(o).ID.String()
+		data["profile_id"] = a.Profiles.Headers.Get(o).ID.String()
 	}
-	a.outbox.Notify(m.tx(a), o, name, data)
+	a.Outbox.Notify(m.tx(a), o, name, data)
 }
 
 // deleteWebhook removes an endpoint. A task removes what waits for it.
@@ -113,9 +114,9 @@ func (m *Machine) deleteWebhook(cmd *command, c outbox.WebhookRef) *Refusal {
 		return atLimit("", "webhooks were deleted too often in a row; try again in a moment")
 	}
 	a := cmd.account
-	refusal := a.outbox.DeleteWebhook(m.tx(a), c)
+	refusal := a.Outbox.DeleteWebhook(m.tx(a), c)
 	if refusal == nil {
-		m.enqueue(task{Account: a.number, Endpoint: c.ID})
+		m.enqueue(task{Account: a.Number, Endpoint: c.ID})
 	}
 	return refusal
 }

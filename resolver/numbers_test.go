@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -56,8 +57,8 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 		t.Error("somebody is on a list that was just made")
 	}
 	a := r.m.accounts[testAccount]
-	if len(a.contacts.Lists()) != 2 || len(a.contacts.ListIDs()) != 2 {
-		t.Errorf("%d lists and %d numbers are in memory", len(a.contacts.Lists()), len(a.contacts.ListIDs()))
+	if len(a.Contacts.Lists()) != 2 || len(a.Contacts.ListIDs()) != 2 {
+		t.Errorf("%d lists and %d numbers are in memory", len(a.Contacts.Lists()), len(a.Contacts.ListIDs()))
 	}
 	if n := d.entitiesOf(state.EntityList); n != 2 {
 		t.Errorf("%d lists are stored", n)
@@ -117,25 +118,25 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 			reload()
 		}
 	}
-	a := func() *account { return r.m.accounts[testAccount] }
+	a := func() *account.State { return r.m.accounts[testAccount] }
 	runs, oneOffs := 0, 0
-	for _, x := range a().campaigns.All() {
-		if a().campaigns.Started(x.ID) {
+	for _, x := range a().Campaigns.All() {
+		if a().Campaigns.Started(x.ID) {
 			runs++
 		}
 		if x.OneOff {
 			oneOffs++
 		}
 	}
-	if n := len(a().campaigns.All()); n != limit || runs != n || oneOffs != n-1 {
+	if n := len(a().Campaigns.All()); n != limit || runs != n || oneOffs != n-1 {
 		t.Fatalf("%d campaigns, %d runs, %d one-off", n, runs, oneOffs)
 	}
 	hashOf(t, r.m) // compares what leads to the campaigns with them
-	_, kept := a().campaigns.Campaign(own.ID)
-	if _, stays := a().campaigns.Campaign(first.ID); !kept || stays {
+	_, kept := a().Campaigns.Campaign(own.ID)
+	if _, stays := a().Campaigns.Campaign(first.ID); !kept || stays {
 		t.Fatal("not the oldest push message gave way")
 	}
-	for name, s := range a().sets.All() {
+	for name, s := range a().Sets.All() {
 		if !s.Bits.IsEmpty() && name == fmt.Sprintf("campaign/%d/sent", first.Number) {
 			t.Error("a set of what is gone is left")
 		}

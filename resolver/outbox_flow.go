@@ -8,25 +8,26 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // HasRoom keeps half of the outbox for events and waits.
-func (p flowPort) HasRoom() bool { return p.a.outbox.Len() < outbox.MaxItems/2 }
+func (p flowPort) HasRoom() bool { return p.a.Outbox.Len() < outbox.MaxItems/2 }
 
 // queue queues an item for a step; not ok means that there is no room.
 func (p flowPort) queue(kind string, from *automation.Source, ref string, payload any) (seq uint64, ok bool) {
 	it := outbox.Item{Kind: kind, Ordinal: from.Ordinal, Flow: from.Flow, Step: from.Step, Ref: ref}
-	seq, refusal := p.a.outbox.Queue(p.m.tx(p.a), it, must.JSON(payload))
+	seq, refusal := p.a.Outbox.Queue(p.m.tx(p.a), it, must.JSON(payload))
 	return seq, refusal == nil
 }
 
 func (p flowPort) QueueMessage(from automation.Source, d *profile.Document, m *flows.Message) bool {
 	seq, ok := p.queueMessage(&from, d, m)
 	if ok && !m.IgnoresLimits {
-		it := p.a.outbox.Find(seq, from.Ordinal, outbox.ItemName{})
+		it := p.a.Outbox.Find(seq, from.Ordinal, outbox.ItemName{})
 		p.m.countMessage(p.a, from.Ordinal, m.Channel, messageOf(it))
 	}
 	return ok
@@ -60,7 +61,7 @@ func (p flowPort) queueMessage(from *automation.Source, d *profile.Document, m *
 func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *flows.Email) (seq uint64, ok bool) {
 	seq, ok = p.queue(outbox.KindEmail, from, x.TemplateID, messages.Mail{
 		To: string(d.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
-		Sender: cmp.Or(x.Sender, p.a.sending.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
+		Sender: cmp.Or(x.Sender, p.a.Sending.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(from.Event),
 	})
 	if ok && !p.m.spendCredits(p.a, 1) {
@@ -83,8 +84,8 @@ const flowDeleted = "the flow was deleted"
 // flowPayload puts what a flow's step says into the payload of its item: items
 // are queued without it, so that a body is not stored for each recipient. What
 // is live cannot change; of a deleted flow nothing is left to say.
-func (a *account) flowPayload(it *outbox.Item, payload []byte) ([]byte, error) {
-	s := a.flows.Step(it.Flow, it.Step)
+func flowPayload(a *account.State, it *outbox.Item, payload []byte) ([]byte, error) {
+	s := a.Flows.Step(it.Flow, it.Step)
 	if s == nil {
 		return payload, nil
 	}

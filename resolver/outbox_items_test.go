@@ -3,12 +3,15 @@ package resolver
 import (
 	"encoding/binary"
 
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // itemOf is an item of the outbox by its number, nil for none.
-func itemOf(a *account, seq uint64) *outbox.Item { return a.outbox.Find(seq, 0, outbox.ItemName{}) }
+func itemOf(a *account.State, seq uint64) *outbox.Item {
+	return a.Outbox.Find(seq, 0, outbox.ItemName{})
+}
 
 // lastItem is the number of the newest item of the test account's outbox.
 func lastItem(m *Machine) uint64 {
@@ -33,7 +36,7 @@ func waitingItems(m *Machine) map[uint64]*outbox.Item {
 	return items
 }
 
-func endpointOf(a *account, id string) outbox.Endpoint {
-	e, _ := a.outbox.Endpoint(id)
+func endpointOf(a *account.State, id string) outbox.Endpoint {
+	e, _ := a.Outbox.Endpoint(id)
 	return e
 }

@@ -65,7 +65,7 @@ func (r *recorder) heard() (names []string, payloads []map[string]any) {
 }
 
 func (r *recorder) count(typ string) uint64 {
-	if t := r.m.accounts[testAccount].types.Get(typ); t != nil {
+	if t := r.m.accounts[testAccount].Types.Get(typ); t != nil {
 		return t.Count
 	}
 	return 0
@@ -93,14 +93,14 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	bad := mailTo("a@x.io", tpl)
 	bad.Sender = "a@elsewhere.com"
 	r.refuses("is not verified", messages.CommandEmailSend, bad)
-	if a.EmailCredits != 3 || a.profiles.Headers.Count != 4 || a.outbox.Len() != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.profiles.Headers.Count, a.outbox.Len())
+	if a.EmailCredits != 3 || a.Profiles.Headers.Count != 4 || a.Outbox.Len() != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.Profiles.Headers.Count, a.Outbox.Len())
 	}
 
 	// Marketing does not go to people who have unsubscribed.
 	r.refuses("to: the person has unsubscribed from e-mail; only templates that are marked transactional", messages.CommandEmailSend, mailTo("left@x.io", tpl))
-	if a.EmailCredits != 3 || a.outbox.Len() != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, a.outbox.Len())
+	if a.EmailCredits != 3 || a.Outbox.Len() != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, a.Outbox.Len())
 	}
 	r.must(campaigns.CommandTemplateSave, campaigns.Template{ID: tpl, Name: "Receipt", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
 	r.must(messages.CommandEmailSend, mailTo("Left@X.io", tpl))
@@ -113,7 +113,7 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	keyed := mailTo("left@x.io", tpl)
 	keyed.Key = "k"
 	first := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, keyed))
-	if again := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || a.outbox.Len() != 3 {
+	if again := answer[messages.EmailSendReply](t, r.must(messages.CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || a.Outbox.Len() != 3 {
 		t.Fatalf("%+v after %+v, %d credits", again, first, a.EmailCredits)
 	}
 	other := keyed
@@ -145,8 +145,8 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	for range 2 {
 		r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: 1, Result: outbox.ResultSent, ProviderID: "p1"})
 	}
-	if r.count("email_sent") != 1 || a.outbox.Len() != 0 || a.EmailCredits != 9 {
-		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), a.outbox.Len(), a.EmailCredits)
+	if r.count("email_sent") != 1 || a.Outbox.Len() != 0 || a.EmailCredits != 9 {
+		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), a.Outbox.Len(), a.EmailCredits)
 	}
 	w = send()
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRefused, Reason: "no login"})
@@ -169,7 +169,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if b, _ := a.outbox.Payload(w.Origin); b != nil {
+	if b, _ := a.Outbox.Payload(w.Origin); b != nil {
 		t.Fatal("a payload is left behind")
 	}
 	// What a provider reports later finds the profile by the message's id.
@@ -301,8 +301,8 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 	if !slices.Equal(names, []string{webhookevent.ContactErased}) || payloads[0]["profile_id"] != id || len(payloads[0]) != 1 {
 		t.Fatalf("%v %v", names, payloads)
 	}
-	if _, dead := r.view().Outbox().EndpointQueue(hook.Endpoint); dead != 0 || a.outbox.Len() != 0 {
-		t.Fatalf("%d dead letters, %d items", dead, a.outbox.Len())
+	if _, dead := r.view().Outbox().EndpointQueue(hook.Endpoint); dead != 0 || a.Outbox.Len() != 0 {
+		t.Fatalf("%d dead letters, %d items", dead, a.Outbox.Len())
 	}
 	// What is reported late changes nothing, and stops nothing.
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
@@ -436,7 +436,7 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	id := r.endpoint("*")
 	for i := range 2010 {
-		_, refusal := a.outbox.Queue(r.m.tx(a), outbox.Item{Kind: outbox.KindWebhook, Ordinal: outbox.NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
+		_, refusal := a.Outbox.Queue(r.m.tx(a), outbox.Item{Kind: outbox.KindWebhook, Ordinal: outbox.NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
 		if refusal != nil {
 			t.Fatal(refusal)
 		}
@@ -452,8 +452,8 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 		env.Account = 0
 		r.apply(env.Append(nil))
 	}
-	if steps != 2 || a.outbox.Len() != 0 {
-		t.Fatalf("%d steps, %d items", steps, a.outbox.Len())
+	if steps != 2 || a.Outbox.Len() != 0 {
+		t.Fatalf("%d steps, %d items", steps, a.Outbox.Len())
 	}
 }
 
@@ -464,7 +464,7 @@ func TestFullOutboxCostsNothing(t *testing.T) {
 	a.EmailCredits = 1
 	for seq := range uint64(outbox.MaxItems) {
 		name := string(binary.BigEndian.AppendUint64(nil, 1_000+seq))
-		if _, err := a.outbox.Load(state.EntityOutbox, name, fmt.Appendf(nil, `{"seq":%d}`, 1_000+seq)); err != nil {
+		if _, err := a.Outbox.Load(state.EntityOutbox, name, fmt.Appendf(nil, `{"seq":%d}`, 1_000+seq)); err != nil {
 			t.Fatal(err)
 		}
 	}

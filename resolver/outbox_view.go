@@ -6,7 +6,7 @@ import (
 )
 
 // Outbox is the account's outbox and webhook endpoints.
-func (v *View) Outbox() *outbox.State { return v.a.outbox }
+func (v *View) Outbox() *outbox.State { return v.a.Outbox }
 
 // OutboxWork is an item to be carried out, with its payload.
 type OutboxWork struct {
@@ -26,30 +26,30 @@ func (w *OutboxWork) Send() messages.ID { return messages.OutboxSend(w.Origin, w
 
 // OutboxDue lists items of a kind that are due, see [outbox.State.Due].
 func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint64) bool) ([]OutboxWork, error) {
-	return v.outboxWork(v.a.outbox.Due(kind, nowMs, limit, skip))
+	return v.outboxWork(v.a.Outbox.Due(kind, nowMs, limit, skip))
 }
 
 // WebhooksDue lists webhooks that are due, see [outbox.State.WebhooksDue].
 func (v *View) WebhooksDue(nowMs int64, limit int, room func(*outbox.Endpoint) int, skip func(seq uint64) bool) ([]OutboxWork, error) {
-	return v.outboxWork(v.a.outbox.WebhooksDue(nowMs, limit, room, skip))
+	return v.outboxWork(v.a.Outbox.WebhooksDue(nowMs, limit, room, skip))
 }
 
 // outboxWork adds what carrying out items takes.
 func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 	out := make([]OutboxWork, 0, len(list))
 	for _, it := range list {
-		payload, err := v.a.outbox.Payload(it.Origin)
+		payload, err := v.a.Outbox.Payload(it.Origin)
 		if err == nil && it.Flow != "" {
-			payload, err = v.a.flowPayload(it, payload)
+			payload, err = flowPayload(v.a, it, payload)
 		}
 		if err != nil {
 			return nil, err
 		}
 		w := OutboxWork{Item: *it, Root: it.Ordinal, Payload: payload, Epoch: v.epoch()}
 		if it.Ordinal != outbox.NoProfile {
-			w.Root = v.a.profiles.Root(it.Ordinal)
+			w.Root = v.a.Profiles.Root(it.Ordinal)
 		}
-		if it.Flow != "" && !v.a.flows.Has(it.Flow) {
+		if it.Flow != "" && !v.a.Flows.Has(it.Flow) {
 			w.Moot = flowDeleted
 		}
 		out = append(out, w)
@@ -58,4 +58,4 @@ func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 }
 
 // DefaultSender is the sender of e-mails that name none.
-func (v *View) DefaultSender() string { return v.a.sending.DefaultSender() }
+func (v *View) DefaultSender() string { return v.a.Sending.DefaultSender() }

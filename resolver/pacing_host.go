@@ -1,21 +1,22 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
 )
 
 // mayGo asks the account's limits about a message, see [pacing.State.Ask]. Campaigns, flows and
 // whatever else sends ask here, and nowhere else.
-func (m *Machine) mayGo(a *account, ordinal uint32, channel string, id pacing.MessageID) (untilMs int64, reason string) {
-	if !a.pacing.Limited() {
+func (m *Machine) mayGo(a *account.State, ordinal uint32, channel string, id pacing.MessageID) (untilMs int64, reason string) {
+	if !a.Pacing.Limited() {
 		return 0, ""
 	}
 	d := &m.scratch.other
-	if err := a.profiles.Load(ordinal, d); err != nil {
+	if err := a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	x, err := a.pacing.Ask(m.logTime, ordinal, d, channel, id)
+	x, err := a.Pacing.Ask(m.logTime, ordinal, d, channel, id)
 	if err != nil {
 		panic(err) // likewise
 	}
@@ -23,8 +24,8 @@ func (m *Machine) mayGo(a *account, ordinal uint32, channel string, id pacing.Me
 }
 
 // countMessage counts a message that was claimed.
-func (m *Machine) countMessage(a *account, ordinal uint32, channel string, id pacing.MessageID) {
-	if err := a.pacing.Count(m.logTime, ordinal, channel, id); err != nil {
+func (m *Machine) countMessage(a *account.State, ordinal uint32, channel string, id pacing.MessageID) {
+	if err := a.Pacing.Count(m.logTime, ordinal, channel, id); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 }
@@ -35,8 +36,8 @@ func messageOf(it *outbox.Item) pacing.MessageID {
 }
 
 // uncountMessage takes a message back that was claimed and has not gone out.
-func (a *account) uncountMessage(ordinal uint32, id pacing.MessageID) {
-	if err := a.pacing.Uncount(ordinal, id); err != nil {
+func uncountMessage(a *account.State, ordinal uint32, id pacing.MessageID) {
+	if err := a.Pacing.Uncount(ordinal, id); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 }

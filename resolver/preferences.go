@@ -7,23 +7,12 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/sending"
 	"github.com/musterhq/muster/segment/engine"
-)
-
-// PreferencePage is what the preference page of an account says beside its channels and
-// topics.
-type PreferencePage struct {
-	Title string `json:"title"` // "" for the service's own
-	Text  string `json:"text"`
-}
-
-const (
-	maxPageTitle = 200  // bytes
-	maxPageText  = 2000 // bytes
 )
 
 // savePreferences carries out what a person chose on the preference page. What is as the
@@ -37,13 +26,13 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 	if refusal != nil {
 		return refusal
 	}
-	topics, refusal := a.topicChoices(d, c.Topics)
+	topics, refusal := topicChoices(a, d, c.Topics)
 	if refusal != nil {
 		return refusal
 	}
 	m.beginConsentLog(a)
 	from := m.sentFrom(a, o, c.Send)
-	evidence := sending.Evidence(a.number, c.Send, from.started())
+	evidence := sending.Evidence(a.Number, c.Send, from.started())
 	evidence.Flow, evidence.Step, evidence.Client = c.Flow, c.Step, c.Client
 	said := func(wording string) {
 		e := evidence
@@ -56,27 +45,27 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 	for i := range c.Channels {
 		x := &c.Channels[i]
 		said(x.Wording)
-		changed, more := a.contacts.ChangeConsents(m.tx(a), o, d, []contacts.ConsentChange{x.Change(evidence.Campaign)})
+		changed, more := a.Contacts.ChangeConsents(m.tx(a), o, d, []contacts.ConsentChange{x.Change(evidence.Campaign)})
 		if changed == 0 {
 			continue
 		}
 		fields, events = fields|changed, append(events, more...)
 		reply.Channels = append(reply.Channels, x.Channel)
 		if from.sent && from.channel == x.Channel && x.Status == profile.ConsentStatuses[profile.ConsentUnsubscribed] {
-			a.campaigns.CountEngagement(from.campaign.ID, o, from.channel, from.variant, campaigns.Unsubscribed, 0)
+			a.Campaigns.CountEngagement(from.campaign.ID, o, from.channel, from.variant, campaigns.Unsubscribed, 0)
 		}
 	}
 	for _, x := range topics {
-		l := a.contacts.List(x.ListID)
+		l := a.Contacts.List(x.ListID)
 		said(x.Wording)
 		before := len(d.Changes)
 		var more []feature.Event
 		if x.Joins {
-			if more, refusal = a.contacts.JoinTopic(m.logTime, o, d, l, messages.SourcePreferences); refusal != nil {
+			if more, refusal = a.Contacts.JoinTopic(m.logTime, o, d, l, messages.SourcePreferences); refusal != nil {
 				panic(refusal) // it was judged above
 			}
 		} else {
-			more = a.contacts.LeaveTopic(m.logTime, o, d, l, messages.SourcePreferences)
+			more = a.Contacts.LeaveTopic(m.logTime, o, d, l, messages.SourcePreferences)
 		}
 		if len(more) > 0 {
 			fields |= engine.FieldLists
@@ -96,11 +85,11 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 // topicChoices are the choices that can be carried out, each list once: those left before those
 // joined, since they make room. Topics that went while the person read the page are left out.
 // It refuses what leads to more lists than a profile can be on.
-func (a *account) topicChoices(d *profile.Document, given []messages.TopicChoice) (leaves []messages.TopicChoice, refusal *Refusal) {
+func topicChoices(a *account.State, d *profile.Document, given []messages.TopicChoice) (leaves []messages.TopicChoice, refusal *Refusal) {
 	var joins []messages.TopicChoice
-	seen, lists := map[string]bool{}, a.contacts.Live(d)
+	seen, lists := map[string]bool{}, a.Contacts.Live(d)
 	for _, x := range given {
-		l := a.contacts.List(x.ListID)
+		l := a.Contacts.List(x.ListID)
 		if l == nil || l.Topic == nil || x.Joins && !l.Public || seen[x.ListID] {
 			continue
 		}
@@ -141,15 +130,15 @@ func (s *sender) started() string {
 }
 
 // sentFrom finds what sent a message to a profile.
-func (m *Machine) sentFrom(a *account, o uint32, send messages.ID) (s sender) {
+func (m *Machine) sentFrom(a *account.State, o uint32, send messages.ID) (s sender) {
 	number, ordinal, variant, ok := send.Campaign()
-	if !ok || number >= a.NextCampaign || ordinal >= a.profiles.Headers.Count || a.profiles.Root(ordinal) != o {
+	if !ok || number >= a.NextCampaign || ordinal >= a.Profiles.Headers.Count || a.Profiles.Root(ordinal) != o {
 		return s
 	}
 	s.variant = variant
-	if s.campaign, ok = a.campaigns.ByNumber(number); ok {
+	if s.campaign, ok = a.Campaigns.ByNumber(number); ok {
 		s.channel = cmp.Or(send.Medium(), s.campaign.Medium())
-		s.sent = a.campaigns.Started(s.campaign.ID)
+		s.sent = a.Campaigns.Started(s.campaign.ID)
 	}
 	return s
 }
@@ -159,27 +148,27 @@ const LeftTopics = "left the list on the preference page"
 
 // leftAudience reports whether a person left a list that a campaign is being sent to, and is on
 // none of its lists any more.
-func (a *account) leftAudience(campaign string, ordinal uint32) bool {
-	run, ok := a.campaigns.Run(campaign)
+func leftAudience(a *account.State, campaign string, ordinal uint32) bool {
+	run, ok := a.Campaigns.Run(campaign)
 	if !ok || run.Status != campaigns.RunSending || len(run.ListIDs) == 0 || len(run.SegmentIDs) > 0 {
 		return false
 	}
 	left := false
 	for _, id := range run.ListIDs {
-		l := a.contacts.List(id)
+		l := a.Contacts.List(id)
 		if l == nil {
 			continue
 		}
-		if a.contacts.Members(*l).Contains(ordinal) {
+		if a.Contacts.Members(*l).Contains(ordinal) {
 			return false
 		}
-		left = left || a.contacts.HasLeft(ordinal, l)
+		left = left || a.Contacts.HasLeft(ordinal, l)
 	}
 	return left
 }
 
 // beginConsentLog begins the log of consents of an account that was made before there was one.
-func (m *Machine) beginConsentLog(a *account) {
+func (m *Machine) beginConsentLog(a *account.State) {
 	if !a.HasConsentLog {
 		a.HasConsentLog = true
 		m.saveNumbers(a)
@@ -192,5 +181,5 @@ func (v *View) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
-	return v.a.consentLog.Entries(ordinal, &d)
+	return v.a.ConsentLog.Entries(ordinal, &d)
 }

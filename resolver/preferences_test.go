@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -168,7 +169,7 @@ func TestPreferencesStory(t *testing.T) {
 	r.must(contacts.CommandListDelete, contacts.ListDelete{ID: r.topic("gone")})
 	r.must(CommandContactErase, ContactErase{ID: ann})
 	o := b.Recipients[0].Ordinal
-	if text, err := r.m.store.Entity(r.m.accounts[testAccount].consentLog.Keys(o)[0]); err != nil || text != nil {
+	if text, err := r.m.store.Entity(r.m.accounts[testAccount].ConsentLog.Keys(o)[0]); err != nil || text != nil {
 		t.Errorf("the log of an erased person: %s, %v", text, err)
 	}
 	r.refuses("there is no contact", messages.CommandPreferences, messages.Preferences{Profile: ann, Channels: choice.Channels})
@@ -214,9 +215,9 @@ func TestPreferencesRefused(t *testing.T) {
 	}
 	r.refusedWhole("limit", contacts.CommandListCreate, contacts.ListSave{Name: "x", TopicSave: contacts.TopicSave{Public: addr(true), PublicName: addr("x")}})
 	s := DefaultSettings()
-	s.PreferencePage = &PreferencePage{Title: strings.Repeat("x", maxPageTitle+1)}
+	s.PreferencePage = &PreferencePage{Title: strings.Repeat("x", account.MaxPageTitle+1)}
 	r.refusedWhole("invalid", CommandSettingsSet, s)
-	s.PreferencePage = &PreferencePage{Text: strings.Repeat("x", maxPageText+1)}
+	s.PreferencePage = &PreferencePage{Text: strings.Repeat("x", account.MaxPageText+1)}
 	r.refusedWhole("invalid", CommandSettingsSet, s)
 }
 

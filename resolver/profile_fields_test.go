@@ -96,7 +96,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 				}
 			}
 		}
-		for _, typ := range r.m.accounts[testAccount].types.Keys() {
+		for _, typ := range r.m.accounts[testAccount].Types.Keys() {
 			if typ != "viewed" && !segment.OwnEvent(typ) {
 				t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
 			}
@@ -134,8 +134,8 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 	}
 	a := r.m.accounts[testAccount]
 	person := "prf_0"
-	if a.profiles.Headers.Count > 0 {
-		person = a.profiles.Headers.Get(rng.Uint32N(a.profiles.Headers.Count)).ID.String()
+	if a.Profiles.Headers.Count > 0 {
+		person = a.Profiles.Headers.Get(rng.Uint32N(a.Profiles.Headers.Count)).ID.String()
 	}
 	channel := pick(rng, "email", "email", "sms", "push")
 	email := fmt.Sprintf("u%d@x.io", rng.IntN(world))

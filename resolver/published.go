@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -42,7 +43,7 @@ func (p *Published) All(m *Machine) {
 	p.sequence.Add(1)
 	accounts := make(map[uint64]*publishedAccount, len(m.byIndex))
 	for _, a := range m.byIndex { // at once: account copies the map for each
-		accounts[a.number] = new(publishedAccount)
+		accounts[a.Number] = new(publishedAccount)
 	}
 	p.accounts.Store(&accounts)
 	for _, a := range m.byIndex {
@@ -62,7 +63,7 @@ func (p *Published) Record(m *Machine, env eventlog.Envelope) {
 		p.account(a, command)
 	} else {
 		for _, a := range m.byIndex {
-			p.account(a, command && a.number == env.Account)
+			p.account(a, command && a.Number == env.Account)
 		}
 	}
 	p.sequence.Add(1)
@@ -70,19 +71,19 @@ func (p *Published) Record(m *Machine, env eventlog.Envelope) {
 
 // account publishes an account. saved says that segments may have been saved: a
 // new name is none of the engine's business.
-func (p *Published) account(a *account, saved bool) {
-	redefined := a.engine.Publish()
+func (p *Published) account(a *account.State, saved bool) {
+	redefined := a.Engine.Publish()
 	if !redefined && !saved {
 		return
 	}
 	accounts := p.accounts.Load()
 	var to *publishedAccount
 	if accounts != nil {
-		to = (*accounts)[a.number]
+		to = (*accounts)[a.Number]
 	}
 	if to == nil {
 		to = new(publishedAccount)
-		more := map[uint64]*publishedAccount{a.number: to}
+		more := map[uint64]*publishedAccount{a.Number: to}
 		if accounts != nil {
 			maps.Copy(more, *accounts)
 		}
@@ -93,11 +94,11 @@ func (p *Published) account(a *account, saved bool) {
 	}
 }
 
-func newPublishedSegments(a *account) *publishedSegments {
-	list := a.segmentsByAge()
+func newPublishedSegments(a *account.State) *publishedSegments {
+	list := a.SegmentsByAge()
 	s := &publishedSegments{byAge: make([]publishedSegment, len(list)), byID: make(map[string]int, len(list))}
 	for i, x := range list {
-		s.byAge[i] = publishedSegment{x, a.engine.Publication(x.ID)}
+		s.byAge[i] = publishedSegment{x, a.Engine.Publication(x.ID)}
 		s.byID[x.ID] = i
 	}
 	return s
@@ -105,12 +106,12 @@ func newPublishedSegments(a *account) *publishedSegments {
 
 // of reports whether these are the account's segments. Saved ones are replaced,
 // never changed.
-func (s *publishedSegments) of(a *account) bool {
-	if len(s.byAge) != len(a.segments) {
+func (s *publishedSegments) of(a *account.State) bool {
+	if len(s.byAge) != len(a.Segments) {
 		return false
 	}
 	for i := range s.byAge {
-		if a.segments[s.byAge[i].ID] != s.byAge[i].Segment {
+		if a.Segments[s.byAge[i].ID] != s.byAge[i].Segment {
 			return false
 		}
 	}

@@ -56,14 +56,14 @@ func (m *Machine) applyContinue() error {
 		m.tasks = m.tasks[1:]
 	}
 	if t.Endpoint != "" {
-		done, err := a.outbox.DropEndpoint(t.Endpoint)
+		done, err := a.Outbox.DropEndpoint(t.Endpoint)
 		if err == nil && done {
 			finish()
 		}
 		return err
 	}
 	for n := 0; n < continueWork && t.Done < len(t.Detach); n++ {
-		err := a.profiles.Detach([]byte(t.Detach[t.Done]), func(o uint32, d *profile.Document) { m.updateSegments(a, o, d) })
+		err := a.Profiles.Detach([]byte(t.Detach[t.Done]), func(o uint32, d *profile.Document) { m.updateSegments(a, o, d) })
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func compareReach(t *testing.T, m *Machine) {
 	for _, channel := range reach.Channels {
 		want[channel] = roaring.New()
 	}
-	for o := range v.a.profiles.Headers.Count {
+	for o := range v.a.Profiles.Headers.Count {
 		if !v.Has(o) {
 			continue
 		}
@@ -86,7 +86,7 @@ func compareStatusSets(t *testing.T, v *View, p *Profile) {
 		for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
 			have := p.Status(channel, at)
 			for _, status := range segment.ContactStatuses {
-				in := v.a.profiles.Reach.WithStatus(channel, status).Contains(p.Ordinal)
+				in := v.a.Profiles.Reach.WithStatus(channel, status).Contains(p.Ordinal)
 				if status == have && !in || have == "" && in {
 					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
 				}
@@ -155,7 +155,7 @@ func TestReachMatchesScan(t *testing.T) {
 			case 0:
 				w.reload()
 			case 1: // a build that did not know the sets wrote it
-				for name, s := range w.m.accounts[testAccount].sets.All() {
+				for name, s := range w.m.accounts[testAccount].Sets.All() {
 					if reach.IsSet(name) {
 						s.Assign(roaring.BitmapOf(0))
 					}
@@ -174,16 +174,16 @@ func TestReachMatchesScan(t *testing.T) {
 			t.Fatal("nobody could ever be sent to")
 		}
 		hashOf(t, w.m)
-		w.m.accounts[testAccount].set("reach/email/subscribed").Add(1 << 20)
+		w.m.accounts[testAccount].Sets.Set("reach/email/subscribed").Add(1 << 20)
 		if _, err := w.m.Hash(); err == nil {
 			t.Fatal("a wrong set is not found")
 		}
-		w.m.accounts[testAccount].set("reach/email/subscribed").Remove(1 << 20)
-		w.m.accounts[testAccount].set("reach/email/active").Add(1 << 20)
+		w.m.accounts[testAccount].Sets.Set("reach/email/subscribed").Remove(1 << 20)
+		w.m.accounts[testAccount].Sets.Set("reach/email/active").Add(1 << 20)
 		if _, err := w.m.Hash(); err == nil {
 			t.Fatal("a wrong set by status is not found")
 		}
-		w.m.accounts[testAccount].set("reach/email/active").Remove(1 << 20)
+		w.m.accounts[testAccount].Sets.Set("reach/email/active").Remove(1 << 20)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestReachMatchesScanOfPending(t *testing.T) {
 			}
 			compareReach(t, w.m)
 			v := &View{m: w.m, a: w.m.accounts[testAccount]}
-			pending += int(v.a.profiles.Reach.WithStatus("email", StatusPending).GetCardinality())
+			pending += int(v.a.Profiles.Reach.WithStatus("email", StatusPending).GetCardinality())
 		}
 	}
 	if pending == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/redact"
 )
@@ -14,9 +15,9 @@ import (
 // calls a function while the machine is held still, or does not when it is given up.
 func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Redactor, error) {
 	a := m.accounts[b.Account]
-	marks := a.erasure.Offsets()
+	marks := a.Erasure.Offsets()
 	now := m.redactPeople(a)
-	r := redact.New(a.number, a.profiles.Hasher, a.Settings.Placeholders, redact.People{
+	r := redact.New(a.Number, a.Profiles.Hasher, a.Settings.Placeholders, redact.People{
 		Marked: func(h identifier.Hash) (int64, bool) {
 			at, ok := marks[h]
 			return at, ok
@@ -38,7 +39,7 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 			return gone
 		},
 	})
-	ordinals, below, err := a.erasure.Persons(b)
+	ordinals, below, err := a.Erasure.Persons(b)
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +48,15 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 }
 
 // redactPeople is the account as it is, for whoever holds the machine still.
-func (m *Machine) redactPeople(a *account) redact.People {
+func (m *Machine) redactPeople(a *account.State) redact.People {
 	return redact.People{
-		Marked: a.erasure.MarkedAt,
-		Owner:  a.profiles.Identifiers.Owner,
+		Marked: a.Erasure.MarkedAt,
+		Owner:  a.Profiles.Identifiers.Owner,
 		Shows: func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
-			return a.profiles.ProfileShows(o, kind, h)
+			return a.Profiles.ProfileShows(o, kind, h)
 		},
-		Named: a.ordinalOf,
-		Gone:  a.isGone,
+		Named: a.OrdinalOf,
+		Gone:  a.IsGone,
 	}
 }
 
@@ -63,10 +64,10 @@ func (m *Machine) redactPeople(a *account) redact.People {
 // of erased persons. A command that it refuses is not stored at all.
 func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, error) {
 	a := m.accounts[env.Account]
-	if a == nil || a.erasure.Marks() == 0 {
+	if a == nil || a.Erasure.Marks() == 0 {
 		return rec, nil, nil
 	}
-	r := redact.New(a.number, a.profiles.Hasher, a.Settings.Placeholders, m.redactPeople(a))
+	r := redact.New(a.Number, a.Profiles.Hasher, a.Settings.Placeholders, m.redactPeople(a))
 	x := eventlog.Redaction{}
 	var err error
 	if x.Splices, err = r.Record(math.MaxInt64, rec); err != nil || x.Splices == nil {
@@ -77,16 +78,4 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 	}
 	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
 	return now, nil, nil
-}
-
-// isGone is gone of an ordinal that need not be one.
-func (a *account) isGone(o uint32) bool { return o < a.profiles.Headers.Count && a.profiles.Gone(o) }
-
-// ordinalOf is the ordinal that an id carries, of whoever is left of it.
-func (a *account) ordinalOf(id string) (uint32, bool) {
-	x, ok := ParseProfileID(id)
-	if !ok {
-		return 0, false
-	}
-	return a.profiles.Ordinal(x)
 }

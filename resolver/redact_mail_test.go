@@ -19,14 +19,14 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	w.do(CommandBootstrap, b)
 	w.do(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})
 	a := w.m.accounts[testAccount]
-	id := a.campaigns.Templates()[0].ID
+	id := a.Campaigns.Templates()[0].ID
 	send := messages.EmailSend{Mail: messages.Mail{To: "u1@x.io", TemplateID: id}, Key: "k1"}
 	out := w.do(messages.CommandEmailSend, send)
 	if out.Refusal != nil {
 		t.Fatal(out.Refusal)
 	}
-	w.do(CommandContactErase, ContactErase{ID: a.profiles.Headers.Get(0).ID.String()})
-	if a.erasure.Pending() != 1 {
+	w.do(CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(0).ID.String()})
+	if a.Erasure.Pending() != 1 {
 		t.Fatal("nobody was erased")
 	}
 	w.redact()

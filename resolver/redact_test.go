@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
@@ -132,8 +133,8 @@ func (w *redactWorld) act(world int) {
 	}
 	email, externalID, phone := redactPerson(rng, world)
 	id := "prf_none"
-	if a.profiles.Headers.Count > 0 {
-		id = a.profiles.Headers.Get(uint32(rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
+	if a.Profiles.Headers.Count > 0 {
+		id = a.Profiles.Headers.Get(uint32(rng.IntN(int(a.Profiles.Headers.Count)))).ID.String()
 	}
 	if w.forms != nil && rng.IntN(3) == 0 {
 		w.sendForm(email, some(phone), id)
@@ -144,7 +145,7 @@ func (w *redactWorld) act(world int) {
 		w.do(pick(rng, contacts.CommandCreate, contacts.CommandCreate, contacts.CommandCreate1), contacts.Create{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
 			Unsubscribed: [][]string{nil, {"email"}, {"email", "sms"}}[w.seq%3]})
 	case 2:
-		w.do(pick(rng, contacts.CommandListAdd, contacts.CommandListAdd, contacts.CommandListAdd1), contacts.ListAdd{ListID: a.contacts.ListIDs()[0], Create: contacts.Create{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
+		w.do(pick(rng, contacts.CommandListAdd, contacts.CommandListAdd, contacts.CommandListAdd1), contacts.ListAdd{ListID: a.Contacts.ListIDs()[0], Create: contacts.Create{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
 	case 3, 4:
 		c := contacts.Update{ID: id, Attributes: pick(rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`), []byte(`{"Secret-key":null,"n":7,"o":{"Secret-key":[1,{"a":"Secret-value"}]}}`), []byte(`"wrong"`))}
 		text := some(email)
@@ -203,8 +204,8 @@ func (w *redactWorld) act(world int) {
 // sendForm sends the account's form, or confirms what was sent before.
 func (w *redactWorld) sendForm(email, phone, id string) {
 	if w.rng.IntN(3) == 0 {
-		o, _ := w.m.accounts[w.account].resolveText(id)
-		for _, x := range w.m.accounts[w.account].forms.Held(&feature.Tx{AtMs: w.now}, o) {
+		o, _ := w.m.accounts[w.account].ResolveText(id)
+		for _, x := range w.m.accounts[w.account].Forms.Held(&feature.Tx{AtMs: w.now}, o) {
 			w.do(forms.CommandConfirm, forms.Confirm{Profile: id, Submission: x.ID})
 		}
 		return
@@ -227,11 +228,11 @@ func (w *redactWorld) parts() string {
 		}
 		for number, x := range a.accounts {
 			y := b.accounts[number]
-			same := x.profiles.Headers.Count == y.profiles.Headers.Count && x.profiles.Identifiers.Size() == y.profiles.Identifiers.Size()
-			x.profiles.Identifiers.Each(func(h identifier.Hash, o uint32) { same = same && y.profiles.Identifiers.Owner(h) == o })
-			for o := range min(x.profiles.Headers.Count, y.profiles.Headers.Count) {
-				if !w.m.accounts[number].profiles.Gone(w.m.accounts[number].profiles.Root(o)) {
-					same = same && *x.profiles.Headers.Get(o) == *y.profiles.Headers.Get(o) && (x.profiles.Root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
+			same := x.Profiles.Headers.Count == y.Profiles.Headers.Count && x.Profiles.Identifiers.Size() == y.Profiles.Identifiers.Size()
+			x.Profiles.Identifiers.Each(func(h identifier.Hash, o uint32) { same = same && y.Profiles.Identifiers.Owner(h) == o })
+			for o := range min(x.Profiles.Headers.Count, y.Profiles.Headers.Count) {
+				if !w.m.accounts[number].Profiles.Gone(w.m.accounts[number].Profiles.Root(o)) {
+					same = same && *x.Profiles.Headers.Get(o) == *y.Profiles.Headers.Get(o) && (x.Profiles.Root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
 				}
 			}
 			if !same || (out.Refusal == nil) != (other.Refusal == nil) {
@@ -242,10 +243,10 @@ func (w *redactWorld) parts() string {
 	return "nowhere"
 }
 
-func documentOf(t testing.TB, m *Machine, a *account, o uint32) []byte {
+func documentOf(t testing.TB, m *Machine, a *account.State, o uint32) []byte {
 	t.Helper()
 	var d profile.Document
-	if err := a.profiles.Load(o, &d); err != nil {
+	if err := a.Profiles.Load(o, &d); err != nil {
 		t.Fatal(err)
 	}
 	d.Conflicts = nil
@@ -336,9 +337,9 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 		w.do(name, b)
 		w.do(contacts.CommandListCreate, contacts.ListSave{Name: "L"})
 		if w.forms != nil {
-			w.do(forms.CommandCreate, forms.Save{Name: addr("F"), Published: addr(true), DoubleOptIn: addr(i > 0), Consent: newsConsent(), Lists: &[]string{w.m.accounts[account].contacts.ListIDs()[0]},
+			w.do(forms.CommandCreate, forms.Save{Name: addr("F"), Published: addr(true), DoubleOptIn: addr(i > 0), Consent: newsConsent(), Lists: &[]string{w.m.accounts[account].Contacts.ListIDs()[0]},
 				Fields: &[]forms.Field{{Name: "email", Label: "E", Required: true}, {Name: "phone", Label: "P"}}})
-			w.forms[account] = w.m.accounts[account].forms.All()[0].ID
+			w.forms[account] = w.m.accounts[account].Forms.All()[0].ID
 		}
 	}
 	for range 150 {
@@ -349,8 +350,8 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	for _, account := range []uint64{testAccount, testAccount + 1} {
 		w.account = account
 		a := w.m.accounts[account]
-		for o := range a.profiles.Headers.Count {
-			if h := a.profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
+		for o := range a.Profiles.Headers.Count {
+			if h := a.Profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
 				w.do(CommandContactErase, ContactErase{ID: h.ID.String()})
 			}
 		}
@@ -367,30 +368,30 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	}
 	for number, a := range w.m.accounts {
 		b := replayed.accounts[number]
-		if a.profiles.Headers.Count != b.profiles.Headers.Count {
-			t.Fatalf("%d profiles, %d after a replay; %s", a.profiles.Headers.Count, b.profiles.Headers.Count, w.parts())
+		if a.Profiles.Headers.Count != b.Profiles.Headers.Count {
+			t.Fatalf("%d profiles, %d after a replay; %s", a.Profiles.Headers.Count, b.Profiles.Headers.Count, w.parts())
 		}
-		for o := range a.profiles.Headers.Count {
-			if x, y := *a.profiles.Headers.Get(o), *b.profiles.Headers.Get(o); x != y {
+		for o := range a.Profiles.Headers.Count {
+			if x, y := *a.Profiles.Headers.Get(o), *b.Profiles.Headers.Get(o); x != y {
 				t.Fatalf("profile %d is %+v, %+v after a replay; %s", o, x, y, w.parts())
 			}
-			if a.profiles.Gone(o) {
+			if a.Profiles.Gone(o) {
 				sum.erased++
 			}
 		}
-		if a.profiles.Identifiers.Size() != b.profiles.Identifiers.Size() {
-			t.Fatalf("%d identifiers, %d after a replay; %s", a.profiles.Identifiers.Size(), b.profiles.Identifiers.Size(), w.parts())
+		if a.Profiles.Identifiers.Size() != b.Profiles.Identifiers.Size() {
+			t.Fatalf("%d identifiers, %d after a replay; %s", a.Profiles.Identifiers.Size(), b.Profiles.Identifiers.Size(), w.parts())
 		}
-		a.profiles.Identifiers.Each(func(h identifier.Hash, o uint32) {
-			if b.profiles.Identifiers.Owner(h) != o {
-				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.profiles.Identifiers.Owner(h))
+		a.Profiles.Identifiers.Each(func(h identifier.Hash, o uint32) {
+			if b.Profiles.Identifiers.Owner(h) != o {
+				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.Profiles.Identifiers.Owner(h))
 			}
 		})
 	}
 	same := true
 	for number, a := range w.m.accounts {
-		for o := range a.profiles.Headers.Count {
-			if a.profiles.Headers.Get(o).Winner != o || a.profiles.Gone(o) {
+		for o := range a.Profiles.Headers.Count {
+			if a.Profiles.Headers.Get(o).Winner != o || a.Profiles.Gone(o) {
 				continue
 			}
 			var x, y profile.Document
@@ -398,7 +399,7 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 				m *Machine
 				d *profile.Document
 			}{{w.m, &x}, {replayed, &y}} {
-				if err := of.m.accounts[number].profiles.Load(o, of.d); err != nil {
+				if err := of.m.accounts[number].Profiles.Load(o, of.d); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -421,12 +422,12 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	// erasure neither machine's catalog has values of the erased profiles.
 	for _, m := range []*Machine{w.m, replayed} {
 		for _, a := range m.accounts {
-			for _, x := range a.types.Keys() {
-				if s := a.types.Properties(x); s != nil && seed%2 == 0 && len(s.Fields()) > 0 {
+			for _, x := range a.Types.Keys() {
+				if s := a.Types.Properties(x); s != nil && seed%2 == 0 && len(s.Fields()) > 0 {
 					t.Fatalf("nobody is left, and %s has %+v", x, s.Fields())
 				}
 			}
-			if p := a.types.Attributes(); p != nil && seed%2 == 0 && len(p.Fields()) > 0 {
+			if p := a.Types.Attributes(); p != nil && seed%2 == 0 && len(p.Fields()) > 0 {
 				t.Fatalf("nobody is left, and profiles had %+v", p.Fields())
 			}
 		}
@@ -437,7 +438,7 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	for i, o := range rows.Ordinal {
 		// What came with an identifier of two persons counts as that of the one whose
 		// identifier ranks higher, which is wrong where that was attached later.
-		if w.m.accounts[rows.Account[i]].profiles.Gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
+		if w.m.accounts[rows.Account[i]].Profiles.Gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
 			t.Fatalf("history gets %s of an erased person, %d, from record %d: %.500q", rows.Properties.At(i), o, rows.Offset[i], w.log[rows.Offset[i]])
 		}
 	}
@@ -484,8 +485,8 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]
 	known := func(kind IdentityKind, text []byte) bool {
-		h, ok := a.profiles.Hasher.HashIdentifier(kind, text, &w.m.normal)
-		return ok && a.erasure.Erased(h)
+		h, ok := a.Profiles.Hasher.HashIdentifier(kind, text, &w.m.normal)
+		return ok && a.Erasure.Erased(h)
 	}
 	switch env.Kind {
 	case eventlog.KindCommand:

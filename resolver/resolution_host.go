@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -11,24 +12,24 @@ import (
 // being applied, see [resolution.Host].
 type resolutionHost struct {
 	m *Machine
-	a *account
+	a *account.State
 }
 
-func (h resolutionHost) ListIDs() map[uint32]string { return h.a.contacts.ListIDs() }
+func (h resolutionHost) ListIDs() map[uint32]string { return h.a.Contacts.ListIDs() }
 
-func (h resolutionHost) Erased(x identifier.Hash) bool { return h.a.erasure.Erased(x) }
+func (h resolutionHost) Erased(x identifier.Hash) bool { return h.a.Erasure.Erased(x) }
 
-func (h resolutionHost) NoteRefused() { h.a.erasure.NoteRefused() }
+func (h resolutionHost) NoteRefused() { h.a.Erasure.NoteRefused() }
 
-func (h resolutionHost) RefuseErased(k IdentityKind) *Refusal { return h.a.refuseErased(k) }
+func (h resolutionHost) RefuseErased(k IdentityKind) *Refusal { return h.a.RefuseErased(k) }
 
 func (h resolutionHost) Restore(d *profile.Document, x identifier.Hash) bool {
-	return h.a.erasure.Restore(h.m.tx(h.a), d, x)
+	return h.a.Erasure.Restore(h.m.tx(h.a), d, x)
 }
 
 func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
-	h.a.contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
-	for _, f := range h.a.features.all() {
+	h.a.Contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
+	for _, f := range h.a.Features.All() {
 		if g, ok := f.(feature.Merger); ok {
 			g.Merge(h.m.tx(h.a), winner, merged.Ordinal)
 		}
@@ -36,16 +37,16 @@ func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
 }
 
 func (h resolutionHost) LeaveMerged(d *profile.Document, ordinals []uint32) {
-	h.a.contacts.LeaveMerged(d, ordinals...)
+	h.a.Contacts.LeaveMerged(d, ordinals...)
 }
 
 func (h resolutionHost) LogConsents(ordinal uint32, changes []profile.ConsentChange) {
 	if !h.a.HasConsentLog {
 		return
 	}
-	if err := h.a.consentLog.Add(ordinal, changes); err != nil {
+	if err := h.a.ConsentLog.Add(ordinal, changes); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 }
 
-func (h resolutionHost) Evict(devices []profile.Device) { h.a.contacts.Evict(devices) }
+func (h resolutionHost) Evict(devices []profile.Device) { h.a.Contacts.Evict(devices) }

@@ -60,16 +60,16 @@ func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	records := 0
 	for r.m.Pending() > 0 {
-		before := a.profiles.Identifiers.Size()
+		before := a.Profiles.Identifiers.Size()
 		env := r.envelope(eventlog.KindContinue)
 		r.apply(env.Append(nil))
-		if done := before - a.profiles.Identifiers.Size(); done > continueWork {
+		if done := before - a.Profiles.Identifiers.Size(); done > continueWork {
 			t.Fatalf("one record worked off %d", done)
 		}
 		records++
 	}
-	if records != 3 || a.profiles.Identifiers.Size() != 3*continueWork {
-		t.Fatalf("%d records, %d identifiers left", records, a.profiles.Identifiers.Size())
+	if records != 3 || a.Profiles.Identifiers.Size() != 3*continueWork {
+		t.Fatalf("%d records, %d identifiers left", records, a.Profiles.Identifiers.Size())
 	}
 	if o := r.events(ev("external_id", "shared-1")).Events[0]; o.Status != EventRefused {
 		t.Fatal("a placeholder must be refused")

@@ -64,13 +64,13 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 				defs[s.ID] = s.Root
 				if m, ok := v.Members(s.ID, nowMs); ok {
 					members[s.ID] = m
-					asOf[s.ID], _ = v.Members(s.ID, v.a.engine.NowMs())
+					asOf[s.ID], _ = v.Members(s.ID, v.a.Engine.NowMs())
 				}
 			}
 			for _, l := range v.Contacts().Lists() {
-				lists[l.ID] = v.a.members(contacts.ListSet(l.Number)).Clone()
+				lists[l.ID] = v.a.Sets.Members(contacts.ListSet(l.Number)).Clone()
 			}
-			settled = !v.a.engine.Working() && v.m.logTime == v.a.engine.NowMs()
+			settled = !v.a.Engine.Working() && v.m.logTime == v.a.Engine.NowMs()
 			if snap != nil {
 				_ = snap.Close()
 			}

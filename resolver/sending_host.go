@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -16,12 +17,12 @@ import (
 // being applied, see [sending.Host].
 type sendingHost struct {
 	m *Machine
-	a *account
+	a *account.State
 }
 
 func (h sendingHost) Command() string { return h.m.rec.name }
 
-func (h sendingHost) KeysFromMs() int64 { return h.a.keysFromMs(h.m.logTime) }
+func (h sendingHost) KeysFromMs() int64 { return h.a.KeysFromMs(h.m.logTime) }
 
 func (h sendingHost) ConfirmTemplate() string { return h.a.Settings.ConfirmTemplateID }
 
@@ -38,24 +39,24 @@ func (h sendingHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
 }
 
 func (h sendingHost) ErasedProfile() *Refusal {
-	h.a.erasure.NoteRefused()
+	h.a.Erasure.NoteRefused()
 	return resolution.NoProfile()
 }
 
 func (h sendingHost) MakeProfile(email string) (uint32, *Refusal) {
 	m, a := h.m, h.a
-	p := a.profiles.LookUp(eventlog.Event{Email: []byte(email)})
-	r, refusal, err := a.profiles.Resolve(p, m.logTime, identrules.Identifiers{})
+	p := a.Profiles.LookUp(eventlog.Event{Email: []byte(email)})
+	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.Identifiers{})
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	if refusal != nil {
 		return 0, refusal
 	}
-	a.profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
+	a.Profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
 	m.trackProfile(a, &r)
-	a.engine.Settle(r.Ordinal)
-	if err := a.profiles.Store(&r); err != nil {
+	a.Engine.Settle(r.Ordinal)
+	if err := a.Profiles.Store(&r); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return r.Ordinal, nil
@@ -70,7 +71,7 @@ func (h sendingHost) CheckOutcome(epoch uint64, result string) *Refusal {
 }
 
 func (h sendingHost) DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
-	return h.a.dropDeadDevices(ordinal, d, dead)
+	return dropDeadDevices(h.a, ordinal, d, dead)
 }
 
 func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
@@ -80,15 +81,15 @@ func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
 	if err := json.Unmarshal(payload, &of); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	h.a.flows.NextChannel(it.Flow, it.Step, it.Ordinal, it.Kind, of.Event)
+	h.a.Flows.NextChannel(it.Flow, it.Step, it.Ordinal, it.Kind, of.Event)
 }
 
 func (h sendingHost) Uncount(message *outbox.Item) {
 	if message.Ordinal != outbox.NoProfile {
-		h.a.uncountMessage(h.a.profiles.Root(message.Ordinal), messageOf(message))
+		uncountMessage(h.a, h.a.Profiles.Root(message.Ordinal), messageOf(message))
 	}
 }
 
 func (h sendingHost) Answer(call *outbox.Item, delivered bool, reason string) {
-	h.a.flows.Answer(call.Flow, call.Ordinal, call.Seq, delivered, reason)
+	h.a.Flows.Answer(call.Flow, call.Ordinal, call.Seq, delivered, reason)
 }

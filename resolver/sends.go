@@ -24,20 +24,20 @@ type Sent struct {
 // was deleted only the recipient and the channel are known.
 func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 	if o, is := id.Profile(); is {
-		if o >= v.a.profiles.Headers.Count {
+		if o >= v.a.Profiles.Headers.Count {
 			return s, false
 		}
-		return Sent{Profile: v.a.profiles.Root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
+		return Sent{Profile: v.a.Profiles.Root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
-	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.profiles.Headers.Count {
-		return Sent{Profile: v.a.profiles.Root(ordinal), Channel: cmp.Or(id.Medium(), profile.Channels[profile.ChannelEmail])}, true
+	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.Profiles.Headers.Count {
+		return Sent{Profile: v.a.Profiles.Root(ordinal), Channel: cmp.Or(id.Medium(), profile.Channels[profile.ChannelEmail])}, true
 	}
 	number, ordinal, variant, ok := id.Campaign()
-	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.profiles.Headers.Count {
+	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.Profiles.Headers.Count {
 		return s, false
 	}
-	s = Sent{Profile: v.a.profiles.Root(ordinal), Channel: id.Medium(), OfCampaign: true}
-	x, ok := v.a.campaigns.ByNumber(number)
+	s = Sent{Profile: v.a.Profiles.Root(ordinal), Channel: id.Medium(), OfCampaign: true}
+	x, ok := v.a.Campaigns.ByNumber(number)
 	if !ok {
 		// The campaign was deleted. Whoever was sent it may still say no.
 		return s, s.Channel != ""
@@ -45,6 +45,6 @@ func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 	if x.Medium() != campaigns.MediumOmni {
 		s.Channel = x.Medium() // ids of before they had it are answered, too
 	}
-	s.Campaign, s.Variant = x.ID, v.a.campaigns.VariantOn(x.ID, s.Channel, variant)
-	return s, v.a.campaigns.Started(x.ID)
+	s.Campaign, s.Variant = x.ID, v.a.Campaigns.VariantOn(x.ID, s.Channel, variant)
+	return s, v.a.Campaigns.Started(x.ID)
 }

@@ -82,8 +82,8 @@ func (m *Machine) Stats() MachineStats {
 	counters.ProfilesCreated, counters.Merges, counters.Conflicts = m.resolution.Created, m.resolution.Merges, m.resolution.Conflicts
 	counters.Enrolments, counters.FlowLoops = m.flows.Enrolments, m.flows.Loops
 	return MachineStats{
-		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
-		FlowsWaiting: m.totals.waiting, Erased: m.totals.erased,
+		Profiles: m.totals.Profiles, Identities: m.totals.Identities, IdempotencyKeys: m.keys.Size(),
+		FlowsWaiting: m.totals.Waiting, Erased: m.totals.Erased,
 		EmailsReserved: int64(m.emails.Unconfirmed()), EmailsToRelease: int64(m.emails.Unreleased()),
 		Counters: counters,
 	}
@@ -91,14 +91,14 @@ func (m *Machine) Stats() MachineStats {
 
 // GenerationBytes estimates the memory of what changed since the last freeze.
 func (m *Machine) GenerationBytes() int64 {
-	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
+	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.Unsaved
 }
 
 // Apps are the accounts as requests need them, by number.
 func (m *Machine) Apps() map[uint64]App {
 	apps := make(map[uint64]App, len(m.byIndex))
 	for _, a := range m.byIndex {
-		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated, IgnoreUnknownFields: a.Settings.IgnoreUnknownFields}
+		apps[a.Number] = App{Account: a.Number, SecretHash: a.SecretSum, Active: !a.Deactivated, IgnoreUnknownFields: a.Settings.IgnoreUnknownFields}
 	}
 	return apps
 }
@@ -107,9 +107,9 @@ func (m *Machine) Apps() map[uint64]App {
 // wait in all.
 func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	for _, a := range m.byIndex {
-		waiting += a.outbox.Len()
-		if a.outbox.Ready(nowMs) {
-			due = append(due, a.number)
+		waiting += a.Outbox.Len()
+		if a.Outbox.Ready(nowMs) {
+			due = append(due, a.Number)
 		}
 	}
 	return due, waiting
@@ -119,8 +119,8 @@ func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 // all runs.
 func (m *Machine) AccountsSending() (list []uint64) {
 	for _, a := range m.byIndex {
-		if a.campaigns.Sends() {
-			list = append(list, a.number)
+		if a.Campaigns.Sends() {
+			list = append(list, a.Number)
 		}
 	}
 	return list
@@ -129,8 +129,8 @@ func (m *Machine) AccountsSending() (list []uint64) {
 // AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come.
 func (m *Machine) AccountsWithDueCampaigns() (list []uint64) {
 	for _, a := range m.byIndex {
-		if a.campaigns.HasDue() {
-			list = append(list, a.number)
+		if a.Campaigns.HasDue() {
+			list = append(list, a.Number)
 		}
 	}
 	return list
@@ -139,7 +139,7 @@ func (m *Machine) AccountsWithDueCampaigns() (list []uint64) {
 // ErasuresPending is how many erasures are not out of all files.
 func (m *Machine) ErasuresPending() (n int) {
 	for _, a := range m.byIndex {
-		n += a.erasure.Pending()
+		n += a.Erasure.Pending()
 	}
 	return n
 }
@@ -147,7 +147,7 @@ func (m *Machine) ErasuresPending() (n int) {
 // Enrolled reports whether those are enrolled whom a record of the account has put
 // into the queue.
 func (m *Machine) Enrolled(account uint64, out *Outcome) bool {
-	return m.accounts[account].flows.Passed(out.enrolments)
+	return m.accounts[account].Flows.Passed(out.enrolments)
 }
 
 // BuildWork finds an account whose segment engine needs something from outside, the
@@ -155,25 +155,25 @@ func (m *Machine) Enrolled(account uint64, out *Outcome) bool {
 func (m *Machine) BuildWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	start := 0
 	if a := m.accounts[last]; a != nil {
-		start = int(a.index) + 1
+		start = int(a.Index) + 1
 	}
 	for i := range m.byIndex {
 		a := m.byIndex[(start+i)%len(m.byIndex)]
-		if w, ok := a.engine.Work(func(state uint32) bool { return resting(a.number, state) }); ok {
-			return a.number, w, true
+		if w, ok := a.Engine.Work(func(state uint32) bool { return resting(a.Number, state) }); ok {
+			return a.Number, w, true
 		}
 	}
 	return 0, w, false
 }
 
 // WantsBuilt reports whether one of the leaves or states is still being built.
-func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.engine.Wants(ids) }
+func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }
 
 // KnowsAll checks ordinals that history tells of: a chunk with one that the state does
 // not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
 func (v *View) KnowsAll(ordinals []uint32) error {
 	for _, o := range ordinals {
-		if err := v.a.knows(o); err != nil {
+		if err := v.a.Knows(o); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (v *View) KnowsAll(ordinals []uint32) error {
 // of another.
 func (m *Machine) Profile(account uint64, ordinal uint32) (id ProfileID, current bool) {
 	a := m.accounts[account]
-	return a.profiles.Headers.Get(ordinal).ID, a.profiles.Root(ordinal) == ordinal
+	return a.Profiles.Headers.Get(ordinal).ID, a.Profiles.Root(ordinal) == ordinal
 }
 
 // KeyAccess finds the key of an account by the SHA-256 of its text. ok is false
@@ -196,7 +196,7 @@ func (m *Machine) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok
 	if !knownAccount {
 		a = decoyAccount
 	}
-	k, permissions, holds := a.access.Holds(hash)
+	k, permissions, holds := a.Access.Holds(hash)
 	for _, also := range [...]bool{knownAccount, !a.Deactivated, a.APIAccess} {
 		if !also {
 			holds = false

@@ -17,7 +17,7 @@ func TestSettingsCommands(t *testing.T) {
 	account := r.m.accounts[testAccount]
 
 	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "item_purchased"})
-	if account.types.Get("item_purchased") == nil {
+	if account.Types.Get("item_purchased") == nil {
 		t.Error("the event type is not in the catalogue")
 	}
 	r.refuses("", eventtypes.CommandDefine, eventtypes.Define{Name: "Item Purchased!"})

@@ -302,7 +302,7 @@ func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 			}
 		}
 	}
-	if n := r.m.accounts[testAccount].profiles.Identifiers.Size(); n != 3 {
+	if n := r.m.accounts[testAccount].Profiles.Identifiers.Size(); n != 3 {
 		t.Errorf("%d identifiers, expected 3", n)
 	}
 	for _, e := range [][]string{{"email", "N/A", "external_id", "null"}, {"phone", "none"}} {

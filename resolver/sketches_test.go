@@ -91,7 +91,7 @@ func TestCatalogBegins(t *testing.T) {
 	r.command(CommandBootstrap, b)
 	r.eventsUnder(rulesCatalog-1, bought(1, `{"value":1}`))
 	a := r.m.accounts[testAccount]
-	if x := r.view().EventTypes().List()[0]; r.view().EventTypes().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(must.JSON(a.accountEntity)), "catalog") {
+	if x := r.view().EventTypes().List()[0]; r.view().EventTypes().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(must.JSON(a.Entity)), "catalog") {
 		t.Fatalf("%+v", x)
 	}
 	r.events(bought(1, `{"value":2}`))

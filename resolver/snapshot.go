@@ -49,13 +49,13 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		columns:   columns,
 		host:      v.host,
 		release:   release,
-		account:   v.a.number,
-		index:     v.a.index,
-		n:         v.a.profiles.Headers.Count,
-		pages:     v.a.profiles.Headers.Share(),
+		account:   v.a.Number,
+		index:     v.a.Index,
+		n:         v.a.Profiles.Headers.Count,
+		pages:     v.a.Profiles.Headers.Share(),
 		overlay:   v.m.store.Overlay(),
 		db:        v.m.store.DB.NewSnapshot(),
-		lists:     maps.Clone(v.a.contacts.ListIDs()),
+		lists:     maps.Clone(v.a.Contacts.ListIDs()),
 		anonymous: v.Anonymous(),
 	}
 }

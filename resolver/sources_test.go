@@ -136,7 +136,7 @@ func TestEventTypesAreNamedStory(t *testing.T) {
 	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "Item Viewed"})
 	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{Key: "order_completed", Name: " Order Completed "}, {Key: "item_viewed", Name: "itemViewed"}, {Key: "unseen", Name: "Unseen"}}})
 	r.must(eventtypes.CommandName, eventtypes.Names{Types: []eventtypes.Name{{Key: "order_completed", Name: "Other"}}})
-	types := r.m.accounts[testAccount].types
+	types := r.m.accounts[testAccount].Types
 	if types.Get("order_completed").Name != "Order Completed" || types.Get("item_viewed").Name != "Item Viewed" || types.Get("unseen") != nil {
 		t.Errorf("%+v", types.List())
 	}

@@ -182,7 +182,7 @@ func (m *Machine) accountHashes(ctx context.Context) (map[uint64]string, error) 
 			}
 		}
 		put(must.JSON(own))
-		if err := m.hashAccount(h, put, a); err != nil {
+		if err := a.Hash(h, put); err != nil {
 			return nil, err
 		}
 		out[number] = hex.EncodeToString(h.Sum(nil))
@@ -388,7 +388,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 		}
 	}
 	for _, a := range m.byIndex {
-		profiles += int64(a.profiles.Headers.Count)
+		profiles += int64(a.Profiles.Headers.Count)
 	}
 	return profiles, nil
 }

@@ -117,7 +117,7 @@ func (l *lockstep) apply(rec []byte) {
 			l.t.Fatalf("partition %d, record of account %d: %v", i, env.Account, err)
 		}
 		for _, a := range m.byIndex {
-			appendRows(&merged, &one.rows, a.number)
+			appendRows(&merged, &one.rows, a.Number)
 		}
 		if env.Account == 0 {
 			continue
@@ -220,7 +220,7 @@ func (l *lockstep) settle() {
 func (l *lockstep) work(m *Machine, account uint64) []byte {
 	l.t.Helper()
 	a := m.accounts[account]
-	w, ok := a.engine.Work(func(uint32) bool { return false })
+	w, ok := a.Engine.Work(func(uint32) bool { return false })
 	switch {
 	case !ok:
 		return nil
@@ -244,7 +244,7 @@ func (l *lockstep) work(m *Machine, account uint64) []byte {
 			matches = matches && p.Match(props, 0)
 		}
 		if matches {
-			load.Add(a.profiles.Root(rows.Ordinal[i]), rows.TimeMs[i], props)
+			load.Add(a.Profiles.Root(rows.Ordinal[i]), rows.TimeMs[i], props)
 		}
 	}
 	chunk, last := load.Chunk(1 << 20)

@@ -98,17 +98,17 @@ func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []e
 	except := profile.NoOrdinal
 	if c.name == contacts.CommandUpdate {
 		var ok bool
-		if except, ok = a.resolveText(c.update.ID); !ok {
+		if except, ok = a.ResolveText(c.update.ID); !ok {
 			return nil, nil
 		}
 	}
-	if h, ok := a.profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.profiles.Identifiers.Owner(h) != profile.NoOrdinal || a.hasEmail(m, email, except) {
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.Profiles.Identifiers.Owner(h) != profile.NoOrdinal || m.hasEmail(a, email, except) {
 		return nil, nil
 	}
 	if take = m.namesToReserve(a, email); len(take) == 0 {
 		return nil, nil
 	}
-	for _, n := range emaildir.NamesToCheck(a.profiles.Hasher, email, &m.normal) {
+	for _, n := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
 		check = append(check, emaildir.Name(n))
 	}
 	return take, check

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
 )
@@ -18,7 +19,7 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	long := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 100_000) }
-	a := func() *account { return r.m.accounts[testAccount] }
+	a := func() *account.State { return r.m.accounts[testAccount] }
 	a().EmailCredits = 100
 	r.contact(contacts.Create{Email: "ada@x.io"})
 	var sent, templates []string
@@ -31,12 +32,12 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	r.must(campaigns.CommandStart, campaigns.Start{ID: sent[0], BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
 	r.must(campaigns.CommandSave, campaigns.Campaign{ID: sent[1], Name: "n", Channel: 1, Body: "short"})
 	for range 2 {
-		for _, c := range a().campaigns.All() {
+		for _, c := range a().Campaigns.All() {
 			if c.Body != "" {
 				t.Fatalf("%d bytes of a body are in memory", len(c.Body))
 			}
 		}
-		for _, x := range a().campaigns.Templates() {
+		for _, x := range a().Campaigns.Templates() {
 			if x.HTML+x.Text != "" {
 				t.Fatalf("%d bytes of a template are in memory", len(x.HTML+x.Text))
 			}
@@ -71,10 +72,10 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 		}
 		d.reload()
 	}
-	first, _ := a().campaigns.Campaign(sent[0])
+	first, _ := a().Campaigns.Campaign(sent[0])
 	send := messages.CampaignSend(first.Number, 0, 0)
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: send, Channel: "email", Kind: messages.EngagementClick, Link: 1})
-	run, _ := a().campaigns.Run(sent[0])
+	run, _ := a().Campaigns.Run(sent[0])
 	if got := run.ByLink; len(got) != 2 || got[1] != 1 {
 		t.Errorf("clicks by link: %v", got)
 	}
@@ -84,7 +85,7 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 		r.must(campaigns.CommandDelete, campaigns.Ref{ID: sent[i]})
 		r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: templates[i]})
 	}
-	if n := a().campaigns.TextBytes(); n != 0 {
+	if n := a().Campaigns.TextBytes(); n != 0 {
 		t.Errorf("%d bytes of texts are counted, there are none", n)
 	}
 	d.reload()
@@ -113,7 +114,7 @@ func TestB2TextsAreBounded(t *testing.T) {
 		x := content
 		x.HTML = strings.Repeat("z", 2000)
 		r.refuses("body: the texts", campaigns.CommandStart, campaigns.Start{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
-		if len(r.m.accounts[testAccount].campaigns.All()) != 1 || r.m.next == next || before == "" {
+		if len(r.m.accounts[testAccount].Campaigns.All()) != 1 || r.m.next == next || before == "" {
 			t.Fatal("what was refused was made")
 		}
 		d.reload()
@@ -188,8 +189,8 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		if run, _ := v.Campaigns().Run("cmp_2"); len(run.Links) != 1 || run.Links[0] != 1 {
 			t.Errorf("%+v", run)
 		}
-		if len(a.campaigns.All()) != 2 || len(a.contacts.Lists()) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
-			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns.All()), len(a.contacts.Lists()), a.NextCampaign, a.NextList)
+		if len(a.Campaigns.All()) != 2 || len(a.Contacts.Lists()) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
+			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.Campaigns.All()), len(a.Contacts.Lists()), a.NextCampaign, a.NextList)
 		}
 		d.reload()
 	}

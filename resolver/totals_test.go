@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/account"
 )
 
 // checkTotals compares the totals that are kept with sums over all accounts.
 func checkTotals(t testing.TB, m *Machine) {
 	t.Helper()
-	var want totals
+	var want account.Totals
 	for _, a := range m.byIndex {
-		want.add(a.totals(), 1)
+		want.Add(a.Totals(), 1)
 	}
 	if m.totals != want {
 		t.Fatalf("behind record %d the totals are %+v, the sums over the accounts %+v", m.next-1, m.totals, want)

@@ -123,7 +123,7 @@ func TestI4LatestCallWins(t *testing.T) {
 				for _, i := range order {
 					o = r.who(x.calls[i])
 				}
-				o = r.m.accounts[testAccount].profiles.Root(o)
+				o = r.m.accounts[testAccount].Profiles.Root(o)
 				if got := r.known(o); got != x.want || r.people() != 1 {
 					t.Fatalf("order %v: %d people, %s\nwant %s", order, r.people(), got, x.want)
 				}
@@ -177,7 +177,7 @@ func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 				r.who(c)
 			}
 			o, _ := r.view().Find(IdentityExternalID, "u1")
-			got := r.known(r.m.accounts[testAccount].profiles.Root(o))
+			got := r.known(r.m.accounts[testAccount].Profiles.Root(o))
 			if want == "" {
 				want = got
 			}
@@ -197,7 +197,7 @@ func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 func TestCallsAndOthersSayTraits(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(callAt(r.now-5000, "external_id", "u1", "email", "a@x.io", "attributes", `{"plan":"free","a":1}`))
-	id := r.m.accounts[testAccount].profiles.Headers.Get(o).ID.String()
+	id := r.m.accounts[testAccount].Profiles.Headers.Get(o).ID.String()
 	email := "b@x.io"
 	r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: &email, Attributes: json.RawMessage(`{"plan":"pro"}`)})
 	r.who(ev("external_id", "u1", "attributes", `{"a":2}`))
@@ -222,7 +222,7 @@ func TestTraitTimesAreBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(callAt(r.now-1000, "external_id", "u1", "attributes", "{"+many.String()[1:]+"}"))
 	var d profile.Document
-	if err := r.m.accounts[testAccount].profiles.Load(o, &d); err != nil {
+	if err := r.m.accounts[testAccount].Profiles.Load(o, &d); err != nil {
 		t.Fatal(err)
 	}
 	if size := len(d.Append(nil)) - len(d.Attributes); size > 6000 {

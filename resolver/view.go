@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/redact"
@@ -17,7 +18,7 @@ import (
 type View struct {
 	host Host // nil for a machine alone
 	m    *Machine
-	a    *account
+	a    *account.State
 }
 
 // Cut names this state for queries of history.
@@ -35,7 +36,7 @@ func (v *View) Settings() Settings { return v.a.Settings }
 
 // Segments lists the saved segments, the oldest first.
 func (v *View) Segments() []Segment {
-	list := v.a.segmentsByAge()
+	list := v.a.SegmentsByAge()
 	out := make([]Segment, len(list))
 	for i, s := range list {
 		out[i] = *s
@@ -45,46 +46,46 @@ func (v *View) Segments() []Segment {
 
 // Segment finds a saved segment.
 func (v *View) Segment(id string) (Segment, bool) {
-	if s := v.a.segments[id]; s != nil {
+	if s := v.a.Segments[id]; s != nil {
 		return *s, true
 	}
 	return Segment{}, false
 }
 
 // EventTypes is the account's event catalog.
-func (v *View) EventTypes() *eventtypes.State { return v.a.types }
+func (v *View) EventTypes() *eventtypes.State { return v.a.Types }
 
 // Find finds the profile that holds an identifier.
 func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 	var buf []byte
-	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
+	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return 0, false
 	}
-	return v.a.profiles.Identifiers.Get(h)
+	return v.a.Profiles.Identifiers.Get(h)
 }
 
 // Known reports whether an identifier is a profile's, or kept out as that of an erased person.
 func (v *View) Known(kind IdentityKind, value string) bool {
 	var buf []byte
-	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
+	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return false
 	}
-	_, held := v.a.profiles.Identifiers.Get(h)
-	return held || v.a.erasure.Erased(h)
+	_, held := v.a.Profiles.Identifiers.Get(h)
+	return held || v.a.Erasure.Erased(h)
 }
 
 // Resolve finds the profile an id stands for, through merges.
-func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.profiles.Find(id) }
+func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.Profiles.Find(id) }
 
 // ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
 // is an id that no profile has.
-func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.resolveText(id) }
+func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.ResolveText(id) }
 
 // ProfileID is the id of an ordinal of the state. For one that history tells of, see
 // [View.HistoryProfileID].
-func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.profiles.Headers.Get(ordinal).ID }
+func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.Profiles.Headers.Get(ordinal).ID }
 
 // Identity is one identifier of a profile, as given.
 type Identity struct {
@@ -167,7 +168,7 @@ func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
 }
 
 func (v *View) decode(ordinal uint32, d *profile.Document) error {
-	b, err := v.m.store.Peek(v.a.name(), ordinal)
+	b, err := v.m.store.Peek(v.a.Name(), ordinal)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 
 // profile is the profile of a decoded document.
 func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
-	h := v.a.profiles.Headers.Get(ordinal)
+	h := v.a.Profiles.Headers.Get(ordinal)
 	p := &Profile{
 		Ordinal: ordinal, ID: h.ID, FirstName: string(d.FirstName), LastName: string(d.LastName),
 		Geo: slices.Clone(d.Geo), Attributes: slices.Clone(d.Attributes),
@@ -228,8 +229,8 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 			x.Reason = heldHere
 		}
 		if c.Other != profile.NoOrdinal {
-			o := v.a.profiles.Root(c.Other)
-			if o == ordinal || v.a.profiles.Gone(o) {
+			o := v.a.Profiles.Root(c.Other)
+			if o == ordinal || v.a.Profiles.Gone(o) {
 				continue
 			}
 			id := v.ProfileID(o)

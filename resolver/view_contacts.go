@@ -37,7 +37,7 @@ func (v *View) contactInfo(d *profile.Document) ContactInfo {
 	x := ContactInfo{IsContact: d.IsContact, Engagement: Engagement{
 		d.Engaged.Sent, d.Engaged.Opened, d.Engaged.Clicked, d.Engaged.LastSentMs, d.Engaged.LastOpenMs, d.Engaged.LastClickMs}}
 	for _, n := range d.Lists {
-		if id, ok := v.a.contacts.ListIDs()[n]; ok {
+		if id, ok := v.a.Contacts.ListIDs()[n]; ok {
 			x.Lists = append(x.Lists, id)
 		}
 	}
@@ -56,15 +56,15 @@ func (v *View) Barred(ordinal uint32, channel string) (string, error) {
 	if err := v.decode(ordinal, &d); err != nil {
 		return "", err
 	}
-	return v.a.whyUnreachable(&d, channel), nil
+	return v.a.WhyUnreachable(&d, channel), nil
 }
 
 // Root is the profile that an ordinal stands for, through merges.
-func (v *View) Root(ordinal uint32) uint32 { return v.a.profiles.Root(ordinal) }
+func (v *View) Root(ordinal uint32) uint32 { return v.a.Profiles.Root(ordinal) }
 
 // Has reports whether an ordinal is that of a profile, neither merged into another nor
 // erased.
-func (v *View) Has(ordinal uint32) bool { return v.a.engine.Universe().Contains(ordinal) }
+func (v *View) Has(ordinal uint32) bool { return v.a.Engine.Universe().Contains(ordinal) }
 
 // Secret is a secret of the account that stays the same; keys of other kinds
 // are derived from it.

@@ -11,15 +11,15 @@ import (
 // false while the segment is being built.
 func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members uint64, ok bool) {
 	if segment == "" {
-		b := v.a.contacts.WithDevices(nil)
+		b := v.a.Contacts.WithDevices(nil)
 		return b, b.GetCardinality(), true
 	}
-	if !v.a.engine.Live(segment) {
+	if !v.a.Engine.Live(segment) {
 		return nil, 0, false
 	}
-	b := v.a.engine.Members(segment, v.a.engine.NowMs()).Clone()
+	b := v.a.Engine.Members(segment, v.a.Engine.NowMs()).Clone()
 	members = b.GetCardinality()
-	return v.a.contacts.WithDevices(b), members, true
+	return v.a.Contacts.WithDevices(b), members, true
 }
 
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
@@ -32,5 +32,5 @@ func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, "", err
 	}
-	return v.contactInfo(&d).Devices, v.a.whyUnreachable(&d, "push"), nil
+	return v.contactInfo(&d).Devices, v.a.WhyUnreachable(&d, "push"), nil
 }

@@ -3,11 +3,11 @@ package resolver
 import "github.com/musterhq/muster/resolver/erasure"
 
 // Erasures is what the account keeps of erased persons.
-func (v *View) Erasures() *erasure.State { return v.a.erasure }
+func (v *View) Erasures() *erasure.State { return v.a.Erasure }
 
 // Erased reports whether an identifier is kept out because its person was erased.
 func (v *View) Erased(kind IdentityKind, value string) bool {
 	var buf []byte
-	h, ok := v.a.profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
-	return ok && v.a.erasure.Erased(h)
+	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
+	return ok && v.a.Erasure.Erased(h)
 }

@@ -7,27 +7,22 @@ import (
 	"github.com/musterhq/muster/resolver/reach"
 )
 
-// whyUnreachable says why a profile may not be sent to on a channel, "" if it may.
-func (a *account) whyUnreachable(d *profile.Document, channel string) string {
-	return reach.Why(d, channel, a.Settings.RequireOptIn)
-}
-
 // Reachable are the profiles that a message could be sent to now, by channel: those that
 // no campaign would pass over. The answer is the caller's.
 func (v *View) Reachable() map[string]*roaring.Bitmap {
-	return v.a.profiles.Reach.Reachable(v.a.Settings.RequireOptIn)
+	return v.a.Profiles.Reach.Reachable(v.a.Settings.RequireOptIn)
 }
 
 // SubscribedToEmail is how many profiles are subscribed to e-mail, confirmed and not
 // suppressed, as `subscribed` says in segments.
 func (v *View) SubscribedToEmail() uint64 {
-	return v.a.profiles.Reach.WithStatus("email", StatusSubscribed).GetCardinality()
+	return v.a.Profiles.Reach.WithStatus("email", StatusSubscribed).GetCardinality()
 }
 
 // DoubtfulPhones are by the channels that go to a phone and that some profile has opted out
 // of. The answer is the caller's.
 func (v *View) DoubtfulPhones() map[string]reach.DoubtfulPhones {
-	return v.a.profiles.Reach.DoubtfulPhones()
+	return v.a.Profiles.Reach.DoubtfulPhones()
 }
 
 // OtherSpellings calls fn for the profiles that a number of a profile identifies in another
@@ -70,7 +65,7 @@ func (p holders) Holder(kind IdentityKind, value string) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
-	return p.v.a.profiles.Root(o), true
+	return p.v.a.Profiles.Root(o), true
 }
 
 func (p holders) Erased(kind IdentityKind, value string) bool {

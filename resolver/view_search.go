@@ -57,20 +57,20 @@ func (p *Profile) PlaceIn(s *search.Query) *search.Place {
 // searched is an account as searches see it, see [search.Account].
 type searched struct{ v *View }
 
-func (x searched) Number() uint64 { return x.v.a.number }
+func (x searched) Number() uint64 { return x.v.a.Number }
 
 func (x searched) Store() *state.Store { return x.v.m.store }
 
-func (x searched) Hasher() identifier.Hasher { return x.v.a.profiles.Hasher }
+func (x searched) Hasher() identifier.Hasher { return x.v.a.Profiles.Hasher }
 
-func (x searched) Headers() *profile.HeaderTable { return &x.v.a.profiles.Headers }
+func (x searched) Headers() *profile.HeaderTable { return &x.v.a.Profiles.Headers }
 
 func (x searched) Decode(ordinal uint32, d *profile.Document) error { return x.v.decode(ordinal, d) }
 
-func (x searched) All() *roaring.Bitmap { return x.v.a.engine.Universe() }
+func (x searched) All() *roaring.Bitmap { return x.v.a.Engine.Universe() }
 
-func (x searched) Anonymous() *roaring.Bitmap { return x.v.a.engine.Anonymous() }
+func (x searched) Anonymous() *roaring.Bitmap { return x.v.a.Engine.Anonymous() }
 
 func (x searched) WithStatus(channel, status string) *roaring.Bitmap {
-	return x.v.a.profiles.Reach.WithStatus(channel, status)
+	return x.v.a.Profiles.Reach.WithStatus(channel, status)
 }

@@ -36,8 +36,8 @@ func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 	}
 	want := strings.ToLower(strings.TrimSpace(s.Text))
 	var all []found
-	for o := range v.a.profiles.Headers.Count {
-		h := v.a.profiles.Headers.Get(o)
+	for o := range v.a.Profiles.Headers.Count {
+		h := v.a.Profiles.Headers.Get(o)
 		if h.Winner != o || h.Flags&resolution.FlagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
 			continue
 		}
@@ -154,10 +154,10 @@ func (w *searchWorld) text() string {
 
 func (w *searchWorld) anybody() string {
 	a := w.m.accounts[testAccount]
-	if a.profiles.Headers.Count == 0 {
+	if a.Profiles.Headers.Count == 0 {
 		return ""
 	}
-	return a.profiles.Headers.Get(uint32(w.rng.IntN(int(a.profiles.Headers.Count)))).ID.String()
+	return a.Profiles.Headers.Get(uint32(w.rng.IntN(int(a.Profiles.Headers.Count)))).ID.String()
 }
 
 func (w *searchWorld) step(lists []string) {
@@ -266,7 +266,7 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 		}
 		if w.rng.IntN(3) == 0 {
 			some := roaring.New()
-			for o := range v.a.profiles.Headers.Count {
+			for o := range v.a.Profiles.Headers.Count {
 				if w.rng.IntN(2) == 0 {
 					some.Add(o)
 				}
@@ -290,8 +290,8 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 			t.Fatal(err)
 		}
 		var want []uint32
-		for o := range v.a.profiles.Headers.Count {
-			if h := v.a.profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
+		for o := range v.a.Profiles.Headers.Count {
+			if h := v.a.Profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
 				p, err := v.Profile(o)
 				if err != nil {
 					t.Fatal(err)
@@ -322,7 +322,7 @@ func TestSearchIsBounded(t *testing.T) {
 	v := &View{m: r.m, a: r.m.accounts[testAccount]}
 	everybody := roaring.New() // may be bounced, as if all were suppressed
 	everybody.AddRange(0, n)
-	r.m.accounts[testAccount].set("reach/email/blocked").Assign(everybody)
+	r.m.accounts[testAccount].Sets.Set("reach/email/blocked").Assign(everybody)
 	for _, s := range []search.Query{
 		{Text: "x", Order: search.OrderMatch, Channel: "email", Status: StatusBounced},
 		{Order: search.OrderNewest, Channel: "email", Status: StatusBounced},
@@ -338,7 +338,7 @@ func TestSearchIsBounded(t *testing.T) {
 			t.Errorf("%+v finds %d profiles", s, len(got))
 		}
 	}
-	for r.m.accounts[testAccount].profiles.Headers.Count <= searchKeys {
+	for r.m.accounts[testAccount].Profiles.Headers.Count <= searchKeys {
 		evs = evs[:0]
 		for i := range 2000 {
 			evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("y%d-%d", r.m.next, i))})

@@ -15,8 +15,8 @@ import (
 // SegmentProgress is how much of a segment's newest definition is built, from 0
 // to 1, and whether its members are known.
 func (v *View) SegmentProgress(id string) (progress float64, live bool) {
-	progress, live = v.a.engine.Progress(id)
-	return progress, live && v.a.engine.Live(id)
+	progress, live = v.a.Engine.Progress(id)
+	return progress, live && v.a.Engine.Live(id)
 }
 
 // Facts is what conditions other than activity look at in a profile, as the
@@ -27,48 +27,48 @@ func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 		return nil, err
 	}
 	f := &segment.Facts{}
-	d.FillFacts(f, v.a.contacts.ListIDs(), v.a.profiles.Headers.Get(ordinal).LastEvent) // documents are never changed in place
+	d.FillFacts(f, v.a.Contacts.ListIDs(), v.a.Profiles.Headers.Get(ordinal).LastEvent) // documents are never changed in place
 	return f, nil
 }
 
 // CountMembers is the number of members of a segment at atMs.
 func (v *View) CountMembers(id string, atMs int64) (n uint64, ok bool) {
-	if !v.a.engine.Live(id) {
+	if !v.a.Engine.Live(id) {
 		return 0, false
 	}
-	return v.a.engine.Count(id, v.atLeast(atMs)), true
+	return v.a.Engine.Count(id, v.atLeast(atMs)), true
 }
 
 // Members is who belongs to a segment at atMs. The answer is the caller's.
 func (v *View) Members(id string, atMs int64) (members *roaring.Bitmap, ok bool) {
-	if !v.a.engine.Live(id) {
+	if !v.a.Engine.Live(id) {
 		return nil, false
 	}
-	return v.a.engine.Members(id, v.atLeast(atMs)), true
+	return v.a.Engine.Members(id, v.atLeast(atMs)), true
 }
 
 // MembersPage lists members of a segment at atMs in order of ordinals, from an
 // ordinal on, limit at most.
 func (v *View) MembersPage(id string, from uint32, limit int, atMs int64) (ordinals []uint32, ok bool) {
-	if !v.a.engine.Live(id) {
+	if !v.a.Engine.Live(id) {
 		return nil, false
 	}
-	return v.a.engine.Page(id, from, limit, v.atLeast(atMs)), true
+	return v.a.Engine.Page(id, from, limit, v.atLeast(atMs)), true
 }
 
 // IsMember reports whether a profile belongs to a segment at atMs.
 func (v *View) IsMember(id string, ordinal uint32, atMs int64) (member, ok bool) {
-	if !v.a.engine.Live(id) {
+	if !v.a.Engine.Live(id) {
 		return false, false
 	}
-	return v.a.engine.Contains(id, ordinal, v.atLeast(atMs)), true
+	return v.a.Engine.Contains(id, ordinal, v.atLeast(atMs)), true
 }
 
 // LeafMembers is who satisfies the positive form of a condition at atMs, by the
 // condition's key, when a live segment has that condition. The answer is the
 // caller's.
 func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok bool) {
-	return v.a.engine.Leaf(key, v.atLeast(atMs))
+	return v.a.Engine.Leaf(key, v.atLeast(atMs))
 }
 
 // KeptMembers is who satisfies the positive form of a condition that the state keeps sets
@@ -82,28 +82,28 @@ func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool
 		}
 		return roaring.New(), true
 	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:
-		return v.a.profiles.Reach.StatusMembers(&leaf.Attribute.Predicate, v.a.engine.Universe())
+		return v.a.Profiles.Reach.StatusMembers(&leaf.Attribute.Predicate, v.a.Engine.Universe())
 	}
 	return nil, false
 }
 
 // Universe is all profiles of the account that are not merged into another. The
 // answer is the caller's.
-func (v *View) Universe() *roaring.Bitmap { return v.a.engine.Universe().Clone() }
+func (v *View) Universe() *roaring.Bitmap { return v.a.Engine.Universe().Clone() }
 
 // Anonymous is the profiles of which nothing says who they are, nil for none. The answer is
 // the caller's.
 func (v *View) Anonymous() *roaring.Bitmap {
-	if v.a.engine.Anonymous().IsEmpty() {
+	if v.a.Engine.Anonymous().IsEmpty() {
 		return nil
 	}
-	return v.a.engine.Anonymous().Clone()
+	return v.a.Engine.Anonymous().Clone()
 }
 
 // identified is all profiles but the anonymous ones: those that are listed and counted. It
 // must not be changed, and is valid as long as the view.
 func (v *View) identified() *roaring.Bitmap {
-	all, anonymous := v.a.engine.Universe(), v.a.engine.Anonymous()
+	all, anonymous := v.a.Engine.Universe(), v.a.Engine.Anonymous()
 	if anonymous.IsEmpty() {
 		return all
 	}
@@ -112,12 +112,12 @@ func (v *View) identified() *roaring.Bitmap {
 
 // CountProfiles is how many profiles there are, without the anonymous ones.
 func (v *View) CountProfiles() uint64 {
-	return v.a.engine.Universe().GetCardinality() - v.a.engine.Anonymous().GetCardinality()
+	return v.a.Engine.Universe().GetCardinality() - v.a.Engine.Anonymous().GetCardinality()
 }
 
 // SegmentStats are the sizes of the account's segment engine. It reads all of
 // it.
-func (v *View) SegmentStats() engine.Stats { return v.a.engine.Stats() }
+func (v *View) SegmentStats() engine.Stats { return v.a.Engine.Stats() }
 
 // atLeast is atMs, but not before the engine's time.
-func (v *View) atLeast(atMs int64) int64 { return max(atMs, v.a.engine.NowMs()) }
+func (v *View) atLeast(atMs int64) int64 { return max(atMs, v.a.Engine.NowMs()) }

@@ -15,7 +15,7 @@ type Use struct {
 
 func usesShape() *shape.Schema {
 	return shape.List(shape.Named("Use", shape.Object(
-		shape.Req("kind", shape.Word("What refers to it.", resolver.UseSegment, resolver.UseFlow, resolver.UseCampaign, resolver.UseForm, resolver.UseSetting)),
+		shape.Req("kind", shape.Word("What refers to it.", resolver.UseKinds()...)),
 		shape.Req("_id", shape.Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", "Its id; of a setting its name.")), shape.Req("name", shape.Text("Welcome", "")))), "")
 }
 

@@ -1,8 +1,9 @@
-package resolver
+package account
 
 import (
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/pacing"
 )
 
@@ -72,11 +73,11 @@ const (
 	maxEventAgeHours         = 24 * 366 * 10
 
 	defaultSurfaceCPerMinute = 600
-	maxSurfaceCPerMinute     = 1_000_000
+	MaxSurfaceCPerMinute     = 1_000_000
 )
 
-// fill gives settings their defaults that records of before they existed lack.
-func (s *Settings) fill() {
+// Fill gives settings their defaults that records of before they existed lack.
+func (s *Settings) Fill() {
 	if s.SurfaceCPerMinute == 0 {
 		s.SurfaceCPerMinute = defaultSurfaceCPerMinute
 	}
@@ -94,42 +95,42 @@ func (s Settings) Shown() Settings {
 	return s
 }
 
-func (s *Settings) maxEventAgeMs() int64 { return int64(s.Shown().MaxEventAgeHours) * 3_600_000 }
+func (s *Settings) MaxEventAgeMs() int64 { return int64(s.Shown().MaxEventAgeHours) * 3_600_000 }
 
-func (s *Settings) flowEventAgeMs() int64 { return int64(s.Shown().FlowEventAgeHours) * 3_600_000 }
+func (s *Settings) FlowEventAgeMs() int64 { return int64(s.Shown().FlowEventAgeHours) * 3_600_000 }
 
 // Validate says what is wrong with the settings, nil if nothing is.
-func (s *Settings) Validate() *Refusal {
+func (s *Settings) Validate() *refuse.Refusal {
 	if len(s.Placeholders) > maxPlaceholders {
-		return invalid("placeholders", "placeholders must have at most %d values", maxPlaceholders)
+		return refuse.Invalid("placeholders", "placeholders must have at most %d values", maxPlaceholders)
 	}
 	for i, p := range s.Placeholders {
 		if len(p) == 0 || len(p) > maxPlaceholderBytes || !utf8.ValidString(p) {
-			return invalid("placeholders", "placeholders[%d] must have 1 to %d bytes of UTF-8", i, maxPlaceholderBytes)
+			return refuse.Invalid("placeholders", "placeholders[%d] must have 1 to %d bytes of UTF-8", i, maxPlaceholderBytes)
 		}
 	}
 	if s.IdentifierCap < 1 || s.IdentifierCap > maxIdentifierCap {
-		return invalid("identifier_cap", "identifier_cap must be between 1 and %d", maxIdentifierCap)
+		return refuse.Invalid("identifier_cap", "identifier_cap must be between 1 and %d", maxIdentifierCap)
 	}
 	if s.IdempotencyHours < 72 || s.IdempotencyHours > maxIdempotencyHours {
-		return invalid("idempotency_hours", "idempotency_hours must be between 72 and %d", maxIdempotencyHours)
+		return refuse.Invalid("idempotency_hours", "idempotency_hours must be between 72 and %d", maxIdempotencyHours)
 	}
-	if s.SurfaceCPerMinute < 1 || s.SurfaceCPerMinute > maxSurfaceCPerMinute {
-		return invalid("surface_c_per_minute", "surface_c_per_minute must be between 1 and %d", maxSurfaceCPerMinute)
+	if s.SurfaceCPerMinute < 1 || s.SurfaceCPerMinute > MaxSurfaceCPerMinute {
+		return refuse.Invalid("surface_c_per_minute", "surface_c_per_minute must be between 1 and %d", MaxSurfaceCPerMinute)
 	}
 	if s.MaxEventAgeHours < 0 || s.MaxEventAgeHours > maxEventAgeHours {
-		return invalid("max_event_age_hours", "max_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultMaxEventAgeHours)
+		return refuse.Invalid("max_event_age_hours", "max_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultMaxEventAgeHours)
 	}
 	if s.FlowEventAgeHours < 0 || s.FlowEventAgeHours > maxEventAgeHours {
-		return invalid("flow_event_age_hours", "flow_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultFlowEventAgeHours)
+		return refuse.Invalid("flow_event_age_hours", "flow_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultFlowEventAgeHours)
 	}
 	if p := s.PreferencePage; p != nil {
 		for _, f := range [...]struct {
 			name, text string
 			limit      int
-		}{{"title", p.Title, maxPageTitle}, {"text", p.Text, maxPageText}} {
+		}{{"title", p.Title, MaxPageTitle}, {"text", p.Text, MaxPageText}} {
 			if len(f.text) > f.limit || !utf8.ValidString(f.text) {
-				return invalid("preference_page", "preference_page.%s must have at most %d bytes of UTF-8", f.name, f.limit)
+				return refuse.Invalid("preference_page", "preference_page.%s must have at most %d bytes of UTF-8", f.name, f.limit)
 			}
 		}
 	}
@@ -139,4 +140,16 @@ func (s *Settings) Validate() *Refusal {
 	return nil
 }
 
-func (s *Settings) idempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_600_000 }
+func (s *Settings) IdempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_600_000 }
+
+// PreferencePage is what the preference page of an account says beside its channels and
+// topics.
+type PreferencePage struct {
+	Title string `json:"title"` // "" for the service's own
+	Text  string `json:"text"`
+}
+
+const (
+	MaxPageTitle = 200  // bytes
+	MaxPageText  = 2000 // bytes
+)

@@ -1,4 +1,4 @@
-package resolver
+package account
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ const (
 
 // usesByProperty lists the segments and flows with a condition on events, or a trigger,
 // that compares a property with an id.
-func (a *account) usesByProperty(property, id string) []Use {
+func (a *State) usesByProperty(property, id string) []Use {
 	names := func(where []segment.Predicate) bool {
 		return slices.ContainsFunc(where, func(p segment.Predicate) bool {
 			return len(p.Path) == 1 && p.Path[0] == property &&
@@ -27,9 +27,9 @@ func (a *account) usesByProperty(property, id string) []Use {
 		return root != nil && slices.ContainsFunc(root.Activities(), func(x *segment.Activity) bool { return names(x.Where) })
 	}
 	var out []Use
-	for _, s := range a.segments {
+	for _, s := range a.Segments {
 		if inConditions(s.Root) {
-			out = append(out, Use{UseSegment, s.ID, s.Name})
+			out = append(out, Use{useSegment, s.ID, s.Name})
 		}
 	}
 	return append(sortUses(out), a.flowsUsing(func(f *flows.Flow) bool {
@@ -38,15 +38,8 @@ func (a *account) usesByProperty(property, id string) []Use {
 	})...)
 }
 
-// FlowUsedIn lists the segments and flows whose conditions or triggers name a flow; ok
-// is false when there is none. They do not keep it from being deleted.
-func (v *View) FlowUsedIn(id string) (list []Use, ok bool) {
-	return v.a.usesByProperty(propertyFlow, id), v.a.flows.Has(id)
-}
+// UsesOfFlow lists the segments and flows whose conditions or triggers name a flow.
+func (a *State) UsesOfFlow(id string) []Use { return a.usesByProperty(propertyFlow, id) }
 
-// CampaignUsedIn lists the segments and flows whose conditions or triggers name a
-// campaign; ok is false when there is none. They do not keep it from being deleted.
-func (v *View) CampaignUsedIn(id string) (list []Use, ok bool) {
-	_, ok = v.a.campaigns.Campaign(id)
-	return v.a.usesByProperty(propertyCampaign, id), ok
-}
+// UsesOfCampaign lists the segments and flows whose conditions or triggers name a campaign.
+func (a *State) UsesOfCampaign(id string) []Use { return a.usesByProperty(propertyCampaign, id) }
