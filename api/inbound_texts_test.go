@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 const (
@@ -63,7 +64,7 @@ func (m *mailing) inboundCall(path, body string, headers ...string) (int, provid
 }
 
 // holder is the profile of a phone.
-func (m *mailing) holder(phone string) (p *resolver.Profile) {
+func (m *mailing) holder(phone string) (p *view.Profile) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) (err error) {
 		if o, known := v.Find(resolver.IdentityPhone, phone); known {

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // mailing is a service that sends campaigns into a capture.
@@ -73,7 +74,7 @@ func (m *mailing) contact(email string) string {
 	return r.ID
 }
 
-func (m *mailing) profile(email string) (p *resolver.Profile) {
+func (m *mailing) profile(email string) (p *view.Profile) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) (err error) {
 		o, _ := v.Find(resolver.IdentityEmail, email)

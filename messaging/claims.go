@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // claims asks for claims of outbox items. What is asked for while a claim of the
@@ -54,7 +55,7 @@ func newClaims(ctx context.Context, n *node.Node, done *sync.WaitGroup, set *met
 
 // get claims an item and returns once the claim was applied. Any error means that
 // it must not be carried out.
-func (c *claims) get(ctx context.Context, account uint64, w *resolver.OutboxWork) error {
+func (c *claims) get(ctx context.Context, account uint64, w *view.OutboxWork) error {
 	key := claimKey{account, w.Epoch}
 	x := &claim{resolver.ClaimItem{Seq: w.Seq, Attempt: w.Attempt}, make(chan error, 1)}
 	c.mu.Lock()
@@ -112,7 +113,7 @@ func (c *claims) settle(key claimKey, list []*claim) {
 // claim readies an item to be carried out: this node acts for the account, and
 // the log says that it is about to. end is to be called when the outcome is on
 // record. Embedded there is nobody to tell.
-func (o *Outbox) claim(ctx context.Context, account uint64, w *resolver.OutboxWork) (end func(), ok bool) {
+func (o *Outbox) claim(ctx context.Context, account uint64, w *view.OutboxWork) (end func(), ok bool) {
 	end, ok = o.opts.Node.Effect(account, w.Epoch)
 	if !ok || w.Epoch == 0 {
 		return end, ok

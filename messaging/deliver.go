@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Capture keeps the messages of channels without a provider: a [*capture.Store].
@@ -34,7 +35,7 @@ type medium interface {
 // outgoing is one message to be made and sent.
 type outgoing struct {
 	content *compiled
-	profile *resolver.Profile
+	profile *view.Profile
 	send    messages.ID
 	links   Links
 	// campaign is the campaign's id, "" for messages of other kinds.

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // pushKinds are the push services by what the state calls their devices.
@@ -135,7 +136,7 @@ func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 }
 
 // device sends to one device.
-func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notification, v resolver.Device) (outcome.Result, error) {
+func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notification, v view.Device) (outcome.Result, error) {
 	if x.capture != nil {
 		kept := capture.Message{
 			ID: n.ID + "." + v.Kind + "." + v.ID, Channel: mediumPush, To: v.Address, Subject: n.Title, Body: n.Body, SendID: n.ID, At: m.at,

@@ -7,8 +7,8 @@ import (
 
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // pushService answers each message with an outcome of its own.
@@ -44,8 +44,8 @@ func TestLostAnswersReachPerhaps(t *testing.T) {
 		{[]outcome.Class{outcome.Permanent, outcome.Retired}, true},
 		{nil, true},
 	} {
-		p := new(resolver.Profile)
-		p.Devices = make([]resolver.Device, len(test.answers))
+		p := new(view.Profile)
+		p.Devices = make([]view.Device, len(test.answers))
 		for i := range p.Devices {
 			p.Devices[i].Kind = "fcm"
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/reach"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // missing is why a message is not sent to somebody: a merge tag of it would leave a hole in
@@ -82,7 +83,7 @@ func linksOnly(path []string) (string, bool) {
 }
 
 // Reason says why the campaign passes over a person, "" if none of its tags is missing.
-func (h *Holes) Reason(p *resolver.Profile) string {
+func (h *Holes) Reason(p *view.Profile) string {
 	if h == nil {
 		return ""
 	}
@@ -100,9 +101,9 @@ func (h *Holes) Reason(p *resolver.Profile) string {
 }
 
 // MailHole refuses a single e-mail with a merge tag that has no value: neither data nor the
-// profile has one, and the template no default. p may be a zero [resolver.Profile]. A fault
+// profile has one, and the template no default. p may be a zero [view.Profile]. A fault
 // is a [*ContentError].
-func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *resolver.Profile) error {
+func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *view.Profile) error {
 	c, err := compileMail(t, subject, senderName)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ type Holed map[int]map[int]string
 
 // FlowHoles finds the [Holed] messages of a flow. What an event of its trigger says is not
 // known: tags event.… are taken to have a value.
-func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (Holed, error) {
+func FlowHoles(v *resolver.View, def *flows.Flow, p *view.Profile) (Holed, error) {
 	known, profile := flowTags(def.Trigger.Type), ProfileValues(p)
 	values := func(path []string) (string, bool) {
 		if len(path) > 1 && path[0] == "event" {
@@ -166,7 +167,7 @@ func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (Holed, e
 
 // messageHole says why a message of a flow would not be sent to a person, "" for nothing.
 // What is a fault of the flow is none.
-func messageHole(v *resolver.View, m *flows.Message, p *resolver.Profile, values merge.Lookup) (string, error) {
+func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values merge.Lookup) (string, error) {
 	var content campaigns.Content
 	switch {
 	case m.SMS != nil, m.WhatsApp != nil:

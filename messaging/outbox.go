@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // OutboxOptions configure an [Outbox]. Node, Mailer, Webhooks, PublicURL, Now,
@@ -123,7 +124,7 @@ type Outbox struct {
 type kind struct {
 	name   string
 	places int
-	carry  func(account uint64, w *resolver.OutboxWork)
+	carry  func(account uint64, w *view.OutboxWork)
 }
 
 // flight names an item under way.
@@ -245,11 +246,11 @@ func (o *Outbox) busy(kind string) int {
 }
 
 // take starts up to n items of an account.
-func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry func(uint64, *resolver.OutboxWork)) error {
+func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry func(uint64, *view.OutboxWork)) error {
 	if n <= 0 {
 		return nil
 	}
-	var list []resolver.OutboxWork
+	var list []view.OutboxWork
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		skip := func(seq uint64) bool {
 			f := flight{account, seq}
@@ -307,7 +308,7 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 }
 
 // drop reports an item that there is no reason any more to carry out.
-func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) drop(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	o.report(ctx, account, w, outbox.Done{Result: outbox.ResultMoot, Reason: w.Moot})
@@ -315,7 +316,7 @@ func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
 
 // report puts an outcome on record. The state may be too busy for a moment. What
 // cannot be recorded is carried out again, after a pause.
-func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d outbox.Done) {
+func (o *Outbox) report(ctx context.Context, account uint64, w *view.OutboxWork, d outbox.Done) {
 	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
 	d.Ordinal, d.ItemName = w.Ordinal, w.ItemName
 	_, err := record(ctx, o.opts.Node, o.opts.Sleep, account, messages.CommandOutboxDone, d)
@@ -329,7 +330,7 @@ func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxW
 
 // unrecorded waits before an item is carried out again whose outcome could not be
 // put on record.
-func (o *Outbox) unrecorded(account uint64, w *resolver.OutboxWork, err error) {
+func (o *Outbox) unrecorded(account uint64, w *view.OutboxWork, err error) {
 	if o.ctx.Err() == nil {
 		o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
 		_ = o.opts.Sleep(o.ctx, maxPause)

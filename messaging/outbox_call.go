@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // maxCallPause bounds the wait between two attempts of a call, and what a
@@ -24,7 +25,7 @@ const maxCallPause = time.Hour
 // call makes one request of a flow's and reports what became of it. When too
 // many of the account's are under way to the same host, the item waits without
 // its place.
-func (o *Outbox) call(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) call(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	r, attempts, err := o.composeCall(account, w)
@@ -71,7 +72,7 @@ func hostOf(account uint64, target string) string {
 
 // judgeCall is what follows from an attempt: no answer, a server's own fault and
 // one for a while are tried again.
-func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Result) outbox.Done {
+func (o *Outbox) judgeCall(w *view.OutboxWork, attempts int, r webhook.Result) outbox.Done {
 	if r.Class == webhook.Delivered {
 		return outbox.Done{Result: outbox.ResultSent}
 	}
@@ -93,12 +94,12 @@ func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Resul
 }
 
 // composeCall makes the request of an item: the same id at every attempt.
-func (o *Outbox) composeCall(account uint64, w *resolver.OutboxWork) (r webhook.Request, attempts int, err error) {
+func (o *Outbox) composeCall(account uint64, w *view.OutboxWork) (r webhook.Request, attempts int, err error) {
 	var in messages.Request
 	if err := decode(w.Payload, &in); err != nil {
 		return r, 0, err
 	}
-	var p *resolver.Profile
+	var p *view.Profile
 	err = o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // accepts is a mailer that takes everything.
@@ -78,7 +79,7 @@ func (w *world) trigger(flow, address, data string) {
 	w.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: address, Data: json.RawMessage(data)})
 }
 
-func (w *world) waiting(kind string) (list []resolver.OutboxWork) {
+func (w *world) waiting(kind string) (list []view.OutboxWork) {
 	w.t.Helper()
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
 		list = w.waitingIn(v, kind)
@@ -89,14 +90,14 @@ func (w *world) waiting(kind string) (list []resolver.OutboxWork) {
 
 // waitingIn is waiting for who reads already: a read inside a read stops for
 // good when a write comes between the two.
-func (w *world) waitingIn(v *resolver.View, kind string) []resolver.OutboxWork {
+func (w *world) waitingIn(v *resolver.View, kind string) []view.OutboxWork {
 	w.t.Helper()
 	list, err := v.OutboxDue(kind, 1<<60, 100, func(uint64) bool { return false })
 	ok(w.t, err)
 	return list
 }
 
-func (w *world) consent(address, channel string) (c resolver.Consent) {
+func (w *world) consent(address, channel string) (c view.Consent) {
 	w.t.Helper()
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
 		o, _ := v.Find(resolver.IdentityEmail, address)

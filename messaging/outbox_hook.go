@@ -7,13 +7,14 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // hook delivers one webhook and reports what became of it. The state lets only
 // the first of an ordered endpoint's deliveries be due, so they go out in order.
 // [hookTurns] bounds those of all others, so that a failing endpoint holds back no
 // other.
-func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) hook(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	r, ok, err := o.request(account, w)
@@ -46,7 +47,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 
 // request makes the request of an item; ok is false when the endpoint is not
 // there any more.
-func (o *Outbox) request(account uint64, w *resolver.OutboxWork) (r webhook.Request, ok bool, err error) {
+func (o *Outbox) request(account uint64, w *view.OutboxWork) (r webhook.Request, ok bool, err error) {
 	var e outbox.Endpoint
 	err = o.opts.Node.Look(account, func(v *resolver.View) error {
 		e, ok = v.Outbox().Endpoint(w.Endpoint)
@@ -73,7 +74,7 @@ func WebhookID(account, origin uint64) string {
 }
 
 // judgeHook is what follows from an attempt.
-func (o *Outbox) judgeHook(w *resolver.OutboxWork, r webhook.Result) outbox.Done {
+func (o *Outbox) judgeHook(w *view.OutboxWork, r webhook.Result) outbox.Done {
 	switch r.Class {
 	case webhook.Delivered:
 		return outbox.Done{Result: outbox.ResultSent}

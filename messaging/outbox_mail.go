@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/reach"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // How long single e-mails are tried: a relay that is down over a night, or a
@@ -60,7 +61,7 @@ func errBlocked(reason string) error { return errBarred("the address is blocked 
 
 // maySend reports whether a profile may get advertising on a channel, by the same
 // rule as campaigns.
-func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
+func maySend(v *resolver.View, p *view.Profile, channel string) error {
 	if reason := p.Blocked(channel); reason != "" {
 		return errBlocked(reason)
 	}
@@ -81,7 +82,7 @@ func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 }
 
 // mail sends one e-mail and reports what became of it.
-func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) mail(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, err := o.compose(account, w)
@@ -111,7 +112,7 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 
 // unmade is what follows when a message cannot be made; known is false when
 // nothing can be said of it now.
-func (o *Outbox) unmade(ctx context.Context, account uint64, w *resolver.OutboxWork, err error) (d outbox.Done, known bool) {
+func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork, err error) (d outbox.Done, known bool) {
 	var barred errBarred
 	switch {
 	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
@@ -132,12 +133,12 @@ func (o *Outbox) unmade(ctx context.Context, account uint64, w *resolver.OutboxW
 // neverOut reports whether no earlier process can have sent a message of a flow: it was
 // queued since this one acts for the account. Otherwise it may be out already, whatever
 // becomes of it now, and no other channel must take its place.
-func (o *Outbox) neverOut(account uint64, w *resolver.OutboxWork) bool {
+func (o *Outbox) neverOut(account uint64, w *view.OutboxWork) bool {
 	return w.Flow != "" && w.Queued > o.opts.Node.ActingSince(account)
 }
 
 // judge is what follows from an attempt to send a message.
-func (o *Outbox) judge(account uint64, w *resolver.OutboxWork, r outcome.Result) outbox.Done {
+func (o *Outbox) judge(account uint64, w *view.OutboxWork, r outcome.Result) outbox.Done {
 	if r.OK() {
 		return outbox.Done{Result: outbox.ResultSent, ProviderID: r.ProviderID}
 	}
@@ -173,12 +174,12 @@ func mailBackoff(failed int, random uint64, wanted time.Duration) time.Duration 
 
 // compose makes the message of an item: the same at every attempt, as long as its
 // template stays the same.
-func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message, error) {
+func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, error) {
 	var in messages.Mail
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, err
 	}
-	var p *resolver.Profile
+	var p *view.Profile
 	var key tracking.Key
 	var domain domains.Domain
 	var company resolver.Company

@@ -15,10 +15,11 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // push sends one push message to the devices of a profile and reports what became of it.
-func (o *Outbox) push(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) push(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, services, err := o.composePush(account, w)
@@ -61,12 +62,12 @@ func outcomeOf(d *delivery) outcome.Result {
 }
 
 // composePush makes the message of an item, and finds the services that it goes out by.
-func (o *Outbox) composePush(account uint64, w *resolver.OutboxWork) (*outgoing, *pushMedium, error) {
+func (o *Outbox) composePush(account uint64, w *view.OutboxWork) (*outgoing, *pushMedium, error) {
 	var in messages.Push
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, nil, err
 	}
-	var p *resolver.Profile
+	var p *view.Profile
 	var key tracking.Key
 	var list []credentials.Credential
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {

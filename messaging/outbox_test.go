@@ -38,6 +38,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -410,7 +411,7 @@ func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
 	attempts := func(n int) func(v *resolver.View) bool {
 		return func(v *resolver.View) bool {
 			list, _ := v.OutboxDue(outbox.KindEmail, 1<<60, 5, func(uint64) bool { return false })
-			return len(list) == 2 && !slices.ContainsFunc(list, func(x resolver.OutboxWork) bool { return x.Attempt != n })
+			return len(list) == 2 && !slices.ContainsFunc(list, func(x view.OutboxWork) bool { return x.Attempt != n })
 		}
 	}
 	w.until("both wait", attempts(1))

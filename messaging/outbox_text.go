@@ -16,10 +16,11 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // text sends one SMS or WhatsApp message and reports what became of it.
-func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
+func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, sender, err := o.composeText(account, w)
@@ -53,7 +54,7 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 
 // sendText hands a text to the account's provider, or keeps it when there is
 // none.
-func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sender, w *resolver.OutboxWork) outcome.Result {
+func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sender, w *view.OutboxWork) outcome.Result {
 	if sender != nil {
 		return sender.Send(ctx, m)
 	}
@@ -65,7 +66,7 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 // judgeText is what follows from an attempt. Unlike mail servers, most providers
 // of texts tell repeats of a message from new ones by nothing, so that one whose
 // answer was lost is repeated a few times only.
-func (o *Outbox) judgeText(account uint64, w *resolver.OutboxWork, r outcome.Result) outbox.Done {
+func (o *Outbox) judgeText(account uint64, w *view.OutboxWork, r outcome.Result) outbox.Done {
 	if r.Class == outcome.Ambiguous && w.Attempt+1 >= attempts {
 		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error()}
 	}
@@ -74,12 +75,12 @@ func (o *Outbox) judgeText(account uint64, w *resolver.OutboxWork, r outcome.Res
 
 // composeText makes the message of an item. The sender is nil when the account
 // has no provider and texts are captured.
-func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Message, *text.Sender, error) {
+func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message, *text.Sender, error) {
 	var in messages.Text
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, nil, err
 	}
-	var p *resolver.Profile
+	var p *view.Profile
 	var key tracking.Key
 	var provider credentials.Credential
 	var set, reports bool
@@ -93,7 +94,7 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 			}
 		}
 		if w.Kind == outbox.KindWhatsApp && in.Template == nil && v.Conversations().OpenUntil(p.Ordinal) <= o.opts.Now().UnixMilli() {
-			return errBarred("not sent by whatsapp: " + resolver.NotInConversation)
+			return errBarred("not sent by whatsapp: " + view.NotInConversation)
 		}
 		provider, set = v.Credentials().Get(credentials.Message, w.Kind)
 		reports = hasReports(v)

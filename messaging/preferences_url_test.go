@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 var pageLink = regexp.MustCompile(`http://127\.0\.0\.1:8080/preferences/([A-Za-z0-9_-]+)`)
@@ -86,7 +87,7 @@ func TestPreferencesURL(t *testing.T) {
 			return nil
 		}))
 	}
-	r, err := messaging.Render(campaigns.Content{Text: "{{preferences_url}}"}, &resolver.Profile{}, "", nil)
+	r, err := messaging.Render(campaigns.Content{Text: "{{preferences_url}}"}, &view.Profile{}, "", nil)
 	if err != nil || r.Text != "#preferences" {
 		t.Errorf("%q, %v", r.Text, err)
 	}

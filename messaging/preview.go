@@ -3,8 +3,8 @@ package messaging
 import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Rendered are the texts of a message to one person, its links as their author wrote
@@ -28,7 +28,7 @@ const (
 // Render fills in the merge tags of a content for a profile. data, a JSON object, has
 // values of the caller, which come before the profile's as in a single e-mail. A fault is a
 // [*ContentError].
-func Render(content campaigns.Content, p *resolver.Profile, company string, data []byte) (out Rendered, err error) {
+func Render(content campaigns.Content, p *view.Profile, company string, data []byte) (out Rendered, err error) {
 	c, err := compile(content)
 	if err != nil {
 		return out, err
@@ -46,7 +46,7 @@ func Render(content campaigns.Content, p *resolver.Profile, company string, data
 }
 
 // sampleValues answers the merge tags of what is rendered without sending it.
-func sampleValues(p *resolver.Profile, company string, data []byte) merge.Lookup {
+func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 	profile := ProfileValues(p)
 	return func(path []string) (string, bool) {
 		if len(path) == 1 {
@@ -69,7 +69,7 @@ func sampleValues(p *resolver.Profile, company string, data []byte) merge.Lookup
 }
 
 // RenderCampaign is [Render] of what a campaign sends on its channel.
-func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile, company string) (Rendered, error) {
+func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *view.Profile, company string) (Rendered, error) {
 	if x.Medium() != mediumEmail {
 		content = asText(content)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // maxPushSamples is for how many devices a dry run asks a push service: what is wrong with
@@ -18,7 +19,7 @@ const maxPushSamples = 5
 // pushSample is a device that a dry run asks its service about.
 type pushSample struct {
 	profile uint32
-	device  resolver.Device
+	device  view.Device
 }
 
 // ValidatePush has push services check a message for devices of a plan, without

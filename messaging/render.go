@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Links makes the links of messages that the service answers itself.
@@ -48,7 +49,7 @@ func (l Links) clickTo(send messages.ID, link int, location string) string {
 
 // ProfileValues answers the merge tags that speak of a profile: its names,
 // identifiers, and whatever stands in geo and attributes.
-func ProfileValues(p *resolver.Profile) merge.Lookup {
+func ProfileValues(p *view.Profile) merge.Lookup {
 	return func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
@@ -82,7 +83,7 @@ func one(s string) (string, bool) { return s, s != "" }
 
 // values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.
-func (c *compiled) values(l Links, p *resolver.Profile, send messages.ID) merge.Lookup {
+func (c *compiled) values(l Links, p *view.Profile, send messages.ID) merge.Lookup {
 	profile := ProfileValues(p)
 	return func(path []string) (string, bool) {
 		switch path[0] {
@@ -113,7 +114,7 @@ func clickTag(path []string, links int) (n int, ok bool) {
 }
 
 // email makes the e-mail of one recipient. at is the time it says it was sent.
-func (c *compiled) email(l Links, p *resolver.Profile, send messages.ID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+func (c *compiled) email(l Links, p *view.Profile, send messages.ID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
 	values := c.values(l, p, send)
 	id := hex.EncodeToString(send[:])
 	m := &email.Message{

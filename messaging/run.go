@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // run is a campaign being sent.
@@ -247,8 +248,8 @@ func (r *run) nothingHanded() error {
 // message is one recipient with what is known of it as the message goes out.
 type message struct {
 	campaigns.Recipient
-	profile *resolver.Profile // nil where refused is not ""
-	refused string            // why it is not sent after all, "" where it is
+	profile *view.Profile // nil where refused is not ""
+	refused string        // why it is not sent after all, "" where it is
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
@@ -314,7 +315,7 @@ const erased = "erased"
 // onEveryChannel reports whether a message that is refused for a reason would be so on every
 // channel.
 func onEveryChannel(refused string) bool {
-	return refused == erased || refused == campaigns.AlreadySent || refused == resolver.LeftTopics
+	return refused == erased || refused == campaigns.AlreadySent || refused == view.LeftTopics
 }
 
 // graceful is a context that outlives ctx by a while: a message under way at a

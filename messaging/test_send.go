@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // testMark is what the subject of a test begins with, or its text where there is none.
@@ -32,9 +33,9 @@ type Tester struct {
 }
 
 // NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
-// who may be a zero [resolver.Profile]. It must be closed. A fault of the content is a
+// who may be a zero [view.Profile]. It must be closed. A fault of the content is a
 // [*ContentError], a channel that nothing can be sent on a *[resolver.Refusal].
-func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile) (*Tester, error) {
+func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*Tester, error) {
 	if x.Medium() == mediumPush {
 		return nil, &resolver.Refusal{Code: "conflict", Message: "a push message goes to devices and not to addresses: check it with POST /push/send and dryRun"}
 	}

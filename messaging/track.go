@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // SealSend makes the id of a message one that nobody can guess: what its kind
@@ -74,7 +75,7 @@ func UnsubscribeAddress(send messages.ID, domain string) string {
 var unsubscribeChannels = [...]string{1: mediumSMS, 2: mediumWhatsApp}
 
 // UnsubscribeChannel is the channel that a link to unsubscribe is about.
-func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
+func UnsubscribeChannel(c *tracking.Claims, sent view.Sent) string {
 	if n := int(c.Link); !sent.OfCampaign && n > 0 && n < len(unsubscribeChannels) {
 		return unsubscribeChannels[n]
 	}
@@ -95,7 +96,7 @@ func (l Links) PreferencesURL(ordinal uint32) string {
 
 // ClickLocation is where a click on a link of a message leads: the link with the
 // profile's values filled in. Scheme and host are those that the author wrote.
-func ClickLocation(link string, p *resolver.Profile) (string, error) {
+func ClickLocation(link string, p *view.Profile) (string, error) {
 	t, err := merge.Parse(link, merge.URL)
 	if err != nil {
 		return "", err

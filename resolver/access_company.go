@@ -179,29 +179,3 @@ func (m *Machine) giveBack(a *account.State, medium string, n uint64) {
 		m.saveNumbers(a)
 	}
 }
-
-// CompanyState is a company as its administrator sees it.
-type CompanyState struct {
-	Company
-	Account      uint64
-	APIAccess    bool
-	Active       bool
-	EmailCredits int64
-	CreatedMs    int64
-	Users        int
-	// SurfaceCPerMinute is the setting of this name.
-	SurfaceCPerMinute int
-}
-
-// CompanyState is what is known of the account's company.
-func (v *View) CompanyState() CompanyState {
-	a := v.a
-	return CompanyState{
-		Company: a.Company, Account: a.Number, APIAccess: a.APIAccess, Active: !a.Deactivated,
-		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: a.Access.CountUsers(),
-		SurfaceCPerMinute: a.Settings.SurfaceCPerMinute,
-	}
-}
-
-// Active reports whether the account lets anybody in.
-func (v *View) Active() bool { return !v.a.Deactivated }

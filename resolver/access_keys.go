@@ -2,9 +2,6 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/conversations"
-	"github.com/musterhq/muster/resolver/credentials"
-	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/sources"
@@ -40,15 +37,6 @@ func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 	return nil
 }
 
-// Access is who may do what in the account. It must not be used when the view has ended.
-func (v *View) Access() *access.State { return v.a.Access }
-
-// Domains are those that e-mail is sent from, see [View.Access].
-func (v *View) Domains() *domains.State { return v.a.Domains }
-
-// Credentials are keys to other services, and theirs, see [View.Access].
-func (v *View) Credentials() *credentials.State { return v.a.Credentials }
-
 func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
 		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
@@ -69,12 +57,6 @@ func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
 	}
 	return out
 }
-
-// Sources are the account's sources of events.
-func (v *View) Sources() *sources.State { return v.a.Sources }
-
-// Conversations are those that people have begun by WhatsApp, see [View.Access].
-func (v *View) Conversations() *conversations.State { return v.a.Conversations }
 
 // Emails is the directory of e-mails, as far as the partition has it.
 func (m *Machine) Emails() *emaildir.State { return m.emails }

@@ -1,6 +1,9 @@
 package resolver
 
-import "github.com/musterhq/muster/resolver/internal/account"
+import (
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/view"
+)
 
 // Company owns accounts and users.
 type Company = account.Company
@@ -22,3 +25,6 @@ func DefaultSettings() Settings { return account.DefaultSettings() }
 // ErrOtherHistory means that history has rows of a profile that the state does not
 // have.
 var ErrOtherHistory = account.ErrOtherHistory
+
+// View is the state of one account at one offset.
+type View = view.View

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/search"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // trackingEvent draws what SDKs send, from the world of [randomEvent].
@@ -84,7 +85,7 @@ func (r *recorder) who(e eventlog.Event) uint32 {
 	return r.m.accounts[testAccount].Profiles.Root(out.Profile.Ordinal())
 }
 
-func (r *recorder) personAt(o uint32) *Profile {
+func (r *recorder) personAt(o uint32) *view.Profile {
 	r.t.Helper()
 	p, err := r.view().Profile(o)
 	if err != nil {
@@ -153,7 +154,7 @@ func TestI3SecondPersonOnOneDevice(t *testing.T) {
 			if p.Newest(IdentityExternalID) != "u1" || p.Newest(IdentityEmail) != "a@x.io" || p.Newest(IdentityPhone) != "" {
 				t.Fatalf("the first person has %v", p.Identities)
 			}
-			for _, x := range []*Profile{p, q} {
+			for _, x := range []*view.Profile{p, q} {
 				if len(x.Conflicts) != 1 || x.Conflicts[0].Kind != IdentityAnonymous || x.Conflicts[0].Value != "d1" || x.Conflicts[0].Other == nil {
 					t.Fatalf("conflicts %+v", x.Conflicts)
 				}

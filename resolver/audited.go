@@ -202,18 +202,3 @@ func contentOf(a *account.State, c *audit.Change, reply []byte) []byte {
 	}
 	return nil
 }
-
-// Audit is the account's audit log.
-func (v *View) Audit() *audit.State { return v.a.Audit }
-
-// ChangerName returns the present name of a user or an API key, the e-mail of a user
-// without a name, "" for one that was deleted.
-func (v *View) ChangerName(by audit.Author) string {
-	if by.Kind == audit.ByKey {
-		return v.a.NameOf("api_key", by.ID)
-	}
-	if u, ok := v.a.Access.User(by.ID); ok && u.Name == "" {
-		return u.Email
-	}
-	return v.a.NameOf("user", by.ID)
-}

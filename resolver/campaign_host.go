@@ -12,7 +12,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
-	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -132,37 +131,4 @@ func (h campaignHost) CheckEpoch(epoch uint64) *Refusal { return h.m.checkEpoch(
 
 func (h campaignHost) Notify(event string, data map[string]any) {
 	h.m.notify(h.a, outbox.NoProfile, event, data)
-}
-
-// Campaigns are the account's campaigns, with their runs, and its templates.
-func (v *View) Campaigns() *campaigns.State { return v.a.Campaigns }
-
-// NotInConversation is why a person does not get a text by WhatsApp.
-const NotInConversation = "the person has not written in the last 24 hours; only templates may be sent then"
-
-// PassedOver says why a campaign on one channel, or a part of one on several, would pass over
-// a profile of its audience that was not sent it under its present ordinal, "" where it would
-// not. nowMs is the time (Unix ms).
-func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (string, error) {
-	var d profile.Document
-	o := v.a.Profiles.Root(ordinal)
-	if err := v.decode(o, &d); err != nil {
-		return "", err
-	}
-	reason := v.a.WhyUnreachable(&d, x.Medium())
-	if reason == "" && v.a.Campaigns.WasSentToMerged(x, d.Merged) {
-		reason = campaigns.AlreadySent
-	}
-	if reason == "" && x.TextOnly() && v.Conversations().OpenUntil(o) <= nowMs {
-		reason = NotInConversation
-	}
-	if reason == "" && leftAudience(v.a, x.ID, o) {
-		reason = LeftTopics
-	}
-	if reason == "" {
-		if refused, err := reach.NumberRefused(holders{v}, &d, o, x.Medium()); err != nil || refused {
-			return reach.ReasonNumberRefused, err
-		}
-	}
-	return reason, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func answer[T any](t testing.TB, out *Outcome) (v T) {
@@ -246,7 +247,7 @@ func TestEngagementCounts(t *testing.T) {
 	if r.countIn(opened) != 1 || a.Types.Get("email_delivered").Count != 1 {
 		t.Errorf("%d in the segment, %d deliveries", r.countIn(opened), a.Types.Get("email_delivered").Count)
 	}
-	if p := r.profile(id); p.Status("email", r.now) != StatusUnsubscribed || p.Opened != 2 || p.Clicked != 2 {
+	if p := r.profile(id); p.Status("email", r.now) != view.StatusUnsubscribed || p.Opened != 2 || p.Clicked != 2 {
 		t.Errorf("%+v", p.ContactInfo)
 	}
 	list := r.view().Campaigns().Recipients(c, 0, 10)

@@ -93,11 +93,3 @@ func (m *Machine) claimOutbox(cmd *command, c OutboxClaim) *Refusal {
 	cmd.reply(reply)
 	return nil
 }
-
-// epoch is the one under which this node acts, 0 when embedded.
-func (v *View) epoch() uint64 {
-	if v.host == nil {
-		return 0
-	}
-	return v.host.Epoch()
-}

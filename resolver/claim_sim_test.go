@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // claimWorld is a log that two nodes read and append to. Each carries out what
@@ -51,7 +52,7 @@ type claimNode struct {
 
 // claimWorker carries out one item.
 type claimWorker struct {
-	work   OutboxWork
+	work   view.OutboxWork
 	epoch  uint64
 	step   int
 	record eventlog.RecordID // that it waits for
@@ -121,7 +122,7 @@ func (n *claimNode) acts() bool { return n.epoch != 0 && n.epoch == n.m.epoch.Nu
 
 // begin takes an item that is due here and not under way here.
 func (w *claimWorld) begin(n *claimNode) {
-	v := &View{m: n.m, a: n.m.accounts[testAccount]}
+	v := n.m.View(nil, testAccount)
 	list, err := v.OutboxDue(pick(w.rng, outbox.KindEmail, outbox.KindWebhook), 1<<60, 1+w.rng.IntN(5), func(seq uint64) bool {
 		return slices.ContainsFunc(n.workers, func(x *claimWorker) bool { return x.work.Seq == seq })
 	})
@@ -212,7 +213,7 @@ func TestSimClaims(t *testing.T) {
 			}
 			w.command(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "s", HTML: "x"})
 			w.takeOver(w.nodes[0])
-			tpl := (&View{m: w.nodes[0].m, a: w.nodes[0].m.accounts[testAccount]}).Campaigns().Templates()[0].ID
+			tpl := w.nodes[0].m.View(nil, testAccount).Campaigns().Templates()[0].ID
 			for i := range 1500 {
 				switch w.rng.IntN(30) {
 				case 0:

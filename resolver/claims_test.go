@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // TestAttackSecondIdentifier: a browser's key gives nobody a second e-mail, external id or
@@ -150,7 +151,7 @@ func TestClaimsYieldToServers(t *testing.T) {
 		for i := range 3 * profile.MaxConflicts { // anybody can bring these about
 			r.who(call("external_id", "u1", "email", fmt.Sprintf("c%d@x.io", i), "public", "yes"))
 		}
-		if !slices.ContainsFunc(r.personAt(person).Conflicts, func(c Conflict) bool {
+		if !slices.ContainsFunc(r.personAt(person).Conflicts, func(c view.Conflict) bool {
 			return c.Reason == profile.ConflictReasons[profile.ConflictClaimed]
 		}) {
 			t.Error("what keeps the person apart was pushed out")

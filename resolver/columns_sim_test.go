@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -21,8 +22,8 @@ var columnFields = []string{"attributes.plan", "geo.country", "first_name"}
 var columnsChecked atomic.Int64
 
 // columnsOf are the columns that are kept, by field.
-func columnsOf(v *View) map[string]*FieldColumn {
-	out := map[string]*FieldColumn{}
+func columnsOf(v *View) map[string]*view.FieldColumn {
+	out := map[string]*view.FieldColumn{}
 	for _, field := range columnFields {
 		if c, ok := v.FieldColumn(field); ok {
 			out[field] = c
@@ -47,7 +48,7 @@ func addValues(values map[string]map[string]*roaring.Bitmap, ordinal uint32, f *
 }
 
 // compareColumns compares columns with what a scan of the same state found.
-func compareColumns(t *testing.T, seed uint64, columns map[string]*FieldColumn, values map[string]map[string]*roaring.Bitmap, universe *roaring.Bitmap) {
+func compareColumns(t *testing.T, seed uint64, columns map[string]*view.FieldColumn, values map[string]map[string]*roaring.Bitmap, universe *roaring.Bitmap) {
 	t.Helper()
 	for field, column := range columns {
 		for value, want := range values[field] {

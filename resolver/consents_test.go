@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // person says something of a channel, or the account does for it. The table of
@@ -158,7 +159,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	if got := p.Blocked(channel); got != blocked && !(blocked == "" && got == "pending" && doubleOptIn && status == "subscribed") || pending && got != "pending" {
 		t.Errorf("the block is %q, expected %q", got, blocked)
 	}
-	if status == "unsubscribed" && p.Status(channel, r.now) == StatusSubscribed {
+	if status == "unsubscribed" && p.Status(channel, r.now) == view.StatusSubscribed {
 		t.Error("may be sent to")
 	}
 }

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -55,6 +54,3 @@ func (h contactHost) AskToConfirm(ordinal uint32, d *profile.Document) []feature
 func (h contactHost) BeginConsentLog() { h.m.beginConsentLog(h.a) }
 
 func (h contactHost) Redacted() bool { return h.m.rec.redacted }
-
-// Contacts are the account's contacts, with its lists.
-func (v *View) Contacts() *contacts.State { return v.a.Contacts }

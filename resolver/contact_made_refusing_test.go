@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // TestContactMadeRefusing: somebody who is made with refusals is on record with them, is
@@ -15,10 +16,10 @@ func TestContactMadeRefusing(t *testing.T) {
 		create     contacts.Create
 		email, sms string
 	}{
-		{"both", contacts.Create{Email: "a@x.io", Phone: "+49 1", Unsubscribed: []string{"email", "sms"}}, StatusUnsubscribed, StatusUnsubscribed},
-		{"e-mail", contacts.Create{Email: "b@x.io", Phone: "+49 2", Unsubscribed: []string{"email"}}, StatusUnsubscribed, StatusSubscribed},
-		{"without an e-mail", contacts.Create{ExternalID: "c", Unsubscribed: []string{"email"}}, StatusUnsubscribed, ""},
-		{"neither", contacts.Create{Email: "d@x.io", Phone: "+49 4"}, StatusPending, StatusSubscribed},
+		{"both", contacts.Create{Email: "a@x.io", Phone: "+49 1", Unsubscribed: []string{"email", "sms"}}, view.StatusUnsubscribed, view.StatusUnsubscribed},
+		{"e-mail", contacts.Create{Email: "b@x.io", Phone: "+49 2", Unsubscribed: []string{"email"}}, view.StatusUnsubscribed, view.StatusSubscribed},
+		{"without an e-mail", contacts.Create{ExternalID: "c", Unsubscribed: []string{"email"}}, view.StatusUnsubscribed, ""},
+		{"neither", contacts.Create{Email: "d@x.io", Phone: "+49 4"}, view.StatusPending, view.StatusSubscribed},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s := DefaultSettings()

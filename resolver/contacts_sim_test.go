@@ -23,7 +23,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 			lists = append(lists, l.ID)
 		}
 		for range 3 {
-			if n := v.a.Profiles.Headers.Count; n > 0 {
+			if n := accountOf(v).Profiles.Headers.Count; n > 0 {
 				people = append(people, v.ProfileID(uint32(rng.IntN(int(n)))).String())
 			}
 		}

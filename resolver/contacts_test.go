@@ -11,7 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func (r *recorder) must(name string, args any) *Outcome {
@@ -49,9 +51,12 @@ func (r *recorder) list(name string) string {
 	return l.ID
 }
 
-func (r *recorder) view() *View { return &View{m: r.m, a: r.m.accounts[testAccount]} }
+// accountOf is the account that a view is of.
+func accountOf(v *View) *account.State { return peek.Account(v).(*account.State) }
 
-func (r *recorder) profile(id string) *Profile {
+func (r *recorder) view() *View { return r.m.View(nil, testAccount) }
+
+func (r *recorder) profile(id string) *view.Profile {
 	r.t.Helper()
 	v := r.view()
 	pid, ok := ParseProfileID(id)
@@ -102,7 +107,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 	if c := p.Consent("sms"); c.Status != "subscribed" || c.Source != "manual" || c.SubscribedMs != r.now {
 		t.Errorf("consent to SMS: %+v", c)
 	}
-	if p.Status("email", r.now) != StatusSubscribed || !p.IsContact || len(p.Lists) != 1 || p.Lists[0] != l {
+	if p.Status("email", r.now) != view.StatusSubscribed || !p.IsContact || len(p.Lists) != 1 || p.Lists[0] != l {
 		t.Errorf("status %q, %+v", p.Status("email", r.now), p.ContactInfo)
 	}
 	for name, s := range map[string]string{"list": onList, "consent": bySMS, "event": joined} {
@@ -187,8 +192,8 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	}
 	v := r.view()
 	list, _ := v.Contacts().Find(l)
-	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || v.a.Profiles.Headers.Count != 2 {
-		t.Fatalf("%d members, %d profiles", n, v.a.Profiles.Headers.Count)
+	if n := v.Contacts().Members(list).GetCardinality(); n != 2 || accountOf(v).Profiles.Headers.Count != 2 {
+		t.Fatalf("%d members, %d profiles", n, accountOf(v).Profiles.Headers.Count)
 	}
 	if got := v.Contacts().MembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)
@@ -254,18 +259,18 @@ func TestConsentAndStatus(t *testing.T) {
 			t.Fatalf("status %q, expected %q", got, want)
 		}
 	}
-	status(StatusPending)
+	status(view.StatusPending)
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
-	status(StatusSubscribed)
+	status(view.StatusSubscribed)
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "link"})
-	status(StatusUnsubscribed)
+	status(view.StatusUnsubscribed)
 	if p := r.profile(id); p.Consent("email").SubscribedMs == 0 || r.countIn(subscribed) != 0 {
 		t.Errorf("%+v, %d subscribed", p.Consents, r.countIn(subscribed))
 	}
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "form"})
-	status(StatusPending)
+	status(view.StatusPending)
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
-	for _, x := range []struct{ reason, status string }{{"bounced", StatusBounced}, {"complained", StatusComplained}, {"bounced", StatusComplained}, {"suppressed", StatusSuppressed}, {"", StatusSubscribed}} {
+	for _, x := range []struct{ reason, status string }{{"bounced", view.StatusBounced}, {"complained", view.StatusComplained}, {"bounced", view.StatusComplained}, {"suppressed", view.StatusSuppressed}, {"", view.StatusSubscribed}} {
 		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: x.reason})
 		status(x.status)
 	}
@@ -276,21 +281,21 @@ func TestConsentAndStatus(t *testing.T) {
 
 func TestEngagementDecidesTheStatus(t *testing.T) {
 	const now = int64(1_000_000) * dayMs
-	subscribed := []Consent{{Channel: "email", Status: "subscribed", SubscribedMs: now - 400*dayMs}}
+	subscribed := []view.Consent{{Channel: "email", Status: "subscribed", SubscribedMs: now - 400*dayMs}}
 	for _, x := range []struct {
 		name string
-		e    Engagement
+		e    view.Engagement
 		want string
 		rate int
 	}{
-		{"never sent to", Engagement{}, StatusSubscribed, 0},
-		{"opened today", Engagement{Sent: 9, Opened: 1, LastOpenMs: now}, StatusEngaged, 5},
-		{"opened 30 days ago", Engagement{Sent: 9, Opened: 1, Clicked: 1, LastOpenMs: now - 30*dayMs}, StatusSubscribed, 10},
-		{"clicked 90 days ago", Engagement{Sent: 9, Clicked: 50, LastClickMs: now - 90*dayMs}, StatusAtRisk, 12},
-		{"no reaction to five", Engagement{Sent: 5}, StatusAtRisk, 0},
-		{"no reaction to four", Engagement{Sent: 4}, StatusSubscribed, 0},
+		{"never sent to", view.Engagement{}, view.StatusSubscribed, 0},
+		{"opened today", view.Engagement{Sent: 9, Opened: 1, LastOpenMs: now}, view.StatusEngaged, 5},
+		{"opened 30 days ago", view.Engagement{Sent: 9, Opened: 1, Clicked: 1, LastOpenMs: now - 30*dayMs}, view.StatusSubscribed, 10},
+		{"clicked 90 days ago", view.Engagement{Sent: 9, Clicked: 50, LastClickMs: now - 90*dayMs}, view.StatusAtRisk, 12},
+		{"no reaction to five", view.Engagement{Sent: 5}, view.StatusAtRisk, 0},
+		{"no reaction to four", view.Engagement{Sent: 4}, view.StatusSubscribed, 0},
 	} {
-		p := Profile{Consents: subscribed, ContactInfo: ContactInfo{Engagement: x.e}}
+		p := view.Profile{Consents: subscribed, ContactInfo: view.ContactInfo{Engagement: x.e}}
 		if got := p.Status("email", now); got != x.want {
 			t.Errorf("%s: %q, expected %q", x.name, got, x.want)
 		}

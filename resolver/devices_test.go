@@ -209,7 +209,7 @@ func TestDevicesOfSomebodyErased(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})
-	v := &View{m: r.m, a: r.m.accounts[testAccount]}
+	v := r.m.View(nil, testAccount)
 	o, _ := v.ResolveText(id)
 	if devices, reason, err := v.PushDevices(o); len(devices) != 1 || reason != "" || err != nil {
 		t.Fatalf("before: %v, %q, %v", devices, reason, err)

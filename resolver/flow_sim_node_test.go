@@ -55,7 +55,7 @@ func (n *flowNode) must(err error) {
 
 func (n *flowNode) account() *account.State { return n.m.accounts[testAccount] }
 
-func (n *flowNode) view() *View { return &View{m: n.m, a: n.account()} }
+func (n *flowNode) view() *View { return n.m.View(nil, n.account().Number) }
 
 // open makes the machine from the newest checkpoint and the log behind it.
 func (n *flowNode) open() {

@@ -32,9 +32,6 @@ func (h formHost) HashPhone(phone string) identifier.Hash {
 	return x
 }
 
-// Forms are the account's signup forms.
-func (v *View) Forms() *forms.State { return v.a.Forms }
-
 // submitForm takes a submission of a form. Anybody can send one with the address of anybody,
 // and is told the same whatever becomes of it: what concerns a person on file is held until
 // that person confirms it, and what cannot be confirmed changes nothing.

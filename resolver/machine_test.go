@@ -25,6 +25,9 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
+// dayMs is a day in milliseconds.
+const dayMs = 86_400_000
+
 const testAccount = 7
 
 func testMachine(t testing.TB) *Machine {
@@ -302,7 +305,11 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if !slices.Equal(merged, p.merged) {
 			t.Fatalf("profile %d: merged %v, naive has %v", i, merged, p.merged)
 		}
-		got, want := (&View{m: m, a: a}).conflicts(o, &d), n.conflictsOf(p)
+		shown, err := m.View(nil, a.Number).Profile(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := shown.Conflicts, n.conflictsOf(p)
 		if len(got) > 0 && len(want) == 0 || len(got) == 0 && len(want) > 0 && len(d.Conflicts) < profile.MaxConflicts {
 			t.Fatalf("profile %d: conflicts %+v, naive has %v", i, got, want)
 		}

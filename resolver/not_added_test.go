@@ -43,7 +43,7 @@ func TestIdentifiersBeyondTheCap(t *testing.T) {
 	outcome("two people", EventAccepted, "", "email", "b@x.io", "external_id", "1", "key", "k5")
 	outcome("two people again", EventDuplicate, "", "email", "b@x.io", "external_id", "1", "key", "k5")
 
-	v := View{m: r.m, a: r.m.accounts[testAccount]}
+	v := r.m.View(nil, testAccount)
 	p, err := v.Profile(id.Ordinal())
 	if err != nil {
 		t.Fatal(err)

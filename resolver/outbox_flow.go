@@ -8,7 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -76,35 +75,4 @@ func (p flowPort) QueueCall(from automation.Source, x *flows.Webhook) (seq uint6
 		r.Headers = append(r.Headers, messages.HeaderLine(l))
 	}
 	return p.queue(outbox.KindCall, &from, "", r)
-}
-
-// flowDeleted is why what a flow left in the outbox is not carried out.
-const flowDeleted = "the flow was deleted"
-
-// flowPayload puts what a flow's step says into the payload of its item: items
-// are queued without it, so that a body is not stored for each recipient. What
-// is live cannot change; of a deleted flow nothing is left to say.
-func flowPayload(a *account.State, it *outbox.Item, payload []byte) ([]byte, error) {
-	s := a.Flows.Step(it.Flow, it.Step)
-	if s == nil {
-		return payload, nil
-	}
-	email := s.Email()
-	switch {
-	case it.Kind == outbox.KindEmail && email != nil && email.TemplateID == "":
-		var x messages.Mail
-		if err := json.Unmarshal(payload, &x); err != nil {
-			return nil, err
-		}
-		x.HTML, x.Text = email.Body, email.Text
-		return must.JSON(x), nil
-	case it.Kind == outbox.KindCall && s.Webhook != nil:
-		var x messages.Request
-		if err := json.Unmarshal(payload, &x); err != nil {
-			return nil, err
-		}
-		x.Body = s.Webhook.Body
-		return must.JSON(x), nil
-	}
-	return payload, nil
 }

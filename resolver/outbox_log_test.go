@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // unordered makes an endpoint whose deliveries need not go out in order.
@@ -17,7 +18,7 @@ func (r *recorder) unordered(events ...string) string {
 	return answer[struct{ ID string }](r.t, r.must(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1", Ordered: new(bool)})).ID
 }
 
-func (r *recorder) done(w OutboxWork, result string) {
+func (r *recorder) done(w view.OutboxWork, result string) {
 	r.t.Helper()
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: result, DelayMs: 5000, Reason: map[bool]string{true: "500"}[result != outbox.ResultSent],
 		Log: &outbox.DeliveryAnswer{Status: 500, TookMs: 3, Answer: "the answer for a1@x.io"}})
@@ -37,7 +38,7 @@ func TestOrderIsAChoice(t *testing.T) {
 	}
 	r.done(due[1], outbox.ResultRetry)
 	r.done(due[2], outbox.ResultSent)
-	set := func(ordered bool) []OutboxWork {
+	set := func(ordered bool) []view.OutboxWork {
 		r.must(outbox.CommandWebhookUpdate, outbox.WebhookSave{ID: id, Ordered: &ordered})
 		return r.due(outbox.KindWebhook)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // randomOutboxCommand sends e-mails, keeps webhook endpoints and does a piece of
@@ -18,7 +19,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
 	var templates []campaigns.Template
 	var endpoints []outbox.Endpoint
-	var due []OutboxWork
+	var due []view.OutboxWork
 	var dead []outbox.DeadLetter
 	var logged []outbox.Delivery
 	_ = node.Read(ctx, testAccount, func(v *View) (err error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -36,7 +37,7 @@ func (r *recorder) endpoint(events ...string) string {
 }
 
 // due lists what is due now, by kind.
-func (r *recorder) due(kind string) []OutboxWork {
+func (r *recorder) due(kind string) []view.OutboxWork {
 	r.t.Helper()
 	list, err := r.view().OutboxDue(kind, r.now, 1000, func(uint64) bool { return false })
 	if err != nil {
@@ -127,7 +128,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
 	tpl := r.template()
-	send := func() OutboxWork {
+	send := func() view.OutboxWork {
 		r.must(messages.CommandEmailSend, mailTo("a@x.io", tpl))
 		return r.due(outbox.KindEmail)[0]
 	}
@@ -525,7 +526,7 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 		}
 		return out
 	}
-	var due []OutboxWork
+	var due []view.OutboxWork
 	if err := n.Read(ctx, testAccount, func(v *View) (err error) {
 		due, err = v.OutboxDue(outbox.KindWebhook, 1<<60, 1, func(uint64) bool { return false })
 		return err

@@ -8,8 +8,6 @@ import (
 func init() {
 	peek.EmailNames = func(machine any) (held, directory []string) { return machine.(*Machine).emailNames() }
 	peek.EnrolmentsPerRecord = func(machine any, n int) { machine.(*Machine).flows.Bounds.Enrolments = n }
-	peek.Profiles = func(view any) uint64 { return view.(*View).a.Profiles.Universe().GetCardinality() }
-	peek.NextDue = func(view any) (ms int64, ok bool) { return view.(*View).a.Engine.NextDue() }
 }
 
 // emailNames lists the names that accounts hold, and those that the directory has.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -143,43 +142,10 @@ func (m *Machine) sentFrom(a *account.State, o uint32, send messages.ID) (s send
 	return s
 }
 
-// LeftTopics is why a campaign passes over a person who left its lists while it is being sent.
-const LeftTopics = "left the list on the preference page"
-
-// leftAudience reports whether a person left a list that a campaign is being sent to, and is on
-// none of its lists any more.
-func leftAudience(a *account.State, campaign string, ordinal uint32) bool {
-	run, ok := a.Campaigns.Run(campaign)
-	if !ok || run.Status != campaigns.RunSending || len(run.ListIDs) == 0 || len(run.SegmentIDs) > 0 {
-		return false
-	}
-	left := false
-	for _, id := range run.ListIDs {
-		l := a.Contacts.List(id)
-		if l == nil {
-			continue
-		}
-		if a.Contacts.Members(*l).Contains(ordinal) {
-			return false
-		}
-		left = left || a.Contacts.HasLeft(ordinal, l)
-	}
-	return left
-}
-
 // beginConsentLog begins the log of consents of an account that was made before there was one.
 func (m *Machine) beginConsentLog(a *account.State) {
 	if !a.HasConsentLog {
 		a.HasConsentLog = true
 		m.saveNumbers(a)
 	}
-}
-
-// ConsentLog lists what a person said of channels and topics, the newest first.
-func (v *View) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
-	var d profile.Document
-	if err := v.decode(ordinal, &d); err != nil {
-		return nil, err
-	}
-	return v.a.ConsentLog.Entries(ordinal, &d)
 }

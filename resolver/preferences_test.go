@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func addr[T any](v T) *T { return &v }
@@ -87,7 +88,7 @@ func TestPreferencesStory(t *testing.T) {
 	r.now += 1000
 	r.start(campaigns.Start{ID: both.ID, ListIDs: []string{weekly, monthly}})
 	r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: weekly}}})
-	for campaign, want := range map[string]string{late.ID: LeftTopics, both.ID: LeftTopics} {
+	for campaign, want := range map[string]string{late.ID: view.LeftTopics, both.ID: view.LeftTopics} {
 		c, _ := r.view().Campaigns().Campaign(campaign)
 		if why, err := r.view().PassedOver(&c, b.Recipients[0].Ordinal, r.now); err != nil || why != want {
 			t.Errorf("passed over because %q, %v; expected %q", why, err, want)

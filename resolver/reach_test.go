@@ -13,11 +13,12 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
 // reachOracle judges a profile by what is answered of it.
-func reachOracle(p *Profile, requireOptIn bool) (channels []string) {
+func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
 	for _, channel := range []string{"email", "sms", "whatsapp", "im", "push"} {
 		status := p.Consent(channel).Status
 		address := p.Newest(IdentityPhone) != ""
@@ -41,12 +42,12 @@ func reachOracle(p *Profile, requireOptIn bool) (channels []string) {
 // with what campaigns would do.
 func compareReach(t *testing.T, m *Machine) {
 	t.Helper()
-	v := &View{m: m, a: m.accounts[testAccount]}
+	v := m.View(nil, testAccount)
 	want := map[string]*roaring.Bitmap{}
 	for _, channel := range reach.Channels {
 		want[channel] = roaring.New()
 	}
-	for o := range v.a.Profiles.Headers.Count {
+	for o := range accountOf(v).Profiles.Headers.Count {
 		if !v.Has(o) {
 			continue
 		}
@@ -56,7 +57,7 @@ func compareReach(t *testing.T, m *Machine) {
 		}
 		compareStatusSets(t, v, p)
 		compareSubscribed(t, v, p)
-		channels := reachOracle(p, v.a.Settings.RequireOptIn)
+		channels := reachOracle(p, accountOf(v).Settings.RequireOptIn)
 		for _, channel := range reach.Channels {
 			in := slices.Contains(channels, channel)
 			if in {
@@ -80,13 +81,13 @@ func compareReach(t *testing.T, m *Machine) {
 
 // compareStatusSets compares the sets by status with the statuses that a profile has,
 // now and when it has long not reacted.
-func compareStatusSets(t *testing.T, v *View, p *Profile) {
+func compareStatusSets(t *testing.T, v *View, p *view.Profile) {
 	t.Helper()
 	for _, channel := range profile.Channels {
-		for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
+		for _, at := range []int64{v.LogTimeMs(), v.LogTimeMs() + 1000*dayMs} {
 			have := p.Status(channel, at)
 			for _, status := range segment.ContactStatuses {
-				in := v.a.Profiles.Reach.WithStatus(channel, status).Contains(p.Ordinal)
+				in := accountOf(v).Profiles.Reach.WithStatus(channel, status).Contains(p.Ordinal)
 				if status == have && !in || have == "" && in {
 					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
 				}
@@ -97,7 +98,7 @@ func compareStatusSets(t *testing.T, v *View, p *Profile) {
 
 // compareSubscribed compares `subscribed` of a definition with whom a campaign mails
 // where sending takes a subscription, but for a missing address, which no consent is.
-func compareSubscribed(t *testing.T, v *View, p *Profile) {
+func compareSubscribed(t *testing.T, v *View, p *view.Profile) {
 	t.Helper()
 	root := mustDefinition(t, `{"kind":"attribute","field":"subscribed","op":"=","value":true}`)
 	root.UseCurrentFields()
@@ -106,9 +107,9 @@ func compareSubscribed(t *testing.T, v *View, p *Profile) {
 		t.Fatal(err)
 	}
 	withAddress := *p
-	withAddress.Identities = append(slices.Clone(p.Identities), Identity{Kind: IdentityEmail, Value: "x"})
+	withAddress.Identities = append(slices.Clone(p.Identities), view.Identity{Kind: IdentityEmail, Value: "x"})
 	want := slices.Contains(reachOracle(&withAddress, true), "email")
-	for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
+	for _, at := range []int64{v.LogTimeMs(), v.LogTimeMs() + 1000*dayMs} {
 		if is, naive := root.Attribute.Match(f, at), root.Naive(segment.NaiveOf(f, nil), at, nil); is != want || naive != want {
 			t.Fatalf("profile %d is subscribed: %t, naive %t; a campaign mails such people: %t", p.Ordinal, is, naive, want)
 		}
@@ -166,7 +167,7 @@ func TestReachMatchesScan(t *testing.T) {
 				}
 			}
 			compareReach(t, w.m)
-			for _, b := range (&View{m: w.m, a: w.m.accounts[testAccount]}).Reachable() {
+			for _, b := range w.m.View(nil, testAccount).Reachable() {
 				reached += b.GetCardinality()
 			}
 		}
@@ -200,8 +201,8 @@ func TestReachMatchesScanOfPending(t *testing.T) {
 				w.reachStep()
 			}
 			compareReach(t, w.m)
-			v := &View{m: w.m, a: w.m.accounts[testAccount]}
-			pending += int(v.a.Profiles.Reach.WithStatus("email", StatusPending).GetCardinality())
+			v := w.m.View(nil, testAccount)
+			pending += int(accountOf(v).Profiles.Reach.WithStatus("email", view.StatusPending).GetCardinality())
 		}
 	}
 	if pending == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -49,12 +50,12 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 	asOf := map[string]*roaring.Bitmap{} // as of the engine's own time
 	defs := map[string]*segment.Node{}
 	lists := map[string]*roaring.Bitmap{}
-	var snap *Snapshot
+	var snap *view.Snapshot
 	var settled bool
 	pending := 0
 	begun := time.Now()
 	var cut query.Cut
-	var columns map[string]*FieldColumn
+	var columns map[string]*view.FieldColumn
 	var kept map[string]keptAnswer
 	for {
 		clear(members)
@@ -64,13 +65,13 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 				defs[s.ID] = s.Root
 				if m, ok := v.Members(s.ID, nowMs); ok {
 					members[s.ID] = m
-					asOf[s.ID], _ = v.Members(s.ID, v.a.Engine.NowMs())
+					asOf[s.ID], _ = v.Members(s.ID, accountOf(v).Engine.NowMs())
 				}
 			}
 			for _, l := range v.Contacts().Lists() {
-				lists[l.ID] = v.a.Sets.Members(contacts.ListSet(l.Number)).Clone()
+				lists[l.ID] = accountOf(v).Sets.Members(contacts.ListSet(l.Number)).Clone()
 			}
-			settled = !v.a.Engine.Working() && v.m.logTime == v.a.Engine.NowMs()
+			settled = !accountOf(v).Engine.Working() && v.LogTimeMs() == accountOf(v).Engine.NowMs()
 			if snap != nil {
 				_ = snap.Close()
 			}

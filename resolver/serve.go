@@ -1,32 +1,38 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// Host serves a machine: what views of it, and snapshots that outlive them, need to
-// know of whoever does.
-type Host interface {
-	// Partition is the number of the machine's partition.
-	Partition() int
-	// Epoch is the one under which the host acts, 0 when embedded or when it does not.
-	Epoch() uint64
-	// HoldFiles keeps the machine's files open until release is called once. The
-	// machine is held still meanwhile.
-	HoldFiles() (release func())
-	// Left is closed when the machine is given up, and Gone says why.
-	Left() <-chan struct{}
-	Gone() error
-}
-
 // View is a view of an account, nil when there is none of that number. The host is
 // nil for a machine that nobody serves.
-func (m *Machine) View(host Host, account uint64) *View {
+func (m *Machine) View(host view.Host, account uint64) *View {
 	a := m.accounts[account]
 	if a == nil {
 		return nil
 	}
-	return &View{host, m, a}
+	return view.New(host, m.store, a, m.next, m.logTime)
+}
+
+// PublishAll publishes the segments of all accounts; nobody reads them yet, or the machine is
+// held still.
+func (m *Machine) PublishAll(p *view.Published) { p.All(m.byIndex, m.logTime) }
+
+// PublishRecord publishes what the record, which was just applied, changed of segments. The
+// machine is held still.
+func (m *Machine) PublishRecord(p *view.Published, env eventlog.Envelope) {
+	var saved uint64
+	if env.Kind == eventlog.KindCommand {
+		saved = env.Account
+	}
+	if a := m.onlyChanged(env); a != nil {
+		p.Record([]*account.State{a}, saved, m.logTime)
+	} else {
+		p.Record(m.byIndex, saved, m.logTime)
+	}
 }
 
 // Close closes the machine's files.
@@ -164,20 +170,6 @@ func (m *Machine) BuildWork(last uint64, resting func(account uint64, state uint
 		}
 	}
 	return 0, w, false
-}
-
-// WantsBuilt reports whether one of the leaves or states is still being built.
-func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }
-
-// KnowsAll checks ordinals that history tells of: a chunk with one that the state does
-// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
-func (v *View) KnowsAll(ordinals []uint32) error {
-	for _, o := range ordinals {
-		if err := v.a.Knows(o); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Profile is the id of an ordinal of an account; current is false when it has become part

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // conflictsOf are a profile's conflicts, each as its kind, value and the other profile.
@@ -60,7 +61,7 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 			t.Errorf("contact %d has the conflicts %q, expected %q", i, got, want)
 		}
 	}
-	if got := r.conflictsOf(ids[0]); len(got) != 6 || got[0] != "external_id acme "+ids[1]+": "+heldHere {
+	if got := r.conflictsOf(ids[0]); len(got) != 6 || got[0] != "external_id acme "+ids[1]+": "+view.HeldHere {
 		t.Errorf("the first contact has the conflicts %q", got)
 	}
 	if n := r.countIn(bySMS); n != 5 {
@@ -323,7 +324,7 @@ func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
 	n := 0
 	// merged are the phones of a visitor with an e-mail and a contact with neither, who
 	// become one by an event with the e-mail and what is given of the contact.
-	merged := func(rules uint8, by func(contact contacts.Create) []string) (visitor, contact string, p *Profile) {
+	merged := func(rules uint8, by func(contact contacts.Create) []string) (visitor, contact string, p *view.Profile) {
 		t.Helper()
 		n++
 		mail := fmt.Sprintf("v%d@x.de", n)
@@ -335,7 +336,7 @@ func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
 		d.reload()
 		return visitor, contact, r.profile(id.String())
 	}
-	phones := func(p *Profile) (out []string) {
+	phones := func(p *view.Profile) (out []string) {
 		for _, x := range p.Identities {
 			if x.Kind == IdentityPhone {
 				out = append(out, x.Value)

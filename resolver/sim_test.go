@@ -306,8 +306,8 @@ func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory
 					erased[x.profile] = true
 				}
 			}
-			for o := range v.a.Profiles.Headers.Count {
-				gone[o] = v.a.Profiles.Gone(o)
+			for o := range accountOf(v).Profiles.Headers.Count {
+				gone[o] = accountOf(v).Profiles.Gone(o)
 			}
 			return nil
 		}); err != nil {

@@ -225,7 +225,7 @@ func (l *lockstep) work(m *Machine, account uint64) []byte {
 	case !ok:
 		return nil
 	case w.Scan != nil:
-		snap := (&View{m: m, a: a}).Snapshot()
+		snap := m.View(nil, a.Number).Snapshot()
 		defer snap.Close() // it only gives memory back
 		s := engine.NewScanner(w.Scan)
 		l.must(snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error { s.Add(o, f); return nil }))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // checkTotals compares the totals that are kept with sums over all accounts.
@@ -30,9 +31,9 @@ func BenchmarkAccounts(b *testing.B) {
 			for n := range accounts - 1 {
 				r.m.addAccount(uint64(1_000_000 + n))
 			}
-			var published Published
+			var published view.Published
 			var stats atomic.Pointer[MachineStats]
-			published.All(r.m)
+			r.m.PublishAll(&published)
 			for b.Loop() {
 				env := r.envelope(eventlog.KindEvents)
 				rec := eventlog.AppendEventCount(env.Append(nil), 1)
@@ -40,7 +41,7 @@ func BenchmarkAccounts(b *testing.B) {
 				if err := r.m.Apply(r.m.next, rec, &r.rows, &r.out); err != nil {
 					b.Fatal(err)
 				}
-				published.Record(r.m, env)
+				r.m.PublishRecord(&published, env)
 				s := r.m.Stats()
 				stats.Store(&s)
 				_ = r.m.GenerationBytes()

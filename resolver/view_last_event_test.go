@@ -24,12 +24,12 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 			for range 20 {
 				w.step([]string{list.ID})
 			}
-			v := &View{m: w.m, a: w.m.accounts[testAccount]}
+			v := w.m.View(nil, testAccount)
 			s := search.Query{Order: search.OrderLastEvent, Limit: pick(w.rng, 3, 1000), AtMs: w.now}
 			want := searchOracle(t, v, &s)
 			at := map[ProfileID]int64{}
 			for _, id := range want {
-				at[id] = v.a.Profiles.Headers.Get(id.Ordinal()).LastEvent
+				at[id] = accountOf(v).Profiles.Headers.Get(id.Ordinal()).LastEvent
 			}
 			l, err := v.ByLastEvent(&s)
 			if err != nil {
@@ -53,7 +53,7 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 			var got []ProfileID
 			for _, p := range page.Profiles {
 				got = append(got, p.ID)
-				changed = changed || v.a.Profiles.Headers.Get(p.Ordinal).LastEvent != at[p.ID]
+				changed = changed || accountOf(v).Profiles.Headers.Get(p.Ordinal).LastEvent != at[p.ID]
 				if p.HasEvent() && p.LastEventMs != at[p.ID] {
 					t.Fatalf("seed %d, round %d: a profile is listed at %d, not at %d", seed, round, p.LastEventMs, at[p.ID])
 				}

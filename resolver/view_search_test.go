@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
+	"github.com/musterhq/muster/resolver/view"
 
 	"cmp"
 	"encoding/json"
@@ -30,14 +31,14 @@ import (
 func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 	t.Helper()
 	type found struct {
-		p     *Profile
+		p     *view.Profile
 		field int
 		text  string
 	}
 	want := strings.ToLower(strings.TrimSpace(s.Text))
 	var all []found
-	for o := range v.a.Profiles.Headers.Count {
-		h := v.a.Profiles.Headers.Get(o)
+	for o := range accountOf(v).Profiles.Headers.Count {
+		h := accountOf(v).Profiles.Headers.Get(o)
 		if h.Winner != o || h.Flags&resolution.FlagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
 			continue
 		}
@@ -84,7 +85,7 @@ func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 			all = append(all, best)
 		}
 	}
-	at := func(p *Profile) int64 {
+	at := func(p *view.Profile) int64 {
 		if p.HasEvent() {
 			return p.LastEventMs
 		}
@@ -254,7 +255,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 
 func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, round int) {
 	t.Helper()
-	v := &View{m: w.m, a: w.m.accounts[testAccount]}
+	v := w.m.View(nil, testAccount)
 	for range 12 {
 		s := search.Query{Text: w.text(), Limit: pick(w.rng, 1, 3, 1000), AtMs: w.now, Order: pick(w.rng, search.OrderNewest, search.OrderOldest, search.OrderLastEvent)}
 		if s.Text != "" && w.rng.IntN(2) == 0 {
@@ -266,7 +267,7 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 		}
 		if w.rng.IntN(3) == 0 {
 			some := roaring.New()
-			for o := range v.a.Profiles.Headers.Count {
+			for o := range accountOf(v).Profiles.Headers.Count {
 				if w.rng.IntN(2) == 0 {
 					some.Add(o)
 				}
@@ -274,7 +275,7 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 			s.Within = append(s.Within, some)
 		}
 		if w.rng.IntN(4) == 0 {
-			s.Channel, s.Status = pick(w.rng, "email", "sms"), pick(w.rng, StatusSubscribed, StatusPending)
+			s.Channel, s.Status = pick(w.rng, "email", "sms"), pick(w.rng, view.StatusSubscribed, view.StatusPending)
 		}
 		if got, want := searchAll(t, v, s), searchOracle(t, v, &s); !slices.Equal(got, want) {
 			t.Fatalf("seed %d, round %d: %+v finds %d profiles, a look at all %d\n%v\n%v", seed, round, s, len(got), len(want), got, want)
@@ -290,13 +291,13 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 			t.Fatal(err)
 		}
 		var want []uint32
-		for o := range v.a.Profiles.Headers.Count {
-			if h := v.a.Profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
+		for o := range accountOf(v).Profiles.Headers.Count {
+			if h := accountOf(v).Profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
 				p, err := v.Profile(o)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if slices.ContainsFunc(p.Identities, func(id Identity) bool { return id.Kind == kind && normal(kind, id.Value) == normal(kind, value) }) {
+				if slices.ContainsFunc(p.Identities, func(id view.Identity) bool { return id.Kind == kind && normal(kind, id.Value) == normal(kind, value) }) {
 					want = append(want, o)
 				}
 			}
@@ -319,14 +320,14 @@ func TestSearchIsBounded(t *testing.T) {
 		evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("x%05d", i)), FirstName: []byte(strings.Repeat("same", 17))})
 	}
 	r.events(evs...)
-	v := &View{m: r.m, a: r.m.accounts[testAccount]}
+	v := r.m.View(nil, testAccount)
 	everybody := roaring.New() // may be bounced, as if all were suppressed
 	everybody.AddRange(0, n)
 	r.m.accounts[testAccount].Sets.Set("reach/email/blocked").Assign(everybody)
 	for _, s := range []search.Query{
-		{Text: "x", Order: search.OrderMatch, Channel: "email", Status: StatusBounced},
-		{Order: search.OrderNewest, Channel: "email", Status: StatusBounced},
-		{Order: search.OrderLastEvent, Channel: "email", Status: StatusBounced},
+		{Text: "x", Order: search.OrderMatch, Channel: "email", Status: view.StatusBounced},
+		{Order: search.OrderNewest, Channel: "email", Status: view.StatusBounced},
+		{Order: search.OrderLastEvent, Channel: "email", Status: view.StatusBounced},
 		{Text: strings.Repeat("same", 16) + "not", Order: search.OrderMatch},
 	} {
 		s.Limit = 10

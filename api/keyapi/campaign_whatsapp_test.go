@@ -8,9 +8,9 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging/text"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // TestWhatsAppCampaigns: a template goes to all who subscribed, a text only to those who
@@ -74,11 +74,11 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	}
 
 	c = send(`"body":"Dear {{first_name}}"`)
-	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"body":"Dear Bob"`) || c.audience.Reachable != 1 || c.audience.Skipped[resolver.NotInConversation] != 1 || c.stats.Skipped[resolver.NotInConversation] != 1 || c.out.EmailsSent != 1 {
+	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"body":"Dear Bob"`) || c.audience.Reachable != 1 || c.audience.Skipped[view.NotInConversation] != 1 || c.stats.Skipped[view.NotInConversation] != 1 || c.out.EmailsSent != 1 {
 		t.Fatalf("%+v %q", c, got)
 	}
 	var r renderedCampaign
-	if x.call("success", "POST", "/campaign/"+c.ID+"/render", `{"email":"ada@x.io"}`, &r); r.Skipped == nil || *r.Skipped != resolver.NotInConversation || r.Text != "Dear Ada" || r.Channel != "whatsapp" {
+	if x.call("success", "POST", "/campaign/"+c.ID+"/render", `{"email":"ada@x.io"}`, &r); r.Skipped == nil || *r.Skipped != view.NotInConversation || r.Text != "Dear Ada" || r.Channel != "whatsapp" {
 		t.Errorf("%+v", r)
 	}
 	if x.call("success", "POST", "/campaign/"+c.ID+"/render", `{"email":"ada@x.io","body":"","whatsapp":{"template":"t","language":"de","parameters":["{{first_name}}"]}}`, &r); r.Skipped != nil && *r.Skipped != "already sent" || r.Text != "template t (de)\nAda" {

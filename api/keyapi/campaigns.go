@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Campaigns sends campaigns: a [*messaging.Dispatcher].
@@ -26,7 +27,7 @@ type Campaigns interface {
 	Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error)
 	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
-	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *resolver.Profile) (*messaging.Tester, error)
+	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*messaging.Tester, error)
 	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error
 }
 

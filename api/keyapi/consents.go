@@ -7,8 +7,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // sourceAPI is the source of consents that a key records without naming one.
@@ -22,7 +22,7 @@ type consent struct {
 }
 
 // consentsOf are the consents on record, by channel.
-func consentsOf(p *resolver.Profile) map[string]consent {
+func consentsOf(p *view.Profile) map[string]consent {
 	out := map[string]consent{}
 	for _, c := range p.Consents {
 		out[c.Channel] = consent{c.Status, c.Source, record.Time(c.SinceMs)}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func (a *API) contactOperations() keycall.Group {
@@ -77,7 +78,7 @@ type smsConsent struct {
 	Source *string `json:"source"`
 }
 
-func toContact(p *resolver.Profile, atMs int64) contact {
+func toContact(p *view.Profile, atMs int64) contact {
 	sms := p.Consent("sms")
 	status := p.Status("email", atMs)
 	x := contact{

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func (a *API) emailOperations() keycall.Group {
@@ -79,7 +80,7 @@ func (a *API) sendEmail(c *keycall.Call) (any, error) {
 		}
 	}
 	var t campaigns.Template
-	p := &resolver.Profile{}
+	p := &view.Profile{}
 	err = c.Read(func(v *resolver.View) error {
 		if o, _, ok := v.Person("", in.To); ok {
 			var err error

@@ -5,6 +5,7 @@ import (
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // eraseContact answers DELETE /contacts/{id}: the contact is forgotten, with all
@@ -25,7 +26,7 @@ const (
 // person.
 func (a *API) exportContact(c *keycall.Call) (any, error) {
 	q := query.TimelineQuery{Account: c.Key.Account, Limit: exportEvents}
-	var p *resolver.Profile
+	var p *view.Profile
 	var x contact
 	segments := []string{}
 	var log []record.ConsentEntry

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func (a *API) listOperations() keycall.Group {
@@ -141,7 +142,7 @@ func leftOut(c *keycall.Call, in *contactFields, id string) (warning string, err
 			return err
 		}
 		lacks := func(given *string, kind resolver.IdentityKind, normal func(string) string) bool {
-			return given != nil && *given != "" && !slices.ContainsFunc(p.Identities, func(x resolver.Identity) bool {
+			return given != nil && *given != "" && !slices.ContainsFunc(p.Identities, func(x view.Identity) bool {
 				return x.Kind == kind && normal(x.Value) == normal(*given)
 			})
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // The bounds of tests of campaigns.
@@ -112,7 +113,7 @@ func (a *API) testSend(c *keycall.Call) (any, error) {
 	var test *messaging.Tester
 	results := make([]testResult, len(to))
 	err = c.Read(func(v *resolver.View) (err error) {
-		p := new(resolver.Profile)
+		p := new(view.Profile)
 		if in.ProfileID != "" || in.Email != "" {
 			o, field, ok := v.Person(in.ProfileID, in.Email)
 			if !ok {

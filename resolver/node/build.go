@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -171,7 +172,7 @@ func (p *partition) knowAll(account uint64, ordinals []uint32) error {
 
 // scanProfiles judges all profiles for new leaves on their fields.
 func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.ScanWork) error {
-	var snap *resolver.Snapshot
+	var snap *view.Snapshot
 	err := p.look(account, func(v *resolver.View) error {
 		snap = v.Snapshot()
 		return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
-	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -91,7 +90,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 				if _, ok := v.Resolve(id); ok {
 					t.Errorf("%s is still somebody", id)
 				}
-				if v.Universe().GetCardinality() != 1 || peek.Profiles(v) != 1 {
+				if v.Universe().GetCardinality() != 1 || accountOf(v).Profiles.Universe().GetCardinality() != 1 {
 					t.Errorf("there are %v", v.Universe())
 				}
 				return nil

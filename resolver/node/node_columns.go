@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -37,7 +38,7 @@ func (n *Node) RefreshColumns(ctx context.Context, account uint64) error {
 // BuildColumns makes the columns that the first preview would make, unless the account
 // has some: see [resolver.View.Snapshot]. Errors are those of [Node.Read].
 func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
-	var snap *resolver.Snapshot
+	var snap *view.Snapshot
 	err := n.Read(ctx, account, func(v *resolver.View) error {
 		snap = v.FirstColumns()
 		return nil

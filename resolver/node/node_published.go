@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // publishedOf takes the barrier; ok is false when [Node.Read] is to be asked.
-func (n *Node) publishedOf(account uint64) (p *resolver.Published, ok bool) {
+func (n *Node) publishedOf(account uint64) (p *view.Published, ok bool) {
 	part, err := n.owner(account)
 	if err != nil || part.barrier(context.Background()) != nil {
 		return nil, false
@@ -20,7 +21,7 @@ func (n *Node) publishedOf(account uint64) (p *resolver.Published, ok bool) {
 // before the call and does not wait for the record that is being applied. When
 // ok is false [Node.Read] must be asked, also why: there may be no such segment
 // or account, or the partition may have failed.
-func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s resolver.CountedSegment, atMs int64, ok bool) {
+func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s view.CountedSegment, atMs int64, ok bool) {
 	p, ok := n.publishedOf(account)
 	if !ok {
 		return s, 0, false
@@ -30,7 +31,7 @@ func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s resol
 
 // PublishedSegments is [Node.PublishedSegment] for all saved segments, the oldest
 // first, as of one state.
-func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []resolver.CountedSegment, atMs int64, ok bool) {
+func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []view.CountedSegment, atMs int64, ok bool) {
 	p, ok := n.publishedOf(account)
 	if !ok {
 		return nil, 0, false

@@ -77,7 +77,7 @@ func (p *partition) drain(ctx context.Context) {
 	}
 }
 
-// These are the partition as a [resolver.Host].
+// These are the partition as a [view.Host].
 func (p *partition) Partition() int        { return p.id }
 func (p *partition) Left() <-chan struct{} { return p.left }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // frozenLog is the log as one process reaches it: while it is frozen, nothing
@@ -360,7 +361,7 @@ func (s *ownedSim) read(rng *rand.Rand) {
 	case 1:
 		have, known, err = n.CountMembers(ctx, account, a.segment, s.c.clock.Load())
 	default:
-		var seg resolver.CountedSegment
+		var seg view.CountedSegment
 		seg, _, known = n.PublishedSegment(account, a.segment, s.c.clock.Load())
 		have, known = seg.Members, known && seg.Known
 	}

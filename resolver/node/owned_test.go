@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -601,7 +602,7 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 		ok("view", err)
 	})
 	reader(func() { // behind the lock
-		var s *resolver.Snapshot
+		var s *view.Snapshot
 		var cut query.Cut
 		if !ok("snapshot", n.Read(ctx, account, func(v *resolver.View) error { s, cut = v.Snapshot(), v.Cut(); return nil })) {
 			return
@@ -676,7 +677,7 @@ func TestSnapshotHoldsFilesOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var s *resolver.Snapshot
+	var s *view.Snapshot
 	if err := n.Read(ctx, account, func(v *resolver.View) error { s = v.Snapshot(); return nil }); err != nil {
 		t.Fatal(err)
 	}

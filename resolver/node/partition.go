@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/wake"
 	"github.com/musterhq/muster/resolver/node/live"
 	"github.com/musterhq/muster/resolver/sources"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // partition runs one machine, from the first file opened to the last one closed.
@@ -49,7 +50,7 @@ type partition struct {
 
 	// What requests read without waiting for the record that is being applied. published
 	// and stats are written while mu is held.
-	published resolver.Published
+	published view.Published
 	apps      atomic.Pointer[map[uint64]resolver.App]
 	writeKeys atomic.Pointer[map[[32]byte]sources.Access] // by the SHA-256 of their text
 	stats     atomic.Pointer[resolver.MachineStats]       // after the newest record

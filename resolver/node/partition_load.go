@@ -59,7 +59,7 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	p.mu.m = m
 	p.lease.newest.Store(m.LastEpoch().Number)
-	p.published.All(m)
+	m.PublishAll(&p.published)
 	p.observe(m)
 	var items []*feed.Item
 	for _, sp := range f.Spool {

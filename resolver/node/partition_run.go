@@ -33,7 +33,7 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	if err := p.mu.m.Apply(e.Offset, e.Data, rows, out); err != nil {
 		return err
 	}
-	p.published.Record(p.mu.m, env)
+	p.mu.m.PublishRecord(&p.published, env)
 	p.noteEpoch(p.mu.m, env.ID)
 	return nil
 }

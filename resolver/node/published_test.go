@@ -16,10 +16,15 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/peek"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 const otherAccount = testAccount + 1
+
+// accountOf is the account that a view is of.
+func accountOf(v *resolver.View) *account.State { return peek.Account(v).(*account.State) }
 
 // publishedNode is a node with two accounts on one partition.
 func publishedNode(t *testing.T) (*fixture, *Node) {
@@ -167,7 +172,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 		for _, a := range []uint64{testAccount, otherAccount} {
 			at := []int64{now, now + rng.Int64N(20_000)}
 			_ = n.Read(ctx, a, func(v *resolver.View) error {
-				if due, ok := peek.NextDue(v); ok {
+				if due, ok := accountOf(v).Engine.NextDue(); ok {
 					at = append(at, due-1, due, due+1)
 				}
 				return nil
@@ -229,7 +234,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 			var saved struct{ ID string }
 			_ = json.Unmarshal(reply, &saved)
 			list, _, whole := n.partitions[0].Load().published.Segments(testAccount, 0)
-			found := slices.ContainsFunc(list, func(s resolver.CountedSegment) bool { return s.ID == saved.ID })
+			found := slices.ContainsFunc(list, func(s view.CountedSegment) bool { return s.ID == saved.ID })
 			if whole && !found { // else the lock would be taken
 				t.Errorf("S1: segment %s is saved and not published", saved.ID)
 			}

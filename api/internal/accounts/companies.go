@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Companies are the calls about companies, for administrators of the system.
@@ -48,7 +49,7 @@ type company struct {
 	CreatedAt         string `json:"created_at"`
 }
 
-func newCompany(s resolver.CompanyState) company {
+func newCompany(s view.CompanyState) company {
 	return company{
 		ID: s.ID, AccountID: resolver.AccountID(s.Account), AppID: resolver.AppID(s.Account), Name: s.Name,
 		APIAccess: s.APIAccess, Active: s.Active, EmailCredits: s.EmailCredits, SurfaceCPerMinute: s.SurfaceCPerMinute,

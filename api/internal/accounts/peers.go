@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Peers asks all nodes of a cluster.
@@ -124,15 +125,15 @@ func (a *API) runOf(ctx context.Context, q runQuery) (r campaigns.Run, err error
 }
 
 // companies are those of all nodes.
-func (a *API) companies(ctx context.Context, q companiesQuery) ([]resolver.CompanyState, error) {
+func (a *API) companies(ctx context.Context, q companiesQuery) ([]view.CompanyState, error) {
 	if a.opts.Peers == nil {
 		return a.companiesOf(ctx, a.accounts(), q)
 	}
-	list, err := gather[resolver.CompanyState](ctx, a, askCompanies, q)
+	list, err := gather[view.CompanyState](ctx, a, askCompanies, q)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(x, y resolver.CompanyState) int { return cmp.Compare(x.Account, y.Account) })
+	slices.SortFunc(list, func(x, y view.CompanyState) int { return cmp.Compare(x.Account, y.Account) })
 	return list[:min(len(list), q.Limit)], nil
 }
 
@@ -143,8 +144,8 @@ func (a *API) HasCompany(ctx context.Context) (bool, error) {
 }
 
 // companiesOf are those of some accounts, which are in order.
-func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQuery) ([]resolver.CompanyState, error) {
-	list := []resolver.CompanyState{}
+func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQuery) ([]view.CompanyState, error) {
+	list := []view.CompanyState{}
 	for _, n := range accounts {
 		switch {
 		case len(list) == q.Limit:
@@ -152,7 +153,7 @@ func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQue
 		case q.Account != nil && *q.Account != n, q.After != nil && n <= *q.After:
 			continue
 		}
-		var s resolver.CompanyState
+		var s view.CompanyState
 		err := a.opts.Node.Read(ctx, n, func(v *resolver.View) error {
 			s = v.CompanyState()
 			return nil
@@ -168,7 +169,7 @@ func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQue
 }
 
 // company reads the company of an account, wherever that is.
-func (a *API) company(c *handler.Call, account uint64) (s resolver.CompanyState, err error) {
+func (a *API) company(c *handler.Call, account uint64) (s view.CompanyState, err error) {
 	err = a.opts.Node.Read(c.Ctx, account, func(v *resolver.View) error {
 		s = v.CompanyState()
 		return nil

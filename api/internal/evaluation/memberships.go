@@ -8,12 +8,13 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
 // Profile is one profile with what its segments are worked out from.
 type Profile struct {
-	*resolver.Profile
+	*view.Profile
 	facts    *segment.Facts
 	ordinals []uint32
 	// held tells of each segment whose members the engine knows whether it holds

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -43,7 +44,7 @@ type Question struct {
 type columnLeaf struct {
 	key       string
 	condition *segment.Attribute
-	column    *resolver.FieldColumn
+	column    *view.FieldColumn
 }
 
 // AlsoRead is what else is read from the state that a question takes.
@@ -245,8 +246,8 @@ func (q *Question) Close() {
 // people are the profiles of a question. They implement [query.Profiles].
 type people struct {
 	universe  *roaring.Bitmap
-	anonymous *roaring.Bitmap    // nil for none
-	snap      *resolver.Snapshot // nil when no condition needs it
+	anonymous *roaring.Bitmap // nil for none
+	snap      *view.Snapshot  // nil when no condition needs it
 }
 
 // Universe implements [query.Profiles].

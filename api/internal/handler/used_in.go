@@ -4,6 +4,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Use is something that refers to something else, as it is answered.
@@ -15,13 +16,13 @@ type Use struct {
 
 func usesShape() *shape.Schema {
 	return shape.List(shape.Named("Use", shape.Object(
-		shape.Req("kind", shape.Word("What refers to it.", resolver.UseKinds()...)),
+		shape.Req("kind", shape.Word("What refers to it.", view.UseKinds()...)),
 		shape.Req("_id", shape.Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", "Its id; of a setting its name.")), shape.Req("name", shape.Text("Welcome", "")))), "")
 }
 
 // UsedInRoute is the call that says where something is used: by the same checks that
 // refuse its deletion.
-func UsedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]resolver.Use, bool), none error) Route {
+func UsedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]view.Use, bool), none error) Route {
 	handle := func(c *Call) (any, error) {
 		out := []Use{}
 		err := c.Read(func(v *resolver.View) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/reach"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // The fields of the form of the preference page. shown has each choice that the page had, was
@@ -173,7 +174,7 @@ func (a *API) preferencesOf(token string) (*followed, *preferences, error) {
 	return f, page, err
 }
 
-func newPreferences(v *resolver.View, p *resolver.Profile) *preferences {
+func newPreferences(v *resolver.View, p *view.Profile) *preferences {
 	s := v.Settings()
 	out := &preferences{Company: v.Company().Name, Title: "Your preferences", Text: "Choose what you want to hear about, and how."}
 	if x := s.PreferencePage; x != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // maxFormBytes bounds the body of a form or a one-click request, which says
@@ -62,9 +63,9 @@ func Operations() operation.Group {
 // followed is a link of a message with what it leads to.
 type followed struct {
 	claims  tracking.Claims
-	sent    resolver.Sent
+	sent    view.Sent
 	links   []string // of the campaign's variant, for a click
-	profile *resolver.Profile
+	profile *view.Profile
 }
 
 // link is where a click leads, as its author wrote it or, of a message that keeps

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/search"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -137,7 +138,7 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	var members *roaring.Bitmap // of a segment that is building
-	var found resolver.ProfilePage
+	var found view.ProfilePage
 	var byLastEvent *search.LastEvents
 	for {
 		live := true

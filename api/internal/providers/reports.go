@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // ReportPath is where providers tell what became of messages: behind it stand
@@ -396,7 +397,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 
 // message finds the message an event is about: by its id, by its Message-ID, by a
 // token. Ids are sealed, so that who knows one of them knows no other.
-func (s *source) message(v *resolver.View, e *inbound.Event, token messages.ID) (sent resolver.Sent, send messages.ID, ok bool) {
+func (s *source) message(v *resolver.View, e *inbound.Event, token messages.ID) (sent view.Sent, send messages.ID, ok bool) {
 	try := func(account uint64, id messages.ID, is bool) bool {
 		if !is || account != s.account || !messaging.Sealed(s.key, id) {
 			return false
@@ -416,7 +417,7 @@ func (s *source) message(v *resolver.View, e *inbound.Event, token messages.ID) 
 			return sent, token, true
 		}
 	}
-	return resolver.Sent{}, messages.ID{}, false
+	return view.Sent{}, messages.ID{}, false
 }
 
 // ParseAccountID reads the number of an account out of its id.

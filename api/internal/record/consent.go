@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // SuppressedConsent warns of a consent that was put on record for channels on which the
 // person is suppressed: it lifts no suppression, so that nothing is sent. It is "" when
 // none of them is.
-func SuppressedConsent(p *resolver.Profile, channels ...string) string {
+func SuppressedConsent(p *view.Profile, channels ...string) string {
 	var warnings []string
 	for _, channel := range channels {
 		if reason := p.Blocked(channel); slices.Contains(messages.Undeliverable, reason) {

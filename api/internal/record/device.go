@@ -1,6 +1,6 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import "github.com/musterhq/muster/resolver/view"
 
 // Device is a device. Its address is not told: who holds the credentials could
 // write to it.
@@ -11,7 +11,7 @@ type Device struct {
 }
 
 // Devices are those of a profile, the oldest first.
-func Devices(p *resolver.Profile) []Device {
+func Devices(p *view.Profile) []Device {
 	list := []Device{}
 	for _, d := range p.Devices {
 		list = append(list, Device{d.ID, d.Kind, Time(d.AddedMs)})

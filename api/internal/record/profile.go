@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Profile is a profile as it is answered.
@@ -69,7 +70,7 @@ var IdentityKinds = []resolver.IdentityKind{resolver.IdentityEmail, resolver.Ide
 
 // NewProfile makes the record of a profile at an instant, with the segments that hold it
 // and the flows that it is or was in, both by id.
-func NewProfile(p *resolver.Profile, segments, flows []string, asOfMs int64) Profile {
+func NewProfile(p *view.Profile, segments, flows []string, asOfMs int64) Profile {
 	out := Profile{
 		ProfileIdentity: ProfileIdentity{ProfileID: p.ID.String(), MergedIDs: []string{}, Identities: map[string][]string{}, FirstName: p.FirstName, LastName: p.LastName},
 		Geo:             Object(p.Geo), Attributes: Object(p.Attributes), Tags: Tags(p.Attributes),

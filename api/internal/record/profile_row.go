@@ -1,6 +1,6 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import "github.com/musterhq/muster/resolver/view"
 
 // ProfileRow is a profile as lists of profiles have it.
 type ProfileRow struct {
@@ -19,7 +19,7 @@ type ProfileRow struct {
 }
 
 // NewProfileRow makes the row of a profile at an instant.
-func NewProfileRow(p *resolver.Profile, asOfMs int64) ProfileRow {
+func NewProfileRow(p *view.Profile, asOfMs int64) ProfileRow {
 	whole := NewProfile(p, nil, nil, asOfMs)
 	return ProfileRow{
 		ProfileID: whole.ProfileID, Identities: whole.Identities, FirstName: whole.FirstName, LastName: whole.LastName,

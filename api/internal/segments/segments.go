@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -291,7 +292,7 @@ func pageOf(v *resolver.View, saved []resolver.Segment, after []byte, limit int,
 
 // publishedPage is pageOf from what is published; ok is false when that does not
 // tell the count of a segment of the page.
-func publishedPage(saved []resolver.CountedSegment, after []byte, limit int, atMs int64) (p segmentPage, ok bool, err error) {
+func publishedPage(saved []view.CountedSegment, after []byte, limit int, atMs int64) (p segmentPage, ok bool, err error) {
 	from, to, err := pageBounds(len(saved), func(i int) *resolver.Segment { return saved[i].Segment }, after, limit)
 	if err != nil {
 		return p, false, err

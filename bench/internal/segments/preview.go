@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -108,7 +109,7 @@ func (a *account) countUnsaved(ctx context.Context, root *segment.Node, leaves b
 
 // combine evaluates the tree over the answers to all its leaves. Complements are
 // taken in the snapshot's universe; without any it is not used.
-func combine(n *segment.Node, leaves map[string]*roaring.Bitmap, snap *resolver.Snapshot) *roaring.Bitmap {
+func combine(n *segment.Node, leaves map[string]*roaring.Bitmap, snap *view.Snapshot) *roaring.Bitmap {
 	if n.Kind != segment.KindGroup {
 		b := leaves[n.Key()]
 		if n.Negated() {

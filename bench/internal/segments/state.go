@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -19,7 +20,7 @@ type state struct {
 	saved   []resolver.Segment
 	defs    map[string]*segment.Node
 	members map[string]*roaring.Bitmap
-	snap    *resolver.Snapshot
+	snap    *view.Snapshot
 }
 
 // takeState takes the present state, to be judged ahead of the present time.

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -385,7 +386,7 @@ type moment struct {
 	atMs    int64
 	defs    map[string]*segment.Node
 	members map[string]*roaring.Bitmap
-	snap    *resolver.Snapshot
+	snap    *view.Snapshot
 	roots   []uint32 // of the events' profiles
 }
 

@@ -38,10 +38,6 @@ var (
 	EmailNames func(machine any) (held, directory []string)
 	// EnrolmentsPerRecord bounds how many enrolments a record begins from now on.
 	EnrolmentsPerRecord func(machine any, n int)
-	// Profiles counts the profiles of a view's account that are not merged or erased, as
-	// segments count them.
-	Profiles func(view any) uint64
-	// NextDue is the next instant (Unix ms) at which a segment of a view's account changes
-	// because time passes; ok is false when there is none.
-	NextDue func(view any) (ms int64, ok bool)
+	// Account is the *account.State that a view is of.
+	Account func(view any) any
 )

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 func TestMain(m *testing.M) {
@@ -112,7 +113,7 @@ func (w *world) read(fn func(v *resolver.View)) {
 }
 
 // profile is who has an e-mail.
-func (w *world) profile(email string) (p *resolver.Profile) {
+func (w *world) profile(email string) (p *view.Profile) {
 	w.t.Helper()
 	w.read(func(v *resolver.View) {
 		o, found := v.Find(resolver.IdentityEmail, email)

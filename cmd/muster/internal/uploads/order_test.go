@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // sharing is a file of people who share identifiers, written in several ways. The columns
@@ -52,7 +53,7 @@ func (w *world) everybody() (out []string) {
 			p, err := v.Profile(o)
 			ok(w.t, err)
 			// Which of its kind is the newest matters; a window that is done again mixes kinds.
-			slices.SortStableFunc(p.Identities, func(x, y resolver.Identity) int { return cmp.Compare(x.Kind, y.Kind) })
+			slices.SortStableFunc(p.Identities, func(x, y view.Identity) int { return cmp.Compare(x.Kind, y.Kind) })
 			var said []string
 			for _, c := range p.Consents {
 				said = append(said, c.Channel+" "+c.Status)

@@ -3,8 +3,8 @@ package uploads
 import (
 	"slices"
 
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // refuses are the channels that a row unsubscribes that says that the person is not
@@ -33,9 +33,9 @@ func (x *person) consents(silent bool) (out []contacts.ConsentChange) {
 
 // saidNothing reports whether somebody on file said nothing of e-mail yet; a complaint is
 // a word, too. A row may subscribe them; what others said stays.
-func saidNothing(p *resolver.Profile) bool {
-	return !slices.ContainsFunc(p.Consents, func(c resolver.Consent) bool {
+func saidNothing(p *view.Profile) bool {
+	return !slices.ContainsFunc(p.Consents, func(c view.Consent) bool {
 		return c.Channel == "email" && (c.Status == "subscribed" || c.Status == "unsubscribed")
 	}) &&
-		!slices.ContainsFunc(p.Blocks, func(b resolver.Block) bool { return b.Channel == "email" && b.Reason == "complained" })
+		!slices.ContainsFunc(p.Blocks, func(b view.Block) bool { return b.Channel == "email" && b.Reason == "complained" })
 }

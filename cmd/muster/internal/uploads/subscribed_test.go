@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // said is what somebody said of a channel, "" if nothing.
-func said(p *resolver.Profile, channel string) string {
+func said(p *view.Profile, channel string) string {
 	for _, c := range p.Consents {
 		if c.Channel == channel {
 			return c.Status

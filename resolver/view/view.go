@@ -1,4 +1,4 @@
-package resolver
+package view
 
 import (
 	"bytes"
@@ -6,57 +6,38 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/redact"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // View is the state of one account at one offset. It is valid inside the
 // function it is handed to and must be left quickly: Apply waits meanwhile.
 type View struct {
-	host Host // nil for a machine alone
-	m    *Machine
-	a    *account.State
+	host    Host // nil for a machine that nobody serves
+	store   *state.Store
+	a       *account.State
+	next    int64 // offset of the next record
+	logTime int64 // Unix ms
+}
+
+// New makes a view of an account as it is behind the record before next. host is nil for a
+// machine that nobody serves.
+func New(host Host, store *state.Store, a *account.State, next, logTimeMs int64) *View {
+	return &View{host, store, a, next, logTimeMs}
 }
 
 // Cut names this state for queries of history.
-func (v *View) Cut() query.Cut { return query.Cut{Partition: v.host.Partition(), UpTo: v.m.next} }
+func (v *View) Cut() query.Cut { return query.Cut{Partition: v.host.Partition(), UpTo: v.next} }
 
 // LogTimeMs is the log time of this state, in Unix milliseconds. No event of
 // it is later.
-func (v *View) LogTimeMs() int64 { return v.m.logTime }
-
-// Company is the account's company.
-func (v *View) Company() Company { return v.a.Company }
-
-// Settings are the account's settings.
-func (v *View) Settings() Settings { return v.a.Settings }
-
-// Segments lists the saved segments, the oldest first.
-func (v *View) Segments() []Segment {
-	list := v.a.SegmentsByAge()
-	out := make([]Segment, len(list))
-	for i, s := range list {
-		out[i] = *s
-	}
-	return out
-}
-
-// Segment finds a saved segment.
-func (v *View) Segment(id string) (Segment, bool) {
-	if s := v.a.Segments[id]; s != nil {
-		return *s, true
-	}
-	return Segment{}, false
-}
-
-// EventTypes is the account's event catalog.
-func (v *View) EventTypes() *eventtypes.State { return v.a.Types }
+func (v *View) LogTimeMs() int64 { return v.logTime }
 
 // Find finds the profile that holds an identifier.
-func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
+func (v *View) Find(kind identifier.Kind, value string) (ordinal uint32, ok bool) {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
@@ -66,7 +47,7 @@ func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 }
 
 // Known reports whether an identifier is a profile's, or kept out as that of an erased person.
-func (v *View) Known(kind IdentityKind, value string) bool {
+func (v *View) Known(kind identifier.Kind, value string) bool {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
@@ -77,7 +58,7 @@ func (v *View) Known(kind IdentityKind, value string) bool {
 }
 
 // Resolve finds the profile an id stands for, through merges.
-func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.Profiles.Find(id) }
+func (v *View) Resolve(id profile.ID) (ordinal uint32, ok bool) { return v.a.Profiles.Find(id) }
 
 // ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
 // is an id that no profile has.
@@ -85,26 +66,26 @@ func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.Res
 
 // ProfileID is the id of an ordinal of the state. For one that history tells of, see
 // [View.HistoryProfileID].
-func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.Profiles.Headers.Get(ordinal).ID }
+func (v *View) ProfileID(ordinal uint32) profile.ID { return v.a.Profiles.Headers.Get(ordinal).ID }
 
 // Identity is one identifier of a profile, as given.
 type Identity struct {
-	Kind  IdentityKind
+	Kind  identifier.Kind
 	Value string
 }
 
 // Conflict is an identifier that was seen with a profile but is not its own.
 type Conflict struct {
-	Kind   IdentityKind
+	Kind   identifier.Kind
 	Value  string
 	Reason string
-	Other  *ProfileID // the profile it was seen with or belongs to
+	Other  *profile.ID // the profile it was seen with or belongs to
 	AtMs   int64
 }
 
 // Merged is a profile that was merged into another.
 type Merged struct {
-	ID   ProfileID
+	ID   profile.ID
 	AtMs int64
 }
 
@@ -121,7 +102,7 @@ type Consent struct {
 // Profile is all that is known of a profile.
 type Profile struct {
 	Ordinal    uint32
-	ID         ProfileID
+	ID         profile.ID
 	Identities []Identity // the newest of a kind stands last; no anonymous ids
 	// AnonymousIDs are what SDKs made up for the person's devices, the newest last. They are
 	// shown on the person's page alone.
@@ -144,7 +125,7 @@ type Profile struct {
 func (p *Profile) HasEvent() bool { return profile.HasEvent(p.LastEventMs) }
 
 // Newest is the identifier of a kind that is shown, "" if there is none.
-func (p *Profile) Newest(kind IdentityKind) string {
+func (p *Profile) Newest(kind identifier.Kind) string {
 	for i := len(p.Identities) - 1; i >= 0; i-- {
 		if p.Identities[i].Kind == kind {
 			return p.Identities[i].Value
@@ -168,7 +149,7 @@ func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
 }
 
 func (v *View) decode(ordinal uint32, d *profile.Document) error {
-	b, err := v.m.store.Peek(v.a.Name(), ordinal)
+	b, err := v.store.Peek(v.a.Name(), ordinal)
 	if err != nil {
 		return err
 	}
@@ -193,7 +174,7 @@ func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
 		CreatedMs: d.CreatedMs, FirstSeenMs: d.FirstSeen(), LastEventMs: h.LastEvent,
 	}
 	for _, id := range d.Identifiers {
-		if id.Kind == IdentityAnonymous {
+		if id.Kind == identifier.Anonymous {
 			p.AnonymousIDs = append(p.AnonymousIDs, string(id.Value))
 			continue
 		}
@@ -210,8 +191,8 @@ func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
 	return p
 }
 
-// heldHere is [profile.ConflictHeld] as the profile is told that held the identifier first.
-const heldHere = "another profile was made with this identifier; it goes on to identify this one, which held it first"
+// HeldHere is [profile.ConflictHeld] as the profile is told that held the identifier first.
+const HeldHere = "another profile was made with this identifier; it goes on to identify this one, which held it first"
 
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles
@@ -226,7 +207,7 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 		}
 		x := Conflict{Kind: c.Kind, Value: string(c.Value), Reason: profile.ConflictReasons[c.Reason], AtMs: c.AtMs}
 		if c.Reason == profile.ConflictHeld && !shared {
-			x.Reason = heldHere
+			x.Reason = HeldHere
 		}
 		if c.Other != profile.NoOrdinal {
 			o := v.a.Profiles.Root(c.Other)
@@ -248,4 +229,19 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 
 func consent(c profile.Consent) Consent {
 	return Consent{profile.NameOf(profile.Channels, c.Channel), profile.NameOf(profile.ConsentStatuses, c.Status), string(c.Source), c.SinceMs, c.SubscribedMs}
+}
+
+// Host serves a machine: what views of it, and snapshots that outlive them, need to
+// know of whoever does.
+type Host interface {
+	// Partition is the number of the machine's partition.
+	Partition() int
+	// Epoch is the one under which the host acts, 0 when embedded or when it does not.
+	Epoch() uint64
+	// HoldFiles keeps the machine's files open until release is called once. The
+	// machine is held still meanwhile.
+	HoldFiles() (release func())
+	// Left is closed when the machine is given up, and Gone says why.
+	Left() <-chan struct{}
+	Gone() error
 }

@@ -1,8 +1,9 @@
-package resolver
+package view
 
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
 )
@@ -50,7 +51,7 @@ func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
 // of both it was found by, or not.
 func (v *View) Person(profileID, email string) (ordinal uint32, field string, ok bool) {
 	if email != "" {
-		ordinal, ok = v.Find(IdentityEmail, email)
+		ordinal, ok = v.Find(identifier.Email, email)
 		return ordinal, "email", ok
 	}
 	ordinal, ok = v.ResolveText(profileID)
@@ -60,7 +61,7 @@ func (v *View) Person(profileID, email string) (ordinal uint32, field string, ok
 // holders are the profiles of an account, see [reach.People].
 type holders struct{ v *View }
 
-func (p holders) Holder(kind IdentityKind, value string) (uint32, bool) {
+func (p holders) Holder(kind identifier.Kind, value string) (uint32, bool) {
 	o, ok := p.v.Find(kind, value)
 	if !ok {
 		return 0, false
@@ -68,7 +69,7 @@ func (p holders) Holder(kind IdentityKind, value string) (uint32, bool) {
 	return p.v.a.Profiles.Root(o), true
 }
 
-func (p holders) Erased(kind IdentityKind, value string) bool {
+func (p holders) Erased(kind identifier.Kind, value string) bool {
 	return p.v.Erased(kind, value)
 }
 

@@ -1,4 +1,4 @@
-package resolver
+package view
 
 import (
 	"context"
@@ -53,8 +53,8 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		index:     v.a.Index,
 		n:         v.a.Profiles.Headers.Count,
 		pages:     v.a.Profiles.Headers.Share(),
-		overlay:   v.m.store.Overlay(),
-		db:        v.m.store.DB.NewSnapshot(),
+		overlay:   v.store.Overlay(),
+		db:        v.store.DB.NewSnapshot(),
 		lists:     maps.Clone(v.a.Contacts.ListIDs()),
 		anonymous: v.Anonymous(),
 	}
@@ -90,7 +90,7 @@ func (s *Snapshot) stopped() error {
 }
 
 // ProfileID is the id of an ordinal.
-func (s *Snapshot) ProfileID(ordinal uint32) ProfileID {
+func (s *Snapshot) ProfileID(ordinal uint32) profile.ID {
 	return s.pages[ordinal/profile.PageRows].Rows[ordinal%profile.PageRows].ID
 }
 

@@ -1,11 +1,11 @@
-package resolver
+package view
 
 import "github.com/musterhq/muster/resolver/internal/profile"
 
 // MergedProfile is a profile that became part of another.
 type MergedProfile struct {
 	Ordinal uint32
-	ID      ProfileID
+	ID      profile.ID
 	AtMs    int64
 }
 

@@ -1,4 +1,4 @@
-package resolver
+package view
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ func (v *View) FieldColumn(field string) (*FieldColumn, bool) {
 	if err != nil || left > 0 {
 		return nil, false
 	}
-	return v.m.store.Columns.View(v.a.Index, field)
+	return v.store.Columns.View(v.a.Index, field)
 }
 
 // refreshAtOnce is how many changed profiles are read again while Apply waits.
@@ -36,7 +36,7 @@ func (v *View) RefreshColumns() (near bool, err error) {
 // FirstColumns is a snapshot whose scan makes the columns that a first preview would make,
 // nil when the account has some, or none can be made.
 func (v *View) FirstColumns() *Snapshot {
-	if v.m.store.Columns.Has(v.a.Index) {
+	if v.store.Columns.Has(v.a.Index) {
 		return nil
 	}
 	b := v.beginColumns(nil)
@@ -53,8 +53,8 @@ func (v *View) FirstColumns() *Snapshot {
 func (v *View) refreshColumns() (left int, err error) {
 	var d profile.Document
 	var f segment.Facts
-	return v.m.store.Columns.Refresh(v.a.Index, refreshAtOnce, func(ordinal uint32) (*segment.Fields, error) {
-		b, err := v.m.store.Peek(v.a.Name(), ordinal)
+	return v.store.Columns.Refresh(v.a.Index, refreshAtOnce, func(ordinal uint32) (*segment.Fields, error) {
+		b, err := v.store.Peek(v.a.Name(), ordinal)
 		if err != nil || b == nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (v *View) refreshColumns() (left int, err error) {
 func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
 		_, ok := segment.NewColumn(field)
-		return !ok || v.m.store.Columns.Hopeless(v.a.Index, field)
+		return !ok || v.store.Columns.Hopeless(v.a.Index, field)
 	})
 	if len(fields) == 0 {
 		return nil
@@ -91,5 +91,5 @@ func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
 	for i, f := range seen {
 		more[i] = f.Path
 	}
-	return v.m.store.Columns.Begin(v.a.Index, v.a.Profiles.Headers.Count, fields, more)
+	return v.store.Columns.Begin(v.a.Index, v.a.Profiles.Headers.Count, fields, more)
 }

@@ -1,4 +1,4 @@
-package resolver
+package view
 
 import (
 	"github.com/RoaringBitmap/roaring/v2"
@@ -41,7 +41,7 @@ func (v *View) ByLastEvent(s *search.Query) (*search.LastEvents, error) {
 
 // Holders lists the profiles that show an identifier, the one that it identifies and
 // those that share it, in order of ordinals from one on, limit at most.
-func (v *View) Holders(kind IdentityKind, value string, from uint32, limit int) ([]uint32, error) {
+func (v *View) Holders(kind identifier.Kind, value string, from uint32, limit int) ([]uint32, error) {
 	return search.Holders(searched{v}, kind, value, from, limit)
 }
 
@@ -59,7 +59,7 @@ type searched struct{ v *View }
 
 func (x searched) Number() uint64 { return x.v.a.Number }
 
-func (x searched) Store() *state.Store { return x.v.m.store }
+func (x searched) Store() *state.Store { return x.v.store }
 
 func (x searched) Hasher() identifier.Hasher { return x.v.a.Profiles.Hasher }
 

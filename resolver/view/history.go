@@ -1,10 +1,12 @@
-package resolver
+package view
+
+import "github.com/musterhq/muster/resolver/internal/profile"
 
 // HistoryProfileID is the id of an ordinal that history tells of. The error wraps
 // [ErrOtherHistory].
-func (v *View) HistoryProfileID(ordinal uint32) (ProfileID, error) {
+func (v *View) HistoryProfileID(ordinal uint32) (profile.ID, error) {
 	if err := v.a.Knows(ordinal); err != nil {
-		return ProfileID{}, err
+		return profile.ID{}, err
 	}
 	return v.ProfileID(ordinal), nil
 }

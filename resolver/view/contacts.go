@@ -1,4 +1,4 @@
-package resolver
+package view
 
 import "github.com/musterhq/muster/resolver/internal/profile"
 
@@ -65,10 +65,6 @@ func (v *View) Root(ordinal uint32) uint32 { return v.a.Profiles.Root(ordinal) }
 // Has reports whether an ordinal is that of a profile, neither merged into another nor
 // erased.
 func (v *View) Has(ordinal uint32) bool { return v.a.Engine.Universe().Contains(ordinal) }
-
-// Secret is a secret of the account that stays the same; keys of other kinds
-// are derived from it.
-func (v *View) Secret() []byte { return []byte(v.a.HashKey) }
 
 // Consent is what is known of a channel of the profile.
 func (p *Profile) Consent(channel string) Consent {

@@ -1,6 +1,10 @@
-package resolver
+package view
 
 import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 )
@@ -59,3 +63,34 @@ func (v *View) outboxWork(list []*outbox.Item) ([]OutboxWork, error) {
 
 // DefaultSender is the sender of e-mails that name none.
 func (v *View) DefaultSender() string { return v.a.Sending.DefaultSender() }
+
+// flowDeleted is why what a flow left in the outbox is not carried out.
+const flowDeleted = "the flow was deleted"
+
+// flowPayload puts what a flow's step says into the payload of its item: items
+// are queued without it, so that a body is not stored for each recipient. What
+// is live cannot change; of a deleted flow nothing is left to say.
+func flowPayload(a *account.State, it *outbox.Item, payload []byte) ([]byte, error) {
+	s := a.Flows.Step(it.Flow, it.Step)
+	if s == nil {
+		return payload, nil
+	}
+	email := s.Email()
+	switch {
+	case it.Kind == outbox.KindEmail && email != nil && email.TemplateID == "":
+		var x messages.Mail
+		if err := json.Unmarshal(payload, &x); err != nil {
+			return nil, err
+		}
+		x.HTML, x.Text = email.Body, email.Text
+		return must.JSON(x), nil
+	case it.Kind == outbox.KindCall && s.Webhook != nil:
+		var x messages.Request
+		if err := json.Unmarshal(payload, &x); err != nil {
+			return nil, err
+		}
+		x.Body = s.Webhook.Body
+		return must.JSON(x), nil
+	}
+	return payload, nil
+}

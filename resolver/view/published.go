@@ -1,10 +1,9 @@
-package resolver
+package view
 
 import (
 	"maps"
 	"sync/atomic"
 
-	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -34,37 +33,34 @@ type publishedSegments struct {
 }
 
 type publishedSegment struct {
-	*Segment
+	*account.Segment
 	counts *engine.Published
 }
 
-// All publishes everything; the partition's lock is held, or nobody reads yet.
-func (p *Published) All(m *Machine) {
+// All publishes the segments of all accounts as of a log time (Unix ms); the partition's lock is
+// held, or nobody reads yet.
+func (p *Published) All(list []*account.State, logTimeMs int64) {
 	p.sequence.Add(1)
-	accounts := make(map[uint64]*publishedAccount, len(m.byIndex))
-	for _, a := range m.byIndex { // at once: account copies the map for each
+	accounts := make(map[uint64]*publishedAccount, len(list))
+	for _, a := range list { // at once: account copies the map for each
 		accounts[a.Number] = new(publishedAccount)
 	}
 	p.accounts.Store(&accounts)
-	for _, a := range m.byIndex {
+	for _, a := range list {
 		p.account(a, true)
 	}
-	p.logTime.Store(m.logTime)
+	p.logTime.Store(logTimeMs)
 	p.sequence.Add(1)
 }
 
-// Record publishes what a record changed. The partition's lock is held. Should it
-// panic, the sequence stays odd, and nobody takes what is half written.
-func (p *Published) Record(m *Machine, env eventlog.Envelope) {
+// Record publishes what a record changed in accounts. saved is the number of the one whose
+// segments may have been saved, 0 for none. The partition's lock is held. Should it panic, the
+// sequence stays odd, and nobody takes what is half written.
+func (p *Published) Record(changed []*account.State, saved uint64, logTimeMs int64) {
 	p.sequence.Add(1)
-	p.logTime.Store(m.logTime)
-	command := env.Kind == eventlog.KindCommand
-	if a := m.onlyChanged(env); a != nil {
-		p.account(a, command)
-	} else {
-		for _, a := range m.byIndex {
-			p.account(a, command && a.Number == env.Account)
-		}
+	p.logTime.Store(logTimeMs)
+	for _, a := range changed {
+		p.account(a, a.Number == saved)
 	}
 	p.sequence.Add(1)
 }
@@ -153,7 +149,7 @@ func (p *Published) read(account uint64, fn func(s *publishedSegments, logTimeMs
 
 // CountedSegment is a saved segment with its members.
 type CountedSegment struct {
-	*Segment
+	*account.Segment
 	Members uint64
 	// Known is false when members were not published, because the segment is not
 	// live or time may have changed them: a [View] tells more.

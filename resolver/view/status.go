@@ -1,6 +1,9 @@
-package resolver
+package view
 
-import "github.com/musterhq/muster/segment"
+import (
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/segment"
+)
 
 // The statuses of a contact on a channel; package segment has the rules.
 const (
@@ -13,9 +16,6 @@ const (
 	StatusComplained   = segment.ContactComplained
 	StatusSuppressed   = segment.ContactSuppressed
 )
-
-// dayMs is a day in milliseconds.
-const dayMs = 86_400_000
 
 // Status is a contact's status on a channel at an instant, "" for somebody who
 // never subscribed to it: see [segment.Facts.Status].
@@ -30,7 +30,7 @@ func (p *Profile) Status(channel string, nowMs int64) string {
 func (p *Profile) Subscribed() bool {
 	f := p.standing()
 	if f.Status("email", 0) == "" {
-		return p.IsContact && p.Newest(IdentityEmail) == ""
+		return p.IsContact && p.Newest(identifier.Email) == ""
 	}
 	return f.Subscribed()
 }

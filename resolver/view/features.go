@@ -1,0 +1,144 @@
+package view
+
+import (
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/consentlog"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/conversations"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/sources"
+)
+
+// Company is the account's company.
+func (v *View) Company() account.Company { return v.a.Company }
+
+// Settings are the account's settings.
+func (v *View) Settings() account.Settings { return v.a.Settings }
+
+// CompanyState is a company as its administrator sees it.
+type CompanyState struct {
+	account.Company
+	Account      uint64
+	APIAccess    bool
+	Active       bool
+	EmailCredits int64
+	CreatedMs    int64
+	Users        int
+	// SurfaceCPerMinute is the setting of this name.
+	SurfaceCPerMinute int
+}
+
+// CompanyState is what is known of the account's company.
+func (v *View) CompanyState() CompanyState {
+	a := v.a
+	return CompanyState{
+		Company: a.Company, Account: a.Number, APIAccess: a.APIAccess, Active: !a.Deactivated,
+		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: a.Access.CountUsers(),
+		SurfaceCPerMinute: a.Settings.SurfaceCPerMinute,
+	}
+}
+
+// Active reports whether the account lets anybody in.
+func (v *View) Active() bool { return !v.a.Deactivated }
+
+// Access is who may do what in the account. It must not be used when the view has ended.
+func (v *View) Access() *access.State { return v.a.Access }
+
+// Domains are those that e-mail is sent from, see [View.Access].
+func (v *View) Domains() *domains.State { return v.a.Domains }
+
+// Credentials are keys to other services, and theirs, see [View.Access].
+func (v *View) Credentials() *credentials.State { return v.a.Credentials }
+
+// Sources are the account's sources of events.
+func (v *View) Sources() *sources.State { return v.a.Sources }
+
+// Conversations are those that people have begun by WhatsApp, see [View.Access].
+func (v *View) Conversations() *conversations.State { return v.a.Conversations }
+
+// Contacts are the account's contacts, with its lists.
+func (v *View) Contacts() *contacts.State { return v.a.Contacts }
+
+// Campaigns are the account's campaigns, with their runs, and its templates.
+func (v *View) Campaigns() *campaigns.State { return v.a.Campaigns }
+
+// EventTypes is the account's event catalog.
+func (v *View) EventTypes() *eventtypes.State { return v.a.Types }
+
+// Audit is the account's audit log.
+func (v *View) Audit() *audit.State { return v.a.Audit }
+
+// ChangerName returns the present name of a user or an API key, the e-mail of a user
+// without a name, "" for one that was deleted.
+func (v *View) ChangerName(by audit.Author) string {
+	if by.Kind == audit.ByKey {
+		return v.a.NameOf("api_key", by.ID)
+	}
+	if u, ok := v.a.Access.User(by.ID); ok && u.Name == "" {
+		return u.Email
+	}
+	return v.a.NameOf("user", by.ID)
+}
+
+// ConsentLog lists what a person said of channels and topics, the newest first.
+func (v *View) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
+	var d profile.Document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	return v.a.ConsentLog.Entries(ordinal, &d)
+}
+
+// Secret is a secret of the account that stays the same; keys of other kinds
+// are derived from it.
+func (v *View) Secret() []byte { return []byte(v.a.HashKey) }
+
+// Segments lists the saved segments, the oldest first.
+func (v *View) Segments() []account.Segment {
+	list := v.a.SegmentsByAge()
+	out := make([]account.Segment, len(list))
+	for i, s := range list {
+		out[i] = *s
+	}
+	return out
+}
+
+// Segment finds a saved segment.
+func (v *View) Segment(id string) (account.Segment, bool) {
+	if s := v.a.Segments[id]; s != nil {
+		return *s, true
+	}
+	return account.Segment{}, false
+}
+
+// WantsBuilt reports whether one of the leaves or states is still being built.
+func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }
+
+// KnowsAll checks ordinals that history tells of: a chunk with one that the state does
+// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
+func (v *View) KnowsAll(ordinals []uint32) error {
+	for _, o := range ordinals {
+		if err := v.a.Knows(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// epoch is the one under which this node acts, 0 when embedded.
+func (v *View) epoch() uint64 {
+	if v.host == nil {
+		return 0
+	}
+	return v.host.Epoch()
+}
+
+// Forms are the account's signup forms.
+func (v *View) Forms() *forms.State { return v.a.Forms }
