@@ -5,10 +5,8 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/refuse"
-	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // CompanyCreate makes another company with its account; its shape is that of
@@ -102,18 +100,6 @@ func (m *Machine) adoptFirst() {
 	}
 }
 
-// saveAccount stores the account's entity and has requests told of it.
-func (m *Machine) saveAccount(a *account.State) {
-	m.accountsChanged = true
-	m.saveNumbers(a)
-}
-
-// saveNumbers is saveAccount where only numbers have changed: of what is made next, or of
-// credits.
-func (m *Machine) saveNumbers(a *account.State) {
-	m.store.PutEntity(state.EntityKey(a.Number, state.EntityAccount, ""), must.JSON(a.Entity))
-}
-
 func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	a := cmd.account
 	e := a.Entity
@@ -156,26 +142,4 @@ func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
 	a.Flows.ResumeForCredits()
 	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
 	return nil
-}
-
-// spendCredits takes n e-mail credits; it takes none when there are not enough.
-func (m *Machine) spendCredits(a *account.State, n int64) bool {
-	if n < 0 || a.EmailCredits < n {
-		return false
-	}
-	a.EmailCredits -= n
-	m.store.PutEntity(state.EntityKey(a.Number, state.EntityAccount, ""), must.JSON(a.Entity))
-	if a.EmailCredits == 0 {
-		a.Flows.PauseForCredits()
-	}
-	return true
-}
-
-// giveBack returns the credit of a message that no relay has taken: a credit is
-// for a message that went out, or may have.
-func (m *Machine) giveBack(a *account.State, medium string, n uint64) {
-	if medium == "email" && n > 0 {
-		a.EmailCredits += int64(n)
-		m.saveNumbers(a)
-	}
 }

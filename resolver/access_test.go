@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -49,7 +50,11 @@ func (r *recorder) refusedWhole(code, name string, args any) {
 	}
 	// Only the position and the ids of records have moved.
 	r.m.next--
-	r.m.records.ids = r.m.records.ids[:len(r.m.records.ids)-1]
+	seen, ids := r.m.records, r.m.records.List()
+	r.m.records = dedup.NewRecords(recordWindow)
+	for _, id := range ids[:len(ids)-1] {
+		r.m.records.Add(id)
+	}
 	after, err := r.m.Hash()
 	if err != nil {
 		r.t.Fatal(err)
@@ -58,7 +63,7 @@ func (r *recorder) refusedWhole(code, name string, args any) {
 		r.t.Fatalf("%s was refused and changed the state", name)
 	}
 	r.m.next++
-	r.m.records.ids = r.m.records.ids[:len(r.m.records.ids)+1]
+	r.m.records = seen
 }
 
 // succeeds runs a command that must succeed and returns the id it answers.

@@ -1,6 +1,11 @@
 package resolver
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/erasure"
@@ -100,17 +105,6 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	return nil
 }
 
-func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event, key []byte) {
-	rows.Account = append(rows.Account, account)
-	rows.Offset = append(rows.Offset, offset)
-	rows.Index = append(rows.Index, index)
-	rows.Ordinal = append(rows.Ordinal, ordinal)
-	rows.TimeMs = append(rows.TimeMs, atMs)
-	rows.EventType.Append(ev.Type)
-	rows.Properties.Append(ev.Properties)
-	rows.IdempotencyKey.Append(key)
-}
-
 // readWindow reads the next events and looks their identifiers up; what applying them needs
 // is near the processor afterwards.
 func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resolution.Lookup {
@@ -125,4 +119,57 @@ func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resol
 		}
 	}
 	return window
+}
+
+func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return nil
+	}
+	return m.applyList(a, env, body, rows, out, nil)
+}
+
+// applyList applies the events of a body. Those in stored, by their place in the list,
+// are on record already.
+func (m *Machine) applyList(a *account.State, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome, stored *roaring.Bitmap) error {
+	r, err := eventlog.NewEventsReader(body)
+	if errors.Is(err, eventlog.ErrNewerRules) {
+		return fmt.Errorf("%w: %w", ErrNewer, err)
+	}
+	if err != nil {
+		return err
+	}
+	rules := identrules.Event{Version: r.Rules(), Live: env.Kind == eventlog.KindEvents}
+	if rules.Version >= rulesCatalog {
+		m.beginCatalog(a)
+	}
+	for i := uint32(0); ; {
+		window := m.readWindow(a, &r)
+		for w := range window {
+			out.Events = append(out.Events, EventOutcome{})
+			o := &out.Events[i]
+			if stored != nil && stored.Contains(i) {
+				o.Status = EventDuplicate
+				m.counters.Duplicates++
+				i++
+				continue
+			}
+			if err := m.applyEvent(a, &window[w], rules, i, rows, o); err != nil {
+				return fmt.Errorf("event %d: %w", i, err)
+			}
+			switch o.Status {
+			case EventAccepted:
+				m.counters.Events++
+			case EventDuplicate:
+				m.counters.Duplicates++
+			case EventRefused:
+				m.counters.Refused++
+			}
+			i++
+		}
+		if len(window) < resolution.WindowEvents {
+			return r.Err()
+		}
+	}
 }

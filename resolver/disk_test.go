@@ -23,7 +23,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 			fs := newScarceFS(vfs.NewMem())
 			var said lockedBuffer
 			d := state.NewDisk(slog.New(slog.NewTextHandler(&said, nil)))
-			s, err := state.OpenOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
+			s, err := state.OpenOn(d, fs, "live", 1<<20, state.NewPebbleLogger(discard()).Ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

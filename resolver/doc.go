@@ -33,9 +33,27 @@
 //
 // Package resolver/node runs machines: it appends records, applies them as they
 // become durable, hands outcomes to those who wait, feeds history and writes
-// checkpoints. A machine knows it as a [Host] only, and has no locks: whoever runs it
+// checkpoints. A machine knows it as a [view.Host] only, and has no locks: whoever runs it
 // lets Apply, freezing and thawing have it alone, and readers beside each other. A
 // method that needs more says so.
+//
+// # Where to look
+//
+// Files use those above them in this list, not those below:
+//
+//   - machine.go, record.go, tasks.go, outcome.go: the machine, the record being applied, work
+//     that is left for later records, what became of a record
+//   - account_entity.go, totals.go, epoch.go, claim.go, notify.go, segments.go, emit.go: what
+//     several commands need
+//   - campaign_host.go, contact_host.go, flow_port.go, resolution_host.go, sending_host.go: what
+//     features see of their account and of the record; accounts.go puts accounts together
+//   - command.go names commands; access_company.go, contacts.go, erase.go, preferences.go,
+//     segment_commands.go, settings_commands.go and others carry them out; audited.go notes them
+//   - apply_event.go, import.go, continue.go, dispatch.go, apply.go: a record from its kind to
+//     the command or events in it
+//   - load.go, freeze.go, hash.go, split.go, serve.go: checkpoints, and what a node asks for
+//
+// The state of an account is package internal/account; readers see it through package view.
 //
 // # Invariants
 //

@@ -75,3 +75,10 @@ func (m *Machine) mayHold(a *account.State, email string, g *emaildir.Grant) *Re
 	}
 	return nil
 }
+
+// The codes of refusals that the node acts on: the one that submits the command
+// goes on with a new reservation.
+const (
+	codeUnreserved = "unreserved" // of a name for which the command has no grant
+	codeExpired    = "expired"    // grant
+)

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -120,4 +121,15 @@ func (m *Machine) profileOf(a *account.State, id string) (o uint32, d *profile.D
 		panic(err) // the store is at fault; the record is named
 	}
 	return o, &m.resolution.Doc, nil
+}
+
+func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event, key []byte) {
+	rows.Account = append(rows.Account, account)
+	rows.Offset = append(rows.Offset, offset)
+	rows.Index = append(rows.Index, index)
+	rows.Ordinal = append(rows.Ordinal, ordinal)
+	rows.TimeMs = append(rows.TimeMs, atMs)
+	rows.EventType.Append(ev.Type)
+	rows.Properties.Append(ev.Properties)
+	rows.IdempotencyKey.Append(key)
 }

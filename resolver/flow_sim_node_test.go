@@ -71,7 +71,7 @@ func (n *flowNode) open() {
 		n.must(err)
 	}
 	n.must(n.ckpt.Restore(f))
-	s, err := state.Open(n.ckpt.FS, n.ckpt.Path(checkpoint.DirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(n.ckpt.FS, n.ckpt.Path(checkpoint.DirLive), 1<<20, state.NewPebbleLogger(slog.New(slog.DiscardHandler)))
 	n.must(err)
 	var runs []*dedup.Run
 	for _, name := range f.Runs {

@@ -19,7 +19,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
 		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reach.Version, Epoch: m.epochEntity()},
-		Records:  m.records.list(),
+		Records:  m.records.List(),
 		KeyRuns:  slices.Clone(m.keys.Runs),
 		DropKeys: m.logTime,
 		Scrub:    m.scrub,

@@ -25,7 +25,7 @@ func (m *Machine) Hash() (string, error) {
 		h.Write(b)
 	}
 	fmt.Fprintf(h, "next %d time %d task %d\n", m.next, m.logTime, m.nextTask)
-	for _, id := range m.records.list() {
+	for _, id := range m.records.List() {
 		h.Write(id[:])
 	}
 	if e := m.epochEntity(); e != nil {

@@ -29,7 +29,7 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
 	c.Took.End("link")
-	s, err := state.OpenOn(c.Disk, c.FS, c.Path(checkpoint.DirLive), cacheBytes, newPebbleLogger(log).ending(c.Fatal), c.Damaged)
+	s, err := state.OpenOn(c.Disk, c.FS, c.Path(checkpoint.DirLive), cacheBytes, state.NewPebbleLogger(log).Ending(c.Fatal), c.Damaged)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		m.epoch = *f.Epoch
 	}
 	for _, id := range ids {
-		m.records.add(id)
+		m.records.Add(id)
 	}
 	m.keys.SetRuns(runs)
 	for _, load := range []struct {

@@ -1,27 +1,13 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/audit"
-	"github.com/musterhq/muster/resolver/consentlog"
-	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/emaildir"
-	"github.com/musterhq/muster/resolver/eventtypes"
-	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/resolution"
-	"github.com/musterhq/muster/resolver/sending"
 
 	"errors"
-	"fmt"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
-	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/catalog"
@@ -30,7 +16,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
-	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
 )
@@ -46,16 +31,6 @@ const applyVersionCatalog = 9
 // rulesCatalog is the version of the rules of events from which on an account has a
 // catalog of properties.
 const rulesCatalog = 2
-
-// beginCatalog lets an account have a catalog that had none, because its records were
-// made under older rules.
-func (m *Machine) beginCatalog(a *account.State) {
-	if !a.HasCatalog {
-		a.HasCatalog = true
-		a.Types.SetSketches(true)
-		m.saveAccount(a)
-	}
-}
 
 // applyVersionConsentLog is the first version by which accounts have a log of consents from
 // the beginning.
@@ -86,8 +61,8 @@ type Machine struct {
 	index    *search.Index   // of profiles
 	emails   *emaildir.State // of contacts, over all accounts
 	keys     dedup.Keys
-	records  recordRing
-	epoch    Epoch // the newest, see epoch.go
+	records  dedup.Records
+	epoch    state.Epoch // the newest, see epoch.go
 	counters Counters
 	backlog
 	sinceCheckpoint
@@ -150,7 +125,7 @@ func newMachine(s *state.Store) *Machine {
 		keys:     dedup.NewKeys(),
 		backlog:  backlog{busy: map[uint64]*account.State{}},
 		emails:   emaildir.New(s),
-		records:  newRecordRing(recordWindow),
+		records:  dedup.NewRecords(recordWindow),
 	}
 	m.shared = shared{
 		resolution: resolution.NewShared(s, m.index), outboxes: outbox.NewShared(s),
@@ -159,203 +134,12 @@ func newMachine(s *state.Store) *Machine {
 	return m
 }
 
-func (m *Machine) addAccount(number uint64) *account.State {
-	a := account.New(number, uint32(len(m.byIndex)))
-	a.Outbox = outbox.New(number, m.outboxes, func() map[string]uint64 { return hookCounts(a) })
-	a.Types = eventtypes.New(number, m.store, &m.looker, map[string]feature.Listener{conversations.Received: a.Conversations}, a.HasErased)
-	a.Profiles = resolution.New(a.Name(), m.resolution, a.Sets, resolutionHost{m, a})
-	a.Flows = automation.New(number, m.flows, flowPort{m, a})
-	a.Contacts = contacts.New(number, m.store, a.Sets, &a.Profiles.Identifiers, func() identifier.Hasher { return a.Profiles.Hasher }, contactHost{m, a})
-	a.ConsentLog = consentlog.New(number, m.store, a.Sets)
-	a.Forms = forms.New(number, m.store, formHost{m, a})
-	a.Pacing = pacing.New(number, m.store, a.Sets)
-	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
-	a.Audit = audit.New(number, m.store)
-	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})
-	m.accounts[number] = a
-	m.byIndex = append(m.byIndex, a)
-	return a
-}
-
-// Apply applies the record at the offset. Rows for history are appended to
-// rows, the answer is written to out. An error is fatal: the record could not
-// be understood or the store failed, and nothing may be applied after it.
-func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outcome) error {
-	if offset != m.next {
-		return fmt.Errorf("record %d does not follow record %d", offset, m.next-1)
-	}
-	env, body, err := eventlog.DecodeEnvelope(data)
-	if err != nil {
-		return err
-	}
-	out.Reset(offset)
-	m.next++
-	m.logTime = max(m.logTime, env.StampMs)
-	m.counters.Records++
-	if !m.records.add(env.ID) {
-		out.Refusal = &Refusal{Code: "conflict", Message: "this record was applied before"}
-		return nil
-	}
-	a := m.accounts[env.Account]
-	m.begin(command{account: a, env: env, rows: rows, out: out})
-	if a != nil {
-		// What falls due comes before what happens now.
-		m.advance(dueBudget)
-		a.Outbox.EndDay(m.tx(a))
-		a.Campaigns.Advance(m.tx(a))
-	}
-	if err := m.applyKind(env, body, rows, out); err != nil {
-		return err
-	}
-	if a != nil {
-		m.react()
-		a.Flows.FinishPublishing()
-		m.updateBacklog(a)
-		a.Erasure.EndRecord(m.tx(a))
-	}
-	m.tallyRecord(env)
-	out.enrolments = m.flows.Position()
-	return nil
-}
-
-// begin readies what belongs to one record.
-func (m *Machine) begin(c command) {
-	c.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
-	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
-		c.row = ownRows // the record's events come first
-	}
-	m.rec = c
-	m.flows.Begin(m.logTime)
-	m.resolution.AtMs = m.logTime
-	m.outboxes.Begin()
-}
-
-func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
-	switch env.Kind {
-	case eventlog.KindEvents:
-		return m.applyEvents(env, body, rows, out)
-	case eventlog.KindImport:
-		return m.applyImport(env, body, rows, out)
-	case eventlog.KindContinue:
-		return m.applyContinue()
-	case eventlog.KindTick:
-		m.applyTick()
-		return nil
-	case eventlog.KindChunk:
-		m.applyChunk(env, body, out)
-		return nil
-	case eventlog.KindCommand:
-		name, args, err := eventlog.DecodeCommand(body)
-		if err != nil {
-			return err
-		}
-		return m.applyCommand(env, name, args, rows, out)
-	}
-	return fmt.Errorf("%w: record of kind %d", ErrNewer, env.Kind)
-}
-
-// Skip passes over a record that cannot be applied. It must be told so at each
-// replay.
-func (m *Machine) Skip(offset int64) error {
-	if offset != m.next {
-		return fmt.Errorf("record %d does not follow record %d", offset, m.next-1)
-	}
-	m.next++
-	return nil
-}
-
-func (o *Outcome) Reset(offset int64) {
-	*o = Outcome{Offset: offset, Events: o.Events[:0], From: o.From}
-}
-
-func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
-	a := m.accounts[env.Account]
-	if a == nil {
-		out.Refusal = notFound("", "no account has the number %016x", env.Account)
-		return nil
-	}
-	return m.applyList(a, env, body, rows, out, nil)
-}
-
-// applyList applies the events of a body. Those in stored, by their place in the list,
-// are on record already.
-func (m *Machine) applyList(a *account.State, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome, stored *roaring.Bitmap) error {
-	r, err := eventlog.NewEventsReader(body)
-	if errors.Is(err, eventlog.ErrNewerRules) {
-		return fmt.Errorf("%w: %w", ErrNewer, err)
-	}
-	if err != nil {
-		return err
-	}
-	rules := identrules.Event{Version: r.Rules(), Live: env.Kind == eventlog.KindEvents}
-	if rules.Version >= rulesCatalog {
-		m.beginCatalog(a)
-	}
-	for i := uint32(0); ; {
-		window := m.readWindow(a, &r)
-		for w := range window {
-			out.Events = append(out.Events, EventOutcome{})
-			o := &out.Events[i]
-			if stored != nil && stored.Contains(i) {
-				o.Status = EventDuplicate
-				m.counters.Duplicates++
-				i++
-				continue
-			}
-			if err := m.applyEvent(a, &window[w], rules, i, rows, o); err != nil {
-				return fmt.Errorf("event %d: %w", i, err)
-			}
-			switch o.Status {
-			case EventAccepted:
-				m.counters.Events++
-			case EventDuplicate:
-				m.counters.Duplicates++
-			case EventRefused:
-				m.counters.Refused++
-			}
-			i++
-		}
-		if len(window) < resolution.WindowEvents {
-			return r.Err()
-		}
-	}
-}
-
-// recordRing remembers the newest record ids.
-type recordRing struct {
-	ids  []eventlog.RecordID
-	set  map[eventlog.RecordID]struct{}
-	at   int
-	size int
-}
-
-func newRecordRing(size int) recordRing {
-	return recordRing{set: map[eventlog.RecordID]struct{}{}, size: size}
-}
-
-// add remembers an id and forgets the oldest beyond the window. It returns
-// false when the id is in the window already.
-func (r *recordRing) add(id eventlog.RecordID) bool {
-	if _, ok := r.set[id]; ok {
-		return false
-	}
-	if len(r.ids) < r.size {
-		r.ids = append(r.ids, id)
-	} else {
-		delete(r.set, r.ids[r.at])
-		r.ids[r.at] = id
-		r.at = (r.at + 1) % r.size
-	}
-	r.set[id] = struct{}{}
-	return true
-}
-
-// list returns the ids, oldest first.
-func (r *recordRing) list() []eventlog.RecordID {
-	out := make([]eventlog.RecordID, 0, len(r.ids))
-	return append(append(out, r.ids[r.at:]...), r.ids[:r.at]...)
-}
-
 // ErrLagging means that a checkpoint must wait: the segment engine is working
 // off what fell due at once, and its state in between is not written.
 var ErrLagging = errors.New("the segment engine is working off what fell due")
+
+// tx is the record's work on an account as features see it. It holds until the next call.
+func (m *Machine) tx(a *account.State) *feature.Tx {
+	m.rec.work.Account = a.Number
+	return &m.rec.work
+}

@@ -32,7 +32,7 @@ const testAccount = 7
 
 func testMachine(t testing.TB) *Machine {
 	t.Helper()
-	s, err := state.Open(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(vfs.NewMem(), "live", 1<<20, state.NewPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,18 +28,6 @@ var hookNames = map[string]string{
 	automation.EventEntered: webhookevent.FlowEntered, automation.EventCompleted: webhookevent.FlowCompleted, automation.EventExited: webhookevent.FlowExited,
 }
 
-// hookCounts counts the account's events of the types that webhooks are told of, without
-// types that have none.
-func hookCounts(a *account.State) map[string]uint64 {
-	counts := map[string]uint64{}
-	for typ := range hookNames {
-		if t := a.Types.Get(typ); t != nil && t.Count > 0 {
-			counts[typ] = t.Count
-		}
-	}
-	return counts
-}
-
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
 // it. The profile's document is in [resolution.Shared], as it is whenever a command
 // records events.

@@ -90,3 +90,7 @@ func (o *EventOutcome) Warning() string {
 	}
 	return resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
 }
+
+func (o *Outcome) Reset(offset int64) {
+	*o = Outcome{Offset: offset, Events: o.Events[:0], From: o.From}
+}

@@ -141,11 +141,3 @@ func (m *Machine) sentFrom(a *account.State, o uint32, send messages.ID) (s send
 	}
 	return s
 }
-
-// beginConsentLog begins the log of consents of an account that was made before there was one.
-func (m *Machine) beginConsentLog(a *account.State) {
-	if !a.HasConsentLog {
-		a.HasConsentLog = true
-		m.saveNumbers(a)
-	}
-}

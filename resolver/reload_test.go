@@ -39,7 +39,7 @@ func (d *durable) open(f checkpoint.Manifest) {
 	if err := d.ckpt.Restore(f); err != nil {
 		d.t.Fatal(err)
 	}
-	s, err := state.Open(d.ckpt.FS, d.ckpt.Path(checkpoint.DirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(d.ckpt.FS, d.ckpt.Path(checkpoint.DirLive), 1<<20, state.NewPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func (d *durable) open(f checkpoint.Manifest) {
 		d.t.Fatal(err)
 	}
 	if old != nil {
-		for _, id := range old.records.list() {
-			d.m.records.add(id)
+		for _, id := range old.records.List() {
+			d.m.records.Add(id)
 		}
 	}
 	if err = d.m.adoptSegments(d.ckpt.ReadSegments(f.Segments)); err != nil {

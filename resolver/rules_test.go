@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -32,9 +33,9 @@ func TestRefusedEventChangesNothing(t *testing.T) {
 		}
 	}
 	r.m.next = next
-	r.m.records = newRecordRing(recordWindow)
-	r.m.records.add(eventlog.RecordID{1})
-	r.m.records.add(eventlog.RecordID{2})
+	r.m.records = dedup.NewRecords(recordWindow)
+	r.m.records.Add(eventlog.RecordID{1})
+	r.m.records.Add(eventlog.RecordID{2})
 	after, err := r.m.Hash()
 	if err != nil {
 		t.Fatal(err)

@@ -252,7 +252,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.Prepare(); err != nil {
 		return err
 	}
-	store, err := state.Open(c.FS, c.Path(checkpoint.DirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.Fatal))
+	store, err := state.Open(c.FS, c.Path(checkpoint.DirLive), splitCacheBytes, state.NewPebbleLogger(s.log).Ending(c.Fatal))
 	if err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 	if len(have) > 0 {
 		return 0, fmt.Errorf("%d accounts are of no partition before", len(have))
 	}
-	if !bytes.Equal(must.JSON(m.records.list()), must.JSON(s.m.records.list())) {
+	if !bytes.Equal(must.JSON(m.records.List()), must.JSON(s.m.records.List())) {
 		return 0, errors.New("the record ids are not what they were")
 	}
 	for name, account := range s.m.emails.Held() {

@@ -82,7 +82,7 @@ func (l *lockstep) part(account uint64) *Machine { return l.parts[account%uint64
 func pass(m *Machine, env eventlog.Envelope) {
 	m.next++
 	m.logTime = max(m.logTime, env.StampMs)
-	m.records.add(env.ID)
+	m.records.Add(env.ID)
 }
 
 // apply gives a record to all machines and compares what they say of it.

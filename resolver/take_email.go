@@ -14,13 +14,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// The codes of refusals that the node acts on: the one that submits the command
-// goes on with a new reservation.
-const (
-	codeUnreserved = "unreserved" // of a name for which the command has no grant
-	codeExpired    = "expired"    // grant
-)
-
 // ReserveFor is for how long an e-mail is reserved that is not confirmed.
 const ReserveFor = time.Minute
 

@@ -1,4 +1,4 @@
-package resolver
+package state
 
 import (
 	"context"
@@ -10,33 +10,34 @@ import (
 	"time"
 )
 
-// pebbleLogger hands Pebble's messages on: errors as such, the rest for
+// PebbleLogger hands Pebble's messages on: errors as such, the rest for
 // debugging only. What fails in the background Pebble tries again without a pause,
 // and says so each time; one message a second is enough. A full disk has its own
 // line, see disk.
-type pebbleLogger struct {
+type PebbleLogger struct {
 	log  *slog.Logger
 	last *atomic.Int64 // when the last error was handed on, in Unix seconds
 	end  func(why string)
 }
 
-func newPebbleLogger(log *slog.Logger) pebbleLogger {
-	return pebbleLogger{log: log, last: new(atomic.Int64)}
+// NewPebbleLogger is a logger that panics when Pebble cannot go on, see [PebbleLogger.Ending].
+func NewPebbleLogger(log *slog.Logger) PebbleLogger {
+	return PebbleLogger{log: log, last: new(atomic.Int64)}
 }
 
-// ending is the logger with a way to end the process, nil for a panic.
-func (l pebbleLogger) ending(end func(why string)) pebbleLogger {
+// Ending is the logger with a way to end the process, nil for a panic.
+func (l PebbleLogger) Ending(end func(why string)) PebbleLogger {
 	l.end = end
 	return l
 }
 
-func (l pebbleLogger) Infof(format string, args ...any) {
+func (l PebbleLogger) Infof(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.log.Debug("pebble", "message", fmt.Sprintf(format, args...))
 	}
 }
 
-func (l pebbleLogger) Errorf(format string, args ...any) {
+func (l PebbleLogger) Errorf(format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if strings.Contains(message, syscall.ENOSPC.Error()) {
 		return
@@ -48,7 +49,7 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 
 // Fatalf does not return: Pebble must not go on. It may be called in a goroutine of
 // Pebble's, where nobody could recover from a panic.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
+func (l PebbleLogger) Fatalf(format string, args ...any) {
 	why := "the state's store cannot go on: " + fmt.Sprintf(format, args...)
 	if l.end != nil {
 		l.end(why)

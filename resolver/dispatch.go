@@ -1,0 +1,153 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/redact"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/resolver/sources"
+)
+
+// commandTable says what each command does. A handler sets the outcome's
+// refusal, or changes the state and may set a reply; an error means that the
+// arguments cannot be read, and is fatal.
+var commandTable = map[string]func(*Machine, *command) error{
+	CommandAppSecretSet:      handle((*Machine).setAppSecret),
+	CommandSettingsSet:       handle((*Machine).setSettings),
+	CommandSegmentCreate:     handle((*Machine).createSegment),
+	CommandSegmentUpdate:     handle((*Machine).updateSegment),
+	CommandSegmentDelete:     handle((*Machine).deleteSegment),
+	contacts.CommandListAdd:  handle((*Machine).addToList),
+	contacts.CommandListAdd1: handle((*Machine).addToList),
+	contacts.CommandCreate:   handle((*Machine).createContact),
+	contacts.CommandCreate1:  handle((*Machine).createContact),
+	contacts.CommandUpdate:   handle((*Machine).updateContact),
+	CommandContactErase:      handle((*Machine).eraseContact),
+	redact.CommandRefused:    handle((*Machine).refuse),
+
+	messages.CommandPreferences: handle((*Machine).savePreferences),
+	forms.CommandSubmit:         handle((*Machine).submitForm),
+	forms.CommandConfirm:        handle((*Machine).confirmForm),
+
+	CommandOutboxClaim: handle((*Machine).claimOutbox),
+
+	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
+
+	CommandCompanyUpdate:      handle((*Machine).updateCompany),
+	CommandCreditsAdd:         handle((*Machine).addCredits),
+	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
+	sources.CommandUsed:       handle((*Machine).recordSourceUses),
+}
+
+func init() {
+	addCommands(access.Commands, func(a *account.State) *access.State { return a.Access })
+	addCommands(eventtypes.Commands, func(a *account.State) *eventtypes.State { return a.Types })
+	addCommands(contacts.Commands, func(a *account.State) *contacts.State { return a.Contacts })
+	addCommands(campaigns.Commands, func(a *account.State) *campaigns.State { return a.Campaigns })
+	addCommands(domains.Commands, func(a *account.State) *domains.State { return a.Domains })
+	addCommands(sending.Commands, func(a *account.State) *sending.State { return a.Sending })
+	addCommands(outbox.Commands, func(a *account.State) *outbox.State { return a.Outbox })
+	addCommands(credentials.Commands, func(a *account.State) *credentials.State { return a.Credentials })
+	addCommands(sources.Commands, func(a *account.State) *sources.State { return a.Sources })
+	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })
+	addCommands(forms.Commands, func(a *account.State) *forms.State { return a.Forms })
+	addCommands(automation.Commands, func(a *account.State) *automation.State { return a.Flows })
+}
+
+// addCommands makes the commands of a feature commands of the machine.
+func addCommands[S any](commands map[string]feature.Command[S], of func(*account.State) S) {
+	for name, do := range commands {
+		commandTable[name] = func(m *Machine, c *command) error {
+			tx := m.tx(c.account)
+			err := carryOut(c, do, of(c.account), tx)
+			m.accountsChanged = m.accountsChanged || tx.AccessChanged
+			return err
+		}
+	}
+}
+
+// carryOut has a feature's command change its state.
+func carryOut[S any](c *command, do feature.Command[S], s S, tx *feature.Tx) error {
+	tx.Reply = nil
+	refusal, err := do(s, tx, c.args)
+	if err != nil {
+		return fmt.Errorf("arguments of command %s: %w", c.name, err)
+	}
+	if c.out.Refusal = refusal; tx.Reply != nil {
+		c.reply(tx.Reply)
+	}
+	return nil
+}
+
+// handle reads a command's arguments before fn sees them.
+func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *command) error {
+	return func(m *Machine, c *command) error {
+		var args T
+		if err := json.Unmarshal(c.args, &args); err != nil {
+			return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, c.name, err)
+		}
+		c.out.Refusal = fn(m, c, args)
+		return nil
+	}
+}
+
+func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
+	if of, ok := strings.CutPrefix(name, redact.Prefix); ok {
+		name, m.rec.redacted = of, true
+	}
+	switch name {
+	case CommandBootstrap, CommandCompanyCreate:
+		return m.openAccount(env, name, args, out)
+	case CommandPartitionEpoch:
+		return m.beginEpoch(env, args, out)
+	}
+	if do, ok := emaildir.Commands[name]; ok {
+		m.rec.name, m.rec.args = name, args
+		m.rec.work.Account = env.Account
+		return carryOut(&m.rec, do, m.emails, &m.rec.work)
+	}
+	fn, ok := commandTable[name]
+	if !ok {
+		return fmt.Errorf("%w: command %q", ErrNewer, name)
+	}
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return nil
+	}
+	m.rec.name, m.rec.args = name, args
+	m.flows.SetReporting(sending.IsReport(name))
+	change := m.beginChange(a, name, args)
+	if change == nil {
+		return fn(m, &m.rec)
+	}
+	before := segmentDefinition(a, change.ID)
+	err := fn(m, &m.rec)
+	if err == nil && out.Refusal == nil {
+		m.noteChange(a, change, before, out.Reply)
+	}
+	return err
+}
+
+// refuse refuses a command that was refused before it was redacted.
+func (m *Machine) refuse(*command, struct{}) *Refusal {
+	return &Refusal{Code: "invalid", Message: "the command was refused, and is redacted"}
+}
