@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -92,7 +93,7 @@ func (o *onePartition) call(account uint64) {
 	name, args := s.randomCommand(account)
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account, StampMs: s.nowMs, ID: s.newID()}
 	want := *o.put(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
-	c, err := parseEmailCommand(name, must.JSON(args))
+	c, err := contacts.NewEmailCommand(name, must.JSON(args))
 	if err != nil {
 		s.fatalf("%v", err)
 	}

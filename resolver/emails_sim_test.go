@@ -299,7 +299,7 @@ func (w *simWay) Stamp(env *eventlog.Envelope) error {
 
 func (w *simWay) NewReservation() (emaildir.ReservationID, error) { return w.s.newID(), nil }
 
-func (w *simWay) Missing(account uint64, c *EmailCommand) (take, check []emaildir.Name, err error) {
+func (w *simWay) Missing(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name, err error) {
 	w.step()
 	take, check = w.s.part(account).m.MissingEmail(account, c)
 	return take, check, nil
@@ -433,12 +433,12 @@ func (s *emailSim) randomCommand(account uint64) (name string, args any) {
 
 // call is a client's command.
 func (s *emailSim) call(account uint64, name string, args any) {
-	c, err := parseEmailCommand(name, must.JSON(args))
+	c, err := contacts.NewEmailCommand(name, must.JSON(args))
 	if err != nil {
 		s.fatalf("%v", err)
 	}
 	s.spawn(func(step func()) {
-		op := &emailOp{account: account, email: c.email()}
+		op := &emailOp{account: account, email: c.Email()}
 		s.ops = append(s.ops, op)
 		defer func() { s.ops = slices.DeleteFunc(s.ops, func(x *emailOp) bool { return x == op }) }()
 		s.look()
@@ -449,7 +449,7 @@ func (s *emailSim) call(account uint64, name string, args any) {
 			return
 		}
 		if out.Refusal != nil && out.Refusal.Message == contacts.MessageDuplicateEmail && !op.had {
-			s.fatalf("M4: %s of %q was refused by account %d, and nobody had it", name, c.email(), account)
+			s.fatalf("M4: %s of %q was refused by account %d, and nobody had it", name, c.Email(), account)
 		}
 	})
 }
@@ -586,7 +586,10 @@ func (s *emailSim) checkSettled() {
 
 // create makes a contact without failures and returns the refusal.
 func (s *emailSim) create(account uint64, email string) (refusal *Refusal) {
-	c := &EmailCommand{name: contacts.CommandCreate, create: contacts.Create{Email: email}}
+	c, err := contacts.NewEmailCommand(contacts.CommandCreate, must.JSON(contacts.Create{Email: email}))
+	if err != nil {
+		s.fatalf("%v", err)
+	}
 	s.spawn(func(step func()) {
 		var out Outcome
 		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c, &out); err != nil {

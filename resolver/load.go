@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/reach"
 
 	"encoding/binary"
@@ -15,8 +16,6 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/dedup"
-	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment/engine"
@@ -97,7 +96,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 			return nil, err
 		}
 	}
-	if err := m.loadIdentities(s); err != nil {
+	if err := resolution.LoadIdentifiers(s, m.profiles); err != nil {
 		return nil, err
 	}
 	if err := m.loadEnrolments(); err != nil {
@@ -156,26 +155,19 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	return err
 }
 
-// makeReach makes the sets of a state that was just loaded and has none, or those of
-// another version.
+// makeReach makes the sets of who can be sent to, of a state that was just loaded and has
+// none, or those of another version.
 func (m *Machine) makeReach() error {
 	for _, a := range m.byIndex {
 		a.Profiles.Reach.Clear()
 	}
-	var d profile.Document
-	err := m.store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
-		a := m.accounts[number]
-		if a == nil || len(rest) != 4 {
-			return errors.New("document of an unknown account")
-		}
-		if err := d.Decode(value); err != nil {
-			return err
-		}
-		a.Profiles.Reach.Keep(binary.BigEndian.Uint32(rest), &d)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("find out who can be sent to: %w", err)
+	return resolution.FillReach(m.store, m.profiles)
+}
+
+// profiles are those of an account, nil if there is none of that number.
+func (m *Machine) profiles(number uint64) *resolution.State {
+	if a := m.accounts[number]; a != nil {
+		return a.Profiles
 	}
 	return nil
 }
@@ -188,58 +180,6 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 		return fmt.Errorf("page of an unknown account")
 	}
 	return a.Profiles.LoadPage(binary.BigEndian.Uint32(rest), value)
-}
-
-// loadIdentities reads identities while those before are put in their maps, which
-// takes longer.
-func (m *Machine) loadIdentities(s *state.Store) error {
-	const batch = 1 << 17 // 3 MB each
-	type identities struct {
-		of   *profile.IdentifierMap
-		list []profile.IdentifierChange
-	}
-	read, free := make(chan identities, 1), make(chan []profile.IdentifierChange, 2)
-	free <- nil
-	free <- nil
-	loaded := make(chan struct{})
-	go func() {
-		defer close(loaded)
-		var room []profile.IdentifierChange
-		for b := range read {
-			room = slices.Grow(room[:0], len(b.list))
-			b.of.LoadAll(b.list, room[:len(b.list)])
-			free <- b.list[:0]
-		}
-	}()
-	var next identities
-	hand := func() {
-		if len(next.list) > 0 {
-			read <- next
-			next.list = nil
-		}
-	}
-	err := s.Each(state.TableIdentity, func(number uint64, rest, value []byte) error {
-		a := m.accounts[number]
-		if a == nil || len(rest) != len(identifier.Hash{}) || len(value) != 4 {
-			return fmt.Errorf("identity entry of the wrong form")
-		}
-		o := binary.LittleEndian.Uint32(value)
-		if o >= a.Profiles.Headers.Count {
-			return fmt.Errorf("identity of profile %d, there are %d", o, a.Profiles.Headers.Count)
-		}
-		if next.of != &a.Profiles.Identifiers || len(next.list) == batch {
-			hand()
-		}
-		if len(next.list) == 0 {
-			next = identities{&a.Profiles.Identifiers, <-free}
-		}
-		next.list = append(next.list, profile.IdentifierChange{Hash: identifier.Hash(rest), Ordinal: o})
-		return nil
-	})
-	hand()
-	close(read)
-	<-loaded
-	return err
 }
 
 // loadEnrolments reads the enrolments of flows. Profiles have been read.

@@ -2,13 +2,11 @@ package resolver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -17,81 +15,18 @@ import (
 // ReserveFor is for how long an e-mail is reserved that is not confirmed.
 const ReserveFor = time.Minute
 
-// EmailCommand is a command that may give a contact an e-mail: see [TakeEmail].
-type EmailCommand struct {
-	name   string
-	create contacts.Create
-	update contacts.Update
-	add    contacts.ListAdd
-}
-
-// takesEmail reports whether a command may give a contact an e-mail. These are all:
-// events reserve nothing, and flows set no identifiers.
-func takesEmail(name string) bool {
-	return name == contacts.CommandCreate || name == contacts.CommandUpdate || name == contacts.CommandListAdd
-}
-
-// ParseEmailCommand reads a record of a command that may give a contact an e-mail, and
-// returns nil for one of any other command.
-func ParseEmailCommand(rec []byte) (*EmailCommand, error) {
-	_, body, err := eventlog.DecodeEnvelope(rec)
-	if err != nil {
-		return nil, err
-	}
-	name, args, err := eventlog.DecodeCommand(body)
-	if err != nil || !takesEmail(name) {
-		return nil, err
-	}
-	return parseEmailCommand(name, args)
-}
-
-func parseEmailCommand(name string, args []byte) (*EmailCommand, error) {
-	c := &EmailCommand{name: name}
-	into := map[string]any{contacts.CommandCreate: &c.create, contacts.CommandUpdate: &c.update, contacts.CommandListAdd: &c.add}[name]
-	if err := json.Unmarshal(args, into); err != nil {
-		return nil, fmt.Errorf("arguments of command %s: %w", name, err)
-	}
-	return c, nil
-}
-
-func (c *EmailCommand) email() string {
-	switch c.name {
-	case contacts.CommandCreate:
-		return c.create.Email
-	case contacts.CommandListAdd:
-		return c.add.Create.Email
-	}
-	if c.update.Email == nil {
-		return ""
-	}
-	return *c.update.Email
-}
-
-// args are the command's, with the grant.
-func (c *EmailCommand) args(g emaildir.Grant) []byte {
-	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
-	switch c.name {
-	case contacts.CommandCreate:
-		return must.JSON(c.create)
-	case contacts.CommandListAdd:
-		return must.JSON(c.add)
-	}
-	return must.JSON(c.update)
-}
-
 // MissingEmail tells what the directory must be asked for before a command can give a
 // contact its e-mail: nothing when the account's partition decides by itself. It
 // guesses: the state moves on until the command is applied. It uses the machine's scratch
 // memory, so the caller keeps readers out, too.
-func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []emaildir.Name) {
-	a, email := m.accounts[account], c.email()
+func (m *Machine) MissingEmail(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name) {
+	a, email := m.accounts[account], c.Email()
 	if a == nil {
 		return nil, nil
 	}
 	except := profile.NoOrdinal
-	if c.name == contacts.CommandUpdate {
-		var ok bool
-		if except, ok = a.ResolveText(c.update.ID); !ok {
+	if id, ok := c.Changes(); ok {
+		if except, ok = a.ResolveText(id); !ok {
 			return nil, nil
 		}
 	}
@@ -115,7 +50,7 @@ type EmailWay interface {
 	// NewReservation draws an id that no reservation has had.
 	NewReservation() (emaildir.ReservationID, error)
 	// Missing is [Machine.MissingEmail] of the account's partition.
-	Missing(account uint64, c *EmailCommand) (take, check []emaildir.Name, err error)
+	Missing(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name, err error)
 	// Reserve asks the directory for what is missing.
 	Reserve(ctx context.Context, ask emaildir.Ask) (emaildir.Answered, error)
 	// Submit has the errors of the node's Submit.
@@ -134,7 +69,7 @@ var ErrUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; tr
 
 // TakeEmail carries out a command that may give a contact an e-mail. It may stop at
 // any step: see [emaildir.Settle].
-func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand, out *Outcome) error {
+func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *contacts.EmailCommand, out *Outcome) error {
 	for attempt := 0; ; attempt++ {
 		if attempt > 0 {
 			if err := w.Pause(ctx, attempt); err != nil {
@@ -155,7 +90,7 @@ func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailC
 		if err := w.Stamp(&env); err != nil {
 			return err
 		}
-		err = w.Submit(ctx, env, eventlog.AppendCommand(env.Append(nil), c.name, c.args(g)), out)
+		err = w.Submit(ctx, env, eventlog.AppendCommand(env.Append(nil), c.Name(), c.Args(g)), out)
 		if len(g.Names) > 0 && (err == nil || errors.Is(err, ErrOverloaded) || errors.Is(err, ErrNotOwner)) {
 			// What the account holds now is decided, whatever the answer was: it may be
 			// that to a repetition. With the errors nothing was stored.
@@ -169,7 +104,7 @@ func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailC
 
 // reserveFirst reserves what the command needs; at is as in [emaildir.Answered]. again
 // means that this is not decided yet.
-func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand) (g emaildir.Grant, at int64, again bool, err error) {
+func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *contacts.EmailCommand) (g emaildir.Grant, at int64, again bool, err error) {
 	take, check, err := w.Missing(env.Account, c)
 	if err != nil || len(take) == 0 {
 		return g, 0, false, err

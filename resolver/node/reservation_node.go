@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 )
 
@@ -71,7 +72,7 @@ func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []b
 	if p.node.emails == nil || env.Kind != eventlog.KindCommand {
 		return p.submit(ctx, env, rec, out)
 	}
-	c, err := resolver.ParseEmailCommand(rec)
+	c, err := contacts.ParseEmailCommand(rec)
 	switch {
 	case err != nil:
 		return err
@@ -100,7 +101,7 @@ func (w nodeEmails) NewReservation() (id emaildir.ReservationID, err error) {
 	return id, err
 }
 
-func (w nodeEmails) Missing(account uint64, c *resolver.EmailCommand) (take, check []emaildir.Name, err error) {
+func (w nodeEmails) Missing(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name, err error) {
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {

@@ -324,7 +324,7 @@ func TestM3NodesSettle(t *testing.T) {
 	for _, email := range []string{before, behind} {
 		way := forgetfulWay{nodeEmails{p}, email == before}
 		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
-		cmd, err := resolver.ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), contacts.CommandCreate, must.JSON(contacts.Create{Email: email})))
+		cmd, err := contacts.ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), contacts.CommandCreate, must.JSON(contacts.Create{Email: email})))
 		if err != nil {
 			t.Fatal(err)
 		}
