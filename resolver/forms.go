@@ -44,7 +44,7 @@ func (m *Machine) submitForm(cmd *command, c forms.Submit) *Refusal {
 	if r := c.Check(cmd.redacted); r != nil {
 		return r
 	}
-	if !cmd.redacted {
+	if !cmd.redacted || !bytes.Contains(c.Attributes, []byte(profile.MaskedKey)) {
 		if r := contacts.CanonicalObject("attributes", &c.Attributes); r != nil {
 			return r
 		}
@@ -67,13 +67,30 @@ func (m *Machine) submitForm(cmd *command, c forms.Submit) *Refusal {
 	}
 	// A profile that was made may have refusals of before an erasure that was lifted.
 	made = made && len(d.Consents) == 0 && len(d.Blocks) == 0
-	x := forms.Submission{ID: forms.NewSubmissionID(tx), Form: f.ID, Email: c.Email, AtMs: m.logTime, Channels: f.Consents(&c), Lists: f.Lists, Values: c.Values}
+	x := forms.Submission{ID: forms.NewSubmissionID(tx), Form: f.ID, Email: m.ownEmail(a, d, c.Email), AtMs: m.logTime, Channels: f.Consents(&c), Lists: f.Lists, Values: c.Values}
 	if made && (c.Email == "" || !f.DoubleOptIn && !a.Settings.DoubleOptIn) {
 		m.takeSubmission(cmd, o, d, &x, false)
 		return nil
 	}
 	m.holdSubmission(cmd, o, d, &x, made)
 	return nil
+}
+
+// ownEmail is an e-mail address as the profile in d has it. A message goes there, and not to
+// the spelling that somebody sent: the two may be delivered to different people, as mail to
+// ẞ in a domain is, though one is the other's normal form.
+func (m *Machine) ownEmail(a *account.State, d *profile.Document, sent string) string {
+	h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(sent), &m.normal)
+	if !ok {
+		return sent
+	}
+	for i := range d.Identifiers {
+		id := &d.Identifiers[i]
+		if have, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, id.Value, &m.normal); id.Kind == IdentityEmail && !id.Shared && ok && have == h {
+			return string(id.Value)
+		}
+	}
+	return sent
 }
 
 // sentForm reports whether a submission repeats one. It remembers one that does not.
@@ -143,6 +160,9 @@ func (m *Machine) holdSubmission(cmd *command, o uint32, d *profile.Document, x 
 	case hold == forms.HoldNot, x.Email == "", d.Blocked(profile.ChannelEmail) > profile.BlockPending,
 		a.Sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
 		a.Forms.Unconfirmable(tx, x.Form)
+		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
+			m.updateProfile(cmd, o, d, engine.FieldConsents) // nobody has confirmed it
+		}
 		return
 	}
 	a.Forms.Hold(tx, o, list, *x)

@@ -489,3 +489,21 @@ func TestFormCommands(t *testing.T) {
 	}
 	r.must(forms.CommandDelete, forms.Delete{ID: form})
 }
+
+// TestFormsAskTheAddressOnFile: mail to one spelling of an address may be delivered to
+// somebody else than mail to another, of which the normal form is the same. The message goes
+// to the spelling on file, which stays.
+func TestFormsAskTheAddressOnFile(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	form := r.form(forms.Save{Consent: newsConsent()})
+	ann := r.contact(contacts.Create{Email: "ann@straße.de"})
+	r.sends(forms.Submit{ID: form, Email: "ann@straẞe.de", Consented: true, Values: forms.Values{Phone: "+491709999999"}})
+	to, ids := r.asked()
+	if !slices.Equal(to, []string{"ann@straße.de"}) {
+		t.Fatalf("%q are asked", to)
+	}
+	r.must(forms.CommandConfirm, forms.Confirm{Profile: ann, Submission: ids[0]})
+	if p := r.profile(ann); p.Newest(IdentityEmail) != "ann@straße.de" {
+		t.Errorf("the address is %s", p.Newest(IdentityEmail))
+	}
+}

@@ -120,8 +120,8 @@ func (c *Content) checkFields() *refuse.Refusal {
 			return refuse.Invalid("fields", "fields[%d].options must have at most %d entries", i, MaxOptions)
 		}
 		for k, option := range f.Options {
-			if strings.TrimSpace(option) == "" || len(option) > maxOptionBytes || !isText(option) || slices.Contains(f.Options[:k], option) {
-				return refuse.Invalid("fields", "fields[%d].options[%d] must have 1 to %d bytes of text, and occur once", i, k, maxOptionBytes)
+			if option == "" || strings.Join(strings.Fields(option), " ") != option || len(option) > maxOptionBytes || !isText(option) || slices.Contains(f.Options[:k], option) {
+				return refuse.Invalid("fields", "fields[%d].options[%d] must have 1 to %d bytes of text, no spaces at its ends or twice, and occur once", i, k, maxOptionBytes)
 			}
 		}
 		reached = reached || f.Required && (f.Name == FieldEmail || f.Name == FieldPhone)

@@ -125,11 +125,16 @@ func (s *State) PutHeld(tx *feature.Tx, ordinal uint32, list []Submission) {
 	s.forget(ordinal)
 	if len(list) > 0 {
 		s.held.put(ordinal, list)
-		s.store.PutPayload(s.heldKey(ordinal), must.JSON(list))
+		s.store.PutPayload(s.heldKey(ordinal), must.PlainJSON(list)) // attributes stay canonical
 	}
+	s.sweep(tx.AtMs)
+}
+
+// sweep forgets what has waited for too long, a few profiles at a time.
+func (s *State) sweep(atMs int64) {
 	for range maxSwept {
 		it, ok := s.held.order.Min()
-		if !ok || it.Due > tx.AtMs {
+		if !ok || it.Due > atMs {
 			return
 		}
 		s.forget(it.Ordinal)
@@ -209,7 +214,7 @@ func (s *State) hashHeld(put func([]byte)) error {
 			list[i].Phone = ""
 			put(phone[:])
 		}
-		put(must.JSON(list))
+		put(must.PlainJSON(list))
 	}
 	if s.held.order.Len() != len(s.held.until) {
 		return fmt.Errorf("submissions of %d profiles are in order, of %d they are held", s.held.order.Len(), len(s.held.until))

@@ -94,6 +94,7 @@ func (f *Form) Consents(c *Submit) []string {
 
 // Submitted counts a submission.
 func (s *State) Submitted(tx *feature.Tx, form string) {
+	s.sweep(tx.AtMs)
 	s.count(tx, form, func(f *Figures) { f.Submissions++ })
 }
 

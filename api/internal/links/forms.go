@@ -197,6 +197,10 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 		return
 	}
 	p.Values, p.Faults = s.values, s.faults
+	reread := p.Consent != nil && s.values.Get(fieldConsentVersion) != p.ConsentVersion()
+	if reread { // whatever is shown again, nobody has agreed to the present text
+		delete(p.Values, fieldConsent)
+	}
 	age := time.Duration(now.UnixMilli()-atMs) * time.Millisecond
 	switch {
 	case fault != nil:
@@ -214,9 +218,8 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 		p.Alert = "This page was open for very long. Please send the form again."
 		a.writeForm(rc, p, fasthttp.StatusConflict)
 		return
-	case p.Consent != nil && s.values.Get(fieldConsentVersion) != p.ConsentVersion():
+	case reread:
 		p.Alert = "Please read what you agree to, and send the form again."
-		delete(p.Values, fieldConsent)
 		a.writeForm(rc, p, fasthttp.StatusConflict)
 		return
 	}
@@ -300,8 +303,6 @@ func readForm(f *forms.Form, body []byte) (s sentForm, err error) {
 				s.faults[x.Name] = "Please fill this in."
 			} else if x.Required {
 				s.faults[x.Name] = "Please tick this."
-			} else if x.Type == forms.TypeBoolean {
-				attributes[strings.TrimPrefix(x.Name, forms.AttributePrefix)] = false
 			}
 			continue
 		}
@@ -324,6 +325,13 @@ func readForm(f *forms.Form, body []byte) (s sentForm, err error) {
 	}
 	return s, nil
 }
+
+// number is a number as people write it; separated may be thousands or a fraction of three
+// digits.
+var (
+	number    = regexp.MustCompile(`^[+-]?[0-9]+([.,][0-9]+)?$`)
+	separated = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}$`)
+)
 
 // address is an e-mail address as far as a form needs to know: one @ with something on both
 // sides, and a dot behind it.
@@ -362,8 +370,11 @@ func (s *sentForm) take(x *forms.Field, text string, attributes map[string]any) 
 	name := strings.TrimPrefix(x.Name, forms.AttributePrefix)
 	switch x.Type {
 	case forms.TypeNumber:
+		if separated.MatchString(text) {
+			return "Please write the number without separators of thousands."
+		}
 		n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", "."), 64)
-		if err != nil || n > 1e15 || n < -1e15 || n != n {
+		if err != nil || !number.MatchString(text) || n > 1e15 || n < -1e15 || n != n {
 			return "Please write a number."
 		}
 		attributes[name] = n

@@ -70,8 +70,11 @@ func FlowChannel(about string) *shape.Schema { return shape.Word(about, flowChan
 func flowMessage(fields map[string][]shape.Field) *shape.Schema {
 	var kinds []*shape.Schema
 	for _, channel := range flowChannels {
-		name := "FlowMessage" + strings.ToUpper(channel[:1]) + channel[1:]
-		kinds = append(kinds, shape.Named(name, shape.Object(append([]shape.Field{shape.Req("channel", shape.Only(name+"Channel", channel))}, fields[channel]...)...).Strict()))
+		word := strings.ToUpper(channel[:1]) + channel[1:]
+		// The word of the step that sends on the channel alone: generators for Go take a name
+		// for a value once.
+		only := shape.Only("FlowStep"+word+"Type", channel)
+		kinds = append(kinds, shape.Named("FlowMessage"+word, shape.Object(append([]shape.Field{shape.Req("channel", only)}, fields[channel]...)...).Strict()))
 	}
 	return shape.Named("FlowMessage", shape.OneOf(kinds...).By("channel").Says("What an omnichannel step sends on a channel: the fields of the step that sends on it alone.").Like(shape.Pairs("channel", "sms", "text", "Hello {{first_name}}")))
 }

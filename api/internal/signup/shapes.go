@@ -69,7 +69,7 @@ func (a *API) Operations() handler.Group {
 		shape.Req("redirect_url", shape.Text("https://shop.example/thanks", "")), shape.Req("published", shape.Boolean(true, "")), shape.Req("allowed_origins", shape.List(shape.Text("https://shop.example", ""), "")),
 		shape.Req("url", shape.Text("https://muster.example/forms/frm_3f9a7c2e5d1b80469a3f5c7e1b2d4860a7f4c3e6b0d8592e", "The hosted page.")),
 		shape.Req("html", shape.Text(`<form action="https://muster.example/forms/frm_…" method="post">…</form>`, "Paste it into a page of an allowed site: a plain form without scripts. Paste it again when the fields or the consent change.")),
-		shape.Req("figures", shape.Named("FormFigures", shape.Object(figures()...)).Says("Of all days together.")),
+		shape.Req("figures", shape.Named("FormFigures", shape.Object(figures()...)).Says("Of all days together, also those that are over 400 days old.")),
 		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")), shape.Req("version", shape.ContentVersion()),
 	))
 	stats := shape.Named("FormStats", shape.Object(
