@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Options configure a [Dispatcher].
@@ -191,10 +192,14 @@ func (d *Dispatcher) start(ctx context.Context, account uint64, start campaigns.
 	d.mu.Lock()
 	old := d.mu.runs[runKey{account, start.ID}]
 	d.mu.Unlock()
-	if old != nil && old.over() {
-		// The state refuses a second run; one that is over in the state may
-		// still have messages under way here.
-		<-old.ended
+	if old != nil && (old.over() || !d.busy(account, start.ID)) {
+		// The state refuses a second run; one that is over in the state, because it was
+		// cancelled, may still have messages under way here.
+		select {
+		case <-old.ended:
+		case <-ctx.Done():
+			return state, nil, ctx.Err()
+		}
 	}
 	defer d.startsNow(runKey{account, start.ID})()
 	reply, err := d.opts.Node.CommandBy(ctx, account, campaigns.CommandStart, start, by)
@@ -205,6 +210,16 @@ func (d *Dispatcher) start(ctx context.Context, account uint64, start campaigns.
 		return state, nil, err
 	}
 	return state, d.begin(account, state, false), nil
+}
+
+// busy reports whether a campaign is being sent as far as the state says.
+func (d *Dispatcher) busy(account uint64, campaign string) (busy bool) {
+	err := d.opts.Node.Look(account, func(v *view.View) error {
+		r, ok := v.Campaigns().Run(campaign)
+		busy = ok && r.Busy()
+		return nil
+	})
+	return busy || err != nil // then the command says what is wrong
 }
 
 // followPause is the pause between two looks at a run of another node.

@@ -51,10 +51,10 @@ func outcomeOf(d *delivery) outcome.Result {
 	switch {
 	case d.result == outbox.ResultSent:
 		return outcome.New(outcome.Accepted, "push", "")
+	case d.handed: // whatever other devices say
+		return outcome.New(outcome.Ambiguous, "push", d.reason)
 	case d.result == outbox.ResultRefused:
 		return outcome.New(outcome.Refused, "push", d.reason)
-	case d.handed:
-		return outcome.New(outcome.Ambiguous, "push", d.reason)
 	case d.err != nil:
 		return outcome.New(outcome.Temporary, "push", d.reason)
 	}

@@ -68,7 +68,7 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 // answer was lost is repeated a few times only.
 func (o *Outbox) judgeText(account uint64, w *view.OutboxWork, r outcome.Result) outbox.Done {
 	if r.Class == outcome.Ambiguous && w.Attempt+1 >= attempts {
-		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error()}
+		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error(), Handed: true}
 	}
 	return o.judge(account, w, r)
 }

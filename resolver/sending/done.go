@@ -35,7 +35,7 @@ func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
 	case outbox.ResultSent, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot:
 		payload := s.payloadOfFlow(it, &c)
 		s.outbox.Remove(it)
-		if c.Result != outbox.ResultSent && !c.Handed {
+		if c.Result != outbox.ResultSent && !c.Handed && !it.Handed {
 			s.host.GiveBack(it.Kind, 1)
 			s.host.Uncount(it)
 		}
