@@ -12,8 +12,8 @@ import (
 // does not depend on it, since that has gone on when the first message was queued. event is
 // what started the enrolment.
 //
-// An e-mail for which there is no credit is passed over: nobody stands at the step any more
-// who could wait for credits.
+// An e-mail for which there is no credit is passed over: the enrolment has left the step, and
+// cannot wait for credits.
 func (s *State) NextChannel(flow, step string, ordinal uint32, channel string, event []byte) {
 	f, o := s.flow(flow), s.port.Root(ordinal)
 	if f == nil || s.port.Erased(o) {
