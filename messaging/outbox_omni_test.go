@@ -47,7 +47,7 @@ func TestF1OmnichannelOfFlows(t *testing.T) {
 		switch answer.Load() {
 		case "ok":
 			io.WriteString(rw, `{"sid":"SM1"}`)
-		case "lost": // taken, it may be, but nobody is told
+		case "lost": // the message may have been accepted, but no answer arrives
 			answer.Store("invalid")
 			panic(http.ErrAbortHandler)
 		default:

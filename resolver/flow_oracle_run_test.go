@@ -254,7 +254,7 @@ func (o *flowOracle) reaches(p int, channel string) flows.Result {
 	}
 	consent := x.consents[channel].Status
 	switch {
-	case channel == "push", len(o.who.profiles[p].idents[kind]) == 0: // nobody has a device here
+	case channel == "push", len(o.who.profiles[p].idents[kind]) == 0: // no person has a device here
 		return flows.NoAddress
 	case x.blocks[channel] != 0:
 		return flows.Blocked

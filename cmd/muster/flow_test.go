@@ -393,3 +393,19 @@ func checkRepeats(t *testing.T, id string, arrivals []taking, killed []down) {
 		t.Errorf("call %s was never taken", id)
 	}
 }
+
+// killWhile kills the server at random moments and starts it again, spread over the time in
+// which messages reach so many people.
+func (c *crashed) killWhile(t *testing.T, seed uint64, kills, people int, reached func() int, dir string, args []string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for i := range kills {
+		want := (i + 1) * people / (kills + 1)
+		eventually.Holds(t, "messages go out", func() bool { return reached() >= want })
+		time.Sleep(time.Duration(rng.Int64N(int64(50 * time.Millisecond)))) // the moment of a kill is random
+		c.mu.Lock()
+		c.kill()
+		c.server = serve(t, dir, args...)
+		c.mu.Unlock()
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 )
 
-// TestFormsAreKept: people sign up by the hosted page and by an embedded form; who is on file
+// TestFormsAreKept: people sign up by the hosted page and by an embedded form; a person on file
 // confirms by the link of a captured message; after a kill nothing of it is lost or counted
 // twice, a segment has the people and a flow has enrolled them.
 func TestFormsAreKept(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -137,16 +136,7 @@ func omniSurvivesKills(t *testing.T, args []string) {
 		}
 	}
 	go send(c.origin) // a kill cuts the answer off
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range kills {
-		want := (i + 1) * people / (kills + 1)
-		eventually.Holds(t, "messages go out", func() bool { return providers.triedSoFar() >= want })
-		time.Sleep(time.Duration(rng.Int64N(int64(50 * time.Millisecond)))) // the moment of a kill is random
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
-	}
+	c.killWhile(t, seed, kills, people, providers.triedSoFar, dir, args)
 	var stats struct {
 		Data struct {
 			Status     string

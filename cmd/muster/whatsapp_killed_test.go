@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -134,16 +133,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 		}
 		paid <- nil
 	}()
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range kills {
-		want := (i + 1) * people / (kills + 1)
-		eventually.Holds(t, "messages go out", func() bool { return cloud.reached() >= want })
-		time.Sleep(time.Duration(rng.Int64N(int64(50 * time.Millisecond)))) // the moment of a kill is random
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
-	}
+	c.killWhile(t, seed, kills, people, cloud.reached, dir, args)
 	ok(t, <-paid)
 	var stats struct {
 		Data struct {

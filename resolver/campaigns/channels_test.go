@@ -377,10 +377,10 @@ func TestMergedRecipientsKeepTheirChannels(t *testing.T) {
 }
 
 // TestMergedRecipientsStayOnTheirChannel: a message may have gone out when the run was
-// stopped. Then its recipient merges with somebody who is looked at first: the next run must
-// not choose another channel.
+// stopped. Then its recipient merges with a profile that the next run reads first: that run
+// must not choose another channel.
 func TestMergedRecipientsStayOnTheirChannel(t *testing.T) {
-	for _, was := range []uint32{1, 2} { // who was sent to; 2 is left
+	for _, was := range []uint32{1, 2} { // the recipient; profile 1 is merged into 2
 		w := newWorld(t)
 		c := w.omni("sms", "email")
 		start := func(list string) {

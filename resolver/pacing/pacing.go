@@ -9,7 +9,8 @@
 // Of each person, the messages that were claimed within the longest window of the account's
 // caps: when, on which channel, and the message's number, so that one that was not sent after
 // all is taken back. That is at most [MaxMessages] of each channel, the newest, and 17 bytes
-// each. An account without caps keeps nothing.
+// each. An account without caps adds none;
+// what it had stays until a cap is set again or the person is erased.
 //
 // The messages of a profile are one text in the store, and not kept in memory. A set of the
 // account has the profiles that have one. A merge adds up, an erasure removes. Each claim looks

@@ -198,7 +198,7 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 	}
 	p.Values, p.Faults = s.values, s.faults
 	reread := p.Consent != nil && s.values.Get(fieldConsentVersion) != p.ConsentVersion()
-	if reread { // whatever is shown again, nobody has agreed to the present text
+	if reread { // the tick was for another text, so it is not shown again
 		delete(p.Values, fieldConsent)
 	}
 	age := time.Duration(now.UnixMilli()-atMs) * time.Millisecond
