@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -290,6 +291,9 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, error) {
 	m := message{Recipient: x}
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
+		if !v.Campaigns().Sending(r.state.ID, r.number) {
+			return errOver
+		}
 		o := v.Root(x.Ordinal)
 		switch {
 		case !v.Has(o):
@@ -306,6 +310,29 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 		return err
 	})
 	return m, err
+}
+
+// errOver reports that the run was stopped or cancelled since the batch was claimed. What is
+// left of the batch is not sent; it stays pending, and another send of the campaign reaches it.
+var errOver = errors.New("the run was stopped")
+
+// again judges a message anew that has been tried before: seconds or minutes may have passed.
+// It returns what ends the attempts, nil for nothing, and why the recipient may not be sent to
+// any more, "" where that is not it.
+func (r *run) again(x campaigns.Recipient, part *campaigns.Campaign) (ended *outcome.Result, refused string, err error) {
+	m, err := r.load(x, part)
+	switch {
+	case errors.Is(err, errOver):
+		o := outcome.New(outcome.Permanent, "stopped", errOver.Error())
+		return &o, "", nil
+	case err != nil:
+		o := outcome.Failed(outcome.Permanent, "unknown", err)
+		return &o, "", err
+	case m.refused != "":
+		o := outcome.New(outcome.Permanent, "refused", m.refused)
+		return &o, m.refused, nil
+	}
+	return nil, "", nil
 }
 
 // erased is why nothing is sent to a recipient that was erased after the claim. The state
@@ -353,6 +380,9 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	v := r.variants[min(x.Variant, len(r.variants)-1)]
 	channel := v.part.Medium()
 	m, err := r.load(x, &v.part)
+	if errors.Is(err, errOver) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -362,10 +392,19 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	}
 	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, variant).On(channel))
 	lost := false // the answer to some attempt, so that it may have been taken
+	tried, refused := false, ""
+	var unknown error // whether the recipient may still be sent to
 	out := &outgoing{
 		content: v.compiled, profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
 			return r.try(ctx, v.counters.retried, func(ctx context.Context) outcome.Result {
+				if tried {
+					var ended *outcome.Result
+					if ended, refused, unknown = r.again(x, &v.part); ended != nil {
+						return *ended
+					}
+				}
+				tried = true
 				o := attempt(ctx)
 				lost = lost || o.Class == outcome.Ambiguous
 				return o
@@ -379,8 +418,12 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	}
 	got := delivery{result: campaigns.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
-		if got, err = v.medium.deliver(ctx, out); err != nil {
-			return nil, err
+		if got, err = v.medium.deliver(ctx, out); err != nil || unknown != nil {
+			return nil, cmp.Or(err, unknown)
+		}
+		if refused != "" && !lost && got.result != outbox.ResultSent {
+			// It was tried, did not go out, and must not any more.
+			m.refused, got = refused, delivery{result: campaigns.ResultSkipped, reason: refused}
 		}
 	}
 	got.handed = got.handed || lost && got.result != outbox.ResultSent

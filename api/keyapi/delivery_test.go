@@ -46,6 +46,8 @@ type sending struct {
 	dead []string // what it calls dead: parts of paths and bodies
 	// refused is what FCM says of every message, "" when it takes them.
 	refused string
+	// texts says how a text to a provider at /texts is answered; nil: it is taken.
+	texts func(body string) (status int)
 }
 
 func newSending(t *testing.T) *sending {
@@ -78,6 +80,10 @@ func (x *sending) answer(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
 	if r.URL.Path == "/token" {
 		fmt.Fprint(w, `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`)
+		return
+	}
+	if r.URL.Path == "/texts" && x.texts != nil {
+		w.WriteHeader(x.texts(string(b)))
 		return
 	}
 	if x.arrived != nil {
@@ -113,6 +119,12 @@ func (x *sending) put(group, name string, config any) {
 	ok(x.t, err)
 	_, err = x.node.Command(x.t.Context(), x.account, credentials.CommandSet, credentials.Credential{Group: group, Name: name, Config: b})
 	ok(x.t, err)
+}
+
+// textProvider sets a provider of texts up, which x.texts plays.
+func (x *sending) textProvider(channel string) {
+	x.t.Helper()
+	x.put("message", channel, map[string]any{"url": x.remote.URL + "/texts", "format": "json", "body": `{"to":"{{to}}"}`, "from": "Shop"})
 }
 
 func (x *sending) firebase() map[string]string {

@@ -156,6 +156,12 @@ func (r *Run) note(text string) {
 	}
 }
 
+// Sending reports whether a run of a campaign goes on.
+func (s *State) Sending(id string, number int) bool {
+	_, r := s.run(id, number)
+	return r != nil
+}
+
 // Run is the present or last run of a campaign.
 func (s *State) Run(id string) (Run, bool) {
 	r := s.runs[id]
