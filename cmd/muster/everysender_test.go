@@ -1,0 +1,461 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdh"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	randv2 "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/messaging/webhook"
+)
+
+// permission is what a person said about a channel.
+type permission struct {
+	consent, suppressed bool
+	// barredAt is when the last change that bars messages was acknowledged, zero while none
+	// does or a change that permits them is under way; after is how many messages had
+	// arrived by then.
+	barredAt time.Time
+	after    int
+}
+
+// providers plays the relay and the providers of all channels, and knows what people said.
+// The first attempt of every sixteenth message is refused for a while.
+type providers struct {
+	texts, push *httptest.Server
+	relay       string
+
+	mu struct {
+		sync.Mutex
+		permissions map[string]*permission    // by channel and address
+		taken       map[string]map[string]int // by channel and address: how often each message came
+		tried       map[string]bool
+		arrived     int
+		faults      []string
+	}
+}
+
+func newProviders(t *testing.T) *providers {
+	t.Helper()
+	p := &providers{}
+	p.mu.permissions, p.mu.taken, p.mu.tried = map[string]*permission{}, map[string]map[string]int{}, map[string]bool{}
+	p.texts = httptest.NewServer(http.HandlerFunc(p.takeText))
+	p.push = httptest.NewTLSServer(http.HandlerFunc(p.takePush))
+	t.Cleanup(p.texts.Close)
+	t.Cleanup(p.push.Close)
+	p.relay = serveSMTP(t, func() smtp.Session { return &providersSession{p: p} })
+	return p
+}
+
+// underWay is how many messages may be between the last look at the consent and their
+// provider: a message is late if more than that, and more than seconds, have come since.
+const (
+	underWay      = 128
+	underWayAtAll = 3 * time.Second
+)
+
+// take notes a message; it reports whether it is taken.
+func (p *providers) take(channel, address, message, id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.arrived++
+	key := channel + " " + address
+	x := p.mu.permissions[key]
+	switch {
+	case x == nil:
+		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s: nobody has that address", message, key))
+	case !x.barredAt.IsZero() && time.Since(x.barredAt) > underWayAtAll && p.mu.arrived-x.after > underWay:
+		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s arrived %s and %d messages after %+v", message, key, time.Since(x.barredAt), p.mu.arrived-x.after, *x))
+	}
+	if id != "" && !p.mu.tried[id] && len(p.mu.tried)%16 == 0 {
+		p.mu.tried[id] = true
+		return false
+	}
+	p.mu.tried[id] = true
+	if p.mu.taken[key] == nil {
+		p.mu.taken[key] = map[string]int{}
+	}
+	p.mu.taken[key][message]++
+	return true
+}
+
+func (p *providers) takeText(w http.ResponseWriter, r *http.Request) {
+	var m struct {
+		To, ID, Text string
+		Cloud        string `json:"biz_opaque_callback_data"`
+		Template     struct{ Name string }
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	channel := strings.TrimPrefix(r.URL.Path, "/")
+	if m.Template.Name != "" {
+		channel, m.Text, m.ID, m.To = "whatsapp", m.Template.Name, m.Cloud, "+"+strings.TrimPrefix(m.To, "+")
+	}
+	if !p.take(channel, m.To, m.Text, m.ID) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	io.WriteString(w, `{"messaging_product":"whatsapp","messages":[{"id":"wamid.1"}]}`)
+}
+
+func (p *providers) takePush(w http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body)
+	p.take("push", r.URL.Path, "push", "") // encrypted: which message it is only the browser knows
+	w.WriteHeader(http.StatusCreated)
+}
+
+type providersSession struct {
+	p  *providers
+	to string
+}
+
+func (s *providersSession) Mail(string, *smtp.MailOptions) error      { return nil }
+func (s *providersSession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
+func (s *providersSession) Reset()                                    {}
+func (s *providersSession) Logout() error                             { return nil }
+
+func (s *providersSession) Data(in io.Reader) error {
+	m, err := mail.ReadMessage(in)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, m.Body); err != nil {
+		return err
+	}
+	if !s.p.take("email", s.to, m.Header.Get("Subject"), m.Header.Get("Message-Id")) {
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "try again"}
+	}
+	return nil
+}
+
+// change makes a change of what a person said about a channel: with set the permission is as
+// it is afterwards.
+func (p *providers) change(channel, address string, set func(*permission), call func() error) error {
+	key := channel + " " + address
+	p.mu.Lock()
+	x := p.mu.permissions[key]
+	if x == nil {
+		x = &permission{}
+		p.mu.permissions[key] = x
+	}
+	set(x)
+	if barred := !x.consent || x.suppressed; !barred {
+		x.barredAt = time.Time{}
+	}
+	p.mu.Unlock()
+	if err := call(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if (!x.consent || x.suppressed) && x.barredAt.IsZero() {
+		x.barredAt, x.after = time.Now(), p.mu.arrived
+	}
+	return nil
+}
+
+// TestF6NobodyBarredGetsAnything: while campaigns and flows go out on every channel, people
+// unsubscribe, subscribe, are suppressed and permitted again, by calls and by texts that they
+// write. Nobody gets a message who had withdrawn or been suppressed before it went out, and
+// who changed nothing gets each message once.
+func TestF6NobodyBarredGetsAnything(t *testing.T) {
+	t.Parallel()
+	inModes(t, nobodyBarredGetsAnything)
+}
+
+func nobodyBarredGetsAnything(t *testing.T, args []string) {
+	t.Parallel()
+	const seed, changers = 17, 4
+	people := rounds(500, 10_000)
+	t.Logf("seed %d, %d people", seed, people)
+	dir, p := t.TempDir(), newProviders(t)
+	roots := filepath.Join(dir, "roots.pem")
+	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.push.Certificate().Raw}), 0o600))
+	trust := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+roots) }
+	s := serveWith(t, dir, trust, append(args, "--allow-private-webhooks", "--smtp", p.relay, "--smtp-tls", "none")...)
+	for _, channel := range []string{"sms", "im"} {
+		s.console("PUT", "/message-providers/"+channel, fmt.Sprintf(`{"url":"%s/%s","format":"json","body":"{\"to\":\"{{to}}\",\"id\":\"{{id}}\",\"text\":\"{{body}}\"}","from":"Shop"}`, p.texts.URL, channel), nil)
+	}
+	s.console("PUT", "/message-providers/whatsapp", fmt.Sprintf(`{"preset":"whatsapp_cloud","version":"v21.0","phone_number_id":"1062840","token":"cloud-token","base_url":%q}`, p.texts.URL), nil)
+	s.console("PUT", "/push-credentials/webpush", `{"generate":true,"subject":"mailto:push@muster.local"}`, nil)
+	var secrets struct{ Once struct{ Secrets []string } }
+	s.console("PUT", "/inbound-providers/generic", `{"generate":true}`, &secrets)
+	secret, err := webhook.ParseSecret(secrets.Once.Secrets[0])
+	ok(t, err)
+
+	channels := []string{"email", "sms", "im", "whatsapp", "push"}
+	address := func(n int, channel string) string {
+		switch channel {
+		case "email":
+			return fmt.Sprintf("p%d@people.example", n)
+		case "push":
+			return fmt.Sprintf("/p/%d", n)
+		}
+		return fmt.Sprintf("+4917000%05d", n)
+	}
+	key, err := ecdh.P256().GenerateKey(rand.Reader)
+	ok(t, err)
+	b64 := base64.RawURLEncoding
+	ids := make([]string, people)
+	consent := func(n int, channel string, subscribed bool) error {
+		return p.change(channel, address(n, channel), func(x *permission) { x.consent = subscribed }, func() error {
+			return s.attempt("POST", "/profiles/"+ids[n]+"/consent", obj{"channel": channel, "status": map[bool]string{true: "subscribed", false: "unsubscribed"}[subscribed]}, nil)
+		})
+	}
+	// faithful people are subscribed and change nothing; every tenth is none of those.
+	faithful := func(n int) bool { return n%10 == 0 }
+	never := func(n int) bool { return n%10 == 1 }
+	var setup sync.WaitGroup
+	for i := range changers {
+		setup.Go(func() {
+			for n := i; n < people; n += changers {
+				var made struct {
+					ID string `json:"_id"`
+				}
+				if err := s.attempt("POST", "/contacts", obj{"email": address(n, "email"), "phone": address(n, "sms")}, &made); err != nil {
+					t.Error(err)
+					return
+				}
+				ids[n] = made.ID
+				device, err := json.Marshal(obj{"endpoint": p.push.URL + address(n, "push"), "keys": obj{"p256dh": b64.EncodeToString(key.PublicKey().Bytes()), "auth": b64.EncodeToString(make([]byte, 16))}})
+				if err == nil {
+					err = s.attempt("POST", "/profiles/"+made.ID+"/devices", obj{"kind": "webpush", "address": string(device)}, nil)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, channel := range channels {
+					if err := consent(n, channel, faithful(n) || !never(n) && (n+len(channel))%3 > 0); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	setup.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	var template, flow struct {
+		ID string `json:"_id"`
+	}
+	ok(t, s.surfaceA("POST", "/templates", obj{"name": "t", "subject": "single", "html": "<p>b</p>"}, &template))
+	ok(t, s.surfaceA("POST", "/custom-flows", obj{"name": "f", "trigger": obj{"type": "event", "event": "go"}, "steps": []obj{
+		{"id": "e", "next": "s", "type": "email", "subject": "flow", "body": "<p>b</p>", "sender": "news@muster.local"}, {"id": "s", "next": "w", "type": "sms", "text": "flow"},
+		{"id": "w", "next": "p", "type": "whatsapp", "template": "flow", "language": "en"}, {"id": "p", "next": "o", "type": "push", "title": "flow"},
+		{"id": "o", "type": "omnichannel", "channels": []obj{{"channel": "whatsapp", "template": "flow_omni", "language": "en"}, {"channel": "push", "title": "flow omni"}, {"channel": "email", "subject": "flow omni", "body": "<p>b</p>", "sender": "news@muster.local"}}},
+	}}, &flow))
+	ok(t, s.surfaceA("POST", "/custom-flows/"+flow.ID+"/publish", nil, nil))
+
+	done := make(chan struct{})
+	var senders, changing sync.WaitGroup
+	for name, fields := range map[string]obj{
+		"email": {"channel": 1, "subject": "campaign", "body": "<p>b</p>", "sender": "news@muster.local"},
+		"sms":   {"channel": 2, "type": 2, "date": "2026-01-01", "body": "campaign"}, "im": {"channel": 2, "type": 3, "date": "2026-01-01", "body": "campaign"},
+		"whatsapp": {"channel": 2, "type": 3, "service": "whatsapp", "date": "2026-01-01", "whatsapp": obj{"template": "campaign", "language": "en"}},
+		"push":     {"channel": 2, "type": 4, "date": "2026-01-01", "subject": "campaign", "body": "b"},
+		"omni":     {"channel": 1, "subject": "omni", "body": "<p>b</p>", "sender": "news@muster.local", "channels": []obj{{"channel": "sms", "body": "omni"}, {"channel": "im", "body": "omni"}, {"channel": "email"}}},
+	} {
+		fields["name"] = name
+		var made struct {
+			ID string `json:"_id"`
+		}
+		ok(t, s.surfaceA("POST", "/campaign", fields, &made))
+		senders.Go(func() {
+			if err := s.surfaceA("POST", "/campaign/"+made.ID+"/send", obj{"all_contacts": true, "batch_size": people / 20, "delay_between_batches": 1}, nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	senders.Go(func() {
+		for n := range people {
+			s.event(fmt.Sprintf(`{"event_type":"go","user":{"email":%q}}`, address(n, "email")))
+			if n%25 == 0 {
+				time.Sleep(500 * time.Millisecond) // the pace of the campaigns: people change meanwhile
+			}
+		}
+	})
+	senders.Go(func() {
+		if err := s.surfaceA("POST", "/push/send", obj{"title": "now"}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	changes := make([]int, changers)
+	for i := range changers {
+		changing.Go(func() {
+			rng := randv2.New(randv2.NewPCG(seed, uint64(i)))
+			for {
+				select {
+				case <-done:
+					return
+				case <-time.After(20 * time.Millisecond): // so that a change holds for some seconds
+				}
+				n := rng.IntN(people/changers)*changers + i
+				if faithful(n) || never(n) {
+					continue
+				}
+				channel := channels[rng.IntN(len(channels))]
+				var err error
+				switch k := rng.IntN(8); k {
+				case 0, 1, 2:
+					err = consent(n, channel, false)
+				case 3, 4:
+					err = consent(n, channel, true)
+				case 5:
+					err = p.change(channel, address(n, channel), func(x *permission) { x.suppressed = true }, func() error {
+						return s.attempt("POST", "/profiles/"+ids[n]+"/suppression", obj{"channel": channel, "reason": "suppressed"}, nil)
+					})
+				case 6:
+					err = p.change(channel, address(n, channel), func(x *permission) { x.suppressed = false }, func() error {
+						return s.attempt("DELETE", "/profiles/"+ids[n]+"/suppression?channel="+channel, nil, nil)
+					})
+				case 7:
+					if n%2 == 0 {
+						_ = s.attempt("POST", "/email/send", obj{"to": address(n, "email"), "template_id": template.ID}, nil) // refused for people who are barred
+						continue
+					}
+					err = p.change("sms", address(n, "sms"), func(x *permission) { x.consent = false }, func() error {
+						return s.writes(fmt.Sprintf("stop-%d-%d", i, changes[i]), address(n, "sms"), "STOP", secret)
+					})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				changes[i]++
+			}
+		})
+	}
+	senders.Wait()
+	close(done)
+	changing.Wait()
+	eventually.Holds(t, "all messages of the flow went out", s.idleOutbox)
+	s.stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, fault := range p.mu.faults[:min(len(p.mu.faults), 20)] {
+		t.Error(fault)
+	}
+	total := 0
+	for n := range people {
+		for _, channel := range channels {
+			got := p.mu.taken[channel+" "+address(n, channel)]
+			total += len(got)
+			want := map[string]int{}
+			switch {
+			case never(n):
+			case !faithful(n):
+				continue
+			case channel == "email" || channel == "im":
+				want["campaign"] = 1
+			case channel == "sms":
+				want["campaign"], want["omni"], want["flow"] = 1, 1, 1
+			case channel == "whatsapp":
+				want["campaign"], want["flow"], want["flow_omni"] = 1, 1, 1
+			case channel == "push":
+				want["push"] = 3
+			}
+			if channel == "email" && faithful(n) {
+				want["flow"] = 1
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("person %d got by %s %v, expected %v", n, channel, got, want)
+			}
+		}
+	}
+	made := 0
+	for _, n := range changes {
+		made += n
+	}
+	t.Logf("%d messages reached people, who changed their mind %d times", total, made)
+	if made < people || total < people*4 {
+		t.Error("too little happened to show anything")
+	}
+}
+
+// writes has somebody write a text, as a provider reports it.
+func (s *server) writes(id, from, text string, secret webhook.Secret) error {
+	body, err := json.Marshal([]obj{{"type": "reply", "channel": "sms", "from": from, "to": "+4930123456", "text": text, "id": id}})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest("POST", s.origin+"/inbound/"+s.creds.AccountID+"/generic", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	req.Header.Set(webhook.HeaderID, id)
+	req.Header.Set(webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(webhook.HeaderSignature, webhook.Sign(id, now, body, []webhook.Secret{secret}))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("a text was answered %d", res.StatusCode)
+	}
+	return nil
+}
+
+// attempt calls the console API, which must succeed, from any goroutine.
+func (s *server) attempt(method, path string, body, data any) error {
+	text := ""
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = string(b)
+	}
+	req, err := http.NewRequest(method, s.origin+"/console/api/v1"+path, strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s %s: %d %s %w", method, path, text, res.StatusCode, b, err)
+	}
+	if data == nil {
+		return nil
+	}
+	var a struct{ Data json.RawMessage }
+	if err := json.Unmarshal(b, &a); err != nil {
+		return err
+	}
+	return json.Unmarshal(a.Data, data)
+}
