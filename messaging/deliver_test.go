@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/view"
 )
 
@@ -61,5 +62,36 @@ func TestLostAnswersReachPerhaps(t *testing.T) {
 		if d := deliveryOf(outcome.Failed(class, "x", errors.New("x"))); d.unreachable() != want {
 			t.Errorf("%v: unreachable is %v", class, !want)
 		}
+	}
+}
+
+// TestOutcomesOfSeveralDevices: one device that took the message decides, and then one that
+// may have taken it, whatever the others say.
+func TestOutcomesOfSeveralDevices(t *testing.T) {
+	fault := errors.New("x")
+	for _, c := range []struct {
+		d    delivery
+		want outcome.Class
+	}{
+		{delivery{result: outbox.ResultSent, handed: true, err: fault}, outcome.Accepted},
+		{delivery{result: outbox.ResultRefused, handed: true}, outcome.Ambiguous},
+		{delivery{result: outbox.ResultFailed, handed: true, err: fault}, outcome.Ambiguous},
+		{delivery{result: outbox.ResultRefused, err: fault}, outcome.Refused},
+		{delivery{result: outbox.ResultFailed, err: fault}, outcome.Temporary},
+		{delivery{result: outbox.ResultFailed}, outcome.Permanent},
+	} {
+		if got := outcomeOf(&c.d); got.Class != c.want {
+			t.Errorf("%+v: %s, not %s", c.d, got.Class, c.want)
+		}
+	}
+}
+
+// TestLostTextsAreGivenUpAsHanded: a text whose answer was lost at each attempt may have been
+// taken, so that it keeps its credit and has no other in its place.
+func TestLostTextsAreGivenUpAsHanded(t *testing.T) {
+	lost := outcome.Failed(outcome.Ambiguous, "x", errors.New("x"))
+	d := new(Outbox).judgeText(1, &view.OutboxWork{Item: outbox.Item{Attempt: attempts - 1}}, lost)
+	if d.Result != outbox.ResultFailed || !d.Handed || d.Unreachable {
+		t.Errorf("%+v", d)
 	}
 }
