@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/resolver/signup"
 )
 
 func (m *Machine) addAccount(number uint64) *account.State {
@@ -31,6 +32,7 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.Audit = audit.New(number, m.store)
 	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})
+	a.Signup = signup.New(signup.Parts{Profiles: a.Profiles, Forms: a.Forms, Contacts: a.Contacts, Sending: a.Sending, Erasure: a.Erasure, Keys: &m.keys}, formHost{m, a})
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/resolver/signup"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -44,8 +45,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 	redact.CommandRefused:    handle((*Machine).refuse),
 
 	messages.CommandPreferences: handle((*Machine).savePreferences),
-	forms.CommandSubmit:         handle((*Machine).submitForm),
-	forms.CommandConfirm:        handle((*Machine).confirmForm),
 
 	CommandOutboxClaim: handle((*Machine).claimOutbox),
 
@@ -69,6 +68,7 @@ func init() {
 	addCommands(sources.Commands, func(a *account.State) *sources.State { return a.Sources })
 	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })
 	addCommands(forms.Commands, func(a *account.State) *forms.State { return a.Forms })
+	addCommands(signup.Commands, func(a *account.State) *signup.State { return a.Signup })
 	addCommands(automation.Commands, func(a *account.State) *automation.State { return a.Flows })
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/segment/engine"
@@ -105,6 +106,25 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 		m.appendEvent(c, o, x)
 	}
 	a.Engine.Settle(o)
+}
+
+// makeProfile makes the profile of identifiers that are nobody's.
+func (m *Machine) makeProfile(a *account.State, of eventlog.Event) (uint32, *Refusal) {
+	p := a.Profiles.LookUp(of)
+	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.Identifiers{})
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	if refusal != nil {
+		return 0, refusal
+	}
+	a.Profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
+	m.trackProfile(a, &r)
+	a.Engine.Settle(r.Ordinal)
+	if err := a.Profiles.Store(&r); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return r.Ordinal, nil
 }
 
 // profileOf finds the profile an id stands for, through merges, and decodes its

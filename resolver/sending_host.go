@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -44,22 +43,7 @@ func (h sendingHost) ErasedProfile() *Refusal {
 }
 
 func (h sendingHost) MakeProfile(email string) (uint32, *Refusal) {
-	m, a := h.m, h.a
-	p := a.Profiles.LookUp(eventlog.Event{Email: []byte(email)})
-	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.Identifiers{})
-	if err != nil {
-		panic(err) // the store is at fault; the record is named
-	}
-	if refusal != nil {
-		return 0, refusal
-	}
-	a.Profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
-	m.trackProfile(a, &r)
-	a.Engine.Settle(r.Ordinal)
-	if err := a.Profiles.Store(&r); err != nil {
-		panic(err) // the store is at fault; the record is named
-	}
-	return r.Ordinal, nil
+	return h.m.makeProfile(h.a, eventlog.Event{Email: []byte(email)})
 }
 
 func (h sendingHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {

@@ -7,6 +7,6 @@
 // held (held.go): an entity for each profile has its submissions, and they end after a week.
 //
 // Forms and their days are tables of entities (forms.go, days.go). A submission leads to a
-// profile and changes it, so the machine carries it out (package resolver, forms.go); its
+// profile and changes it, so package signup carries it out; its
 // arguments are here (submit.go).
 package forms

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// The commands of forms. The machine carries out submissions and confirmations.
+// The commands of forms. Package signup carries out submissions and confirmations.
 const (
 	CommandCreate  = "form.create"
 	CommandUpdate  = "form.update"

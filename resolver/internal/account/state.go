@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/sending"
+	"github.com/musterhq/muster/resolver/signup"
 	"github.com/musterhq/muster/resolver/sources"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -80,6 +81,7 @@ type State struct {
 	Imports  map[[32]byte]uint64 // file → first row that is missing
 	Sets     *profile.OrdinalSets
 	Sending  *sending.State
+	Signup   *signup.State
 	Features
 }
 
