@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/changes"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/messages"
@@ -135,14 +136,11 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	}
 	m.rec.name, m.rec.args = name, args
 	m.flows.SetReporting(sending.IsReport(name))
-	change := m.beginChange(a, name, args)
-	if change == nil {
-		return fn(m, &m.rec)
-	}
-	before := segmentDefinition(a, change.ID)
+	audited := auditedCommands[name]
+	change := changes.Begin(a, audited.kind, audited.action, args)
 	err := fn(m, &m.rec)
-	if err == nil && out.Refusal == nil {
-		m.noteChange(a, change, before, out.Reply)
+	if change != nil && err == nil && out.Refusal == nil {
+		change.Note(m.tx(a), out.Reply)
 	}
 	return err
 }
