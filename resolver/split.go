@@ -2,8 +2,8 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/split"
 
 	"bytes"
 	"context"
@@ -17,12 +17,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/musterhq/muster/resolver/internal/dedup"
-	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // SplitOptions say what [Split] reads and where it writes.
@@ -98,22 +93,23 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		return res, err
 	}
-	ranges, err := accountRanges(m.store.DB)
+	ranges, err := split.Ranges(m.store.DB)
 	if err != nil {
 		return res, err
 	}
+	from := split.Source{Dir: src, DB: m.store.DB, Frozen: f, Runs: m.keys.Runs, Emails: m.emails, Logger: o.Logger}
 	for i := range o.Partitions {
-		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
-			dst: &checkpoint.Dir{FS: o.FS, Root: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), Log: o.ToLog, Fatal: o.End}}
-		if err := part.write(ctx, ranges); err != nil {
+		part := split.Part{Source: from, ID: i, Of: o.Partitions,
+			To: &checkpoint.Dir{FS: o.FS, Root: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), Log: o.ToLog, Fatal: o.End}}
+		if err := part.Write(ctx, ranges); err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
-		profiles, err := part.verify(ctx, hashes)
+		profiles, err := m.verifyPart(ctx, &part, hashes)
 		if err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
 		res.Profiles += profiles
-		res.Checkpoints = append(res.Checkpoints, part.dst.Path(checkpoint.DirCheckpoints, checkpoint.Name(o.Offset)))
+		res.Checkpoints = append(res.Checkpoints, part.To.Path(checkpoint.DirCheckpoints, checkpoint.Name(o.Offset)))
 	}
 	res.Accounts = int64(len(hashes))
 	return res, nil
@@ -156,10 +152,8 @@ func openCheckpointAt(c *checkpoint.Dir, offset int64, log *slog.Logger) (*Machi
 	if err := c.Verify(f); err != nil {
 		return nil, err
 	}
-	return LoadCheckpoint(c, f, ids, splitCacheBytes, log)
+	return LoadCheckpoint(c, f, ids, split.CacheBytes, log)
 }
-
-const splitCacheBytes = 64 << 20
 
 // accountHashes are the hashes of the accounts' states, by number.
 func (m *Machine) accountHashes(ctx context.Context) (map[uint64]string, error) {
@@ -190,180 +184,23 @@ func (m *Machine) accountHashes(ctx context.Context) (map[uint64]string, error) 
 	return out, nil
 }
 
-// accountRange is the entries of one account in one table.
-type accountRange struct {
-	table   byte
-	account uint64
-}
-
-func (r accountRange) lower() []byte { return state.AccountKey(nil, r.table, r.account) }
-
-// upper is behind the last entry.
-func (r accountRange) upper() []byte {
-	if r.account == ^uint64(0) {
-		return []byte{r.table + 1}
-	}
-	return state.AccountKey(nil, r.table, r.account+1)
-}
-
-// accountRanges lists the ranges of a store, whatever its tables are. It reads a
-// key of each.
-func accountRanges(db *pebble.DB) (out []accountRange, err error) {
-	it, err := db.NewIter(nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.SeekGE([]byte{state.TableOrigin + 1}); ok; {
-		k := it.Key()
-		if len(k) < state.KeyHead {
-			return nil, fmt.Errorf("state: key %x is too short", k)
-		}
-		r := accountRange{k[0], binary.BigEndian.Uint64(k[1:])}
-		if r.account == 0 {
-			return nil, fmt.Errorf("state: key %x is of no account", k)
-		}
-		out = append(out, r)
-		ok = it.SeekGE(r.upper())
-	}
-	return out, it.Error()
-}
-
-// splitPart makes one partition's checkpoint.
-type splitPart struct {
-	src, dst *checkpoint.Dir
-	m        *Machine
-	frozen   *checkpoint.Frozen
-	id, of   int
-	log      *slog.Logger
-}
-
-func (s *splitPart) owns(account uint64) bool { return account%uint64(s.of) == uint64(s.id) }
-
-// write writes the checkpoint anew.
-func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error) {
-	c := s.dst
-	if err := c.FS.RemoveAll(c.Root); err != nil {
-		return err
-	}
-	if err := c.FS.MkdirAll(c.Root, 0o700); err != nil {
-		return err
-	}
-	if err := c.Prepare(); err != nil {
-		return err
-	}
-	store, err := state.Open(c.FS, c.Path(checkpoint.DirLive), splitCacheBytes, state.NewPebbleLogger(s.log).Ending(c.Fatal))
-	if err != nil {
-		return err
-	}
-	var w checkpoint.Written
-	defer func() {
-		err = errors.Join(err, closeAll(store, w.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
-	}()
-	if err := s.copyStore(ctx, store.DB, ranges); err != nil {
-		return err
-	}
-	if err := s.fillDirectory(store.DB); err != nil {
-		return err
-	}
-	if w.Runs, err = s.copyRuns(); err != nil {
-		return err
-	}
-	f := &checkpoint.Frozen{Manifest: s.frozen.Manifest, Records: s.frozen.Records, WholeSegments: true}
-	f.Runs, f.Segments, f.Spool, f.Files = nil, nil, nil, nil
-	for _, e := range s.frozen.Engines {
-		if s.owns(e.Account) {
-			f.Engines = append(f.Engines, e)
-		}
-	}
-	if w.Segments, err = c.WriteSegments(f); err != nil {
-		return err
-	}
-	return c.Publish(f, store.DB, nil, w)
-}
-
-// copyStore copies the entries of the partition's accounts.
-func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accountRange) error {
-	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
-	for _, r := range ranges {
-		if !s.owns(r.account) {
-			continue
-		}
-		it, err := s.m.store.DB.NewIter(&pebble.IterOptions{LowerBound: r.lower(), UpperBound: r.upper()})
-		if err != nil {
-			return errors.Join(err, w.Finish())
-		}
-		n := 0
-		for ok := it.First(); ok; ok = it.Next() {
-			// Never nil, which would remove the key.
-			value := append(make([]byte, 0, 1), it.Value()...)
-			if s.of > 1 && r.table == state.TableEntity && it.Key()[state.KeyHead] == state.EntityReservation {
-				value = splitReservation[:]
-			}
-			w.Set(it.Key(), value)
-			if n++; n%4096 == 0 && ctx.Err() != nil {
-				return errors.Join(ctx.Err(), it.Close(), w.Finish())
-			}
-		}
-		if err := it.Close(); err != nil {
-			return errors.Join(err, w.Finish())
-		}
-	}
-	return w.Finish()
-}
-
-// splitReservation is the id under which e-mails are reserved that were before
-// there was a directory of them.
-var splitReservation emaildir.ReservationID
-
-// fillDirectory writes who holds which e-mail, over all accounts, where several
-// partitions need a directory of that.
-func (s *splitPart) fillDirectory(to *pebble.DB) error {
-	if s.of == 1 || s.id != 0 {
-		return nil
-	}
-	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
-	for name, account := range s.m.emails.Held() {
-		w.Set(emaildir.Entry(name, emaildir.Holder{Account: account, ID: splitReservation}))
-	}
-	return w.Finish()
-}
-
-// copyRuns has the files of idempotency keys in the partition's directory: linked
-// where that can be, they are never changed.
-func (s *splitPart) copyRuns() (runs []*dedup.Run, err error) {
-	c := s.dst
-	for _, r := range s.m.keys.Runs {
-		from, to := s.src.Path(checkpoint.DirKeys, r.Name), c.Path(checkpoint.DirKeys, r.Name)
-		if err := vfs.LinkOrCopy(c.FS, from, to); err != nil {
-			return runs, fmt.Errorf("idempotency keys: %w", err)
-		}
-		opened, err := dedup.OpenRun(c.FS, to, r.Name)
-		if err != nil {
-			return runs, err
-		}
-		runs = append(runs, opened)
-	}
-	return runs, statefiles.SyncDir(c.FS, c.Path(checkpoint.DirKeys))
-}
-
-// verify reads the checkpoint as a node does and compares its accounts.
-func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profiles int64, err error) {
-	c := s.dst
-	m, err := openCheckpointAt(c, s.frozen.Next, s.log)
+// verifyPart reads a partition's checkpoint as a node does and compares its accounts.
+func (m *Machine) verifyPart(ctx context.Context, part *split.Part, want map[uint64]string) (profiles int64, err error) {
+	c := part.To
+	made, err := openCheckpointAt(c, part.Frozen.Next, part.Logger)
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
+		err = errors.Join(err, closeAll(made.store, made.keys.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
 	}()
-	have, err := m.accountHashes(ctx)
+	have, err := made.accountHashes(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, number := range slices.Sorted(maps.Keys(want)) {
 		switch sum, ok := have[number]; {
-		case ok != s.owns(number):
+		case ok != part.Owns(number):
 			return 0, fmt.Errorf("account %016x is in the wrong partition", number)
 		case ok && sum != want[number]:
 			return 0, fmt.Errorf("account %016x is not what it was: its state has hash %s, had %s", number, sum, want[number])
@@ -373,21 +210,21 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 	if len(have) > 0 {
 		return 0, fmt.Errorf("%d accounts are of no partition before", len(have))
 	}
-	if !bytes.Equal(must.JSON(m.records.List()), must.JSON(s.m.records.List())) {
+	if !bytes.Equal(must.JSON(made.records.List()), must.JSON(m.records.List())) {
 		return 0, errors.New("the record ids are not what they were")
 	}
-	for name, account := range s.m.emails.Held() {
-		if have, _ := m.emails.Owner(name); s.owns(account) && have != account {
+	for name, account := range m.emails.Held() {
+		if have, _ := made.emails.Owner(name); part.Owns(account) && have != account {
 			return 0, fmt.Errorf("account %016x has lost the reservation of an e-mail", account)
 		}
-		if s.of == 1 || s.id != 0 {
+		if part.Of == 1 || part.ID != 0 {
 			continue
 		}
-		if h, ok := m.emails.Holder(name); !ok || h.Account != account {
+		if h, ok := made.emails.Holder(name); !ok || h.Account != account {
 			return 0, fmt.Errorf("the directory has lost an e-mail of account %016x", account)
 		}
 	}
-	for _, a := range m.byIndex {
+	for _, a := range made.byIndex {
 		profiles += int64(a.Profiles.Headers.Count)
 	}
 	return profiles, nil
