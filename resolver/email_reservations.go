@@ -6,6 +6,8 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // hasEmail reports whether an e-mail, or one that differs from it in case alone, is
@@ -56,6 +58,33 @@ func (m *Machine) namesToReserve(a *account.State, email string) (names []emaild
 	return names
 }
 
+// MissingEmail tells what the directory must be asked for before a command can give a
+// contact its e-mail: nothing when the account's partition decides by itself. It
+// guesses: the state moves on until the command is applied. It uses the machine's scratch
+// memory, so the caller keeps readers out, too.
+func (m *Machine) MissingEmail(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name) {
+	a, email := m.accounts[account], c.Email()
+	if a == nil {
+		return nil, nil
+	}
+	except := profile.NoOrdinal
+	if id, ok := c.Changes(); ok {
+		if except, ok = a.ResolveText(id); !ok {
+			return nil, nil
+		}
+	}
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.Profiles.Identifiers.Owner(h) != profile.NoOrdinal || m.hasEmail(a, email, except) {
+		return nil, nil
+	}
+	if take = m.namesToReserve(a, email); len(take) == 0 {
+		return nil, nil
+	}
+	for _, n := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
+		check = append(check, emaildir.Name(n))
+	}
+	return take, check
+}
+
 // mayHold refuses an e-mail, on file with nobody here, that the directory has not
 // given to the account.
 func (m *Machine) mayHold(a *account.State, email string, g *emaildir.Grant) *Refusal {
@@ -69,16 +98,9 @@ func (m *Machine) mayHold(a *account.State, email string, g *emaildir.Grant) *Re
 	case g.Taken:
 		return contacts.DuplicateEmail()
 	case slices.ContainsFunc(names, func(n emaildir.Name) bool { return !slices.Contains(g.Names, n) }):
-		return &Refusal{Code: codeUnreserved, Field: "email", Message: "email: it is not reserved for this account; try again"}
+		return &Refusal{Code: reservation.CodeUnreserved, Field: "email", Message: "email: it is not reserved for this account; try again"}
 	case m.logTime >= g.UntilMs:
-		return &Refusal{Code: codeExpired, Field: "email", Message: "email: it took too long to store the contact; try again"}
+		return &Refusal{Code: reservation.CodeExpired, Field: "email", Message: "email: it took too long to store the contact; try again"}
 	}
 	return nil
 }
-
-// The codes of refusals that the node acts on: the one that submits the command
-// goes on with a new reservation.
-const (
-	codeUnreserved = "unreserved" // of a name for which the command has no grant
-	codeExpired    = "expired"    // grant
-)

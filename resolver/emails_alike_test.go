@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // onePartition is a machine that sees all accounts, beside the simulation's
@@ -99,7 +100,7 @@ func (o *onePartition) call(account uint64) {
 	}
 	var got Outcome
 	s.spawn(func(step func()) {
-		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, env, c, &got); err != nil {
+		if err := reservation.Do(context.Background(), &simWay{s: s, step: step, out: &got}, env, c); err != nil {
 			s.fatalf("%s: %v", name, err)
 		}
 	})

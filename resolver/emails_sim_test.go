@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 
 	"context"
 	"encoding/binary"
@@ -282,11 +283,12 @@ func emailNamesOf(email string) []emaildir.Name {
 	return []emaildir.Name{emaildir.Name(h.Reservation(email, new([]byte))), emaildir.Name(h.Reservation(folded, new([]byte))), emaildir.Name(h.FoldedReservation(email, new([]byte)))}
 }
 
-// simWay is the EmailWay of one call.
+// simWay is the reservation.Host of one call.
 type simWay struct {
 	s    *emailSim
 	step func()
 	last []byte // the record submitted last
+	out  *Outcome
 }
 
 func (w *simWay) Stamp(env *eventlog.Envelope) error {
@@ -353,18 +355,18 @@ func (w *simWay) Reserve(ctx context.Context, ask emaildir.Ask) (got emaildir.An
 	return got, nil
 }
 
-func (w *simWay) Submit(_ context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+func (w *simWay) Submit(_ context.Context, env eventlog.Envelope, rec []byte) (refusal *Refusal, err error) {
 	w.step()
 	w.last = rec
 	got, err := w.s.store(w.s.partitionOf(env.Account), rec)
 	if err == nil {
-		*out = *got
-		if r := got.Refusal; r != nil && r.Code == codeExpired {
+		*w.out, refusal = *got, got.Refusal
+		if r := got.Refusal; r != nil && r.Code == reservation.CodeExpired {
 			w.s.late++
 		}
 	}
 	w.step()
-	return err
+	return refusal, err
 }
 
 func (w *simWay) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
@@ -387,7 +389,7 @@ func (w *simWay) Release(x emaildir.Names) {
 func (w *simWay) Pause(_ context.Context, attempt int) error {
 	w.step()
 	if attempt > 3 {
-		return ErrUndecided
+		return reservation.ErrUndecided
 	}
 	return nil
 }
@@ -442,10 +444,10 @@ func (s *emailSim) call(account uint64, name string, args any) {
 		s.ops = append(s.ops, op)
 		defer func() { s.ops = slices.DeleteFunc(s.ops, func(x *emailOp) bool { return x == op }) }()
 		s.look()
-		w := &simWay{s: s, step: step}
-		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
 		var out Outcome
-		if err := TakeEmail(context.Background(), w, env, c, &out); err != nil {
+		w := &simWay{s: s, step: step, out: &out}
+		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+		if err := reservation.Do(context.Background(), w, env, c); err != nil {
 			return
 		}
 		if out.Refusal != nil && out.Refusal.Message == contacts.MessageDuplicateEmail && !op.had {
@@ -532,7 +534,7 @@ func (s *emailSim) drain() {
 		s.apply(x.partition, x.rec)
 	}
 	s.limbo = nil
-	s.nowMs += ReserveFor.Milliseconds() + 2*emaildir.ReconcileGrace.Milliseconds() + 4000 // and what clocks were apart
+	s.nowMs += reservation.For.Milliseconds() + 2*emaildir.ReconcileGrace.Milliseconds() + 4000 // and what clocks were apart
 	for i := range s.parts {
 		s.releaseRun(i)
 	}
@@ -592,7 +594,7 @@ func (s *emailSim) create(account uint64, email string) (refusal *Refusal) {
 	}
 	s.spawn(func(step func()) {
 		var out Outcome
-		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c, &out); err != nil {
+		if err := reservation.Do(context.Background(), &simWay{s: s, step: step, out: &out}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c); err != nil {
 			s.fatalf("%v", err)
 		}
 		refusal = out.Refusal

@@ -11,7 +11,7 @@ import (
 var (
 	// ErrOverloaded means too much work is waiting. Nothing was stored; try
 	// again later (HTTP: 503 with Retry-After).
-	ErrOverloaded = errors.New("too much work is waiting")
+	ErrOverloaded = refuse.ErrOverloaded
 	// ErrUnavailable means the node cannot serve now: it is starting, stopping,
 	// or its log or state has failed. Whether a record under way was stored is
 	// unknown; retry with the same idempotency key.
@@ -30,4 +30,4 @@ var (
 // node owns it, or none does at the moment. Nothing was stored and nothing was
 // answered, so the same request may be sent to the owner. A record that may
 // have been stored is [ErrUnavailable] instead, never both.
-var ErrNotOwner = errors.New("this node does not serve the account's partition")
+var ErrNotOwner = refuse.ErrNotOwner

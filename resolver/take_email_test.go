@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // TestGrantIsNoExcuse: an e-mail is taken with a grant of all its names only, before
@@ -20,9 +21,9 @@ func TestGrantIsNoExcuse(t *testing.T) {
 		emaildir.Grant
 		code string
 	}{
-		"none":     {emaildir.Grant{}, codeUnreserved},
-		"half":     {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names[:1], UntilMs: r.now + 1}, codeUnreserved},
-		"too late": {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now}, codeExpired},
+		"none":     {emaildir.Grant{}, reservation.CodeUnreserved},
+		"half":     {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names[:1], UntilMs: r.now + 1}, reservation.CodeUnreserved},
+		"too late": {emaildir.Grant{ID: emaildir.ReservationID{1}, Names: names, UntilMs: r.now}, reservation.CodeExpired},
 		"taken":    {emaildir.Grant{Taken: true}, "conflict"},
 	} {
 		if out := r.command(contacts.CommandCreate, contacts.Create{Email: email, Grant: &g.Grant}); out.Refusal == nil || out.Refusal.Code != g.code {

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/emaildir"
 )
 
-// EmailCommand is a command that may give a contact an e-mail: see resolver.TakeEmail.
+// EmailCommand is a command that may give a contact an e-mail: see package reservation.
 type EmailCommand struct {
 	name   string
 	create Create

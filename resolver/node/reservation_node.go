@@ -12,6 +12,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // emails is a node's way to the directory of e-mails. A log of one partition needs
@@ -79,11 +81,15 @@ func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []b
 	case c == nil:
 		return p.submit(ctx, env, rec, out)
 	}
-	return resolver.TakeEmail(ctx, nodeEmails{p}, env, c, out)
+	return reservation.Do(ctx, nodeEmails{p, out}, env, c)
 }
 
-// nodeEmails is the [resolver.EmailWay] of a partition that is here.
-type nodeEmails struct{ p *partition }
+// nodeEmails is the [reservation.Host] of one command to a partition that is here. The answer
+// to the command goes to out.
+type nodeEmails struct {
+	p   *partition
+	out *resolver.Outcome
+}
 
 func (w nodeEmails) Stamp(env *eventlog.Envelope) error {
 	id := env.ID
@@ -115,8 +121,9 @@ func (w nodeEmails) Reserve(ctx context.Context, ask emaildir.Ask) (emaildir.Ans
 	return w.p.node.emails.reserves.do(ctx, ask)
 }
 
-func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
-	return w.p.submit(ctx, env, rec, out)
+func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byte) (*refuse.Refusal, error) {
+	err := w.p.submit(ctx, env, rec, w.out)
+	return w.out.Refusal, err
 }
 
 func (w nodeEmails) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
@@ -143,7 +150,7 @@ const (
 
 func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
 	if attempt >= takeAttempts {
-		return resolver.ErrUndecided
+		return reservation.ErrUndecided
 	}
 	t := time.NewTimer(min(takePause<<(attempt-1), takePauseMax))
 	defer t.Stop()
@@ -151,7 +158,7 @@ func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", resolver.ErrUndecided, ctx.Err())
+		return fmt.Errorf("%w: %w", reservation.ErrUndecided, ctx.Err())
 	case <-w.p.ended:
 		return w.p.Gone()
 	case <-w.p.failed:

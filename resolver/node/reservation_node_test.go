@@ -19,6 +19,8 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/emaildir"
 	"github.com/musterhq/muster/resolver/internal/peek"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // lossyRemote hands commands to whichever node has the partition, and fails at
@@ -255,7 +257,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 	if r.fails.Load() == 0 || len(got) == 0 {
 		t.Errorf("%d calls failed, %d contacts were made: this checks too little", r.fails.Load(), len(got))
 	}
-	c.clock.Add((resolver.ReserveFor + 5*time.Second).Milliseconds())
+	c.clock.Add((reservation.For + 5*time.Second).Milliseconds())
 	held, _ := c.settled()
 	if held < len(got) {
 		t.Errorf("M2: %d e-mails were answered as made, %d are held", len(got), held)
@@ -304,11 +306,11 @@ type forgetfulWay struct {
 
 func (w forgetfulWay) Confirm(emaildir.Confirmed) {}
 
-func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
+func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []byte) (*refuse.Refusal, error) {
 	if w.before {
-		return fmt.Errorf("%w: killed", resolver.ErrUnavailable)
+		return nil, fmt.Errorf("%w: killed", resolver.ErrUnavailable)
 	}
-	return w.nodeEmails.Submit(ctx, env, rec, out)
+	return w.nodeEmails.Submit(ctx, env, rec)
 }
 
 // TestM3NodesSettle: who stops before the contact's command leaves an e-mail that is
@@ -322,14 +324,14 @@ func TestM3NodesSettle(t *testing.T) {
 	account := clusterAccount(1) // of the node that does not have the directory
 	p := c.nodes[1].partitions[1].Load()
 	for _, email := range []string{before, behind} {
-		way := forgetfulWay{nodeEmails{p}, email == before}
+		var out resolver.Outcome
+		way := forgetfulWay{nodeEmails{p, &out}, email == before}
 		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
 		cmd, err := contacts.ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), contacts.CommandCreate, must.JSON(contacts.Create{Email: email})))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out resolver.Outcome
-		err = resolver.TakeEmail(ctx, way, env, cmd, &out)
+		err = reservation.Do(ctx, way, env, cmd)
 		if (err != nil) != (email == before) || out.Refusal != nil {
 			t.Fatalf("%s: %v %v", email, err, out.Refusal)
 		}
@@ -345,7 +347,7 @@ func TestM3NodesSettle(t *testing.T) {
 			t.Errorf("%s is not settled: %v", email, err)
 		}
 	}
-	c.clock.Add((resolver.ReserveFor + 2*time.Second).Milliseconds())
+	c.clock.Add((reservation.For + 2*time.Second).Milliseconds())
 	if held, _ := c.settled(); held != 1 {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}

@@ -1,13 +1,23 @@
-// Package refuse has what a record is refused with: a reason that its sender can act on.
+// Package refuse has what a record is refused with, a reason that its sender can act on, and
+// the errors of a node that has not taken it.
 package refuse
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
 // MaxNameBytes bounds the names that people give, such as of segments and API keys.
 const MaxNameBytes = 200
+
+// Errors of a node that has not stored a record, wrapped.
+var (
+	// ErrOverloaded means too much work is waiting.
+	ErrOverloaded = errors.New("too much work is waiting")
+	// ErrNotOwner means the partition of the record's account is not served here.
+	ErrNotOwner = errors.New("this node does not serve the account's partition")
+)
 
 // Refusal is a reason the caller can act on.
 type Refusal struct {
