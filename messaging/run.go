@@ -39,7 +39,10 @@ type run struct {
 	failing atomic.Int64
 	// handed is set once a message was handed over; fault is the last that kept one
 	// from it for a while only.
-	handed  atomic.Bool
+	handed atomic.Bool
+	// last is set once the state has stopped the run as it claimed a batch, for want of
+	// credits: that batch is paid and goes out.
+	last    atomic.Bool
 	fault   atomic.Pointer[error]
 	stopped atomic.Bool // the state says that the run is over
 
@@ -216,6 +219,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	if reply.Waiting {
 		return false, errWaits
 	}
+	r.last.Store(reply.Stopped != "")
 	if err := r.deliver(ctx, reply.Recipients); err != nil {
 		return false, err
 	}
@@ -291,7 +295,7 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, error) {
 	m := message{Recipient: x}
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
-		if !v.Campaigns().Sending(r.state.ID, r.number) {
+		if !r.last.Load() && !v.Campaigns().Sending(r.state.ID, r.number) {
 			return errOver
 		}
 		o := v.Root(x.Ordinal)
@@ -313,7 +317,7 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 }
 
 // errOver reports that the run was stopped or cancelled since the batch was claimed. What is
-// left of the batch is not sent; it stays pending, and another send of the campaign reaches it.
+// left of the batch is not sent, and costs nothing; another send of the campaign reaches it.
 var errOver = errors.New("the run was stopped")
 
 // again judges a message anew that has been tried before: seconds or minutes may have passed.
@@ -342,7 +346,7 @@ const erased = "erased"
 // onEveryChannel reports whether a message that is refused for a reason would be so on every
 // channel.
 func onEveryChannel(refused string) bool {
-	return refused == erased || refused == campaigns.AlreadySent || refused == view.LeftTopics
+	return refused == erased || refused == campaigns.AlreadySent || refused == view.LeftTopics || refused == errOver.Error()
 }
 
 // graceful is a context that outlives ctx by a while: a message under way at a
@@ -380,10 +384,12 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	v := r.variants[min(x.Variant, len(r.variants)-1)]
 	channel := v.part.Medium()
 	m, err := r.load(x, &v.part)
-	if errors.Is(err, errOver) {
-		return nil, nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errOver) && x.Again:
+		return nil, nil // it stays pending on its channel: it may have gone out before
+	case errors.Is(err, errOver):
+		m.refused = errOver.Error()
+	case err != nil:
 		return nil, err
 	}
 	variant := m.Variant

@@ -297,6 +297,23 @@ func TestFormsRefuse(t *testing.T) {
 	r.refusedWhole("limit", forms.CommandCreate, forms.Save{Name: addr("F"), Fields: fields(email)})
 }
 
+// TestChangedConsentIsReadAgain: a submission whose person read another consent than the form
+// has by now changes nothing. One of before versions were sent along counts as it is.
+func TestChangedConsentIsReadAgain(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	form := r.form(forms.Save{Consent: &forms.Consent{Text: "Send me e-mails.", Channels: []string{"email"}}})
+	read, _ := r.view().Forms().Get(form)
+	submit := func(key, version string) forms.Submit {
+		return forms.Submit{ID: form, Email: key + "@x.io", Keys: []string{key}, Consented: true, ConsentVersion: version, Values: forms.Values{Wording: read.Consent.Text}}
+	}
+	r.must(forms.CommandSubmit, submit("a", read.ConsentVersion()))
+	r.must(forms.CommandUpdate, forms.Save{ID: form, Consent: &forms.Consent{Text: "Send me e-mails and texts.", Channels: []string{"email", "sms"}}})
+	r.refusedWhole("conflict", forms.CommandSubmit, submit("b", read.ConsentVersion()))
+	now, _ := r.view().Forms().Get(form)
+	r.must(forms.CommandSubmit, submit("b", now.ConsentVersion()))
+	r.must(forms.CommandSubmit, submit("c", ""))
+}
+
 // TestNuisanceIsBounded: whatever is sent with somebody's address, that person gets one message
 // an hour for a form, and few a week.
 func TestNuisanceIsBounded(t *testing.T) {

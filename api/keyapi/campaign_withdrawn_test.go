@@ -91,9 +91,13 @@ func TestAStopHoldsForTheBatch(t *testing.T) {
 	if n := tried.Load(); n > people/4 {
 		t.Errorf("the provider was asked %d times", n)
 	}
+	var stats campaignStats
+	x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
+	if n := stats.Skipped["the run was stopped"]; n == 0 || n+int(stats.Failed) != people {
+		t.Errorf("%+v", stats)
+	}
 	x.texts = nil
 	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil)
-	var stats campaignStats
 	x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
 	x.mu.Lock()
 	defer x.mu.Unlock()

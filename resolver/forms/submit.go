@@ -23,6 +23,9 @@ type Submit struct {
 
 	// Consented says that the person agreed to the form's consent, whose text is Wording.
 	Consented bool `json:"consented,omitempty"`
+	// ConsentVersion is the form's when the person read it, see [Form.ConsentVersion]; ""
+	// of a form that asked for nothing, and in records of before it was sent along.
+	ConsentVersion string `json:"consent_version,omitempty"`
 }
 
 // Values are what a submission makes of a profile, and the evidence of its consents.
@@ -76,6 +79,8 @@ func (c *Submit) Check(redacted bool) *refuse.Refusal {
 		}
 	}
 	switch {
+	case len(c.ConsentVersion) > maxKeyBytes:
+		return refuse.Invalid("consent_version", "consent_version must have at most %d bytes", maxKeyBytes)
 	case c.Email == "" && c.Phone == "":
 		return refuse.Invalid("email", "email or phone must be given")
 	case len(c.Keys) == 0 || len(c.Keys) > maxKeys || slices.ContainsFunc(c.Keys, func(k string) bool { return k == "" || len(k) > maxKeyBytes }):

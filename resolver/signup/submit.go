@@ -32,6 +32,9 @@ func (s *State) submit(tx *feature.Tx, c forms.Submit) *refuse.Refusal {
 			return r
 		}
 	}
+	if c.ConsentVersion != "" && c.ConsentVersion != f.ConsentVersion() {
+		return refuse.Conflicts("consent_version", "the form has asked for another consent since the person read it")
+	}
 	if s.repeats(tx, &c) {
 		tx.Reply = forms.Reply{Repeated: true}
 		return nil

@@ -225,6 +225,9 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 	}
 	c := s.submit
 	c.ID, c.Client = p.ID, clientaddr.Network(client)
+	if p.Consent != nil {
+		c.ConsentVersion = p.ConsentVersion()
+	}
 	if c.Consented {
 		c.Wording = p.Consent.Text
 	}
@@ -240,8 +243,12 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 	_, err = a.opts.Node.Command(ctx, p.account, forms.CommandSubmit, c)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {
-		if refusal.Code == "not_found" && refusal.Field == "id" {
+		switch refusal.Field {
+		case "id": // it was deleted meanwhile, or is not published any more
 			writePage(rc, pageNoSuchForm)
+			return
+		case "consent_version": // the form was changed meanwhile
+			writePage(rc, pageFormChanged)
 			return
 		}
 		err = nil // of an erased person's address: the answer tells nobody

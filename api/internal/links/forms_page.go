@@ -36,6 +36,7 @@ var formTakenHTML = template.Must(template.New("taken").Parse(`<!doctype html><h
 
 var (
 	pageNoSuchForm   = webPage{http.StatusNotFound, "There is no form here", "It may have been taken off. Ask whoever gave you the address.", ""}
+	pageFormChanged  = webPage{http.StatusConflict, "The form was changed just now", "Nothing was taken. Go back, reload the page, and read what you agree to.", ""}
 	pageNotAllowed   = webPage{http.StatusForbidden, "This site may not use the form", "Whoever runs the form can add the site to those that may embed it.", ""}
 	pageFormTooOften = webPage{http.StatusTooManyRequests, "Please wait a minute", "The form was sent too often in a minute. Nothing was taken now.", ""}
 )

@@ -56,7 +56,7 @@ func figures() []shape.Field {
 		shape.Req("views", shape.Count(1200, "Of the hosted page, by browsers. Those of the last seconds before a crash are not counted.")),
 		shape.Req("submissions", shape.Count(90, "That were taken, without repeats.")),
 		shape.Req("conversions", shape.Count(80, "Submissions that took effect: at once, or once they were confirmed. The event `signup_form_submitted` is on the profile of each.")),
-		shape.Req("unconfirmable", shape.Count(2, "Submissions that had to be confirmed while no message could be sent: the address is suppressed or erased, there were too many for it, or no e-mail credits.")),
+		shape.Req("unconfirmable", shape.Count(2, "Submissions that had to be confirmed while no message could be sent: the address is suppressed, there were too many for it, or no e-mail credits. Those with an address of an erased person are in no figure.")),
 	}
 }
 
