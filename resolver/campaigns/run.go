@@ -131,7 +131,8 @@ func runOver() *refuse.Refusal {
 	return refuse.Conflicts("", "this run of the campaign is over")
 }
 
-// stopRun ends a run before its end.
+// stopRun ends a run before its end. What is pending costs its credit until its outcome is
+// recorded, or the next start; see returnCredits.
 func (s *State) stopRun(tx *feature.Tx, r *Run, reason string) {
 	x := s.campaigns[r.ID]
 	s.leaveWait(x, r)

@@ -124,7 +124,8 @@ func (s *State) Hash(put func([]byte)) error {
 }
 
 // Merge makes what is in lists, sets and the index of devices of a merged profile the
-// winner's. lists and devices are those of the merged profile's document.
+// winner's. lists and devices are those of the merged profile's document, which is why it is
+// not a feature.Merger. What the document says of topics that were left moves by LeaveMerged.
 func (s *State) Merge(winner, merged uint32, lists []uint32, devices []profile.Device) {
 	for _, n := range lists {
 		if members := s.sets.Set(ListSet(n)); members.Remove(merged) {

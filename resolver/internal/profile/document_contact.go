@@ -172,8 +172,9 @@ func (x *Contact) decode(r *wire.Reader) {
 	}
 }
 
-// Merge takes over what another profile has that became part of this one: the
-// graver block of each channel holds. It returns the devices that are too many, the
+// Merge takes over what another profile has that became part of this one: its lists, the
+// graver block of each channel, devices and counts. The members of lists are kept a second
+// time, as sets of the account, which package contacts moves. It returns the devices that are too many, the
 // oldest.
 func (x *Contact) Merge(o *Contact) (evicted []Device) {
 	x.IsContact = x.IsContact || o.IsContact

@@ -96,6 +96,7 @@ func (s *State) fold(d *profile.Document, other uint32, kind identifier.Kind, pu
 	for _, c := range o.Conflicts {
 		d.NoteConflict(c)
 	}
+	// Lists, blocks and devices of the document; what features have moves in redirect.
 	s.evicted = append(s.evicted, d.Contact.Merge(&o.Contact)...)
 	for _, c := range d.Consents {
 		if c.Status == profile.ConsentUnsubscribed {

@@ -217,7 +217,8 @@ const columnsShare = 4
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
 
-// PutDocument stores a document; nil says that it is gone.
+// PutDocument stores a document; nil says that it is gone. Only package resolution calls it:
+// indexes and segments have to follow.
 func (s *Store) PutDocument(a Account, ordinal uint32, b []byte) {
 	k := a.DocKey(ordinal)
 	old, ok := s.current[k]
