@@ -34,11 +34,11 @@ func (a *API) importOperations() handler.Group {
 			), Data: importShape}},
 		{Handle: a.previewImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/preview", Permission: "contacts:read", ID: "previewImport", Summary: "Preview an import",
 			About: "What each column is taken for, the first rows, and which rows would be refused. The types of columns are by all rows; problems are looked for in the first 10,000. What only the state knows, such as an erased person, shows at the import.",
-			Body:  importPlanShape, Optional: true, Data: importPreviewShape}},
+			Body:  importPlanShape, BodyRules: operation.BodyRules{Optional: true}, Data: importPreviewShape}},
 		{Handle: a.startImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/start", Permission: "contacts:write", ID: "startImport", Summary: "Start an import",
 			About: "The same body as the preview. Each row has the effect of `POST /contacts` and `PATCH /contacts/{id}`, or of an imported event: **people** are found by e-mail, else by external id, else by phone; a person who is not on file becomes a contact and counts as subscribed, as with `POST /contacts`: import only people who agreed, or say who did in a column `subscribed`: false makes them with their e-mail, and the SMS of a phone in the row, unsubscribed, and withdraws these consents of people on file as `PATCH /contacts/{id}` does; true subscribes who has said nothing of e-mail, and lifts no refusal; empty is as without the column. " +
 				"**Events** need a `timestamp` in the past and start no flows unless `trigger_flows`; a file is its content, so no row of it is stored twice, however often it is uploaded. One import of a node runs at a time, and takes half of its time at most.",
-			Body: importPlanShape, Optional: true, Data: importShape}},
+			Body: importPlanShape, BodyRules: operation.BodyRules{Optional: true}, Data: importShape}},
 		{Handle: a.cancelImport, Operation: operation.Operation{Method: "POST", Path: "/imports/{id}/cancel", Permission: "contacts:write", ID: "cancelImport", Summary: "Cancel an import", About: "Rows that were stored stay. The file is removed.", Data: importShape}},
 		{Handle: a.refusedRows, Operation: operation.Operation{Method: "GET", Path: "/imports/{id}/refused", Permission: "contacts:read", ID: "refusedRows", Summary: "Download the refused rows",
 			About: "Of an import that has ended: a CSV file with `line`, `reason` and the cells, to be mended and uploaded as another file. Rows of people who were erased since are blank.",

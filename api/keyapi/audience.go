@@ -24,7 +24,7 @@ func (a *API) audienceOperations() []keycall.Route {
 		a.testSendOperation(),
 		{Handle: a.campaignAudience, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
 			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, `already sent`, or the merge tag that has no value for them, and no default. Tags are those of what the campaign sends by itself; a test of variants may have others.",
-			Body:  shape.Object(sendFieldsShape()[:3]...), Optional: true, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
+			Body:  shape.Object(sendFieldsShape()[:3]...), BodyRules: operation.BodyRules{Optional: true}, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
 		{Handle: a.renderCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe` and `{{preferences_url}}` `#preferences`: the recipient's own are made when it is sent. " +
 				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",

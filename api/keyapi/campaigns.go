@@ -53,14 +53,14 @@ func (a *API) campaignOperations() keycall.Group {
 		{Handle: a.sendCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
 			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours, or when the rest has to wait for quiet hours or the campaign's rate; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
-			Body: shape.Object(sendFieldsShape()...), NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
+			Body: shape.Object(sendFieldsShape()...), BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend}, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
 			Fails: []string{"There is no campaign with this id"}}},
 		{Handle: a.campaignActivity, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "List recipients' activity",
 			Data: shape.List(recipientActivityShape, ""), Paged: true, Fails: []string{"There is no campaign with this id"}}},
 		{Handle: a.startABTest, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
-			About:  "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
-			NoNull: []string{"list_id", "segment_ids"},
+			About:     "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
+			BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}},
 			Body: shape.Object(append([]shape.Field{
 				shape.Req("variants", shape.List(shape.Object(
 					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's.").Bytes(0, 998)),

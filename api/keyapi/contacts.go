@@ -20,7 +20,7 @@ func (a *API) contactOperations() keycall.Group {
 		{Handle: a.createContact, Operation: operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
 			About: "All fields are optional, and so is the body. The e-mail is unique in the whole system, compared trimmed and without regard to case. " +
 				"A phone records consent to SMS with the source `manual`. An `external_id` or `phone` on file leads to its profile, which becomes the contact.",
-			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), Optional: true, Instead: toMake,
+			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), BodyRules: operation.BodyRules{Optional: true, Instead: toMake},
 			Data: contactShape, Fails: []string{"Contact with this email already exists", "list_id: there is no such list"}}},
 		{Handle: a.listContacts, Operation: operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
 			About: "All profiles in the order in which they were made, or those with an identifier, or on a list.",
@@ -39,7 +39,7 @@ func (a *API) contactOperations() keycall.Group {
 				shape.Opt("subscribed", shape.Boolean(true, "Whether the person wants e-mail, with the source `api`.")),
 				shape.Opt("consents", shape.MapOf(shape.Object(shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from.").Bytes(0, 100).Default(sourceAPI))),
 					"Consents by channel; other channels stay as they are.").Like(shape.Pairs("sms", shape.Pairs("status", "unsubscribed", "source", "form")))),
-				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), Instead: toUpdate,
+				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), BodyRules: operation.BodyRules{Instead: toUpdate},
 			Data: contactShape, Fails: []string{"phone: another contact has this value", "subscribed: the contact is bounced on email; lift the suppression first"}}},
 		{Handle: a.eraseContact, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
 			About: "The person is forgotten: profile, events in history and log, checkpoints. Hashes of the identifiers are kept, so that they do not come back; an administrator may lift that.",

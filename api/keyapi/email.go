@@ -24,7 +24,7 @@ func (a *API) emailOperations() keycall.Group {
 				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
 				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued. " +
 				"A merge tag that has a value neither in `data` nor in the profile, and no default, refuses the message by its name.",
-			NoNull: []string{"idempotency_key"}, Body: shape.Object(
+			BodyRules: operation.BodyRules{NoNull: []string{"idempotency_key"}, Instead: toEmail}, Body: shape.Object(
 				shape.Req("to", shape.Text("ann@example.com", "The address.").Bytes(1, 512)),
 				shape.Req("template_id", shape.TemplateID("The template.")),
 				shape.Opt("data", shape.FreeObject(shape.Pairs("order", "1001"), "Values of the template's merge tags. At most 128 KiB.")),
@@ -32,7 +32,7 @@ func (a *API) emailOperations() keycall.Group {
 				shape.Opt("sender", shape.Text("shop@muster.local", "An address of a verified domain; left out, `no-reply@` the first of them.")),
 				shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
 				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless: it gets the first answer.").Bytes(0, 256)),
-			), Instead: toEmail, Data: shape.Object(
+			), Data: shape.Object(
 				shape.Req("message_id", shape.Text("<3f9a.1@muster.local>", "The Message-ID.")),
 				shape.Req("status", shape.Word("", "queued")),
 				shape.Req("to", shape.Text("ann@example.com", "")),

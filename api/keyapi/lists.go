@@ -29,7 +29,7 @@ func (a *API) listOperations() keycall.Group {
 			Fails: []string{"list_id: there is no such list"}}},
 		{Handle: a.addToList, Operation: operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
 			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed; a `warning` names identifiers that it has not got.",
-			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), Instead: toMake,
+			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), BodyRules: operation.BodyRules{Instead: toMake},
 			Data: contactShape, Fails: []string{"email Field required"}}},
 		{Handle: a.removeFromList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
 			Fails: []string{"There is no contact with this id"}}},

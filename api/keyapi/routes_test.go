@@ -168,7 +168,7 @@ func TestFailuresOfA(t *testing.T) {
 			return keycall.Reply{Data: c.Param("id"), Message: "done"}, fail
 		}},
 		keycall.Route{Operation: operation.Operation{Method: "POST", Path: "/panic", Permission: "lists:write"}, Handle: func(*keycall.Call) (any, error) { panic("on purpose") }},
-		keycall.Route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write", Body: shape.Object(name), Optional: true}, Handle: func(c *keycall.Call) (any, error) {
+		keycall.Route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write", Body: shape.Object(name), BodyRules: operation.BodyRules{Optional: true}}, Handle: func(c *keycall.Call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}

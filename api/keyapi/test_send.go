@@ -38,7 +38,7 @@ func (a *API) testSendOperation() keycall.Route {
 			viaShape("its first"),
 			shape.Opt("profile_id", shape.ProfileID("The person for whom the message is rendered. Without this and `email` it is rendered for nobody: merge tags have their defaults.")),
 			shape.Opt("email", shape.Text("ann@example.com", "An e-mail of that person.").Bytes(1, 512)),
-		}, testContentShape()...)...), Optional: true, Data: testSendShape, Fails: []string{"to Field required", "There is no campaign with this id"}}}
+		}, testContentShape()...)...), BodyRules: operation.BodyRules{Optional: true}, Data: testSendShape, Fails: []string{"to Field required", "There is no campaign with this id"}}}
 }
 
 // testContentShape are the fields of a campaign that a test can change.

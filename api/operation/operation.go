@@ -24,19 +24,10 @@ type Operation struct {
 	Header  []Parameter
 	// Body is the shape of the request's; nil is none.
 	Body *shape.Schema
-	// Instead are fields that callers send and Body does not have, each with what to do:
-	// to leave it out would do something that the caller does not mean.
-	Instead map[string]string
-	// NoNull are the fields of Body for which null is refused, as PATCH refuses it for
-	// all that take none: whoever sends it has an empty variable, and means something else
-	// than to leave the field out.
-	NoNull []string
-	// Optional reports that the body may be left out.
-	Optional bool
+	BodyRules
 	// Raw reports that the handler reads query and body itself: they are not JSON, or not
 	// in one form.
-	Raw   bool
-	Media string // of the body; "" is application/json
+	Raw bool
 	// Data is what the envelope carries, or the answer itself on surfaces without
 	// one; nil is nothing.
 	Data  *shape.Schema
@@ -51,6 +42,19 @@ type Operation struct {
 	Also []int
 	// Other are its answers, where they are in none of the surface's forms.
 	Other shape.Ordered
+}
+
+// BodyRules say more of an operation's body than its shape does.
+type BodyRules struct {
+	Optional bool   // the body may be left out
+	Media    string // "" is application/json
+	// Instead are fields that callers send and Body does not have, each with what to do:
+	// to leave it out would do something that the caller does not mean.
+	Instead map[string]string
+	// NoNull are the fields of Body for which null is refused, as PATCH refuses it for
+	// all that take none: whoever sends it has an empty variable, and means something else
+	// than to leave the field out.
+	NoNull []string
 }
 
 // What stands in place of a permission.

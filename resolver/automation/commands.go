@@ -30,20 +30,6 @@ type Save struct {
 	IfVersion string `json:"if_version,omitempty"`
 }
 
-// ID names a flow.
-type ID struct {
-	ID string `json:"id"`
-}
-
-// Reply says what became of a flow.
-type Reply struct {
-	ID         string `json:"id"`
-	Status     string `json:"status"`
-	Publishing bool   `json:"publishing,omitempty"`
-}
-
-func replyOf(f *flow) Reply { return Reply{f.ID, f.Status, f.Publishing} }
-
 // Commands are the commands of flows by name.
 var Commands = map[string]feature.Command[*State]{
 	CommandCreate:    feature.Do((*State).createFlow),
@@ -56,8 +42,6 @@ var Commands = map[string]feature.Command[*State]{
 	CommandToggle:    feature.Do((*State).toggleFlow),
 	CommandTrigger:   feature.Do((*State).triggerFlow),
 }
-
-func noFlow() *refuse.Refusal { return refuse.NotFound("id", "there is no flow with this id") }
 
 func (s *State) createFlow(tx *feature.Tx, c Save) *refuse.Refusal {
 	return s.addFlow(tx, c.Definition, "")

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 // The statuses of a flow.
@@ -139,14 +140,6 @@ type flow struct {
 	aboutEncoded []byte
 }
 
-func (s *State) newFlow(saved *Flow, def *flows.Flow) *flow {
-	f := &flow{Flow: saved, def: def, known: roaring.New(), entered: roaring.New(), active: roaring.New()}
-	f.pending = s.port.Set(pendingSet(saved.Number))
-	f.counts.Steps = make([]StepCount, len(def.Steps))
-	f.describe()
-	return f
-}
-
 func (f *flow) describe() {
 	f.about = map[string]any{"flow_id": f.ID, "flow_name": f.def.Name}
 	f.aboutEncoded = must.PlainJSON(f.about)
@@ -178,3 +171,19 @@ func sortByAge(list []*flow) {
 		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
 	})
 }
+
+// ID names a flow.
+type ID struct {
+	ID string `json:"id"`
+}
+
+// Reply says what became of a flow.
+type Reply struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	Publishing bool   `json:"publishing,omitempty"`
+}
+
+func replyOf(f *flow) Reply { return Reply{f.ID, f.Status, f.Publishing} }
+
+func noFlow() *refuse.Refusal { return refuse.NotFound("id", "there is no flow with this id") }

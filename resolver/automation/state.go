@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/must"
@@ -230,4 +232,12 @@ func (s *State) Hash(put func([]byte)) error {
 		}
 	}
 	return s.hashWaiting(put)
+}
+
+func (s *State) newFlow(saved *Flow, def *flows.Flow) *flow {
+	f := &flow{Flow: saved, def: def, known: roaring.New(), entered: roaring.New(), active: roaring.New()}
+	f.pending = s.port.Set(pendingSet(saved.Number))
+	f.counts.Steps = make([]StepCount, len(def.Steps))
+	f.describe()
+	return f
 }

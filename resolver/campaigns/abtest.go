@@ -2,26 +2,6 @@ package campaigns
 
 import "github.com/musterhq/muster/resolver/internal/feature"
 
-// ABTest says how a winner is found among the variants.
-type ABTest struct {
-	Percent int    `json:"percent"` // of the audience the variants are tried on, 1 to 100
-	Metric  string `json:"metric"`  // opens or clicks
-	WaitMs  int64  `json:"wait_ms"` // from the last message of the test to the choice
-	// EndsMs is when the winner is chosen; 0 while the test is being sent.
-	EndsMs int64 `json:"ends_ms,omitempty"`
-	// Winner is the variant that goes to the rest, −1 before the choice.
-	Winner int `json:"winner"`
-	// Tested is how many recipients the test has in all.
-	Tested uint64 `json:"tested"`
-}
-
-// VariantCounts are those of one variant of an A/B test. Recipients count once.
-type VariantCounts struct {
-	Sent    uint64 `json:"sent"`
-	Opened  uint64 `json:"opened"`
-	Clicked uint64 `json:"clicked"`
-}
-
 // testBudget is how many recipients may be taken now, and how long an A/B test
 // waits before it goes on.
 func (s *State) testBudget(tx *feature.Tx, x *Campaign, r *Run) (budget uint64, waitMs int64) {

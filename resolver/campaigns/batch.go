@@ -213,17 +213,6 @@ func (r *Run) media(x *Campaign) []string {
 	return []string{x.Medium()}
 }
 
-// skip counts a person that the run passes over.
-func (r *Run) skip(reason string) { countReason(&r.Skipped, reason) }
-
-// countReason counts one more person under a reason.
-func countReason(counts *map[string]int, reason string) {
-	if *counts == nil {
-		*counts = map[string]int{}
-	}
-	(*counts)[reason]++
-}
-
 // takeClaim takes back the channel on which a message to a person may have gone out, "" for
 // none, whichever of the person's profiles it was claimed for: the one that is left, which
 // the message's id names, comes first. What becomes of it then is decided for all of these

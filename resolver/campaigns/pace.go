@@ -13,71 +13,12 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// RunWaiting is the status of a run that waits until an instant: nobody can be sent to before,
-// because of quiet hours, of local times, or of the campaign's rate.
-const RunWaiting = "waiting"
-
-// The units of a [Rate].
 const (
-	PerMinute = "minute"
-	PerHour   = "hour"
-)
-
-const (
-	// maxRate bounds the messages of a rate.
-	maxRate = 1_000_000
-	// rateBursts is in how many parts a rate's time is cut: what was not sent in one of them
-	// is made up for in the next alone.
-	rateBursts = 60
 	// maxPauseMs is how long a run pauses for its rate. For longer, it waits.
 	maxPauseMs = 5000
 	// easternmostMs is how far the clocks are ahead of UTC that show a time first.
 	easternmostMs = 14 * 3_600_000
 )
-
-// Rate bounds how many people a campaign is sent to in any minute or hour.
-type Rate struct {
-	Messages int    `json:"messages"`
-	Per      string `json:"per"` // [PerMinute] or [PerHour]
-}
-
-// intervalUs is the time between two messages, in µs. It is a little longer than the rate's
-// time shared out, so that no window has more, wherever it begins: what a part was short of is
-// made up for in the next.
-func (x *Rate) intervalUs() int64 {
-	n := int64(x.Messages)
-	return (x.us() + x.us()/rateBursts + n - 1) / n
-}
-
-// PerSecond is how many messages a second a rate lets go out, rounded up, but no more than a
-// batch has; 0 for no rate.
-func (x *Rate) PerSecond() int {
-	if x == nil {
-		return 0
-	}
-	return min(maxBatch, int((int64(x.Messages)*1_000_000+x.us()-1)/x.us()))
-}
-
-// us is the time of the rate, in µs.
-func (x *Rate) us() int64 {
-	if x.Per == PerHour {
-		return 3_600_000_000
-	}
-	return 60_000_000
-}
-
-// check says what is wrong with a rate; nil for nothing.
-func (x *Rate) check() *refuse.Refusal {
-	switch {
-	case x == nil:
-		return nil
-	case x.Messages < 1 || x.Messages > maxRate:
-		return refuse.Invalid("rate.messages", "rate.messages Input should be a whole number from 1 to %d", maxRate)
-	case x.Per != PerMinute && x.Per != PerHour:
-		return refuse.Invalid("rate.per", "rate.per Input should be minute or hour")
-	}
-	return nil
-}
 
 // checkPace says what is wrong with when a campaign is sent, and how fast; nil for nothing.
 func (c *Campaign) checkPace() *refuse.Refusal {

@@ -13,25 +13,6 @@ const (
 	maxPastErrors = 5  // of a run that is over
 )
 
-// PastRun is the record of a run that another one has followed.
-type PastRun struct {
-	Run            int            `json:"run"`
-	Status         string         `json:"status"`
-	ListIDs        []string       `json:"list_ids,omitempty"`
-	SegmentIDs     []string       `json:"segment_ids,omitempty"`
-	TemplateSource string         `json:"template_source,omitempty"`
-	TemplateID     string         `json:"template_id,omitempty"`
-	StartedMs      int64          `json:"started_ms"`
-	FinishedMs     int64          `json:"finished_ms,omitempty"`
-	Total          uint64         `json:"total"`
-	Sent           uint64         `json:"sent"`
-	Failed         uint64         `json:"failed"`
-	Skipped        map[string]int `json:"skipped,omitempty"`
-	Errors         []string       `json:"errors,omitempty"`
-	// Bounced is how many of the failed have an address that does not exist.
-	Bounced uint64 `json:"bounced,omitempty"`
-}
-
 // RunNumbers are a run's record and what its recipients did, each counted once. People who
 // became one with others since are counted in the campaign's numbers alone.
 type RunNumbers struct {

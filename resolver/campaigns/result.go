@@ -2,6 +2,7 @@ package campaigns
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/webhookevent"
@@ -214,4 +215,40 @@ func (s *State) Busy() []Run {
 		return cmp.Compare(s.campaigns[x.ID].Number, s.campaigns[y.ID].Number)
 	})
 	return out
+}
+
+// stopRun ends a run before its end. What is pending costs its credit until its outcome is
+// recorded, or the next start; see returnCredits.
+func (s *State) stopRun(tx *feature.Tx, r *Run, reason string) {
+	x := s.campaigns[r.ID]
+	s.leaveWait(x, r)
+	s.dropHeld(x, r)
+	r.stop(tx.AtMs, reason)
+	s.dropContents(r)
+}
+
+// Sending reports whether a run of a campaign goes on.
+func (s *State) Sending(id string, number int) bool {
+	_, r := s.run(id, number)
+	return r != nil
+}
+
+// Run is the present or last run of a campaign.
+func (s *State) Run(id string) (Run, bool) {
+	r := s.runs[id]
+	if r == nil {
+		return Run{}, false
+	}
+	c := *r
+	c.Links, c.Held = slices.Clone(r.Links), slices.Clone(r.Held)
+	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
+	if r.AB != nil {
+		ab := *r.AB
+		c.AB = &ab
+	}
+	c.ByChannel = slices.Clone(r.ByChannel)
+	for i := range c.ByChannel {
+		c.ByChannel[i].Skipped = maps.Clone(c.ByChannel[i].Skipped)
+	}
+	return c, true
 }

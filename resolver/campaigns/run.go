@@ -1,10 +1,8 @@
 package campaigns
 
 import (
-	"maps"
 	"slices"
 
-	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
@@ -36,6 +34,9 @@ const (
 const (
 	RunSending = "sending"
 	RunTesting = "testing" // an A/B test waits for its winner
+	// RunWaiting is that of a run which waits until an instant: nobody can be sent to before,
+	// because of quiet hours, of local times, or of the campaign's rate.
+	RunWaiting = "waiting"
 	RunDone    = "sent"
 	RunStopped = "stopped"
 )
@@ -111,34 +112,8 @@ func (r *Run) Busy() bool {
 	return r != nil && (r.Status == RunSending || r.Status == RunTesting || r.Status == RunWaiting)
 }
 
-// touch notes that a run has changed since the last checkpoint.
-func (s *State) touch(r *Run) {
-	if !r.dirty {
-		r.dirty = true
-		s.dirty = append(s.dirty, r)
-	}
-}
-
-// run finds the run a command speaks of, nil when that is over.
-func (s *State) run(id string, number int) (*Campaign, *Run) {
-	if r := s.runs[id]; r.Busy() && r.Run == number {
-		return s.campaigns[id], r
-	}
-	return nil, nil
-}
-
 func runOver() *refuse.Refusal {
 	return refuse.Conflicts("", "this run of the campaign is over")
-}
-
-// stopRun ends a run before its end. What is pending costs its credit until its outcome is
-// recorded, or the next start; see returnCredits.
-func (s *State) stopRun(tx *feature.Tx, r *Run, reason string) {
-	x := s.campaigns[r.ID]
-	s.leaveWait(x, r)
-	s.dropHeld(x, r)
-	r.stop(tx.AtMs, reason)
-	s.dropContents(r)
 }
 
 // stop ends a run before its end.
@@ -157,28 +132,64 @@ func (r *Run) note(text string) {
 	}
 }
 
-// Sending reports whether a run of a campaign goes on.
-func (s *State) Sending(id string, number int) bool {
-	_, r := s.run(id, number)
-	return r != nil
+// ABTest says how a winner is found among the variants.
+type ABTest struct {
+	Percent int    `json:"percent"` // of the audience the variants are tried on, 1 to 100
+	Metric  string `json:"metric"`  // opens or clicks
+	WaitMs  int64  `json:"wait_ms"` // from the last message of the test to the choice
+	// EndsMs is when the winner is chosen; 0 while the test is being sent.
+	EndsMs int64 `json:"ends_ms,omitempty"`
+	// Winner is the variant that goes to the rest, −1 before the choice.
+	Winner int `json:"winner"`
+	// Tested is how many recipients the test has in all.
+	Tested uint64 `json:"tested"`
 }
 
-// Run is the present or last run of a campaign.
-func (s *State) Run(id string) (Run, bool) {
-	r := s.runs[id]
-	if r == nil {
-		return Run{}, false
+// VariantCounts are those of one variant of an A/B test. Recipients count once.
+type VariantCounts struct {
+	Sent    uint64 `json:"sent"`
+	Opened  uint64 `json:"opened"`
+	Clicked uint64 `json:"clicked"`
+}
+
+// ChannelCounts are what became of people on one channel of a run.
+type ChannelCounts struct {
+	// Failed is how many messages could not be handed over. Where the failure was final, the
+	// person's next channel was tried.
+	Failed uint64 `json:"failed,omitempty"`
+	// Skipped is how many people were passed over on this channel, by reason, for the next one.
+	Skipped map[string]int `json:"skipped,omitempty"`
+}
+
+// skip counts a person that the channel does not reach.
+func (c *ChannelCounts) skip(reason string) { countReason(&c.Skipped, reason) }
+
+// skip counts a person that the run passes over.
+func (r *Run) skip(reason string) { countReason(&r.Skipped, reason) }
+
+// countReason counts one more person under a reason.
+func countReason(counts *map[string]int, reason string) {
+	if *counts == nil {
+		*counts = map[string]int{}
 	}
-	c := *r
-	c.Links, c.Held = slices.Clone(r.Links), slices.Clone(r.Held)
-	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
-	if r.AB != nil {
-		ab := *r.AB
-		c.AB = &ab
-	}
-	c.ByChannel = slices.Clone(r.ByChannel)
-	for i := range c.ByChannel {
-		c.ByChannel[i].Skipped = maps.Clone(c.ByChannel[i].Skipped)
-	}
-	return c, true
+	(*counts)[reason]++
+}
+
+// PastRun is the record of a run that another one has followed.
+type PastRun struct {
+	Run            int            `json:"run"`
+	Status         string         `json:"status"`
+	ListIDs        []string       `json:"list_ids,omitempty"`
+	SegmentIDs     []string       `json:"segment_ids,omitempty"`
+	TemplateSource string         `json:"template_source,omitempty"`
+	TemplateID     string         `json:"template_id,omitempty"`
+	StartedMs      int64          `json:"started_ms"`
+	FinishedMs     int64          `json:"finished_ms,omitempty"`
+	Total          uint64         `json:"total"`
+	Sent           uint64         `json:"sent"`
+	Failed         uint64         `json:"failed"`
+	Skipped        map[string]int `json:"skipped,omitempty"`
+	Errors         []string       `json:"errors,omitempty"`
+	// Bounced is how many of the failed have an address that does not exist.
+	Bounced uint64 `json:"bounced,omitempty"`
 }

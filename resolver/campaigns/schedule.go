@@ -18,21 +18,6 @@ const CommandUnschedule = "campaign.unschedule"
 // maxDueAtOnce is how many campaigns of an account one record makes due.
 const maxDueAtOnce = 100
 
-// Schedule says when a campaign is sent by itself. The time is that of the log:
-// the first record from that instant on makes the campaign due, and whoever carries out
-// what is to be sent starts its run, once: the start takes the schedule away.
-type Schedule struct {
-	// Dated campaigns are sent at their date, if it is in the future when they are
-	// saved and they have an audience. Cleared by a start and by a cancellation.
-	Dated bool `json:"dated,omitempty"`
-	// ScheduledMs is when it is sent, 0 for not by itself.
-	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
-	// Due says that the instant has come and the run is not started yet.
-	Due bool `json:"due,omitempty"`
-	// ScheduleError is why the last schedule could not be carried out.
-	ScheduleError string `json:"schedule_error,omitempty"`
-}
-
 // Save are the arguments of [CommandSave].
 type Save struct {
 	Campaign

@@ -9,18 +9,15 @@
 // Texts are the bodies of campaigns and templates, and what campaigns are sent with. They
 // may be long and are seldom read, so they are in the store alone: the account has their
 // sizes. They stand in a table apart from entities, so that a start does not read them.
+//
+// What is stored is in files of its own: campaigns.go with channels.go, push.go and whatsapp.go,
+// run.go with rate.go, template.go. These know nothing of the state. state.go, sets.go and
+// texts.go have the state, the other files what is done with it; load.go, freezing and the hash.
+// commands.go names the commands.
 package campaigns
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/musterhq/muster/internal/dueset"
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -72,119 +69,6 @@ func New(account uint64, shared *Shared, host Host) *State {
 	}
 }
 
-// Commands are what changes the state.
-var Commands = map[string]feature.Command[*State]{
-	CommandTemplateSave:   feature.Do((*State).saveTemplate),
-	CommandTemplateDelete: feature.Do((*State).deleteTemplate),
-
-	CommandSave:       feature.Do((*State).save),
-	CommandSave1:      feature.Do((*State).saveUnscheduled),
-	CommandDelete:     feature.Do((*State).delete),
-	CommandUnschedule: feature.Do((*State).unschedule),
-
-	CommandStart:   feature.Do((*State).start),
-	CommandStart1:  feature.Do((*State).startUnrecorded),
-	CommandBatch:   feature.Do((*State).batch),
-	CommandResult:  feature.Do((*State).result),
-	CommandResult1: feature.Do((*State).result),
-	CommandFinish:  feature.Do((*State).finish),
-	CommandResume:  feature.Do((*State).resume),
-}
-
-// Load takes back what a checkpoint has, see [feature.State]. Runs come behind campaigns,
-// and what they were sent with behind them.
-func (s *State) Load(kind byte, name string, value []byte) (known bool, err error) {
-	switch kind {
-	case state.EntityTemplate:
-		return true, s.loadTemplate(value)
-	case state.EntityCampaign:
-		return true, s.loadCampaign(name, value)
-	case state.EntityRun:
-		r := new(Run)
-		err := json.Unmarshal(value, r)
-		s.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
-		s.runs[strings.Clone(name)] = r
-		if x := s.campaigns[name]; x != nil && r.Status == RunWaiting {
-			s.wakes.Add(dueset.Item{Due: r.WakeMs, Ordinal: x.Number})
-		}
-		return true, err
-	case state.EntityContent:
-		return true, s.moveContents(name, value)
-	}
-	return false, nil
-}
-
-// Open puts in order what was loaded.
-func (s *State) Open() { slices.Sort(s.oneOffs) }
-
-// Freeze hands to the store what has changed and is not there yet.
-func (s *State) Freeze() {
-	for _, r := range s.dirty {
-		if s.runs[r.ID] == r {
-			s.put(state.EntityRun, r.ID, must.JSON(r))
-		}
-		r.dirty = false
-	}
-	s.dirty = s.dirty[:0]
-}
-
-// HashTemplates gives put the templates, which come before the account's sender domains
-// in the state's hash.
-func (s *State) HashTemplates(put func([]byte)) { hashMap(put, s.templates) }
-
-// Hash gives put the rest of the state, see [feature.State].
-func (s *State) Hash(put func([]byte)) error {
-	hashMap(put, s.campaigns)
-	hashMap(put, s.runs)
-	if err := s.hashTexts(put); err != nil {
-		return err
-	}
-	return s.checkDerived()
-}
-
-func hashMap[V any](put func([]byte), entities map[string]V) {
-	for _, k := range slices.Sorted(maps.Keys(entities)) {
-		put([]byte(k))
-		put(must.JSON(entities[k]))
-	}
-}
-
-// checkDerived says where what follows from the campaigns does not.
-func (s *State) checkDerived() error {
-	oneOffs, scheduled, due, waiting := 0, 0, 0, 0
-	for id, x := range s.campaigns {
-		if s.ids[x.Number] != id {
-			return fmt.Errorf("the number %d does not lead to the campaign %s", x.Number, id)
-		}
-		if r := s.runs[id]; r != nil && r.Status == RunWaiting {
-			waiting++
-		}
-		_, isDue := s.due[x.Number]
-		if isDue != x.Due {
-			return fmt.Errorf("whether the campaign %s is due is not known", id)
-		}
-		if x.OneOff {
-			if _, found := slices.BinarySearch(s.oneOffs, x.Number); !found {
-				return fmt.Errorf("the campaign %s is not among those that are one-off", id)
-			}
-			oneOffs++
-		}
-		if isDue {
-			due++
-		} else if x.ScheduledMs != 0 {
-			scheduled++
-		}
-	}
-	if s.wakes.Len() != waiting {
-		return fmt.Errorf("%d runs of campaigns wait, %d are known to", waiting, s.wakes.Len())
-	}
-	if len(s.ids) != len(s.campaigns) || len(s.oneOffs) != oneOffs || len(s.due) != due || s.schedules.Len() != scheduled {
-		return fmt.Errorf("%d campaigns, of which %d are one-off, %d scheduled and %d due, have %d numbers; %d are known to be one-off, %d scheduled, %d due",
-			len(s.campaigns), oneOffs, scheduled, due, len(s.ids), len(s.oneOffs), s.schedules.Len(), len(s.due))
-	}
-	return nil
-}
-
 // put stores an entity, nil to remove it.
 func (s *State) put(kind byte, id string, value []byte) {
 	s.shared.Store.PutEntity(state.EntityKey(s.account, kind, id), value)
@@ -192,3 +76,22 @@ func (s *State) put(kind byte, id string, value []byte) {
 
 // noCampaign refuses an id that names nothing.
 func noCampaign() *refuse.Refusal { return refuse.NotFound("id", "there is no campaign with this id") }
+
+// touch notes that a run has changed since the last checkpoint.
+func (s *State) touch(r *Run) {
+	if !r.dirty {
+		r.dirty = true
+		s.dirty = append(s.dirty, r)
+	}
+}
+
+// run finds the run a command speaks of, nil when that is over.
+func (s *State) run(id string, number int) (*Campaign, *Run) {
+	if r := s.runs[id]; r.Busy() && r.Run == number {
+		return s.campaigns[id], r
+	}
+	return nil, nil
+}
+
+// maxTextBytes bounds the texts of an account, in bytes.
+const maxTextBytes = 1 << 30

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
@@ -22,9 +21,6 @@ const (
 // TagConfirm is the merge tag of the link that confirms a subscription.
 const TagConfirm = "confirm_url"
 
-// MaxSubjectBytes bounds the subject of a message: a line of it.
-const MaxSubjectBytes = 998
-
 const (
 	maxTemplates     = 10_000
 	maxTemplateBytes = 1 << 20
@@ -35,25 +31,6 @@ const (
 	TemplateList  = "LIST"
 	TemplateDraft = "DRAFT"
 )
-
-// Template is a text to be sent more than once.
-type Template struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Source    string `json:"source"` // TemplateList or TemplateDraft
-	Subject   string `json:"subject"`
-	HTML      string `json:"html"` // kept apart, as Text is: see [State.WholeTemplate]
-	Text      string `json:"text"` // derived from HTML when empty
-	CreatedMs int64  `json:"created_ms"`
-	UpdatedMs int64  `json:"updated_ms"`
-	// TextBytes is what the texts take up in the store.
-	TextBytes int `json:"text_bytes,omitempty"`
-	// Transactional marks a text that people expect who have unsubscribed, too, such as a
-	// receipt. It concerns single e-mails alone.
-	Transactional bool `json:"transactional,omitempty"`
-	// Confirms says that the texts have the link that confirms a subscription.
-	Confirms bool `json:"confirms,omitempty"`
-}
 
 // TemplateSave makes a template, or changes the one with the ID.
 type TemplateSave struct {
@@ -118,9 +95,6 @@ func (s *State) saveTemplate(tx *feature.Tx, c TemplateSave) *refuse.Refusal {
 	return nil
 }
 
-// confirming notes whether the texts have the link that confirms a subscription.
-func (t *Template) confirming() { t.Confirms = strings.Contains(t.HTML+t.Text, TagConfirm) }
-
 // NoTemplate refuses a template_id that names nothing.
 func NoTemplate() *refuse.Refusal {
 	return refuse.NotFound("template_id", "template_id: there is no such template")
@@ -163,12 +137,6 @@ func (s *State) Template(id string) (Template, bool) {
 	return Template{}, false
 }
 
-// Version names the template's content, see [TemplateSave]. The texts must be there, as
-// [State.WholeTemplate] has them.
-func (t *Template) Version() string {
-	return feature.Version(t.Name, t.Source, t.Subject, t.HTML, t.Text, strconv.FormatBool(t.Transactional))
-}
-
 // templateVersion is the version of a template whose texts are in the store.
 func (s *State) templateVersion(t Template) string {
 	if err := s.readTexts(&t); err != nil {
@@ -183,19 +151,6 @@ func (s *State) WholeTemplate(id string) (t Template, ok bool, err error) {
 		err = s.readTexts(&t)
 	}
 	return t, ok, err
-}
-
-// templateTexts are the texts of a template as they are stored.
-type templateTexts struct {
-	HTML string `json:"html"`
-	Text string `json:"text"`
-}
-
-func (t *Template) texts() []byte {
-	if t.HTML == "" && t.Text == "" {
-		return nil
-	}
-	return must.JSON(templateTexts{t.HTML, t.Text})
 }
 
 // readTexts gives a template its texts, none if they cannot be read.

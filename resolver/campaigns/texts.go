@@ -18,9 +18,6 @@ const (
 	textLinks    = 'k' // click targets of what it was sent with last: a list for each variant
 )
 
-// maxTextBytes bounds the texts of an account, in bytes.
-const maxTextBytes = 1 << 30
-
 // roomForText says whether the account's texts may become so much longer, in
 // bytes; less is always possible.
 func (s *State) roomForText(field string, longer int) *refuse.Refusal {

@@ -16,8 +16,11 @@
 // Node.partitions, where requests find it; one that is being taken, is warm or is being
 // released is in its slot only. The files, by what they do:
 //
-//   - node.go, node_*.go: what requests call. partition_run.go: from a record to its
-//     outcome, and checkpoints. partition_load.go: from a checkpoint to a state.
+//   - node.go, partition.go: a node and a partition. node_open.go: starting and closing a node.
+//     node_submit.go and the other node_*.go: what requests call.
+//   - partition_run.go: from a record to its outcome, and checkpoints. partition_load.go: from
+//     a checkpoint to a state. partition_begin.go: from there to a partition that acts.
+//     partition_fail.go: how it fails.
 //   - owned*.go, node_epoch.go, node_claim.go: partitions that come and go, who acts for
 //     them, and what is claimed before it is carried out (resolver/epoch.go says why).
 //   - tick.go, build.go, erase_run.go, reservation_loop.go: what is appended unasked.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
@@ -177,56 +175,6 @@ type Node struct {
 	emails *emails
 }
 
-// Open brings the state of the partitions in Options.Owned up to the end of the
-// log and starts. It returns once everything acknowledged before is applied.
-func Open(ctx context.Context, opts Options) (*Node, error) {
-	o, err := opts.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	count := o.Log.Partitions()
-	n := &Node{
-		opts: o, failed: make(chan struct{}), queued: wake.NewBroadcast(), campaigns: wake.NewBroadcast(), changed: wake.NewBroadcast(),
-		partitions: make([]atomic.Pointer[partition], count), slots: make([]slot, count),
-	}
-	n.life, n.endLife = context.WithCancel(context.Background())
-	for i := range n.slots {
-		n.slots[i].turn = make(chan struct{}, 1)
-	}
-	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
-		h.OnLoss(n.historyLost)
-	}
-	n.emails = startEmails(n)
-	owned := o.Owned
-	if owned == nil {
-		for i := range count {
-			owned = append(owned, i)
-		}
-	}
-	for _, i := range owned {
-		if err := n.Take(ctx, i); err != nil {
-			return nil, errors.Join(err, n.Close(ctx))
-		}
-	}
-	return n, nil
-}
-
-// historyLost makes the partitions compare how far history is with how far it was.
-func (n *Node) historyLost() {
-	for i := range n.slots {
-		if p := n.slots[i].partition(); p != nil {
-			p.feed.Compare()
-		}
-	}
-}
-
-// Close stops the node and writes a last checkpoint. ctx bounds how long
-// history may take to catch up.
-func (n *Node) Close(ctx context.Context) error {
-	n.closes.Do(func() { n.closeErr = n.close(ctx) })
-	return n.closeErr
-}
-
 // Failed is closed when the node cannot go on; Err says why.
 func (n *Node) Failed() <-chan struct{} { return n.failed }
 
@@ -276,99 +224,6 @@ func (n *Node) stamp(env *eventlog.Envelope) error {
 	return nil
 }
 
-// Submit appends the record to the partition of the account and waits until it
-// is durable and applied; out then holds the answer. rec starts with an
-// envelope. Errors wrap [resolver.ErrOverloaded] or [resolver.ErrNotOwner] (nothing was stored) or
-// [resolver.ErrUnavailable] (it may have been stored), or say that rec is malformed.
-func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *resolver.Outcome) error {
-	env, _, err := eventlog.DecodeEnvelope(rec)
-	if err != nil {
-		return err
-	}
-	if env.Account != account {
-		return fmt.Errorf("record is of account %016x, not of %016x", env.Account, account)
-	}
-	if ahead := env.StampMs - n.opts.Now().UnixMilli(); ahead > n.opts.MaxStampAhead.Milliseconds() {
-		return fmt.Errorf("%w: the record's clock is %d ms ahead; set the clock right", resolver.ErrUnavailable, ahead)
-	}
-	p, err := n.owner(account)
-	if err != nil {
-		return err
-	}
-	rec, refusal, err := p.keepOut(env, rec)
-	switch {
-	case err != nil:
-		return err
-	case refusal != nil:
-		out.Reset(-1)
-		out.Refusal = refusal
-		return nil
-	}
-	return p.carryOut(ctx, env, rec, out)
-}
-
-// Command submits a command and returns its reply, through Options.Remote when
-// the account's partition is not here. A refusal by the state machine is
-// returned as a *[resolver.Refusal].
-func (n *Node) Command(ctx context.Context, account uint64, name string, args any) ([]byte, error) {
-	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
-	if err := n.stamp(&env); err != nil {
-		return nil, err
-	}
-	rec := eventlog.AppendCommand(env.Append(nil), name, must.JSON(args))
-	var out resolver.Outcome
-	err := n.Submit(ctx, account, rec, &out)
-	switch {
-	case errors.Is(err, resolver.ErrNotOwner) && n.opts.Remote != nil:
-		return n.opts.Remote.Command(ctx, n.PartitionOf(account), rec)
-	case err != nil:
-		return nil, err
-	case out.Refusal != nil:
-		return nil, out.Refusal
-	}
-	return out.Reply, nil
-}
-
-// SubmitCommand carries out a command that another node made for a partition
-// that is served here, as [Remote] says, and returns its reply. The record keeps
-// its id, so that it counts once however often it is handed over, and is stamped
-// anew: a partition's time is its owner's. Errors are those of Submit, and a
-// *[resolver.Refusal] by the state machine.
-func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (reply []byte, err error) {
-	env, body, err := eventlog.DecodeEnvelope(rec)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case env.Kind != eventlog.KindCommand:
-		return nil, fmt.Errorf("the record handed over is of kind %d, not a command", env.Kind)
-	case partition < 0 || partition >= len(n.partitions):
-		return nil, fmt.Errorf("there is no partition %d: the log has %d", partition, len(n.partitions))
-	case env.Account != 0 && n.PartitionOf(env.Account) != partition:
-		return nil, fmt.Errorf("the record handed over is of account %016x, which is not of partition %d", env.Account, partition)
-	}
-	p := n.partitions[partition].Load()
-	if p == nil {
-		return nil, notOwner(partition)
-	}
-	env.StampMs = n.opts.Now().UnixMilli()
-	rec, refusal, err := p.keepOut(env, append(env.Append(nil), body...))
-	switch {
-	case err != nil:
-		return nil, err
-	case refusal != nil:
-		return nil, refusal
-	}
-	var out resolver.Outcome
-	if err := p.carryOut(ctx, env, rec, &out); err != nil {
-		return nil, err
-	}
-	if out.Refusal != nil {
-		return nil, out.Refusal
-	}
-	return out.Reply, nil
-}
-
 // App finds an account by its App ID, among those of the partitions served here:
 // ok is false for others, so ask Owns after it, not before.
 func (n *Node) App(appID []byte) (resolver.App, bool) {
@@ -393,24 +248,6 @@ func (n *Node) WriteKey(account uint64, hash [32]byte) (sources.Access, bool) {
 	}
 	s, ok := (*p.writeKeys.Load())[hash]
 	return s, ok && s.Account == account
-}
-
-// RecordSourceUses records when write keys were used, in as few records as there are
-// partitions.
-func (n *Node) RecordSourceUses(ctx context.Context, uses []sources.Use) error {
-	byPartition := make([][]sources.Use, len(n.partitions))
-	for _, u := range uses {
-		p := n.PartitionOf(u.Account)
-		byPartition[p] = append(byPartition[p], u)
-	}
-	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
-			if _, err := n.Command(ctx, chunk[0].Account, sources.CommandUsed, sources.Used{Uses: chunk}); err != nil {
-				return fmt.Errorf("record the use of write keys: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // Accounts lists the numbers of the accounts of all partitions served here.

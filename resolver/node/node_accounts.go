@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/sources"
 )
 
 // OutboxAccounts lists the accounts that have items due at nowMs, of partitions
@@ -121,6 +122,24 @@ func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
 		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
 			if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
 				return fmt.Errorf("record the use of API keys: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// RecordSourceUses records when write keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordSourceUses(ctx context.Context, uses []sources.Use) error {
+	byPartition := make([][]sources.Use, len(n.partitions))
+	for _, u := range uses {
+		p := n.PartitionOf(u.Account)
+		byPartition[p] = append(byPartition[p], u)
+	}
+	for _, list := range byPartition {
+		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
+			if _, err := n.Command(ctx, chunk[0].Account, sources.CommandUsed, sources.Used{Uses: chunk}); err != nil {
+				return fmt.Errorf("record the use of write keys: %w", err)
 			}
 		}
 	}

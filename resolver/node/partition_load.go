@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
@@ -156,27 +154,4 @@ func (p *partition) loadCandidate(c checkpoint.Candidate) (m *resolver.Machine, 
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, err
-}
-
-// ErrStateDamaged means that files of the state were found damaged while it was
-// used. The next start rebuilds it from an older checkpoint or from the log.
-var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuilds them from the log")
-
-// damage reports whether an error of the store says that a file's content is not
-// what was written, or that a file is gone.
-func damage(err error) bool {
-	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || statefiles.IsNotExist(err)
-}
-
-// failDamaged stops the partition because files of its state are damaged.
-func (p *partition) failDamaged(err error) { p.fail(fmt.Errorf("%w: %w", ErrStateDamaged, err)) }
-
-// failCheckpoint stops the partition because no checkpoint could be written.
-func (p *partition) failCheckpoint(err error) {
-	err = fmt.Errorf("checkpoint: %w", err)
-	if damage(err) {
-		p.failDamaged(err)
-		return
-	}
-	p.fail(err)
 }

@@ -2,13 +2,12 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/emaildir"
 )
 
 // maxEmailQueue bounds what waits for a record to the directory.
@@ -116,24 +115,12 @@ const (
 	directoryPause    = 50 * time.Millisecond // doubled with each attempt
 )
 
-// callDirectory sends a command to the directory until it is carried out.
-func (n *Node) callDirectory(ctx context.Context, name string, args any) (reply []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, emailTimeout)
-	defer cancel()
-	for attempt := range directoryAttempts {
-		if attempt > 0 {
-			if pause.For(ctx, directoryPause<<attempt) != nil {
-				return nil, err
-			}
-		}
-		if reply, err = n.Command(ctx, 0, name, args); err == nil {
-			return reply, nil
-		}
-	}
-	if errors.Is(err, resolver.ErrOverloaded) && !errors.Is(err, resolver.ErrUnavailable) {
-		return nil, err
-	}
-	// Not wrapped: that the directory is not served where it was looked for says
-	// nothing of the account's partition.
-	return nil, fmt.Errorf("%w: the directory of e-mails cannot be reached: %v", resolver.ErrUnavailable, err)
+// emails is a node's way to the directory of e-mails. A log of one partition needs
+// none.
+type emails struct {
+	reserves *emailBatches[emaildir.Ask, emaildir.Answered]
+	confirms *emailBatches[emaildir.Confirmed, struct{}]
+	releases *emailBatches[emaildir.Names, struct{}]
+	stop     context.CancelFunc
+	done     sync.WaitGroup
 }

@@ -91,7 +91,7 @@ func formOperations() []operation.Operation {
 				shape.Opt(fieldConsentVersion, shape.Text("3f2a9c0d1e4b5a67", "Which text the person read. If the form has another by now, nothing is taken and the page asks again.")),
 				shape.Opt(fieldToken, shape.Text("AAABk2…", "Of the hosted page: when it was shown, and that it is taken once.")),
 				shape.Opt(fieldTrap, shape.Text("", "Stays empty.")),
-			).Open(), Media: "application/x-www-form-urlencoded",
+			).Open(), BodyRules: operation.BodyRules{Media: "application/x-www-form-urlencoded"},
 			Other: append(shape.Ordered{page("200", "Taken: the form's message."), shape.Pair("303", operation.Plain("Taken: on to the form's redirect_url.", "", "", shape.Ordered{operation.Header("Location", "The form's own.", "https://shop.example/thanks")})),
 				page("400", "This is no form, or a field is missing or wrong: the page says which."), page("403", "The form does not allow the site that sent it."), page("409", "The consent has another text by now, or the page was open for too long: it is shown again."), page("413", "Too much was sent."), page("429", "Too often in a minute.")}, faults...)},
 	}

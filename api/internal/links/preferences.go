@@ -94,7 +94,7 @@ func preferenceOperations() []operation.Operation {
 				shape.Opt(fieldWas, shape.List(shape.Text(ofChannel+"email", "A choice that was ticked when the page was shown. One that is as it was shown stays as it is."), "")),
 				shape.Opt(fieldShown, shape.List(shape.Text(ofChannel+"email", "A choice that the page had: `channel:` and its name, or `topic:` and the id of the list."), "")),
 				shape.Opt(fieldChosen, shape.List(shape.Text(ofChannel+"email", "One of them that is ticked."), "")),
-			), Media: "application/x-www-form-urlencoded",
+			), BodyRules: operation.BodyRules{Media: "application/x-www-form-urlencoded"},
 			Other: append(shape.Ordered{page("200", "Saved: the page as it is now, with what was changed."), page("400", "This is no form of the page."), page("409", "The page says something else by now, and is shown again; or there are too many topics. Nothing was saved."), page("413", "Too much was sent."), page("429", "Too often in a minute.")}, faults...)},
 	}
 }

@@ -53,7 +53,7 @@ func Operations() operation.Group {
 					page("404", "No link of ours."), page("503", "Not just now."),
 				}},
 			{Method: "POST", Path: "/t/{token}", ID: "confirmLink", Summary: "Unsubscribe or confirm", About: "The button of the page, or a mail program's one-click unsubscribe (RFC 8058).",
-				Body: shape.Object(shape.Opt("List-Unsubscribe", shape.Text("One-Click", "Sent by mail programs."))), Optional: true, Media: "application/x-www-form-urlencoded",
+				Body: shape.Object(shape.Opt("List-Unsubscribe", shape.Text("One-Click", "Sent by mail programs."))), BodyRules: operation.BodyRules{Optional: true, Media: "application/x-www-form-urlencoded"},
 				Other: shape.Ordered{page("200", "Done."), page("404", "No link of ours."),
 					shape.Pair("405", operation.Plain("A link that takes GET alone.", "text/html", "", shape.Ordered{operation.Header("Allow", "The methods that the link takes.", "GET, HEAD")})),
 					page("413", "Too much was sent."), page("503", "Not just now.")}},

@@ -75,7 +75,7 @@ func (a *API) Reports() handler.Group {
 			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),
 				operation.Query("webhook-signature", shape.Text("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", "generic: the signature."))}}},
 		{Handle: a.inbound, Operation: operation.Operation{Method: "POST", Path: ReportPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Receive a bounce or complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
-			Body: shape.Text("From: MAILER-DAEMON@example.com\r\n\r\n…", "The mail, of at most 1 MiB."), Media: "message/rfc822", Data: result, Other: answers}},
+			Body: shape.Text("From: MAILER-DAEMON@example.com\r\n\r\n…", "The mail, of at most 1 MiB."), BodyRules: operation.BodyRules{Media: "message/rfc822"}, Data: result, Other: answers}},
 	}}
 }
 
