@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/body"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
@@ -28,10 +28,8 @@ func (c *Call) check() error {
 	if errors.As(c.op.CheckQuery(c.QueryArgs()), &parameter) {
 		return BadField(parameter.Name, "%s", parameter)
 	}
-	switch {
-	case c.op.Body != nil:
-	case c.IsGet() || c.IsHead() || !c.isJSON():
-		return nil // and nobody reads a body
+	if !body.IsRead(c.op, c.RequestCtx) {
+		return nil
 	}
 	var err error
 	if c.Payload, err = c.body(); err != nil {
@@ -44,11 +42,7 @@ func (c *Call) check() error {
 		c.Payload = nil
 		return nil
 	}
-	text, err := jsonform.Canonical(c.Payload)
-	if err == nil {
-		err = c.op.CheckBody(text)
-	}
-	return bodyFault(err)
+	return words.Fault(body.Check(c.op, c.Payload))
 }
 
 // Decode reads the call's body, a JSON object with known fields only, into v, which
@@ -60,18 +54,13 @@ func (c *Call) Decode(v any) error {
 	return Decode(c.Payload, v)
 }
 
-func (c *Call) isJSON() bool {
-	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
 // body reads the call's body, which says that it is JSON unless there need not be one.
 func (c *Call) body() ([]byte, error) {
 	empty := !c.Request.IsBodyStream() && len(c.Request.Body()) == 0 || c.Request.Header.ContentLength() == 0
-	if !c.isJSON() && !(empty && c.op.Optional) {
+	if !body.IsJSON(c.RequestCtx) && !(empty && c.op.Optional) {
 		return nil, &Problem{Status: http.StatusUnsupportedMediaType, Message: "Content-Type must be application/json; set it and send the body as JSON"}
 	}
-	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
+	if body.IsEncoded(c.RequestCtx) {
 		return nil, &Problem{Status: http.StatusUnsupportedMediaType, Message: "Content-Encoding is not understood here; send the body as it is"}
 	}
 	limit, memory := c.chain.opts.BodyBytes, c.chain.opts.Memory
@@ -87,10 +76,10 @@ const maxPublicBytes = 16 << 10
 
 // ReadBody reads a body of at most limit bytes.
 func ReadBody(rc *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte, error) {
-	body, err := ingest.ReadBody(rc, memory, limit)
+	payload, err := ingest.ReadBody(rc, memory, limit)
 	switch {
 	case err == nil:
-		return body, nil
+		return payload, nil
 	case errors.Is(err, ingest.ErrBodyTooLarge):
 		return nil, &Problem{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is longer than %d bytes; send less", limit)}
 	case errors.Is(err, ingest.ErrNoMemory):
@@ -107,60 +96,35 @@ const inDefinition = "definition."
 
 // Decode reads an object strictly: exact names of known fields, each once, and
 // valid texts.
-func Decode(body []byte, v any) error {
-	if len(bytes.TrimSpace(body)) == 0 {
+func Decode(payload []byte, v any) error {
+	if len(bytes.TrimSpace(payload)) == 0 {
 		return BadField("", "the body is empty; send a JSON object")
 	}
-	return bodyFault(jsonform.Decode(body, v, jsonform.Refuse))
+	return words.Fault(jsonform.Decode(payload, v, jsonform.Refuse))
 }
 
-// bodyFault is what is wrong with a body.
-func bodyFault(err error) error {
-	var syntax *jsonscan.SyntaxError
-	var fault *jsonform.Error
-	var unknown *jsonform.UnknownError
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &syntax):
-		return BadField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax.Reason)
-	case errors.As(err, &unknown):
-		return BadField(unknown.Path, "%s", unknown)
-	case errors.As(err, &fault) && fault.Path == "":
-		return BadField("", "the body must be a JSON object")
-	case errors.As(err, &fault) && strings.HasPrefix(fault.Path, inDefinition):
-		return BadField("definition", "%s", jsonform.Faultf(fault.Path[len(inDefinition):], "%s", fault.Reason))
-	case errors.As(err, &fault):
-		return BadField(fault.Path, "%s", fault)
-	case errors.As(err, &mistyped):
-		if mistyped.Field == "" {
-			return BadField("", "the body must be a JSON object")
+// words say what is wrong with a body.
+var words = body.Words{
+	Syntax: func(e *jsonscan.SyntaxError) error {
+		return BadField("", "the body is not valid JSON at byte %d: %s; fix the request", e.Offset, e.Reason)
+	},
+	Unknown:   func(e *jsonform.UnknownError) error { return BadField(e.Path, "%s", e) },
+	NotObject: func() error { return BadField("", "the body must be a JSON object") },
+	Form: func(e *jsonform.Error) error {
+		if path, ok := strings.CutPrefix(e.Path, inDefinition); ok {
+			return BadField("definition", "%s", jsonform.Faultf(path, "%s", e.Reason))
 		}
-		want := jsonName(mistyped.Type.Kind())
-		if strings.HasPrefix(mistyped.Value, "number ") && want != "a number" && want != "a whole number" {
-			mistyped.Value = "number"
+		return BadField(e.Path, "%s", e)
+	},
+	Mistyped: func(e *json.UnmarshalTypeError, want string) error {
+		value := strings.TrimPrefix(e.Value, "number ")
+		if value != e.Value && want != "a number" && want != "a whole number" {
+			value = "number"
 		}
-		return BadField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, want, strings.TrimPrefix(mistyped.Value, "number "))
-	}
-	return BadField("", "the body is not what this call takes: %s", err)
-}
-
-// jsonName names a Go kind as a person who writes JSON knows it.
-func jsonName(kind reflect.Kind) string {
-	switch kind {
-	case reflect.String:
-		return "a string"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	}
-	return "a whole number"
+		return BadField(e.Field, "%s must be %s, not %s", e.Field, want, value)
+	},
+	Other: func(err error) error { return BadField("", "the body is not what this call takes: %s", err) },
+	Types: body.Types{String: "a string", Bool: "true or false", List: "an array", Object: "an object", Number: "a number", Integer: "a whole number"},
 }
 
 // Limit reads the query's limit.

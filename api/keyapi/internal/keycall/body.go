@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/body"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
@@ -18,10 +18,8 @@ func (c *Call) Check() error {
 	if err := c.Op.CheckQuery(c.QueryArgs()); err != nil {
 		return Fail("%s", err)
 	}
-	switch {
-	case c.Op.Body != nil:
-	case c.IsGet() || c.IsHead() || !c.isJSON():
-		return nil // and nobody reads a body
+	if !body.IsRead(c.Op, c.RequestCtx) {
+		return nil
 	}
 	var err error
 	c.Payload, err = c.body()
@@ -29,11 +27,7 @@ func (c *Call) Check() error {
 	case err != nil:
 		return err
 	case len(c.Payload) > 0:
-		text, err := jsonform.Canonical(c.Payload)
-		if err == nil {
-			err = c.Op.CheckBody(text)
-		}
-		return bodyFault(err)
+		return bodyFault(body.Check(c.Op, c.Payload))
 	case c.Op.Body != nil && !c.Op.Optional:
 		return Fail("body Field required")
 	}
@@ -50,21 +44,16 @@ func (c *Call) Decode(v any) error {
 	return DecodeObject(c.Payload, v)
 }
 
-func (c *Call) isJSON() bool {
-	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
-}
-
 // TextTooLarge refuses a body; the bound stands in it.
 const TextTooLarge = "body Input should have at most %d bytes"
 
 // body reads the body, within its bound, without white space around it.
 func (c *Call) body() ([]byte, error) {
 	opts := c.Backend
-	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
+	if body.IsEncoded(c.RequestCtx) {
 		return nil, FailWith(CodeMediaType, "Content-Encoding is not understood here. Send the body as it is.")
 	}
-	body, err := ingest.ReadBody(c.RequestCtx, opts.Memory, opts.BodyBytes)
+	payload, err := ingest.ReadBody(c.RequestCtx, opts.Memory, opts.BodyBytes)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):
 		return nil, FailWith(CodeTooLarge, TextTooLarge, opts.BodyBytes)
@@ -73,45 +62,43 @@ func (c *Call) body() ([]byte, error) {
 	case err != nil:
 		return nil, Fail("body Input could not be read: %s", err)
 	}
-	body = bytes.TrimSpace(body)
+	payload = bytes.TrimSpace(payload)
 	// What has no body needs no type.
-	if len(body) > 0 && !c.isJSON() {
+	if len(payload) > 0 && !body.IsJSON(c.RequestCtx) {
 		return nil, FailWith(CodeMediaType, "Content-Type should be application/json")
 	}
-	return body, nil
+	return payload, nil
 }
 
 // DecodeObject reads an object strictly: exact names, each once, and valid texts.
-func DecodeObject(body []byte, v any) error {
-	return bodyFault(jsonform.Decode(body, v, jsonform.Ignore))
+func DecodeObject(payload []byte, v any) error {
+	return bodyFault(jsonform.Decode(payload, v, jsonform.Ignore))
+}
+
+// words say what is wrong with a body.
+var words = body.Words{
+	Syntax: func(e *jsonscan.SyntaxError) error {
+		return Fail("body Input should be valid JSON, see byte %d: %s", e.Offset, e.Reason)
+	},
+	Unknown:   func(e *jsonform.UnknownError) error { return Fail("%s", e) },
+	NotObject: func() error { return Fail("body Input should be a valid object") },
+	Form: func(e *jsonform.Error) error {
+		return Fail("%s Input should %s", e.Path, strings.TrimPrefix(e.Reason, "must "))
+	},
+	Mistyped: func(e *json.UnmarshalTypeError, want string) error {
+		return Fail("%s Input should be %s", e.Field, want)
+	},
+	Other: func(err error) error { return Fail("body Input is not what this call takes: %s", err) },
+	Types: body.Types{String: "a valid string", Bool: "a valid boolean", List: "a valid list", Object: "a valid object", Number: "a valid number", Integer: "a valid integer"},
 }
 
 // bodyFault is what is wrong with a body.
 func bodyFault(err error) error {
-	var unknown *jsonform.UnknownError
-	var syntax *jsonscan.SyntaxError
-	var fault *jsonform.Error
-	var mistyped *json.UnmarshalTypeError
 	var f *Failure
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &f):
+	if errors.As(err, &f) {
 		return f // a type of ours that decodes itself
-	case errors.As(err, &unknown):
-		return Fail("%s", unknown)
-	case errors.As(err, &syntax):
-		return Fail("body Input should be valid JSON, see byte %d: %s", syntax.Offset, syntax.Reason)
-	case errors.As(err, &fault) && fault.Path == "":
-		return Fail("body Input should be a valid object")
-	case errors.As(err, &fault):
-		return Fail("%s Input should %s", fault.Path, strings.TrimPrefix(fault.Reason, "must "))
-	case errors.As(err, &mistyped) && mistyped.Field != "":
-		return Fail("%s Input should be %s", mistyped.Field, kindName(mistyped.Type))
-	case errors.As(err, &mistyped):
-		return Fail("body Input should be a valid object")
 	}
-	return Fail("body Input is not what this call takes: %s", err)
+	return words.Fault(err)
 }
 
 // Object reads a field that takes an object, nil where the body does not have it.
@@ -123,23 +110,6 @@ func Object(field string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, Fail("%s Input should be a valid object", field)
 	}
 	return raw, nil
-}
-
-// kindName names a Go type as a person who writes JSON knows it.
-func kindName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a valid string"
-	case reflect.Bool:
-		return "a valid boolean"
-	case reflect.Slice, reflect.Array:
-		return "a valid list"
-	case reflect.Struct, reflect.Map:
-		return "a valid object"
-	case reflect.Float32, reflect.Float64:
-		return "a valid number"
-	}
-	return "a valid integer"
 }
 
 // Number reads a field that takes one of a few numbers; given is false where the
