@@ -163,7 +163,7 @@ func TestEventsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Bodies of older rules say so, and one of newer rules is not read.
-	for rules, known := range []bool{true, true, true, true, true, true, true, true, true, false} {
+	for rules, known := range []bool{true, true, true, true, true, true, true, true, true, true, false} {
 		r, err := NewEventsReader(append(le.AppendUint32(nil, 1|uint32(rules)<<24), 0, 0, 1, 't'))
 		if (err == nil) != known || errors.Is(err, ErrNewerRules) == known || known && (int(r.Rules()) != rules || r.Len() != 1) {
 			t.Fatalf("rules %d: read as %d with %d events, %v", rules, r.Rules(), r.Len(), err)
@@ -306,7 +306,7 @@ func TestRecordLayout(t *testing.T) {
 	}
 	got = appendEvents(nil, []Event{{Type: []byte("t"), Phone: []byte("+1"), IdempotencyKey: []byte("k"), HasTime: true, TimeMs: 3}})
 	want = []byte{
-		1, 0, 0, 8, // the last is the version of the rules
+		1, 0, 0, 9, // the last is the version of the rules
 		0x04, 0x03, // phone, key, time
 		1, 't', 2, '+', '1', 1, 'k',
 		3, 0, 0, 0, 0, 0, 0, 0,

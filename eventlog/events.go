@@ -184,7 +184,9 @@ func appendBytes(dst, b []byte) []byte {
 //	   else, or another value of a kind that the claiming profile has, is not that
 //	   profile's; whom it names is then joined with no other identified profile; claims
 //	   alone do not confirm each other
-const EventRules = 8
+//	9  order_placed, order_refunded and cart_updated with their documented properties are
+//	   orders, refunds and carts; an order with the order_id of one before is a repeat
+const EventRules = 9
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.

@@ -74,7 +74,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	e := account.Entity{
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
 		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
-		HasConsentLog: c.ApplyVersion >= applyVersionConsentLog,
+		HasConsentLog: c.ApplyVersion >= applyVersionConsentLog, HasOrders: c.ApplyVersion >= applyVersionOrders,
 	}
 	if _, _, err := e.Keys(env.Account); err != nil {
 		out.Refusal = invalid("", "%s", err)

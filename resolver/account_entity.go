@@ -35,3 +35,11 @@ func (m *Machine) beginConsentLog(a *account.State) {
 		m.saveNumbers(a)
 	}
 }
+
+// beginOrders has clicks and opens noted of an account that was made before there were orders.
+func (m *Machine) beginOrders(a *account.State) {
+	if !a.HasOrders {
+		a.HasOrders = true
+		m.saveNumbers(a)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/sending"
@@ -29,6 +30,7 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.ConsentLog = consentlog.New(number, m.store, a.Sets)
 	a.Forms = forms.New(number, m.store, formHost{m, a})
 	a.Pacing = pacing.New(number, m.store, a.Sets)
+	a.Orders = orders.New(number, m.store, a.Sets, orderHost{m, a})
 	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.Audit = audit.New(number, m.store)
 	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})

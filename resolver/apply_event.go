@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -50,6 +51,14 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 			before, err := a.Profiles.Repeated(p, v.Ordinal, rules.Identifiers())
 			out.NotAdded, out.Dropped, out.Erased, out.Foreign = before.NotAdded, before.Dropped, before.Erased, before.Foreign
 			return err
+		}
+	}
+	kind := orders.None
+	if rules.Orders() {
+		if kind = orders.KindOf(ev.Type); kind != orders.None {
+			if first, repeated := m.readOrder(a, kind, ev, out); repeated {
+				return m.repeatOrder(a, p, first, rules, out)
+			}
 		}
 	}
 	if r := a.Types.Refuse(ev, rules); r != nil {
@@ -94,6 +103,9 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 			key = m.scratch.sentKey
 		}
 		appendRow(rows, a.Number, m.rec.work.Offset, index, winner, at, ev, key)
+	}
+	if kind != orders.None && out.Order == orders.Fine {
+		m.takeOrder(a, winner, at, ev.Redacted, rows, out)
 	}
 	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.FlowEventAgeMs(); a.Flows.Made() {
 		// Each event has its effect before the next.
@@ -143,6 +155,9 @@ func (m *Machine) applyList(a *account.State, env eventlog.Envelope, body []byte
 	rules := identrules.Event{Version: r.Rules(), Live: env.Kind == eventlog.KindEvents}
 	if rules.Version >= rulesCatalog {
 		m.beginCatalog(a)
+	}
+	if rules.Orders() {
+		m.beginOrders(a)
 	}
 	for i := uint32(0); ; {
 		window := m.readWindow(a, &r)

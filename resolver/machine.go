@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
@@ -35,6 +36,10 @@ const rulesCatalog = 2
 // applyVersionConsentLog is the first version by which accounts have a log of consents from
 // the beginning.
 const applyVersionConsentLog = 16
+
+// applyVersionOrders is the first version by which accounts note clicks and opens for the
+// attribution of orders from the beginning.
+const applyVersionOrders = 21
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -105,6 +110,7 @@ type shared struct {
 type scratch struct {
 	other   profile.Document
 	sentKey []byte
+	order   orders.Event
 	facts   segment.Facts
 	touched byte // keeps what readWindow reads from being optimized away
 }

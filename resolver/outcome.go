@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/orders"
 )
 
 // EventStatus says what became of one event.
@@ -38,6 +39,8 @@ type EventOutcome struct {
 	// key was used for somebody else's event, and this one is not stored. It is a hint to
 	// the sender and no part of what a record led to, which golden logs hold.
 	Foreign bool `json:"-"`
+	// Order says what of an order, a refund or a cart was not taken over, likewise as a hint.
+	Order   orders.Problem `json:"-"`
 	Profile ProfileID
 	Refusal *Refusal
 }
@@ -88,7 +91,14 @@ func (o *EventOutcome) Warning() string {
 	if o.Foreign {
 		return foreignKey
 	}
-	return resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
+	w := resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
+	switch order := o.Order.Warning(); {
+	case w == "":
+		return order
+	case order != "":
+		return w + "; " + order
+	}
+	return w
 }
 
 func (o *Outcome) Reset(offset int64) {

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -188,7 +189,7 @@ func (w *redactWorld) act(world int) {
 			if len(ev.Email) > 0 && rng.IntN(2) == 0 {
 				ev.Email = []byte(email)
 			}
-			if len(ev.Properties) > 0 {
+			if len(ev.Properties) > 0 && orders.KindOf(ev.Type) == orders.None {
 				ev.Properties = []byte(`{"Secret-key":"Secret-value"}`)
 			}
 			if rng.IntN(4) == 0 {

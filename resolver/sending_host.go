@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -71,6 +72,12 @@ func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
 func (h sendingHost) Uncount(message *outbox.Item) {
 	if message.Ordinal != outbox.NoProfile {
 		uncountMessage(h.a, h.a.Profiles.Root(message.Ordinal), messageOf(message))
+	}
+}
+
+func (h sendingHost) Touched(ordinal uint32, kind string, source orders.Source) {
+	if h.a.HasOrders {
+		h.a.Orders.Touch(h.m.tx(h.a), ordinal, kind, source)
 	}
 }
 

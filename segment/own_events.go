@@ -12,6 +12,7 @@ var ownEvents = func() map[string]bool {
 	for _, t := range []string{
 		"list_joined", "list_left", "subscribed", "unsubscribed", "suppressed", "unsuppressed",
 		"device_registered", "device_retired", "flow_entered", "flow_completed", "flow_exited", "signup_form_submitted",
+		"revenue_recorded",
 	} {
 		types[t] = true
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -93,6 +94,9 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 			s.campaigns.CountEngagement(x.ID, o, c.Channel, variant, engagementFigures[c.Kind], c.Link)
 		}
 	}
+	if !suspect {
+		s.noteTouch(o, &c, x.ID)
+	}
 	if c.Kind == messages.EngagementUnsubscribed || c.Kind == messages.EngagementSubscribed {
 		campaign := ""
 		if s.campaigns.Started(x.ID) {
@@ -157,6 +161,23 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 	}
 	s.host.Update(o, d, fields, append([]feature.Event{event}, also...)...)
 	return nil
+}
+
+// noteTouch notes a click or an open of a message of a campaign or a flow, for orders.
+func (s *State) noteTouch(o uint32, c *messages.EngagementRecord, campaign string) {
+	source := orders.Source{Channel: c.Channel, Flow: c.Flow, Step: c.Step}
+	if s.campaigns.Started(campaign) {
+		source = orders.Source{Channel: c.Channel, Campaign: campaign}
+	}
+	if source.Campaign == "" && source.Flow == "" {
+		return
+	}
+	switch c.Kind {
+	case messages.EngagementClick:
+		s.host.Touched(o, orders.TouchClick, source)
+	case messages.EngagementOpen:
+		s.host.Touched(o, orders.TouchOpen, source)
+	}
 }
 
 // Evidence is that of what a person said by a message; campaign is the one that sent it, ""

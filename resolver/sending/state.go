@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -54,6 +55,9 @@ type Host interface {
 	// DropDevices takes devices off the profile in d, by their addresses, whose push service
 	// says that they are dead. It returns the events to record.
 	DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event
+	// Touched notes a click or an open of a message of a source by a profile, see
+	// [orders.State.Touch].
+	Touched(ordinal uint32, kind string, source orders.Source)
 	// NextChannel tells the flow of a message that it could not reach its profile.
 	NextChannel(message *outbox.Item, payload []byte)
 	// Uncount takes a message back, of those that count for the account's limits.

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -139,6 +140,9 @@ func (v *View) epoch() uint64 {
 	}
 	return v.host.Epoch()
 }
+
+// Orders are the account's orders and their revenue.
+func (v *View) Orders() *orders.State { return v.a.Orders }
 
 // Forms are the account's signup forms.
 func (v *View) Forms() *forms.State { return v.a.Forms }

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/pacing"
 )
 
@@ -43,6 +44,8 @@ type Settings struct {
 	// SendingLimits are quiet hours, frequency caps and the account's time zone; nil for none,
 	// and UTC.
 	SendingLimits *pacing.Limits `json:"sending_limits,omitempty"`
+	// Attribution says which clicks and opens orders belong to; nil for the defaults.
+	Attribution *orders.Attribution `json:"revenue_attribution,omitempty"`
 }
 
 // DefaultSettings are written into the record that makes an account, so accounts keep
@@ -132,6 +135,11 @@ func (s *Settings) Validate() *refuse.Refusal {
 			if len(f.text) > f.limit || !utf8.ValidString(f.text) {
 				return refuse.Invalid("preference_page", "preference_page.%s must have at most %d bytes of UTF-8", f.name, f.limit)
 			}
+		}
+	}
+	if s.Attribution != nil {
+		if r := s.Attribution.Validate("revenue_attribution"); r != nil {
+			return r
 		}
 	}
 	if s.SendingLimits != nil {

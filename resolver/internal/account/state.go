@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/resolver/sending"
@@ -62,6 +63,9 @@ type Entity struct {
 	// HasConsentLog says that the account has a log of consents: since it was made, or since
 	// it first used what came with it under rules that know of it.
 	HasConsentLog bool `json:"consent_log,omitempty"`
+	// HasOrders says that clicks and opens are noted for the attribution of orders: since the
+	// account was made, or since its first events under rules that know of orders.
+	HasOrders bool `json:"orders,omitempty"`
 }
 
 // State is the state of one account. The machine alone changes it, while it applies a
@@ -102,12 +106,13 @@ type Features struct {
 	ConsentLog    *consentlog.State
 	Forms         *forms.State
 	Pacing        *pacing.State
+	Orders        *orders.State
 }
 
 // All are the features in the order in which they take note of merges and erasures, which is
 // part of the rules.
 func (f *Features) All() []feature.State {
-	return []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing}
+	return []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders}
 }
 
 // New makes an account without events, and without the features that need the machine.
@@ -155,6 +160,7 @@ func (a *State) Install(e Entity) error {
 	a.Settings.Fill()
 	a.Types.SetSketches(e.HasCatalog)
 	a.Pacing.Configure(a.Settings.SendingLimits)
+	a.Orders.Configure(a.Settings.Attribution)
 	a.Profiles.Configure(hashKey, a.Settings.Placeholders, a.Settings.IdentifierCap)
 	return nil
 }

@@ -26,6 +26,9 @@ func (r Event) Aged() bool { return r.Live && r.Version >= 1 }
 // the service's own where their type is one of its own.
 func (r Event) Sent() bool { return r.Version >= 3 }
 
+// Orders reports whether standard events are orders, refunds and carts.
+func (r Event) Orders() bool { return r.Version >= VersionOrders }
+
 // Identifiers say how a record's identifiers lead to a profile. Records of
 // different kinds and ages have different ones.
 type Identifiers struct {
@@ -66,6 +69,9 @@ const VersionCalls = 7
 
 // VersionYield is that of [Identifiers.Yields].
 const VersionYield = 8
+
+// VersionOrders is that of [Event.Orders].
+const VersionOrders = 9
 
 // OfContact are the rules for the identifiers of a command that makes a contact.
 func OfContact(command string) Identifiers {

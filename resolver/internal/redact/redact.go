@@ -25,6 +25,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
@@ -283,7 +284,8 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 				ev.PreviousID = r.maskPrevious(ev.PreviousID)
 			}
 			if x.whole {
-				ev.FirstName, ev.LastName, ev.Properties, ev.Redacted = nil, nil, nil, true
+				ev.Properties = r.properties(&ev, list.Rules())
+				ev.FirstName, ev.LastName, ev.Redacted = nil, nil, true
 				ev.Geo, ev.Attributes = profile.MaskObject(r.hasher, ev.Geo), profile.MaskObject(r.hasher, ev.Attributes)
 				ev.IdempotencyKey = r.key(&ev)
 			}
@@ -295,6 +297,16 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 			out = append(out, eventlog.Splice{At: begin, Len: end - begin, New: now})
 		}
 	}
+}
+
+// properties are what stays of those of an event: what figures of orders are made of.
+func (r *Redactor) properties(ev *eventlog.Event, rules uint8) []byte {
+	if !(identrules.Event{Version: rules}).Orders() {
+		return nil
+	}
+	return orders.Mask(orders.KindOf(ev.Type), ev.Properties, ev.Redacted, func(id string) string {
+		return string(identifier.Masked(identifier.MaskIdempotencyKey, orders.HashID(r.hasher, id, &r.buf)))
+	})
 }
 
 // key masks an idempotency key.

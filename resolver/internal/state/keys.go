@@ -60,6 +60,9 @@ const (
 	EntityForm     = 0x90 // signup form
 	EntityFormDay  = 0x91 // what happened at a form on a day: form and date; without a date all days
 	EntityFormHeld = 0x92 // submissions of a profile that wait to be confirmed, by ordinal
+
+	EntityRevenueDay    = 0x98 // figures of orders on a day: date and currency; without a date all days
+	EntityRevenueSource = 0x99 // figures of orders that belong to a campaign or a step of a flow
 )
 
 // AccountKey begins each key of an account in a table.

@@ -1,0 +1,473 @@
+package orders
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
+)
+
+// EventRevenue is the type of the events that the service records of each change of revenue.
+const EventRevenue = "revenue_recorded"
+
+// The property kind of [EventRevenue].
+const (
+	RevenueOrder  = "order"
+	RevenueRefund = "refund"
+)
+
+// MaxOrders is how many orders a profile may have, with refunds that wait for theirs. Profiles
+// that become one may have more, and get no further ones then.
+const MaxOrders = 1000
+
+const (
+	setOrders  = "orders" // profiles that have a record
+	textRecord = 'R'      // kinds of the texts; the id is the ordinal
+	textList   = 'L'
+	textOrder  = 'O' // the id is the hash of the order's id
+)
+
+// Order is an order, or a refund that waits for its order.
+type Order struct {
+	ID string `json:"id"`
+	// Ordinal is the profile that it was recorded against; merges lead on from there.
+	Ordinal uint32 `json:"ordinal"`
+	// Placed is false while the order has yet to arrive.
+	Placed   bool   `json:"placed"`
+	AtMs     int64  `json:"at_ms"` // the event's own time
+	Total    Amount `json:"total"`
+	Currency string `json:"currency"`
+	Items    []Item `json:"items,omitempty"`
+	Count    int    `json:"item_count"` // of all items, also of those that are not kept
+	// Asked is what refunds asked for together, Whole that one asked for all. RefundMs is the
+	// time of the newest one, 0 before the first.
+	Asked    Amount `json:"asked,omitempty"`
+	Whole    bool   `json:"whole,omitempty"`
+	RefundMs int64  `json:"refund_ms,omitempty"`
+	// Touch is the message that the order belongs to, nil for none.
+	Touch *Touch `json:"touch,omitempty"`
+}
+
+// Refunded is what refunds took off.
+func (x *Order) Refunded() Amount {
+	if x.Whole {
+		return x.Total
+	}
+	return min(x.Asked, x.Total)
+}
+
+// Cart is the newest cart of a person.
+type Cart struct {
+	ID       string `json:"id,omitempty"`
+	AtMs     int64  `json:"at_ms"` // the event's own time
+	Total    Amount `json:"total"`
+	Currency string `json:"currency,omitempty"`
+	Items    []Item `json:"items,omitempty"`
+	Count    int    `json:"item_count"`
+}
+
+// record is what is kept of a profile, but for its list of orders.
+type record struct {
+	Totals  []CurrencyFigures `json:"totals,omitempty"` // by currency
+	FirstMs int64             `json:"first_ms,omitempty"`
+	LastMs  int64             `json:"last_ms,omitempty"`
+	Cart    *Cart             `json:"cart,omitempty"`
+	Touches []Touch           `json:"touches,omitempty"` // the oldest first
+}
+
+// CurrencyFigures are figures and their currency.
+type CurrencyFigures struct {
+	Currency string `json:"currency"`
+	Figures
+}
+
+// entry is an order in the list of its profile.
+type entry struct {
+	atMs int64
+	hash identifier.Hash
+}
+
+func compareEntries(x, y entry) int {
+	return cmp.Or(cmp.Compare(x.atMs, y.atMs), bytes.Compare(x.hash[:], y.hash[:]))
+}
+
+// HashID is the hash of an order's id, also of a masked one; buf is scratch.
+func HashID(h identifier.Hasher, id string, buf *[]byte) identifier.Hash {
+	if identifier.IsMasked(id) {
+		return h.HashIdempotencyKey([]byte(id), buf)
+	}
+	return h.HashIdempotencyKey([]byte("order\x00"+id), buf)
+}
+
+// Host is what orders need of their account.
+type Host interface {
+	// Root is the profile that an ordinal leads to through merges.
+	Root(ordinal uint32) uint32
+	// HashOrder is the hash of an order's id, also of a masked one.
+	HashOrder(id string) identifier.Hash
+}
+
+// State is the orders of an account.
+type State struct {
+	account     uint64
+	store       *state.Store
+	sets        *profile.OrdinalSets
+	host        Host
+	attribution Attribution
+
+	days    feature.Table[Day]
+	sources feature.Table[SourceFigures]
+	// currencies counts the days with the date "".
+	currencies int
+}
+
+// New returns the state of an account without orders, whose sets are given.
+func New(account uint64, store *state.Store, sets *profile.OrdinalSets, host Host) *State {
+	return &State{
+		account: account, store: store, sets: sets, host: host, attribution: *(*Attribution)(nil).Shown(),
+		days: feature.NewTable[Day](state.EntityRevenueDay), sources: feature.NewTable[SourceFigures](state.EntityRevenueSource),
+	}
+}
+
+// Configure sets how orders are attributed, nil for the defaults. Orders on record keep what
+// was decided of them.
+func (s *State) Configure(a *Attribution) { s.attribution = *a.Shown() }
+
+// Change is an event of a change of revenue, on a profile and at an instant.
+type Change struct {
+	Ordinal uint32
+	AtMs    int64
+	Event   feature.Event
+}
+
+func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) Change {
+	p := feature.Properties{"order_id": x.ID, "kind": kind, "amount": amount.Number(), "currency": x.Currency}
+	if x.Touch != nil {
+		for name, value := range map[string]string{"channel": x.Touch.Channel, "campaign_id": x.Touch.Campaign, "flow_id": x.Touch.Flow, "step_id": x.Touch.Step} {
+			if value != "" {
+				p[name] = value
+			}
+		}
+	}
+	return Change{ordinal, atMs, feature.NewEvent(EventRevenue, p)}
+}
+
+// Owner is the profile of the order that an event repeats; ok is false for an event that
+// repeats none.
+func (s *State) Owner(x *Event) (ordinal uint32, ok bool) {
+	if x.Kind != Placed {
+		return 0, false
+	}
+	old := s.order(s.host.HashOrder(x.ID))
+	if old == nil || !old.Placed {
+		return 0, false
+	}
+	return s.host.Root(old.Ordinal), true
+}
+
+// Take makes a standard event of a profile, which repeats no order, part of the state. It
+// returns the changes of revenue that follow.
+func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
+	switch x.Kind {
+	case Placed:
+		return s.place(tx, ordinal, atMs, x)
+	case Refunded:
+		return s.refund(tx, ordinal, atMs, x)
+	}
+	if r := s.record(ordinal); r.Cart == nil || atMs >= r.Cart.AtMs {
+		r.Cart = &Cart{ID: x.ID, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count}
+		s.putRecord(ordinal, r)
+	}
+	return nil, Fine
+}
+
+func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
+	h := s.host.HashOrder(x.ID)
+	waiting := s.order(h)
+	list := s.list(ordinal)
+	// A refund that waits on the same profile has its place already.
+	takes := waiting == nil || s.host.Root(waiting.Ordinal) != ordinal
+	if takes && len(list) >= MaxOrders || !s.hasRoom(x.Currency, x.Total) {
+		return nil, TooMany
+	}
+	r := s.record(ordinal)
+	o := Order{ID: x.ID, Ordinal: ordinal, Placed: true, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count, Touch: s.touched(&r, atMs)}
+	if o.Touch != nil && !s.mayAttribute(&o.Touch.Source, o.Currency) {
+		o.Touch = nil
+	}
+	if waiting != nil {
+		o.Asked, o.Whole, o.RefundMs = waiting.Asked, waiting.Whole, waiting.RefundMs
+		of := s.host.Root(waiting.Ordinal)
+		s.putList(of, slices.DeleteFunc(s.list(of), func(e entry) bool { return e.hash == h }))
+		list = s.list(ordinal)
+	}
+	i, _ := slices.BinarySearchFunc(list, entry{atMs, h}, compareEntries)
+	s.putList(ordinal, slices.Insert(list, i, entry{atMs, h}))
+	s.putOrder(h, &o)
+	if r.LastMs == 0 || atMs > r.LastMs {
+		r.LastMs = atMs
+	}
+	if r.FirstMs == 0 || atMs < r.FirstMs {
+		r.FirstMs = atMs
+	}
+	placed := Figures{Orders: 1, Total: o.Total}
+	s.count(tx, atMs, o.Currency, o.Touch, placed)
+	changes := []Change{o.change(ordinal, atMs, RevenueOrder, o.Total)}
+	r.add(o.Currency, placed)
+	if refunded := o.Refunded(); refunded > 0 {
+		s.count(tx, o.RefundMs, o.Currency, o.Touch, Figures{Refunded: refunded})
+		changes = append(changes, o.change(ordinal, o.RefundMs, RevenueRefund, -refunded))
+		r.add(o.Currency, Figures{Refunded: refunded})
+	}
+	s.putRecord(ordinal, r)
+	return changes, Fine
+}
+
+func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
+	h := s.host.HashOrder(x.ID)
+	o := s.order(h)
+	if o == nil {
+		list := s.list(ordinal)
+		if len(list) >= MaxOrders {
+			return nil, TooMany
+		}
+		i, _ := slices.BinarySearchFunc(list, entry{atMs, h}, compareEntries)
+		s.putList(ordinal, slices.Insert(list, i, entry{atMs, h}))
+		s.touchSet(ordinal)
+		o = &Order{ID: x.ID, Ordinal: ordinal, AtMs: atMs}
+	}
+	before := o.Refunded()
+	o.Asked = min(o.Asked+x.Refund, maxAmount*unit)
+	o.Whole = o.Whole || x.Whole
+	o.RefundMs = max(o.RefundMs, atMs)
+	s.putOrder(h, o)
+	if !o.Placed {
+		return nil, Fine
+	}
+	problem := Fine
+	taken := o.Refunded() - before
+	if !x.Whole && taken < x.Refund || taken == 0 {
+		problem = RefundsMore
+	}
+	if taken == 0 {
+		return nil, problem
+	}
+	of := s.host.Root(o.Ordinal)
+	s.count(tx, atMs, o.Currency, o.Touch, Figures{Refunded: taken})
+	r := s.record(of)
+	r.add(o.Currency, Figures{Refunded: taken})
+	s.putRecord(of, r)
+	return []Change{o.change(of, atMs, RevenueRefund, -taken)}, problem
+}
+
+func (r *record) add(currency string, x Figures) {
+	i, found := slices.BinarySearchFunc(r.Totals, currency, func(f CurrencyFigures, c string) int { return cmp.Compare(f.Currency, c) })
+	if !found {
+		r.Totals = slices.Insert(r.Totals, i, CurrencyFigures{Currency: currency})
+	}
+	r.Totals[i].add(x)
+}
+
+// Merge makes the orders of a merged profile the winner's, see [feature.Merger].
+func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
+	if !s.sets.Members(setOrders).Contains(merged) {
+		return
+	}
+	from, list := s.record(merged), s.list(merged)
+	s.drop(merged)
+	r := s.record(winner)
+	for _, f := range from.Totals {
+		r.add(f.Currency, f.Figures)
+	}
+	r.LastMs = max(r.LastMs, from.LastMs)
+	if r.FirstMs == 0 || from.FirstMs != 0 && from.FirstMs < r.FirstMs {
+		r.FirstMs = from.FirstMs
+	}
+	if from.Cart != nil && (r.Cart == nil || from.Cart.AtMs > r.Cart.AtMs) {
+		r.Cart = from.Cart
+	}
+	for _, t := range from.Touches {
+		r.touch(t)
+	}
+	all := append(s.list(winner), list...)
+	slices.SortFunc(all, compareEntries)
+	s.putList(winner, all)
+	s.putRecord(winner, r)
+}
+
+// Erase forgets erased profiles with their orders, see [feature.Eraser].
+func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
+	for _, o := range ordinals {
+		for _, e := range s.list(o) {
+			s.store.PutEntity(s.orderKey(e.hash), nil)
+		}
+		s.drop(o)
+	}
+	return nil
+}
+
+// Keys are where the orders of profiles are, for what is to leave the store's files.
+func (s *State) Keys(ordinals ...uint32) (keys []string) {
+	for _, o := range ordinals {
+		for _, e := range s.list(o) {
+			keys = append(keys, s.orderKey(e.hash))
+		}
+		keys = append(keys, s.ordinalKey(textRecord, o), s.ordinalKey(textList, o))
+	}
+	return keys
+}
+
+func (s *State) ordinalKey(kind byte, ordinal uint32) string {
+	return state.TextKey(s.account, kind, string(binary.BigEndian.AppendUint32(nil, ordinal)))
+}
+
+func (s *State) orderKey(h identifier.Hash) string {
+	return state.TextKey(s.account, textOrder, string(h[:]))
+}
+
+// read reads a text of the store, nil for one that is not there. Apply cannot go on without the
+// store, so an error of it ends the record, which is named.
+func (s *State) read(key string) []byte {
+	b, err := s.store.Entity(key)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (s *State) order(h identifier.Hash) *Order {
+	b := s.read(s.orderKey(h))
+	if b == nil {
+		return nil
+	}
+	o := new(Order)
+	if err := json.Unmarshal(b, o); err != nil {
+		panic(fmt.Errorf("order %x: %w", h, err))
+	}
+	return o
+}
+
+func (s *State) putOrder(h identifier.Hash, o *Order) {
+	s.store.PutPayload(s.orderKey(h), must.JSON(o))
+}
+
+func (s *State) record(ordinal uint32) (r record) {
+	if b := s.read(s.ordinalKey(textRecord, ordinal)); b != nil {
+		if err := json.Unmarshal(b, &r); err != nil {
+			panic(fmt.Errorf("orders of profile %d: %w", ordinal, err))
+		}
+	}
+	return r
+}
+
+func (s *State) putRecord(ordinal uint32, r record) {
+	s.store.PutPayload(s.ordinalKey(textRecord, ordinal), must.JSON(r))
+	s.touchSet(ordinal)
+}
+
+func (s *State) touchSet(ordinal uint32) { s.sets.Set(setOrders).Add(ordinal) }
+
+// drop forgets a profile, but for the orders themselves.
+func (s *State) drop(ordinal uint32) {
+	s.store.PutEntity(s.ordinalKey(textRecord, ordinal), nil)
+	s.store.PutEntity(s.ordinalKey(textList, ordinal), nil)
+	if set := s.sets.Find(setOrders); set != nil {
+		set.Remove(ordinal)
+	}
+}
+
+// errList means that the list of a profile's orders is damaged.
+var errList = errors.New("the list of a profile's orders has a bad format")
+
+const (
+	listVersion = 1
+	entryBytes  = 8 + len(identifier.Hash{})
+)
+
+// list are the orders of a profile, the oldest first.
+func (s *State) list(ordinal uint32) []entry {
+	list, err := decodeList(s.read(s.ordinalKey(textList, ordinal)))
+	if err != nil {
+		panic(fmt.Errorf("profile %d: %w", ordinal, err))
+	}
+	return list
+}
+
+func decodeList(b []byte) ([]entry, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	if b[0] != listVersion || (len(b)-1)%entryBytes != 0 {
+		return nil, errList
+	}
+	list := make([]entry, 0, (len(b)-1)/entryBytes)
+	for b = b[1:]; len(b) > 0; b = b[entryBytes:] {
+		e := entry{int64(binary.LittleEndian.Uint64(b)), identifier.Hash(b[8:])}
+		if len(list) > 0 && compareEntries(list[len(list)-1], e) >= 0 {
+			return nil, errList
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (s *State) putList(ordinal uint32, list []entry) {
+	if len(list) == 0 {
+		s.store.PutEntity(s.ordinalKey(textList, ordinal), nil)
+		return
+	}
+	s.store.PutPayload(s.ordinalKey(textList, ordinal), encodeList(list))
+}
+
+func encodeList(list []entry) []byte {
+	b := append(make([]byte, 0, 1+len(list)*entryBytes), listVersion)
+	for _, e := range list {
+		b = append(binary.LittleEndian.AppendUint64(b, uint64(e.atMs)), e.hash[:]...)
+	}
+	return b
+}
+
+// Load takes back what a checkpoint has, see [feature.State]. Texts stay in the store.
+func (s *State) Load(kind byte, name string, value []byte) (known bool, err error) {
+	switch kind {
+	case state.EntityRevenueDay:
+		var d *Day
+		if d, err = s.days.Load(name, value); err == nil && d.Date == "" {
+			s.currencies++
+		}
+	case state.EntityRevenueSource:
+		_, err = s.sources.Load(name, value)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// Hash gives put the whole state, see [feature.State].
+func (s *State) Hash(put func([]byte)) error {
+	for it := s.sets.Members(setOrders).Iterator(); it.HasNext(); {
+		o := it.Next()
+		put(binary.BigEndian.AppendUint32(nil, o))
+		put(s.read(s.ordinalKey(textRecord, o)))
+		for _, e := range s.list(o) {
+			x := s.order(e.hash)
+			if x == nil || s.host.Root(x.Ordinal) != o {
+				return fmt.Errorf("profile %d lists an order that is not its own", o)
+			}
+			put(e.hash[:])
+			put(must.JSON(x))
+		}
+	}
+	s.days.Hash(put)
+	s.sources.Hash(put)
+	return nil
+}

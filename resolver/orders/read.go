@@ -1,0 +1,254 @@
+package orders
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/clip"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+)
+
+// The standard events.
+const (
+	EventPlaced   = "order_placed"
+	EventRefunded = "order_refunded"
+	EventCart     = "cart_updated"
+)
+
+// Kind is which standard event an event is.
+type Kind uint8
+
+// The kinds. None is any other event.
+const (
+	None Kind = iota
+	Placed
+	Refunded
+	CartUpdated
+)
+
+// KindOf is the kind of events of a type. It is asked of every event, so it looks nothing up.
+func KindOf(eventType []byte) Kind {
+	switch string(eventType) {
+	case EventPlaced:
+		return Placed
+	case EventRefunded:
+		return Refunded
+	case EventCart:
+		return CartUpdated
+	}
+	return None
+}
+
+// The bounds of what events say.
+const (
+	MaxIDBytes = 200
+	// MaxItems is how many items are kept of an order or a cart, the first ones.
+	MaxItems     = 50
+	maxItemBytes = 200 // of a product's id and of its name
+)
+
+// Item is a line of an order or a cart.
+type Item struct {
+	ProductID string  `json:"product_id,omitempty"`
+	Name      string  `json:"name,omitempty"`
+	Quantity  float64 `json:"quantity"`
+	Price     Amount  `json:"price"`
+}
+
+// Event is a standard event as it was read.
+type Event struct {
+	Kind     Kind
+	ID       string // of the order, or of the cart
+	Total    Amount
+	Currency string // three capital letters; "" for a cart that names none
+	Items    []Item // the first MaxItems
+	Count    int    // of all items
+	// Refund is what a refund takes off, Whole that it is all that is left.
+	Refund Amount
+	Whole  bool
+}
+
+// Problem is why an event changed less than the sender may think.
+type Problem uint8
+
+// The problems.
+const (
+	Fine Problem = iota
+	BadOrder
+	BadRefund
+	BadCart
+	PublicKey
+	Repeated
+	TooMany
+	RefundsMore
+)
+
+// The texts have nothing that JSON escapes.
+var problems = [...]string{
+	BadOrder:    "recorded as an event, not as an order: order_placed needs order_id (a text of 1 to 200 bytes), total (a number from 0 on, below 1e11) and currency (three letters of ISO 4217); items is a list of objects with product_id, name, quantity and price",
+	BadRefund:   "recorded as an event, not as a refund: order_refunded needs order_id (a text of 1 to 200 bytes); amount is a number above 0 and below 1e11, and is left out for all that is left of the order",
+	BadCart:     "recorded as an event, not as a cart: cart_updated needs items (a list of objects with product_id, name, quantity and price); cart_id is a text of at most 200 bytes, total a number from 0 on, currency three letters of ISO 4217",
+	PublicKey:   "recorded as an event, and revenue did not change: orders and refunds are taken from servers, not with a key of a browser, which everybody can read",
+	Repeated:    "not recorded again: there is an order with this order_id, and this answer has its profile",
+	TooMany:     "recorded as an event, and revenue did not change: the profile has 1000 orders, or the account has reached the most currencies or revenue that it can have",
+	RefundsMore: "recorded; refunds take off no more than what is left of the order",
+}
+
+// Warning is what the sender is told of a problem, "" for none.
+func (p Problem) Warning() string { return problems[p] }
+
+// bad is the problem of properties that are not as documented.
+var bad = [...]Problem{Placed: BadOrder, Refunded: BadRefund, CartUpdated: BadCart}
+
+// properties are those of all standard events. What is null is as if it were left out.
+type properties struct {
+	OrderID  *string         `json:"order_id"`
+	CartID   *string         `json:"cart_id"`
+	Total    *float64        `json:"total"`
+	Amount   *float64        `json:"amount"`
+	Currency *string         `json:"currency"`
+	Items    *[]itemProperty `json:"items"`
+}
+
+type itemProperty struct {
+	ProductID *string  `json:"product_id"`
+	Name      *string  `json:"name"`
+	Quantity  *float64 `json:"quantity"`
+	Price     *float64 `json:"price"`
+}
+
+// exact are the names of the properties: encoding/json takes them in any case, and conditions
+// of segments do not.
+func exact(raw []byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+	kept := map[string]json.RawMessage{}
+	for _, name := range [...]string{"order_id", "cart_id", "total", "amount", "currency", "items"} {
+		if v, ok := all[name]; ok {
+			kept[name] = v
+		}
+	}
+	return json.Marshal(kept)
+}
+
+// Read reads the properties of a standard event of a kind. redacted says that the event was
+// redacted: then the order's id may be masked.
+func Read(kind Kind, raw []byte, redacted bool) (x Event, problem Problem) {
+	var p properties
+	raw, err := exact(raw)
+	if err != nil || json.Unmarshal(raw, &p) != nil {
+		return Event{}, bad[kind]
+	}
+	x.Kind = kind
+	ok := true
+	switch kind {
+	case Placed:
+		ok = p.OrderID != nil && p.Total != nil && p.Currency != nil && x.readID(p.OrderID, redacted) && x.readSum(&p)
+	case Refunded:
+		ok = p.OrderID != nil && x.readID(p.OrderID, redacted)
+		if x.Whole = p.Amount == nil; !x.Whole && ok {
+			x.Refund, ok = amountOf(*p.Amount)
+			ok = ok && x.Refund > 0
+		}
+	case CartUpdated:
+		ok = p.Items != nil && (p.CartID == nil || *p.CartID == "" || x.readID(p.CartID, redacted)) && x.readSum(&p)
+	}
+	if !ok {
+		return Event{}, bad[kind]
+	}
+	return x, Fine
+}
+
+func (x *Event) readID(id *string, redacted bool) bool {
+	x.ID = *id
+	return strings.TrimSpace(x.ID) != "" && len(x.ID) <= MaxIDBytes && utf8.ValidString(x.ID) && (redacted || !identifier.IsMasked(x.ID))
+}
+
+// readSum reads what orders and carts have in common.
+func (x *Event) readSum(p *properties) (ok bool) {
+	if p.Total != nil {
+		if x.Total, ok = amountOf(*p.Total); !ok {
+			return false
+		}
+	}
+	if p.Currency != nil {
+		if x.Currency, ok = currencyOf(*p.Currency); !ok {
+			return false
+		}
+	}
+	if p.Items == nil {
+		return true
+	}
+	x.Count = len(*p.Items)
+	for _, it := range *p.Items {
+		if len(x.Items) == MaxItems {
+			break
+		}
+		var item Item
+		if it.ProductID != nil {
+			item.ProductID = clip.Valid(*it.ProductID, maxItemBytes)
+		}
+		if it.Name != nil {
+			item.Name = clip.Valid(*it.Name, maxItemBytes)
+		}
+		if item.Quantity = 1; it.Quantity != nil {
+			item.Quantity = *it.Quantity
+		}
+		if it.Price != nil {
+			if item.Price, ok = amountOf(*it.Price); !ok {
+				return false
+			}
+		}
+		x.Items = append(x.Items, item)
+	}
+	return true
+}
+
+// currencyOf is a currency's code in capital letters.
+func currencyOf(text string) (string, bool) {
+	code := []byte(text)
+	if len(code) != 3 {
+		return "", false
+	}
+	for i, c := range code {
+		if c |= 0x20; c < 'a' || c > 'z' {
+			return "", false
+		}
+		code[i] = c &^ 0x20
+	}
+	return string(code), true
+}
+
+// Mask is what is left of the properties of a standard event of an erased person: what a
+// replay of the log needs for the figures of the account, with the order's id in the place of
+// which mask gives another text. It is nil for events that were no orders.
+func Mask(kind Kind, raw []byte, redacted bool, mask func(id string) string) []byte {
+	if kind != Placed && kind != Refunded {
+		return nil
+	}
+	x, problem := Read(kind, raw, redacted)
+	if problem != Fine {
+		return nil
+	}
+	if !identifier.IsMasked(x.ID) {
+		x.ID = mask(x.ID)
+	}
+	out := map[string]any{"order_id": x.ID}
+	switch {
+	case kind == Placed:
+		out["total"], out["currency"] = x.Total.Number(), x.Currency
+	case !x.Whole:
+		out["amount"] = x.Refund.Number()
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(out); err != nil {
+		panic(err) // texts and numbers encode
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
