@@ -100,6 +100,7 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("complaint_rate", shape.Share("Complaints of those sent.")),
 	shape.Req("unsubscribe_rate", shape.Share("Unsubscribes of those sent.")),
 	shape.Req("links", shapes.CampaignLinks()),
+	shape.Req("revenue", shape.List(shapes.Revenue(), "Of orders that belong to the campaign, by currency.")),
 	shape.Req("ab_test", shapes.CampaignABTest()),
 	shape.Req("channels", shapes.CampaignChannels()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),

@@ -134,6 +134,15 @@ func (s *State) Days(from, to string) []Day {
 	return out
 }
 
+// OfCampaign are the figures of a campaign on all its channels, by currency.
+func (s *State) OfCampaign(id string) []CurrencyFigures {
+	var r record
+	for _, f := range s.Sources(func(x *Source) bool { return x.Campaign == id }) {
+		r.add(f.Currency, f.Figures)
+	}
+	return r.Totals
+}
+
 // Sources lists the figures that belong to messages of some sources, in order of campaigns,
 // flows, steps, channels and currencies.
 func (s *State) Sources(of func(*Source) bool) []SourceFigures {

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/flows/ready"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -31,6 +32,8 @@ func (a *API) Operations() handler.Group {
 	return handler.Group{Group: operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: flows", Title: "Flows", About: "Automation: drafts, their publication, and the enrolments of a flow."}, Routes: []handler.Route{
 		{Handle: a.listFlows, Operation: operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{Handle: a.createFlow, Operation: operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},
+		{Handle: a.readyFlows, Operation: operation.Operation{Method: "GET", Path: "/ready-flows", Permission: "flows:read", ID: "readyFlows", Summary: "List definitions that are ready to be made into flows", About: "Send a `definition` to `POST /flows`.",
+			Data: shape.List(shape.Named("ReadyFlow", shape.Object(shape.Req("id", shape.Text("abandoned_cart", "")), shape.Req("name", shape.Text("Abandoned cart", "")), shape.Req("about", shape.Text("Reminds people of their cart.", "")), shape.Req("definition", flowDefinitionShape()))), "")}},
 		{Handle: a.getFlow, Operation: operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
 		flowVersionsRoute(),
 		a.dryRunRoute(),
@@ -98,6 +101,9 @@ func (a *API) flowOf(c *handler.Call, id string) (out record.Flow, err error) {
 }
 
 func (a *API) getFlow(c *handler.Call) (any, error) { return a.flowOf(c, c.PathID()) }
+
+// readyFlows answers GET /ready-flows.
+func (a *API) readyFlows(*handler.Call) (any, error) { return ready.Flows(), nil }
 
 // createFlow answers POST /flows: a draft.
 func (a *API) createFlow(c *handler.Call) (any, error) {

@@ -26,6 +26,7 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 	shape.Req("links", shapes.CampaignLinks()),
+	shape.Req("revenue", shape.List(shapes.Revenue(), "Of orders that belong to the campaign, by currency.")),
 	shape.Req("waiting", shapes.CampaignWaiting()),
 	shape.Req("waiting_until", shapes.CampaignWaitingUntil()),
 	shape.Req("ab_test", shapes.CampaignABTest()),

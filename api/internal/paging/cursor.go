@@ -24,6 +24,7 @@ const (
 	Audit       // the audit log
 	History     // of a profile: all kinds of entries
 	Imports     // of CSV files
+	Orders      // of a profile
 	End         // one more than the last
 )
 

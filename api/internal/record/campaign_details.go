@@ -12,6 +12,8 @@ type CampaignDetails struct {
 	// to show a time. WaitingUntil is when a run that waits goes on.
 	Waiting      uint64  `json:"waiting"`
 	WaitingUntil *string `json:"waiting_until"`
+	// Revenue is what orders brought that belong to the campaign, by currency.
+	Revenue []Revenue `json:"revenue"`
 }
 
 // LinkClicks is how often a link of a campaign was clicked.
@@ -70,7 +72,7 @@ type VariantCount struct {
 // NewCampaignDetails reads the details of the campaign with an id; one that was never
 // sent has none.
 func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
-	out := CampaignDetails{Links: []LinkClicks{}, Channels: campaignChannels(v, id)}
+	out := CampaignDetails{Links: []LinkClicks{}, Channels: campaignChannels(v, id), Revenue: CampaignRevenue(v, id)}
 	r, ok := v.Campaigns().Run(id)
 	if !ok {
 		return out, nil

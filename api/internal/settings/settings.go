@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/pacing"
 )
 
@@ -30,6 +31,10 @@ func (a *API) Settings() handler.Group {
 			shape.Opt("preference_page", shape.Object(shape.Req("title", shape.Text("What do you want to hear about?", "").Bytes(0, 200)), shape.Req("text", shape.Text("We write at most once a week.", "").Bytes(0, 2000))).
 				Says("What the preference page of people says above topics and channels; left out of a change it stays as it is, null stands for the service's own words.").OrNull()),
 			shape.Opt("sending_limits", sendingLimits().Says("When and how often people are sent messages of campaigns and flows; left out of a change it stays as it is, null is no limits and UTC. Single messages by the API and pushes by it are exempt.").OrNull()),
+			shape.Opt("revenue_attribution", shape.Object(
+				shape.Req("click_hours", shape.Integer(120, "After a click; 0 for none.").Between(0, 720)),
+				shape.Req("open_hours", shape.Integer(24, "After an open; 0 for none.").Between(0, 720)),
+			).Says("How long after the newest click or open of a message an order belongs to it. Left out of a change it stays as it is; null stands for the defaults, 120 and 24.").OrNull()),
 			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}
@@ -95,11 +100,12 @@ type settings struct {
 
 	PreferencePage *resolver.PreferencePage `json:"preference_page"`
 	SendingLimits  *pacing.Limits           `json:"sending_limits"`
+	Attribution    *orders.Attribution      `json:"revenue_attribution"`
 }
 
 func shownSettings(s resolver.Settings) settings {
 	s = s.Shown()
-	out := settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours, s.PreferencePage, nil}
+	out := settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours, s.PreferencePage, nil, s.Attribution.Shown()}
 	if s.SendingLimits != nil {
 		out.SendingLimits = s.SendingLimits.Shown()
 	}
@@ -147,6 +153,7 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 		"max_event_age_hours":         func() { s.MaxEventAgeHours = old.MaxEventAgeHours },
 		"preference_page":             func() { s.PreferencePage = old.PreferencePage },
 		"sending_limits":              func() { s.SendingLimits = old.SendingLimits },
+		"revenue_attribution":         func() { s.Attribution = old.Attribution },
 		"flow_event_age_hours":        func() { s.FlowEventAgeHours = old.FlowEventAgeHours },
 	} {
 		if _, given := fields[name]; !given {

@@ -11,7 +11,7 @@ import (
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), signup(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), signup(), revenue(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -48,7 +48,7 @@ func access() []Step {
 func settings() []Step {
 	return []Step{
 		{Request: "GET " + c + "/settings"},
-		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false,"preference_page":{"title":"What do you want to hear about?","text":"We write seldom."},"sending_limits":{"timezone":"Europe/Berlin","quiet_hours":{"from":"03:00","to":"03:01","channels":["in_app"],"then":"skip"},"frequency_caps":[{"channel":"push","messages":100,"hours":1}]}}`},
+		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false,"preference_page":{"title":"What do you want to hear about?","text":"We write seldom."},"revenue_attribution":{"click_hours":48,"open_hours":2},"sending_limits":{"timezone":"Europe/Berlin","quiet_hours":{"from":"03:00","to":"03:01","channels":["in_app"],"then":"skip"},"frequency_caps":[{"channel":"push","messages":100,"hours":1}]}}`},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"sending_limits":{"timezone":"Berlin"}}`, Fails: true},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":[]}`, Fails: true},
 		{Request: "GET " + c + "/settings/versions?limit=1"},
@@ -385,6 +385,35 @@ func signup() []Step {
 		{Request: "DELETE " + c + "/forms/$other"},
 		{Request: "DELETE " + c + "/forms/frm_none", Fails: true},
 	}
+}
+
+// revenue sends orders and carts, and reads what they came to.
+func revenue() []Step {
+	sends := func(typ, properties string) Step {
+		return Step{Request: "POST " + a + "/events", Body: `{"event_type":"` + typ + `","user":{"email":"ann@example.com"},"properties":` + properties + `}`}
+	}
+	items := `[{"product_id":"sku-7","name":"Shoe","quantity":2,"price":29.95}]`
+	var reads []Step
+	for _, s := range []string{c, a} {
+		reads = append(reads, []Step{
+			{Request: "GET " + s + "/profiles/$ann/orders?limit=1", Keep: "next=data.next"},
+			{Request: "GET " + s + "/profiles/$ann/orders?cursor=$next"},
+			{Request: "GET " + s + "/profiles/prf_00000000000000000000000000000000/orders", Fails: true},
+			{Request: "GET " + s + "/orders?order_id=A-1"},
+			{Request: "GET " + s + "/orders?order_id=none", Fails: true},
+			{Request: "GET " + s + "/orders", Fails: true},
+			{Request: "GET " + s + "/revenue?from=2020-01-01&to=2100-01-01&campaign_id=cmp_none&flow_id=flw_none"},
+			{Request: "GET " + s + "/revenue?from=yesterday", Fails: true},
+			{Request: "GET " + s + "/ready-flows"},
+		}...)
+	}
+	return append([]Step{
+		sends("order_placed", `{"order_id":"A-1","total":59.9,"currency":"EUR","items":`+items+`}`),
+		sends("order_placed", `{"order_id":"A-1","total":59.9,"currency":"EUR"}`),
+		sends("order_placed", `{"order_id":"A-2","total":10,"currency":"EUR"}`),
+		sends("order_refunded", `{"order_id":"A-1","amount":9.9}`),
+		sends("cart_updated", `{"cart_id":"c","total":59.9,"currency":"EUR","items":`+items+`}`),
+	}, reads...)
 }
 
 func messages() []Step {

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -21,7 +22,8 @@ func flowRoutes() []keycall.Route {
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("total", shape.Count(3, "Flows.")), shape.Req("draft", shape.Count(1, "")), shape.Req("live", shape.Count(2, "")), shape.Req("paused", shape.Count(0, "")),
 				shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape), shape.Req("series", flowSeriesShape()), shape.Req("flows", shape.List(flowLineShape(), "The oldest first.")))}},
 		{Handle: oneFlow, Operation: operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
-			Data:  flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps)),
+			Data:  flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps),
+				shape.Req("revenue", shape.List(shapes.SourceRevenue(), "Of orders that belong to messages of the flow, by step, channel and currency, since the flow was made."))),
 			Fails: []string{"there is no flow with this id"}}},
 	}
 }
@@ -154,11 +156,13 @@ func oneFlow(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	var f automation.FlowState
+	var revenue []record.SourceRevenue
 	cut, err := c.Cut(func(v *resolver.View) error {
 		var ok bool
 		if f, ok = v.Flows().Find(c.Param("id")); !ok {
 			return keycall.ErrNoFlow
 		}
+		revenue = record.SourceRevenues(v, func(s *orders.Source) bool { return s.Flow == f.ID })
 		return nil
 	})
 	if err != nil {
@@ -185,7 +189,9 @@ func oneFlow(c *keycall.Call) (any, error) {
 		flowLine
 		Series []flowPoint `json:"series"`
 		Steps  []stepLine  `json:"steps"`
-	}{s.body(), line, series, steps}, nil
+
+		Revenue []record.SourceRevenue `json:"revenue"`
+	}{s.body(), line, series, steps, revenue}, nil
 }
 
 // stepMessages are the steps of a flow, with their messages.

@@ -1,0 +1,48 @@
+package record
+
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/orders"
+)
+
+// Revenue is what orders brought in one currency. Amounts are decimals as texts.
+type Revenue struct {
+	Currency     string `json:"currency"`
+	Orders       int64  `json:"orders"`
+	Total        string `json:"total"`    // of the orders, before refunds
+	Refunded     string `json:"refunded"` // taken off by refunds
+	Revenue      string `json:"revenue"`  // what is left
+	AverageOrder string `json:"average_order"`
+}
+
+// NewRevenue writes figures in a currency.
+func NewRevenue(currency string, f orders.Figures) Revenue {
+	return Revenue{currency, f.Orders, f.Total.String(), f.Refunded.String(), f.Revenue().String(), f.Average().String()}
+}
+
+// SourceRevenue is the revenue of a campaign, or of a step of a flow, on a channel.
+type SourceRevenue struct {
+	CampaignID *string `json:"campaign_id"`
+	FlowID     *string `json:"flow_id"`
+	StepID     *string `json:"step_id"`
+	Channel    string  `json:"channel"`
+	Revenue
+}
+
+// CampaignRevenue is the revenue of a campaign on all its channels, by currency.
+func CampaignRevenue(v *resolver.View, campaign string) []Revenue {
+	out := []Revenue{}
+	for _, f := range v.Orders().OfCampaign(campaign) {
+		out = append(out, NewRevenue(f.Currency, f.Figures))
+	}
+	return out
+}
+
+// SourceRevenues is the revenue that belongs to messages of some sources.
+func SourceRevenues(v *resolver.View, of func(*orders.Source) bool) []SourceRevenue {
+	out := []SourceRevenue{}
+	for _, f := range v.Orders().Sources(of) {
+		out = append(out, SourceRevenue{TextOrNull(f.Campaign), TextOrNull(f.Flow), TextOrNull(f.Step), f.Channel, NewRevenue(f.Currency, f.Figures)})
+	}
+	return out
+}
