@@ -22,7 +22,7 @@ func flowRoutes() []keycall.Route {
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("total", shape.Count(3, "Flows.")), shape.Req("draft", shape.Count(1, "")), shape.Req("live", shape.Count(2, "")), shape.Req("paused", shape.Count(0, "")),
 				shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape), shape.Req("series", flowSeriesShape()), shape.Req("flows", shape.List(flowLineShape(), "The oldest first.")))}},
 		{Handle: oneFlow, Operation: operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
-			Data:  flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps),
+			Data: flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps),
 				shape.Req("revenue", shape.List(shapes.SourceRevenue(), "Of orders that belong to messages of the flow, by step, channel and currency, since the flow was made."))),
 			Fails: []string{"there is no flow with this id"}}},
 	}

@@ -2,7 +2,8 @@ import { Grid, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Table, T
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, type ReactNode } from 'react'
-import { api, data, type Schemas } from '@/shared/api/client'
+import { api, data, whole, type Schemas } from '@/shared/api/client'
+import { allPages } from '@/shared/api/pages'
 import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import type { Cell } from '@/shared/csv'
@@ -12,6 +13,7 @@ import { count, percent } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { Plot } from '@/shared/Plot'
+import { RevenueTable } from '@/shared/RevenueTable'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { atEnds, overSpans, type Granularity } from '@/shared/spans'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
@@ -61,6 +63,7 @@ export function Analytics() {
           <Tabs.Tab value="domains">E-mail by domain</Tabs.Tab>
           <Tabs.Tab value="flows">Flows</Tabs.Tab>
           <Tabs.Tab value="events">Events</Tabs.Tab>
+          <Tabs.Tab value="revenue">Revenue</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="overview">
           <Overview range={range} />
@@ -77,8 +80,49 @@ export function Analytics() {
         <Tabs.Panel value="events">
           <Events range={range} />
         </Tabs.Panel>
+        <Tabs.Panel value="revenue">
+          <Revenue range={range} />
+        </Tabs.Panel>
       </Tabs>
     </Page>
+  )
+}
+
+/** What orders brought: in all, by day, and by campaign and step of a flow. */
+function Revenue({ range }: { range: Range }) {
+  const may = useMay()
+  const before = range.to && new Date(Date.parse(range.to) - day).toISOString().slice(0, 10)
+  const answer = useQuery({ queryKey: ['revenue', range.from, before], queryFn: () => data(api.GET('/console/api/v1/revenue', { params: { query: { from: range.from, ...(before && { to: before }) } } })) })
+  const campaigns = useQuery({ queryKey: ['campaign names'], queryFn: async () => new Map((await allPages((cursor) => whole(api.GET('/console/api/v1/campaigns', { params: { query: { limit: 100, cursor } } })))).map((c) => [c._id, c.name])), enabled: may('campaigns:read') })
+  const flows = useQuery({ queryKey: ['flow names'], queryFn: async () => new Map((await allPages((cursor) => whole(api.GET('/console/api/v1/flows', { params: { query: { limit: 100, cursor } } })))).map((f) => [f._id, f.name])), enabled: may('flows:read') })
+  return (
+    <QueryView query={answer} what="the revenue">
+      {(a) =>
+        a.totals.length === 0 ? (
+          <Empty icon="chart" title="There is no order yet">
+            Orders come by the event order_placed with order_id, total and currency; refunds by order_refunded.
+          </Empty>
+        ) : (
+          <Stack gap="md">
+            <Card title="Revenue in all">
+              <RevenueTable label="Revenue in all" rows={a.totals} />
+            </Card>
+            <Card title="Revenue by campaign and flow">
+              {a.sources.length === 0 ? (
+                <Text size="sm" c="dimmed">
+                  No order followed a click or an open of a message.
+                </Text>
+              ) : (
+                <RevenueTable label="Revenue by campaign and flow" first="Message" rows={a.sources.map((s) => ({ ...s, name: s.campaign_id ? (campaigns.data?.get(s.campaign_id) ?? s.campaign_id) : `${flows.data?.get(s.flow_id ?? '') ?? s.flow_id}: ${s.step_id}` }))} />
+              )}
+            </Card>
+            <Card title="Revenue by day" csv={{ header: ['date', 'currency', 'orders', 'total', 'refunded', 'revenue', 'attributed_orders', 'attributed_revenue'], rows: () => a.days.map((d) => [d.date, d.currency, d.orders, d.total, d.refunded, d.revenue, d.attributed_orders, d.attributed_revenue]) }}>
+              <RevenueTable label="Revenue by day" first="Day" rows={[...a.days].reverse().map((d) => ({ ...d, name: d.date }))} />
+            </Card>
+          </Stack>
+        )
+      }
+    </QueryView>
   )
 }
 

@@ -12,6 +12,7 @@ import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink } from '@/shared/links'
+import { RevenueTable } from '@/shared/RevenueTable'
 import { Page } from '@/shared/Page'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
@@ -177,6 +178,14 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
           </Grid.Col>
         ))}
       </Grid>
+      {n.revenue.length > 0 && (
+        <Paper withBorder p="md" component="section" aria-label="Revenue">
+          <Title order={2} size="h5" mb="xs">
+            Revenue
+          </Title>
+          <RevenueTable label="Revenue of the campaign" rows={n.revenue} />
+        </Paper>
+      )}
       {n.ab_test && <ABTest ab={n.ab_test} />}
       {n.channels.length > 0 && <ByChannel list={n.channels} />}
       <Box className="halves">

@@ -1,4 +1,4 @@
-import { Badge, Button, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Group, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -17,6 +17,8 @@ import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { triggerNames } from './model'
 
 type Flow = Schemas['Flow']
+type Definition = Schemas['ReadyFlow']['definition']
+const empty: Definition = { name: 'New flow', trigger: null, reentry: 'once', steps: [] }
 const route = getRouteApi('/shell/flows')
 
 export function FlowStatus({ flow }: { flow: Pick<Flow, 'status' | 'publishing'> }) {
@@ -37,18 +39,26 @@ export function FlowList() {
   const may = useMay()
   const flows = useQuery({ queryKey: ['flows'], queryFn: async ({ signal }) => (await allPages((cursor) => whole(api.GET('/console/api/v1/flows', { params: { query: { limit: 100, cursor } }, signal })))).reverse(), enabled: may('flows:read') })
   const make = useMutation({
-    mutationFn: () => data(api.POST('/console/api/v1/flows', { body: { name: 'New flow', trigger: null, reentry: 'once', steps: [] } })),
+    mutationFn: (body: Definition) => data(api.POST('/console/api/v1/flows', { body })),
     onSuccess: async (f) => {
       await client.invalidateQueries({ queryKey: ['flows'] })
       await navigate({ to: '/flows/$id', params: { id: f._id }, search: { step: 'trigger' } })
     },
     onError: (e) => notifications.show({ color: 'red', title: 'The flow was not created', message: messageOf(e) }),
   })
+  const ready = useQuery({ queryKey: ['ready flows'], queryFn: () => data(api.GET('/console/api/v1/ready-flows')), enabled: may('flows:write') && may('flows:read') })
   if (!may('flows:read')) return <NoPermission permission="flows:read" />
   const create = may('flows:write') && (
-    <Button onClick={() => make.mutate()} loading={make.isPending} leftSection={<Icon name="plus" size={14} />}>
-      New flow
-    </Button>
+    <Group gap="xs">
+      {(ready.data ?? []).map((r) => (
+        <Button key={r.id} variant="default" title={r.about} onClick={() => make.mutate(r.definition)} loading={make.isPending} leftSection={<Icon name="plus" size={14} />}>
+          {r.name}
+        </Button>
+      ))}
+      <Button onClick={() => make.mutate(empty)} loading={make.isPending} leftSection={<Icon name="plus" size={14} />}>
+        New flow
+      </Button>
+    </Group>
   )
   return (
     <Page title="Flows" actions={create}>

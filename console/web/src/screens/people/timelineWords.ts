@@ -90,6 +90,8 @@ export function wordsOf(e: Entry, profile?: string): { title: string; detail: st
       return { title: `The block of ${channel(p.channel)} was lifted`, detail: text(p.reason) && `it was ${text(p.reason)}` }
     case 'signup_form_submitted':
       return { title: `Signed up by the form ${text(p.form_name)}`, detail: p.confirmed ? 'confirmed by e-mail' : '' }
+    case 'revenue_recorded':
+      return { title: p.kind === 'refund' ? `Refund of the order ${text(p.order_id)}` : `Order ${text(p.order_id)}`, detail: `${typeof p.amount === 'number' ? p.amount : ''} ${text(p.currency)}`.trim() }
     case 'list_joined':
       return { title: `Joined the list ${text(p.list_name)}`, detail: '' }
     case 'list_left':
