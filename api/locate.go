@@ -7,6 +7,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/accounts"
 	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/links"
+	"github.com/musterhq/muster/api/internal/persontoken"
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/tokens"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -56,6 +58,10 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		account, ok = tracking.Account(string(path[len(tracking.PreferencesPath):]))
 	case begins(path, tracking.FormsPath):
 		account, ok = forms.AccountOf(string(path[len(tracking.FormsPath):]))
+	case begins(path, links.InAppPath):
+		if token, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization)); isBearer {
+			account, ok = persontoken.Account(token)
+		}
 	case begins(path, providers.ReportPath):
 		id, _, _ := strings.Cut(string(path[len(providers.ReportPath):]), "/")
 		account, ok = providers.ParseAccountID(id)

@@ -15,7 +15,7 @@ func (a *API) groups() []handler.Group {
 		a.accounts.Session(), a.accounts.Users(), a.accounts.Companies(), a.accounts.APIKeys(), a.settings.Sources(),
 		a.segments.Operations(), a.profiles.Operations(), a.profiles.Consents(), a.profiles.Devices(), a.profiles.Erasures(), a.events.Operations(), a.events.Attributes(),
 		a.profiles.Lists(), revenue.Operations(), a.signup.Operations(), a.messages.Templates(), a.messages.Campaigns(), a.flows.Operations(), a.settings.Domains(),
-		a.messages.Webhooks(), a.providers.Credentials(), a.settings.Settings(), a.accounts.Audit(), a.exportOperations(), a.importOperations(),
+		a.messages.Webhooks(), a.providers.Credentials(), a.settings.Settings(), a.settings.InApp(), a.accounts.Audit(), a.exportOperations(), a.importOperations(),
 		{Group: links.Operations(), Routes: nil}, // answered by one handler
 		a.providers.Reports(),
 	}

@@ -229,6 +229,19 @@ func (w *writer) message(m *Message) {
 		}
 		w.given("collapse", x.Collapse)
 		w.yes("track_links", x.TrackLinks)
+	case m.InApp != nil:
+		x := m.InApp
+		w.given("title", x.Title)
+		w.given("body", x.Body)
+		w.given("link", x.Link)
+		w.given("image", x.Image)
+		w.given("display", x.Display)
+		if x.Priority != 0 {
+			w.integer("priority", int64(x.Priority))
+		}
+		if x.TTLHours != 0 {
+			w.integer("ttl_hours", int64(x.TTLHours))
+		}
 	}
 	w.yes(ignoresLimits, m.IgnoresLimits)
 }

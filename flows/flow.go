@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -74,6 +75,7 @@ const (
 	StepSMS      = "sms"
 	StepWhatsApp = "whatsapp"
 	StepPush     = "push"
+	StepInApp    = "in_app"
 	// StepOmnichannel sends a message on the first of several channels that reaches somebody.
 	StepOmnichannel = "omnichannel"
 	StepWait        = "wait"
@@ -113,11 +115,12 @@ type Step struct {
 
 // Message is what is sent on a channel. The pointer of the channel is set.
 type Message struct {
-	Channel  string // the type of the step that sends this alone: email, sms, whatsapp or push
+	Channel  string // the type of the step that sends this alone: email, sms, whatsapp, push or in_app
 	Email    *Email
 	SMS      *SMS
 	WhatsApp *WhatsApp
 	Push     *Push
+	InApp    *card.Card // with merge tags
 	// IgnoresLimits sends it whatever the account's quiet hours and frequency caps say, and
 	// does not count it for the latter.
 	IgnoresLimits bool

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -19,13 +20,14 @@ var messageFields = map[string][]string{
 	StepSMS:      {"text", "track_links", ignoresLimits},
 	StepWhatsApp: {"text", "template", "language", "parameters", "header", "track_links", ignoresLimits},
 	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links", ignoresLimits},
+	StepInApp:    {"title", "body", "link", "image", "display", "priority", "ttl_hours", ignoresLimits},
 }
 
 // ignoresLimits is the field that sends a message whatever the account's limits say.
 const ignoresLimits = "ignore_sending_limits"
 
 // messageChannels are the channels of omnichannel steps.
-var messageChannels = []string{StepEmail, StepSMS, StepWhatsApp, StepPush}
+var messageChannels = []string{StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp}
 
 // messages reads the messages of an omnichannel step.
 func (r *reader) messages(o *jsonform.Object) (out []Message) {
@@ -62,6 +64,12 @@ func (r *reader) message(o *jsonform.Object, channel string) Message {
 			Title: r.text(o, "title", maxPushTitle), Body: r.text(o, "body", maxPushBody), Link: r.text(o, "link", maxURLBytes), Image: r.text(o, "image", maxURLBytes),
 			TTLSeconds: r.integer(o, "ttl_seconds", 0, int64(push.MaxTTL/time.Second), 0), Collapse: r.text(o, "collapse", maxCollapse), TrackLinks: r.boolean(o, "track_links"),
 		}
+	case StepInApp:
+		x := &card.Card{Title: r.text(o, "title", card.MaxTitleBytes), Body: r.text(o, "body", card.MaxBodyBytes), Link: r.text(o, "link", card.MaxURLBytes)}
+		x.Image, x.Display = r.text(o, "image", card.MaxURLBytes), r.text(o, "display", len(card.Banner))
+		x.Priority = int(r.integer(o, "priority", 0, card.MaxPriority, 0))
+		x.TTLHours = int(r.integer(o, "ttl_hours", 0, card.MaxTTLHours, 0))
+		m.InApp = x
 	}
 	return m
 }
@@ -97,6 +105,32 @@ func (v *validator) message(m *Message) {
 		v.whatsApp(m.WhatsApp)
 	case m.Push != nil:
 		v.push(m.Push)
+	case m.InApp != nil:
+		v.inApp(m.InApp)
+	}
+}
+
+// inApp checks an in-app message. Merge tags become longer or shorter: each message is checked
+// again when it is made.
+func (v *validator) inApp(x *card.Card) {
+	filled := *x
+	v.need("title", x.Title)
+	filled.Title = "x"
+	for _, f := range []struct {
+		name, text string
+		mode       merge.Mode
+		dst        *string
+	}{{"title", x.Title, merge.Header, &filled.Title}, {"body", x.Body, merge.Text, &filled.Body}, {"link", x.Link, merge.URL, &filled.Link}} {
+		t := v.tags(v.at(f.name), f.text, f.mode)
+		if t == nil || strings.TrimSpace(f.text) == "" {
+			continue
+		}
+		if text, err := t.Render(sample); err == nil {
+			*f.dst = text
+		}
+	}
+	if f := filled.Check(); f != nil {
+		v.fault(v.at(f.Field), strings.Replace(f.Text, "should", "must", 1))
 	}
 }
 

@@ -75,6 +75,9 @@ func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 		}
 		return out, err
 	}
+	if x.Medium() == mediumInApp {
+		return PrepareInApp(asText(c))
+	}
 	// The sender is a number or a name; without one the provider's is taken, which by
 	// WhatsApp is the only one.
 	c.Sender = x.Sender
@@ -101,7 +104,7 @@ func asText(c campaigns.Content) campaigns.Content {
 
 // ownTexts are the texts, addresses and options that stand in a campaign itself.
 func ownTexts(x *campaigns.Campaign) campaigns.Content {
-	return campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push}
+	return campaigns.Content{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link, WhatsApp: x.WhatsApp, Push: x.Push, InApp: x.InApp}
 }
 
 // OwnContent is what a campaign on one channel sends by itself: its own texts, those of its template

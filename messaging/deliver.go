@@ -56,6 +56,8 @@ type delivery struct {
 	// for push.
 	devices, accepted uint64
 	retired           []string
+	// card is an in-app message that was made, as JSON.
+	card []byte
 	// optedOut: the provider says that the recipient wants nothing more.
 	optedOut bool
 	// handed: it failed, but went out in full and may have been taken.
@@ -127,6 +129,8 @@ func (d *Dispatcher) medium(v *resolver.View, name string, contents []campaigns.
 		return newEmailMedium(d.opts.Mailer, v, contents)
 	case mediumPush:
 		return newPushMedium(d.opts.Push, d.opts.Capture, v.Credentials().Of(credentials.Push))
+	case mediumInApp:
+		return inAppMedium{}, nil
 	}
 	return newTextMedium(d.opts, v, name)
 }

@@ -43,7 +43,7 @@ func (c *compiled) holes(values merge.Lookup) error {
 // holeOn is [compiled.hole] of what is sent on a channel of campaigns.
 func (c *compiled) holeOn(medium string, values merge.Lookup) string {
 	switch medium {
-	case mediumEmail, mediumPush:
+	case mediumEmail, mediumPush, mediumInApp:
 		return c.hole(values)
 	}
 	texts := append([]*merge.Template{c.text}, c.links...)

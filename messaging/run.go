@@ -449,7 +449,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	}
 	next, err = r.report(ctx, campaigns.Result{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
-		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, Unreachable: !x.Again && !onEveryChannel(m.refused) && got.unreachable(),
+		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, InApp: got.card, Unreachable: !x.Again && !onEveryChannel(m.refused) && got.unreachable(),
 	})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,9 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Camp
 	if x.Medium() == mediumPush {
 		return nil, &resolver.Refusal{Code: "conflict", Message: "a push message goes to devices and not to addresses: check it with POST /push/send and dryRun"}
 	}
+	if x.Medium() == mediumInApp {
+		return nil, &resolver.Refusal{Code: "conflict", Message: "an in-app message goes to an inbox and not to addresses: send the campaign to a list of test contacts"}
+	}
 	if _, err := PrepareCampaign(x, content); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -31,6 +32,7 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.Forms = forms.New(number, m.store, formHost{m, a})
 	a.Pacing = pacing.New(number, m.store, a.Sets)
 	a.Orders = orders.New(number, m.store, a.Sets, orderHost{m, a})
+	a.InApp = inapp.New(number, m.inApp, a.Sets, inAppHost{m, a})
 	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.Audit = audit.New(number, m.store)
 	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})

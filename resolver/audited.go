@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -37,6 +38,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	sources.CommandCreate: {"source", "source.create"}, sources.CommandUpdate: {"source", "source.update"}, sources.CommandDelete: {"source", "source.delete"},
 	sources.CommandKeyCreate: {"source", "source.key.create"}, sources.CommandKeyRevoke: {"source", "source.key.revoke"},
 	forms.CommandCreate: {"form", "form.create"}, forms.CommandUpdate: {"form", "form.update"}, forms.CommandDelete: {"form", "form.delete"},
+	inapp.CommandConfigure: {"settings", "in_app.update"}, inapp.CommandRotate: {"settings", "in_app_secret.rotate"},
 	eventtypes.CommandDefine: {"event_type", "event_type.define"}, eventtypes.CommandUpdate: {"event_type", "event_type.update"}, erasure.CommandLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	access.CommandUserCreate: {"user", "user.create"}, access.CommandUserUpdate: {"user", "user.update"}, access.CommandUserDelete: {"user", "user.delete"}, access.CommandPasswordSet: {"user", "user.password"},

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
@@ -32,7 +33,7 @@ var notAudited = map[string]string{
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
 	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
-	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
 	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 
 	// What the service itself goes on with.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -74,6 +75,9 @@ func (h campaignHost) Record(r campaigns.Report) {
 	m, d := h.m, &h.m.resolution.Doc
 	if err := h.a.Profiles.Load(r.Ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
+	}
+	if r.Result == campaigns.ResultSent && r.Medium == inapp.Channel {
+		h.deliverInApp(&r)
 	}
 	event := feature.Event{Properties: r.Properties}
 	h.a.Sending.NoteDomain(event.Properties, r.Medium, d)

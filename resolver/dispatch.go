@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/changes"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -47,6 +48,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	messages.CommandPreferences: handle((*Machine).savePreferences),
 
+	inapp.CommandMark: handle((*Machine).markInApp),
+
 	CommandOutboxClaim: handle((*Machine).claimOutbox),
 
 	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
@@ -70,6 +73,7 @@ func init() {
 	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })
 	addCommands(forms.Commands, func(a *account.State) *forms.State { return a.Forms })
 	addCommands(signup.Commands, func(a *account.State) *signup.State { return a.Signup })
+	addCommands(inapp.Commands, func(a *account.State) *inapp.State { return a.InApp })
 	addCommands(automation.Commands, func(a *account.State) *automation.State { return a.Flows })
 }
 

@@ -48,7 +48,7 @@
 //   - campaign_host.go, contact_host.go, flow_port.go, form_host.go, pacing_host.go,
 //     resolution_host.go, sending_host.go: what features see of their account and of the record; accounts.go puts
 //     accounts together
-//   - command.go names commands; access_company.go, contacts.go, erase.go,
+//   - command.go names commands; access_company.go, contacts.go, erase.go, inapp.go,
 //     preferences.go, segment_commands.go, settings_commands.go and others carry them out;
 //     audited.go notes them
 //   - apply_event.go, import.go, continue.go, dispatch.go, apply.go: a record from its kind to

@@ -63,7 +63,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	keys := slices.Concat(a.ConsentLog.Keys(task.Ordinals...), a.Forms.Keys(task.Ordinals...), a.Pacing.Keys(task.Ordinals...), a.Orders.Keys(task.Ordinals...), a.Flows.Erase(o))
+	keys := slices.Concat(a.ConsentLog.Keys(task.Ordinals...), a.Forms.Keys(task.Ordinals...), a.Pacing.Keys(task.Ordinals...), a.Orders.Keys(task.Ordinals...), a.InApp.Keys(task.Ordinals...), a.Flows.Erase(o))
 	conflicts := slices.Clone(d.Conflicts)
 	a.Engine.Touch(o)
 	a.Engine.Erase(o)

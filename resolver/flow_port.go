@@ -108,6 +108,8 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 		address = d.Has(IdentityEmail)
 	case flows.StepPush:
 		address = len(d.Devices) > 0
+	case flows.StepInApp:
+		address = d.Has(IdentityEmail) || d.Has(IdentityExternalID)
 	}
 	switch reason := p.a.WhyUnreachable(d, channel); {
 	case !address:

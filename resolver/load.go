@@ -110,6 +110,9 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		if err := a.Types.Open(); err != nil {
 			return nil, err
 		}
+		if err := a.InApp.Open(); err != nil {
+			return nil, err
+		}
 		if err := a.CheckSets(); err != nil {
 			return nil, err
 		}

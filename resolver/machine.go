@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/resolution"
@@ -102,6 +103,7 @@ type shared struct {
 	resolution *resolution.Shared
 	outboxes   *outbox.Shared
 	campaigns  *campaigns.Shared
+	inApp      *inapp.Shared
 	flows      *automation.Runner
 	looker     catalog.Looker
 }
@@ -135,7 +137,7 @@ func newMachine(s *state.Store) *Machine {
 	}
 	m.shared = shared{
 		resolution: resolution.NewShared(s, m.index), outboxes: outbox.NewShared(s),
-		campaigns: campaigns.NewShared(s), flows: automation.NewRunner(s),
+		campaigns: campaigns.NewShared(s), inApp: &inapp.Shared{Store: s}, flows: automation.NewRunner(s),
 	}
 	return m
 }

@@ -53,6 +53,8 @@ func (p flowPort) queueMessage(from *automation.Source, d *profile.Document, m *
 			n.Options = &campaigns.PushOptions{Image: x.Image, TTLSeconds: int(x.TTLSeconds), Collapse: x.Collapse}
 		}
 		seq, ok = p.queue(outbox.KindPush, from, "", n)
+	case m.InApp != nil:
+		seq, ok = p.queue(outbox.KindInApp, from, "", messages.InApp{Card: *m.InApp, Event: event})
 	}
 	return seq, ok
 }

@@ -81,6 +81,7 @@ func (m *Machine) applyTick() {
 		m.advance(dueBudget)
 		a.Outbox.EndDay(m.tx(a))
 		a.Campaigns.Advance(m.tx(a))
+		a.InApp.Advance(m.tx(a))
 		a.Flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
@@ -173,6 +174,9 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 			ms, ok = due, true
 		}
 		if due, has := a.Campaigns.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
+		}
+		if due, has := a.InApp.NextDue(); has && (!ok || due < ms) {
 			ms, ok = due, true
 		}
 		if ends, has := a.Outbox.DayEndsMs(); has && (!ok || ends < ms) {

@@ -52,14 +52,16 @@ type Signals struct {
 	Outbox bool
 	// Campaigns: a campaign's run has started.
 	Campaigns bool
+	// InApp: an inbox has changed.
+	InApp bool
 	// Pending: a task is left, which a continue record works on.
 	Pending bool
 }
 
 // TakeSignals returns what came since the last call.
 func (m *Machine) TakeSignals() Signals {
-	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.campaigns.Started, Pending: m.Pending() > 0}
-	m.accountsChanged, m.outboxes.Due, m.campaigns.Started = false, false, false
+	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.campaigns.Started, InApp: m.inApp.Changed, Pending: m.Pending() > 0}
+	m.accountsChanged, m.outboxes.Due, m.campaigns.Started, m.inApp.Changed = false, false, false, false
 	return s
 }
 

@@ -23,6 +23,9 @@ var ownEvents = func() map[string]bool {
 			types[channel+"_"+deed] = true
 		}
 	}
+	for _, deed := range []string{"seen", "dismissed"} { // a click has the name that other channels give it
+		types["in_app_"+deed] = true
+	}
 	return types
 }()
 

@@ -294,7 +294,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 		Webhooks analytics.WebhookCounts
 	}
 	s.a("GET", "/analytics/overview", "", &o)
-	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 5 || o.Channels["email"].Sent != 100 {
+	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 6 || o.Channels["email"].Sent != 100 {
 		t.Errorf("e-mail: %+v", o)
 	}
 	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || told(m.BounceRate) != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 1 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // TestAudienceTellsWhoWouldGetIt: the numbers are those of the send that follows, and
@@ -62,7 +62,7 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 		t.Errorf("a preview has %+v", preview)
 	}
 	preview.Reachable = nil
-	if s.a("POST", "/segments/preview", definition, &preview); preview.Reachable["email"] != many || len(preview.Reachable) != len(analytics.Media) {
+	if s.a("POST", "/segments/preview", definition, &preview); preview.Reachable["email"] != many || len(preview.Reachable) != len(reach.Channels) {
 		t.Errorf("a preview by key has %+v", preview)
 	}
 	ask(`{"all_contacts":true}`, audience{many + 3, many, skipped})

@@ -19,6 +19,7 @@ type channelFields struct {
 	Link     string          `json:"link"`
 	WhatsApp *whatsAppFields `json:"whatsapp"`
 	Push     *pushFields     `json:"push"`
+	InApp    *inAppFields    `json:"in_app"`
 }
 
 func channelMessages(list []channelFields) []campaigns.ChannelMessage {
@@ -31,6 +32,9 @@ func channelMessages(list []channelFields) []campaigns.ChannelMessage {
 		if f.Push != nil {
 			out[i].Push = f.Push.options()
 		}
+		if f.InApp != nil {
+			out[i].InApp = f.InApp.options()
+		}
 	}
 	return out
 }
@@ -38,12 +42,13 @@ func channelMessages(list []channelFields) []campaigns.ChannelMessage {
 func channelFieldsShape() []shape.Field {
 	return []shape.Field{
 		shape.Req("channel", shape.Word("Each channel once.", analytics.Media...)),
-		shape.Opt("subject", shape.Text("Our January sale", "Title of a push message.").Bytes(0, 998)),
+		shape.Opt("subject", shape.Text("Our January sale", "Title of a push or in-app message.").Bytes(0, 998)),
 		shape.Opt("body", shape.Text("The sale is on, {{first_name}}", "The text. That of an e-mail is the campaign's own body.").Bytes(0, 4096)),
 		shape.Opt("sender", shape.Text("Example", "The number or name that an SMS or instant message comes from; left out, the provider's.").Bytes(0, 998)),
-		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens, as `link` of the campaign.")),
+		shape.Opt("link", shape.Text("https://example.com/sale", "What a push or in-app message opens, as `link` of the campaign.")),
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("With `whatsapp`, a template in place of the body.")),
 		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With `push`, what the message has beside its texts and its link.")),
+		shape.Opt("in_app", shape.Object(inAppFieldsShape()...).Says("With `in_app`, what the message has beside its texts and its link.")),
 	}
 }
 

@@ -3,6 +3,7 @@ package keyapi
 import (
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging/card"
 )
 
 func campaignFieldsShape(create bool) []shape.Field {
@@ -17,22 +18,33 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
 		shape.Opt("track_links", shape.Boolean(false, "With types 2 to 4: counts the clicks on links of the text, of a push message the `link`. They become longer by it: some 80 characters, which SMS are charged for. Those of e-mails are always counted, those of a WhatsApp template never.").Default(false)),
 		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With type 4, what the message has beside its texts and its link. `{}` takes it away.")),
-		shape.Opt("channels", shape.List(shape.Object(channelFieldsShape()...), "With channel 1, the channels in the order of preference: each person gets one message, on the first that reaches them. `email` stands alone, since an e-mail has the campaign's own subject, body, template and sender. Left out, the campaign goes out by e-mail.").Entries(0, 5).Like([]any{shape.Pairs("channel", "push", "subject", "Our January sale", "body", "Today only", "link", "https://example.com/sale"), shape.Pairs("channel", "sms", "body", "The sale is on"), shape.Pairs("channel", "email")})),
+		shape.Opt("in_app", shape.Object(inAppFieldsShape()...).Says("With type 5, what the message has beside its texts and its link. `{}` takes it away: then they are the defaults.")),
+		shape.Opt("channels", shape.List(shape.Object(channelFieldsShape()...), "With channel 1, the channels in the order of preference: each person gets one message, on the first that reaches them. `email` stands alone, since an e-mail has the campaign's own subject, body, template and sender. Left out, the campaign goes out by e-mail.").Entries(0, 6).Like([]any{shape.Pairs("channel", "push", "subject", "Our January sale", "body", "Today only", "link", "https://example.com/sale"), shape.Pairs("channel", "sms", "body", "The sale is on"), shape.Pairs("channel", "email")})),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
 		shape.Opt("local_time", shape.Boolean(false, "The `date` is what each person's own clocks show, by the `timezone` in their `geo` or `attributes`, or else by the account's: it has no offset then. The send starts when the first clocks on Earth show it; people whose clocks have shown it get the message at once.").Default(false)),
 		shape.Opt("rate", shape.Object(shape.Opt("messages", shape.Integer(600, "").Between(1, 1000000)), shape.Opt("per", shape.Word("", "minute", "hour").Default("minute"))).Says("How many people the campaign is sent to at most in any minute or hour, evenly spread, over all its sends. `{}` takes it away.")),
 		shape.Opt("ignore_sending_limits", shape.Boolean(false, "Sends it whatever the account's quiet hours and frequency caps say, and does not count it for the latter.").Default(false)),
-		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
+		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push or in-app message, whose title has at most 200 bytes. May hold merge tags.").Bytes(0, 998)),
 		shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail, text on other channels. May hold merge tags such as `{{first_name}}`.").With("maxLength", 1048576)),
 		shape.Opt("sender", shape.Text("news@mail.example.com", "An address of a verified domain; left out, `no-reply@` the first of them.")),
 		shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
 		shape.Opt("reply_to", shape.Text("help@example.com", "Where answers go.")),
-		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens: a page, or with a scheme of its own (`myapp://sale`) a place in the app. Browsers cannot open the latter; there the message opens the site.")),
+		shape.Opt("link", shape.Text("https://example.com/sale", "What a push or in-app message opens: a page, or with a scheme of its own (`myapp://sale`) a place in the app. Browsers cannot open the latter; there the message opens the site.")),
 		shape.Opt("template_id", shape.TemplateID("Template to be sent in place of the body.")),
 		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists it goes to. With `segment_ids` at most 1,000.").Entries(0, 1000)),
 		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Without lists and segments the send must name its audience.").Entries(0, 1000)),
 	)
+}
+
+// inAppFieldsShape are the options of in-app messages.
+func inAppFieldsShape() []shape.Field {
+	return []shape.Field{
+		shape.Opt("display", shapes.InAppDisplay("All messages are in the inbox. A banner is beside what the person does, a modal on top of it, until the person closes it.").Default(card.Inbox)),
+		shape.Opt("image", shape.Text("https://example.com/sale.jpg", "The https address of a picture.").Bytes(0, card.MaxURLBytes)),
+		shape.Opt("priority", shape.Integer(5, "Higher ones come first.").Between(0, card.MaxPriority).Default(0)),
+		shape.Opt("ttl_hours", shape.Integer(72, "How long the message stays in the inbox.").Between(0, card.MaxTTLHours).Default(card.DefaultTTLHours)),
+	}
 }
 
 // pushFieldsShape are the options of push messages; ttl is the name of the time to live,
@@ -94,6 +106,8 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("bounces", shape.Count(7, "")),
 	shape.Req("complaints", shape.Count(0, "")),
 	shape.Req("unsubscribes", shape.Count(3, "")),
+	shape.Req("dismissed", shape.Count(40, "People who put an in-app message away.")),
+	shape.Req("expired", shape.Count(12, "People whose in-app message ended before they saw it; counted once an hour.")),
 	shape.Req("open_rate", shape.Share("Unique opens of those sent.")),
 	shape.Req("click_rate", shape.Share("Unique clicks of those sent.")),
 	shape.Req("bounce_rate", shape.Share("Bounces of those tried.")),

@@ -44,6 +44,8 @@ type campaignCounts struct {
 	Bounces      uint64         `json:"bounces"`
 	Complaints   uint64         `json:"complaints"`
 	Unsubscribes uint64         `json:"unsubscribes"`
+	Dismissed    uint64         `json:"dismissed"`
+	Expired      uint64         `json:"expired"`
 }
 
 // campaignRates are shares of those sent to, from 0 to 1.
@@ -59,7 +61,7 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	n := v.Campaigns().Numbers(x)
 	out := campaignStats{
 		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending,
-		campaignCounts: campaignCounts{EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{}, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed},
+		campaignCounts: campaignCounts{EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{}, Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed, Dismissed: n.Dismissed, Expired: n.Expired},
 		campaignRates: campaignRates{OpenRate: analytics.Share(n.Opened, n.Sent), ClickRate: analytics.Share(n.Clicked, n.Sent), BounceRate: analytics.Share(n.Bounced, n.Sent+n.Failed),
 			ComplaintRate: analytics.Share(n.Complained, n.Sent), UnsubscribeRate: analytics.Share(n.Unsubscribed, n.Sent)},
 		Errors: []string{}, Runs: []record.CampaignRun{},

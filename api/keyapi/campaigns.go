@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -107,6 +108,7 @@ type campaignFields struct {
 	Service    *string         `json:"service"`
 	WhatsApp   *whatsAppFields `json:"whatsapp"`
 	Push       *pushFields     `json:"push"`
+	InApp      *inAppFields    `json:"in_app"`
 	TrackLinks *bool           `json:"track_links"`
 	Channels   []channelFields `json:"channels"`
 	LocalTime  *bool           `json:"local_time"`
@@ -142,6 +144,22 @@ func (f *pushFields) options() *campaigns.PushOptions {
 	return &campaigns.PushOptions{Image: f.Image, Collapse: f.Collapse, TTLSeconds: f.TTLSeconds}
 }
 
+// inAppFields are the options of an in-app message in a request; none of them given is their
+// defaults.
+type inAppFields struct {
+	Display  string `json:"display"`
+	Image    string `json:"image"`
+	Priority int    `json:"priority"`
+	TTLHours int    `json:"ttl_hours"`
+}
+
+func (f *inAppFields) options() *card.Options {
+	if *f == (inAppFields{}) {
+		return nil
+	}
+	return &card.Options{Display: f.Display, Image: f.Image, Priority: f.Priority, TTLHours: f.TTLHours}
+}
+
 // whatsAppFields are a template of WhatsApp in a request; none of them given is no template.
 type whatsAppFields struct {
 	Template   string   `json:"template"`
@@ -165,7 +183,7 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	} else if given {
 		x.Channel = n
 	}
-	n, given, err = keycall.Number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush)
+	n, given, err = keycall.Number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush, campaigns.TypeInApp)
 	if err != nil {
 		return err
 	} else if given {
@@ -196,6 +214,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.Push != nil {
 		x.Push = f.Push.options()
+	}
+	if f.InApp != nil {
+		x.InApp = f.InApp.options()
 	}
 	if f.LocalTime != nil {
 		x.LocalTime = *f.LocalTime

@@ -29,6 +29,9 @@ func (x *example) probes() bool {
 	return strings.Contains(x.target+x.body+strings.Join(x.headers, ""), "«")
 }
 
+// forgedPerson is a token of a person that nobody signed.
+var forgedPerson = []string{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}
+
 // noIDs is why paths of an endpoint have parts in braces that are no ids.
 var noIDs = map[string]string{
 	"GET /console/api/v1/catalog/{id}": "a name that each company gives itself", "GET /api/v1/catalog/{id}": "a name that each company gives itself",
@@ -36,6 +39,7 @@ var noIDs = map[string]string{
 	"PUT /console/api/v1/message-providers/{id}": "a kind", "DELETE /console/api/v1/message-providers/{id}": "a kind",
 	"PUT /console/api/v1/inbound-providers/{id}": "a kind", "DELETE /console/api/v1/inbound-providers/{id}": "a kind",
 	"GET /forms/{id}": "a form is public", "POST /forms/{id}": "a form is public",
+	"POST /in-app/inbox/{id}/seen": "a token says whose inbox", "POST /in-app/inbox/{id}/clicked": "a token says whose inbox", "POST /in-app/inbox/{id}/dismissed": "a token says whose inbox",
 }
 
 const (
@@ -408,8 +412,12 @@ var ownExamples = map[string][]example{
 	},
 
 	// Settings.
-	"POST /console/api/v1/app-secret": {{target: "/console/api/v1/app-secret"}},
-	"GET /console/api/v1/settings":    {{target: "/console/api/v1/settings"}},
+	"POST /console/api/v1/app-secret":         {{target: "/console/api/v1/app-secret"}},
+	"GET /console/api/v1/in-app/settings":     {{target: "/console/api/v1/in-app/settings"}},
+	"PUT /console/api/v1/in-app/settings":     {{target: "/console/api/v1/in-app/settings", body: `{"allowed_origins":["https://shop.example"]}`}},
+	"POST /console/api/v1/in-app/secret":      {{target: "/console/api/v1/in-app/secret", body: `{"overlap_hours":2}`}},
+	"GET /console/api/v1/profiles/{id}/inbox": {{target: "/console/api/v1/profiles/«profile»/inbox"}},
+	"GET /console/api/v1/settings":            {{target: "/console/api/v1/settings"}},
 	"PUT /console/api/v1/settings": {
 		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600,"preference_page":{"title":"T","text":"t"},"sending_limits":{"timezone":"Asia/Tokyo","quiet_hours":{"from":"22:00","to":"08:00","channels":["in_app"],"then":"wait"},"frequency_caps":[{"channel":"in_app","messages":3,"hours":24}]}}`},
 	},
@@ -483,6 +491,12 @@ var ownExamples = map[string][]example{
 		{target: "/inbound/‹accountid›/mail/«mailtoken»", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
 		{target: "/inbound/‹accountid›/mail/‹mailtoken›", body: "To: unsubscribe+«sendid»@in.example\r\nFrom: a@b.example\r\nSubject: unsubscribe\r\n\r\nplease\r\n"},
 	},
+	"GET /in-app/inbox":                 {{target: "/in-app/inbox?limit=1&cursor=0.0.x", headers: forgedPerson}},
+	"GET /in-app/stream":                {{target: "/in-app/stream", headers: forgedPerson}},
+	"GET /in-app/muster-inapp.js":       {{target: "/in-app/muster-inapp.js"}},
+	"POST /in-app/inbox/{id}/seen":      {{target: "/in-app/inbox/x/seen", headers: forgedPerson}},
+	"POST /in-app/inbox/{id}/clicked":   {{target: "/in-app/inbox/x/clicked", headers: forgedPerson}},
+	"POST /in-app/inbox/{id}/dismissed": {{target: "/in-app/inbox/x/dismissed", headers: forgedPerson}},
 	"GET /forms/{id}": {
 		{target: "/forms/‹form›"},
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -39,10 +40,13 @@ func TestEveryRouteIsLocated(t *testing.T) {
 	withSession := located{api.Account, []string{"Authorization", "Bearer " + session}, [][]string{nil, {"Authorization", "Bearer ses_1"}, {"Cookie", "muster_session=x"}, {"Authorization", "Bearer " + key}}}
 	anybody := located{subject: api.Nobody}
 	byPath := located{subject: api.Account}
+	person := "Bearer " + personToken("secret", resolver.AccountID(account), "ann", time.Hour)
+	withPerson := located{api.Account, []string{"Authorization", person}, [][]string{nil, {"Authorization", "Bearer a.b.c"}, {"Authorization", person[:40]}, {"Authorization", "Bearer " + personToken("secret", "acc_1", "ann", time.Hour)}}}
 	paths := map[string]located{ // longest first where one begins another
 		"/api/v1/events": withApp, "/api/v1/events/batch": withApp, "/api/v1/events/import": withApp,
 		"/healthz": anybody, "/readyz": anybody, "/metrics": anybody, "/openapi.json": anybody, "/reference": anybody,
 		"/t/{token}": byPath, "/preferences/{token}": byPath, "/forms/{id}": byPath,
+		"/in-app/inbox": withPerson, "/in-app/stream": withPerson, "/in-app/inbox/{id}/seen": withPerson, "/in-app/inbox/{id}/clicked": withPerson, "/in-app/inbox/{id}/dismissed": withPerson, "/in-app/muster-inapp.js": anybody,
 	}
 	subjects := map[api.Subject]int{}
 	for _, g := range append(operations(new(keyapi.API), new(ingest.Handler), new(api.API)), openapi.Operations()) {

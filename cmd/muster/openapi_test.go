@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/openapi/openapitest"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver/inapp"
 )
 
 // TestOpenAPIFitsTheServer tells a story to a server in a process of its own and
@@ -75,6 +76,13 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 			case path == "/t/{token:*}", path == "/preferences/{token:*}", path == "/forms/{id:*}":
 				path = strings.TrimSuffix(path, ":*}") + "}"
 				registered["GET "+path], registered["POST "+path] = true, true
+			case path == "/in-app/{path:*}":
+				for _, name := range []string{"inbox", "stream", "muster-inapp.js"} {
+					registered["GET /in-app/"+name] = true
+				}
+				for _, deed := range inapp.Deeds {
+					registered["POST /in-app/inbox/{id}/"+deed] = true
+				}
 			case path == "/reference/reference.css", path == "/reference/reference.js", method == "HEAD":
 				// Parts of the page, and the same without a body.
 			case path == "/", path == "/console", strings.HasPrefix(path, "/console/") && !strings.HasPrefix(path, "/console/api/"):

@@ -1,5 +1,7 @@
 package campaigns
 
+import "github.com/musterhq/muster/messaging/card"
+
 // The commands of campaigns.
 const (
 	CommandSave   = "campaign.save.2"
@@ -24,6 +26,7 @@ const (
 	TypeSMS   = 2
 	TypeIM    = 3
 	TypePush  = 4
+	TypeInApp = 5
 )
 
 // Campaign is a message to many, once.
@@ -50,7 +53,7 @@ type Campaign struct {
 	// IgnoresLimits sends it whatever the account's quiet hours and frequency caps say, and
 	// does not count it for the latter.
 	IgnoresLimits bool   `json:"ignore_sending_limits,omitempty"`
-	Link          string `json:"link,omitempty"` // opened by a push message
+	Link          string `json:"link,omitempty"` // opened by a push or in-app message
 	// Service says by which instant messenger a campaign of type [TypeIM] goes out:
 	// [ServiceWhatsApp], or "" for the account's own provider.
 	Service string `json:"service,omitempty"`
@@ -61,6 +64,8 @@ type Campaign struct {
 	TrackLinks bool `json:"track_links,omitempty"`
 	// Push are the options of a push message; nil for none.
 	Push *PushOptions `json:"push,omitempty"`
+	// InApp are the options of an in-app message; nil for their defaults.
+	InApp *card.Options `json:"in_app,omitempty"`
 	// Channels are those of a campaign of [ChannelOmni], in the order of preference: each
 	// person is sent one message, on the first that reaches them. Without any it goes out by
 	// e-mail.
@@ -97,6 +102,8 @@ func (c *Campaign) Medium() string {
 			return mediumIM
 		case TypePush:
 			return mediumPush
+		case TypeInApp:
+			return mediumInApp
 		}
 	}
 	return mediumEmail

@@ -1,6 +1,7 @@
 package campaigns
 
 import (
+	"github.com/musterhq/muster/messaging/card"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +30,8 @@ const maxChannelBody = 4096
 // ChannelMessage is what a campaign of [ChannelOmni] sends on one of its channels. That of
 // e-mail has no texts of its own: it is the campaign's own subject, body and template.
 type ChannelMessage struct {
-	Channel string `json:"channel"`           // email, sms, whatsapp, im or push
-	Subject string `json:"subject,omitempty"` // title of a push message
+	Channel string `json:"channel"`           // email, sms, whatsapp, im, push or in_app
+	Subject string `json:"subject,omitempty"` // title of a push or in-app message
 	Body    string `json:"body,omitempty"`
 	Sender  string `json:"sender,omitempty"` // number or name that texts come from
 	Link    string `json:"link,omitempty"`   // opened by a push message
@@ -38,13 +39,15 @@ type ChannelMessage struct {
 	// nil for none.
 	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
 	Push     *PushOptions      `json:"push,omitempty"`
+	// InApp are the options of an in-app message; nil for their defaults.
+	InApp *card.Options `json:"in_app,omitempty"`
 }
 
 // channelNames are all channels, in a fixed order.
-var channelNames = [...]string{mediumEmail, mediumSMS, mediumWhatsApp, mediumIM, mediumPush}
+var channelNames = [...]string{mediumEmail, mediumSMS, mediumWhatsApp, mediumIM, mediumPush, mediumInApp}
 
 // types are the types of campaigns by their channels.
-var types = map[string]int{mediumEmail: TypeEmail, mediumSMS: TypeSMS, mediumWhatsApp: TypeIM, mediumIM: TypeIM, mediumPush: TypePush}
+var types = map[string]int{mediumEmail: TypeEmail, mediumSMS: TypeSMS, mediumWhatsApp: TypeIM, mediumIM: TypeIM, mediumPush: TypePush, mediumInApp: TypeInApp}
 
 // Parts are the single-channel campaigns that a campaign of several channels consists of,
 // in its order of preference, with its id and number. Those of any other campaign are the
@@ -59,6 +62,7 @@ func (c *Campaign) Parts() []Campaign {
 		x.Channel, x.Type, x.Channels = ChannelSingle, types[m.Channel], nil
 		if m.Channel != mediumEmail {
 			x.Subject, x.Body, x.Sender, x.Link, x.WhatsApp, x.Push = m.Subject, m.Body, m.Sender, m.Link, m.WhatsApp, m.Push
+			x.InApp = m.InApp
 			x.TemplateID = ""
 		}
 		if m.Channel == mediumWhatsApp {
@@ -120,15 +124,17 @@ func (c *Campaign) checkChannel(i int, part *Campaign) *refuse.Refusal {
 	same := func(x ChannelMessage) bool { return x.Channel == m.Channel }
 	switch {
 	case types[m.Channel] == 0:
-		return refuse.Invalid("channel", "channel Input should be email, sms, whatsapp, im or push")
+		return refuse.Invalid("channel", "channel Input should be email, sms, whatsapp, im, push or in_app")
 	case slices.IndexFunc(c.Channels, same) < i:
 		return refuse.Invalid("channel", "channel Input should name each channel once; %s stands there twice", m.Channel)
 	case m.Channel == mediumEmail && *m != ChannelMessage{Channel: mediumEmail}:
 		return refuse.Invalid("channel", "channel email Input should stand alone: an e-mail has the campaign's own subject, body, template_id and sender")
-	case m.Channel != mediumPush && m.Subject+m.Link != "":
-		return refuse.Invalid("subject", "subject and link should be left out where channel is not push")
+	case m.Channel != mediumPush && m.Channel != mediumInApp && m.Subject+m.Link != "":
+		return refuse.Invalid("subject", "subject and link should be left out where channel is not push or in_app")
 	case m.Channel != mediumPush && m.Push != nil:
 		return refuse.Invalid("push", "push Input should be left out where channel is not push")
+	case m.Channel != mediumInApp && m.InApp != nil:
+		return refuse.Invalid("in_app", "in_app Input should be left out where channel is not in_app")
 	case m.Channel != mediumWhatsApp && m.WhatsApp != nil:
 		return refuse.Invalid("whatsapp", "whatsapp Input should be left out where channel is not whatsapp")
 	case m.Channel != mediumSMS && m.Channel != mediumIM && m.Sender != "":
@@ -146,7 +152,10 @@ func (c *Campaign) checkChannel(i int, part *Campaign) *refuse.Refusal {
 	if r := part.checkService(); r != nil {
 		return r
 	}
-	return part.checkPush()
+	if r := part.checkPush(); r != nil {
+		return r
+	}
+	return part.checkInApp()
 }
 
 // claimSet names the set of those to whom a campaign of several channels is about to be sent
@@ -159,4 +168,4 @@ func claimSet(medium string) string { return "via/" + medium }
 func channelSet(medium, which string) string { return "by/" + medium + "/" + which }
 
 // channelSets are what is known of recipients by channel.
-var channelSets = [...]string{setSent, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed}
+var channelSets = [...]string{setSent, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed, Dismissed}

@@ -42,8 +42,8 @@ func TestChannelsAreChecked(t *testing.T) {
 		channels []ChannelMessage
 	}{
 		{"channels Input should be left out where channel is not 1", ChannelSingle, []ChannelMessage{{Channel: "sms", Body: "b"}}},
-		{"channels Input should have at most 5 entries", ChannelOmni, make([]ChannelMessage, 6)},
-		{"channels[0].channel Input should be email, sms, whatsapp, im or push", ChannelOmni, []ChannelMessage{{Channel: "fax"}}},
+		{"channels Input should have at most 6 entries", ChannelOmni, make([]ChannelMessage, 7)},
+		{"channels[0].channel Input should be email, sms, whatsapp, im, push or in_app", ChannelOmni, []ChannelMessage{{Channel: "fax"}}},
 		{"channels[1].channel Input should name each channel once; sms stands there twice", ChannelOmni, []ChannelMessage{{Channel: "sms"}, {Channel: "sms"}}},
 		{"channels[0].channel email Input should stand alone", ChannelOmni, []ChannelMessage{{Channel: "email", Body: "b"}}},
 		{"channels[0].subject and link should be left out", ChannelOmni, []ChannelMessage{{Channel: "sms", Subject: "s"}}},

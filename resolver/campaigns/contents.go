@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -19,6 +20,7 @@ type Content struct {
 	Link       string            `json:"link,omitempty"`
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp,omitempty"` // in place of the text
 	Push       *PushOptions      `json:"push,omitempty"`
+	InApp      *card.Options     `json:"in_app,omitempty"`
 	Links      []string          `json:"links,omitempty"` // click targets by number
 }
 

@@ -72,6 +72,8 @@ func (r *Run) LinksBefore(variant int) (n int) {
 type Numbers struct {
 	// Audience are those who are still to be sent to, Held those of them who were put aside.
 	Audience, Held, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
+	// Dismissed and Expired are of in-app messages.
+	Dismissed, Expired uint64
 }
 
 // Numbers counts a campaign's recipients.
@@ -81,7 +83,7 @@ func (s *State) Numbers(x Campaign) Numbers {
 	if r := s.runs[x.ID]; r != nil {
 		held = s.held(&x, r)
 	}
-	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed)}
+	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed), n(Dismissed), n(Expired)}
 }
 
 // RecipientStatus is what became of one recipient.

@@ -21,4 +21,4 @@ const (
 )
 
 // sets are all of them.
-var sets = [...]string{setAudience, setPending, setSent, setFailed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed}
+var sets = [...]string{setAudience, setPending, setSent, setFailed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed, Dismissed, Expired}

@@ -1,6 +1,8 @@
 package campaigns
 
 import (
+	"encoding/json"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -91,6 +93,12 @@ type Report struct {
 	Properties map[string]any
 	// Retired are addresses of the profile's devices that are dead.
 	Retired []string
+	// InApp is the in-app message, a card.Card as JSON. Campaign, Recipient and Variant say which
+	// one it is; Recipient is the ordinal that it was claimed for.
+	InApp     json.RawMessage
+	Campaign  *Campaign
+	Recipient uint32
+	Variant   int
 }
 
 // Limits are the sending limits of the account, and the clocks of its people.

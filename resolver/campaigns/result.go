@@ -2,6 +2,7 @@ package campaigns
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -26,6 +27,8 @@ type Result struct {
 	Devices  uint64   `json:"devices,omitempty"`
 	Accepted uint64   `json:"accepted,omitempty"`
 	Retired  []string `json:"retired,omitempty"` // addresses
+	// InApp is an in-app message that was sent, a card.Card as JSON.
+	InApp json.RawMessage `json:"in_app,omitempty"`
 	// Unreachable says that the message cannot reach the person on this channel, and has not
 	// gone out: a campaign of several channels goes on to the person's next one.
 	Unreachable bool `json:"unreachable,omitempty"`
@@ -105,8 +108,14 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 			s.host.SpendCredits(1)
 		}
 		s.set(x, setSent).Add(o)
+		if medium == mediumInApp { // it is in the inbox
+			s.set(x, Delivered).Add(o)
+		}
 		if len(r.Channels) > 0 {
 			s.set(x, channelSet(medium, setSent)).Add(o)
+			if medium == mediumInApp {
+				s.set(x, channelSet(medium, Delivered)).Add(o)
+			}
 		}
 		r.Sent++
 		r.variantCounts(c.Variant).Sent++
@@ -135,6 +144,7 @@ func (s *State) recordAttempt(x *Campaign, r *Run, c *Result, medium string) {
 	r.Retired += uint64(len(c.Retired))
 	s.host.Record(Report{
 		Ordinal: s.host.Root(c.Ordinal), Medium: medium, Result: c.Result, Reason: c.Reason, Retired: c.Retired,
+		InApp: c.InApp, Campaign: x, Recipient: c.Ordinal, Variant: c.Variant,
 		Properties: map[string]any{"campaign_id": c.ID, "campaign_name": x.Name},
 	})
 }

@@ -74,7 +74,8 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 	switch {
 	case c.Channel != ChannelOmni && c.Channel != ChannelSingle:
 		return refuse.Invalid("channel", "channel Input should be 1 or 2")
-	case c.Type < 0 || c.Type > TypePush || c.Type == 0 && c.Channel == ChannelSingle:
+	case c.Type < 0 || c.Type > TypeInApp || c.Type == 0 && c.Channel == ChannelSingle:
+		// Requests are checked before, with all types; logs have this text.
 		return refuse.Invalid("type", "type Input should be 1, 2, 3 or 4")
 	case c.Date == "" && c.Channel == ChannelSingle:
 		return refuse.Invalid("date", "date Field required")
@@ -89,6 +90,9 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 		return r
 	}
 	if r := c.checkPush(); r != nil {
+		return r
+	}
+	if r := c.checkInApp(); r != nil {
 		return r
 	}
 	if r := c.CheckChannels(); r != nil {

@@ -54,7 +54,7 @@ const (
 )
 
 // sendMedia by their number in ids. None is 0.
-var sendMedia = [...]string{"", "email", "sms", "im", "push", "whatsapp"}
+var sendMedia = [...]string{"", "email", "sms", "im", "push", "whatsapp", "in_app"}
 
 // On is the id of a message of a campaign or of the outbox with the medium it goes out on.
 // Links of messages carry it.

@@ -3,6 +3,7 @@ package messages
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -29,6 +30,12 @@ type Push struct {
 	Options    *campaigns.PushOptions `json:"options,omitempty"`
 	TrackLinks bool                   `json:"track_links,omitempty"` // as of [Text], for Link
 	Event      json.RawMessage        `json:"event,omitempty"`       // as of [Text]
+}
+
+// InApp is the payload of an in-app message, whose texts have merge tags.
+type InApp struct {
+	card.Card
+	Event json.RawMessage `json:"event,omitempty"` // as of [Text]
 }
 
 // Request is the payload of a call.

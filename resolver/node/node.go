@@ -169,6 +169,7 @@ type Node struct {
 	// Whoever sends messages sleeps until one of these wakes it.
 	queued    *wake.Broadcast // something was put into an outbox
 	campaigns *wake.Broadcast // a campaign was started
+	inboxes   *wake.Broadcast // an inbox of in-app messages has changed
 
 	// emails is the way to the directory of e-mails, which the first partition has and
 	// another node may serve; nil where one partition knows all e-mails.

@@ -67,6 +67,10 @@ func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.Wait() }
 // started since the call.
 func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.Wait() }
 
+// InboxChanged returns a channel that is closed when an inbox of in-app messages has
+// changed since the call.
+func (n *Node) InboxChanged() <-chan struct{} { return n.inboxes.Wait() }
+
 // KeyAccess finds the key of an account by the SHA-256 of its text: see
 // [resolver.Machine.KeyAccess]. The error wraps [resolver.ErrNotOwner] or [resolver.ErrUnavailable].
 func (n *Node) KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error) {

@@ -333,6 +333,9 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	if signals.Campaigns {
 		p.node.campaigns.Signal()
 	}
+	if signals.InApp {
+		p.node.inboxes.Signal()
+	}
 	p.noteApplied(bytes)
 	p.applied.Store(done)
 	p.progress.Signal()

@@ -1,6 +1,8 @@
 package outbox
 
 import (
+	"encoding/json"
+
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
@@ -49,6 +51,8 @@ type Done struct {
 	// another's in a replay.
 	Ordinal uint32 `json:"ordinal,omitempty"`
 	ItemName
+	// InApp is an in-app message that was sent, a card.Card as JSON.
+	InApp json.RawMessage `json:"in_app,omitempty"`
 	// Log is what the log of deliveries keeps of the attempt, nil for nothing.
 	Log *DeliveryAnswer `json:"log,omitempty"`
 }

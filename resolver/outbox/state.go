@@ -30,6 +30,8 @@ const (
 	KindWebhook = "webhook"
 	KindSMS     = "sms"
 	KindPush    = "push"
+	// KindInApp is an in-app message: it is put into an inbox of the service itself.
+	KindInApp = "in_app"
 	// KindWhatsApp is a WhatsApp message: a template, or a text in an open conversation.
 	KindWhatsApp = "whatsapp"
 	// KindCall is a request to a URL that a flow's step names. It has no endpoint and no

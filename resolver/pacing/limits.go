@@ -45,7 +45,7 @@ type QuietHours struct {
 	// day.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Channels are those that they hold for; none are all.
+	// Channels are those that they hold for; none are all but in_app.
 	Channels []string `json:"channels"`
 	// Then is [ThenWait] or [ThenSkip]; "" is [ThenWait].
 	Then string `json:"then"`
@@ -175,7 +175,8 @@ func newRules(l *Limits) rules {
 		x.to, _ = minutes(q.To)
 		x.nextDay = x.to <= x.from
 		for i, channel := range Channels {
-			x.channels[i] = len(q.Channels) == 0 || slices.Contains(q.Channels, channel)
+			// An in-app message makes no sound: its channel must be named.
+			x.channels[i] = len(q.Channels) == 0 && channel != "in_app" || slices.Contains(q.Channels, channel)
 		}
 		out.quiet = x
 	}

@@ -114,7 +114,7 @@ const ReasonNumberRefused = "the number is another contact's, who refused it"
 // said. [Sets] do not know: they follow from one document each. The profile's document is
 // in d, which may change.
 func NumberRefused(p People, d *profile.Document, ordinal uint32, channel string) (bool, error) {
-	if channel == "email" || channel == push {
+	if channel == "email" || channel == push || channel == inApp {
 		return false, nil
 	}
 	for _, phone := range identity.PhoneSpellings(string(d.Newest(identifier.Phone))) {

@@ -21,6 +21,10 @@ const prefix = "reach/"
 // push is the channel of devices.
 const push = "push"
 
+// inApp is the channel of in-app messages. They are part of the site that the person uses, so
+// they take no subscription; who unsubscribed gets none.
+const inApp = "in_app"
+
 // Channels are the channels that campaigns and flows send on.
 var Channels = [...]string{"email", "sms", "whatsapp", "im", push}
 
@@ -135,11 +139,15 @@ func (s *Sets) Reachable(optIn bool) map[string]*roaring.Bitmap {
 
 // alwaysOptIn reports whether a channel takes a subscription, whatever the account's
 // settings.
-func alwaysOptIn(channel string) bool { return channel != "email" && channel != push }
+func alwaysOptIn(channel string) bool {
+	return channel != "email" && channel != push && channel != inApp
+}
 
 // TakesSubscription reports whether messages on a channel go only to people who subscribed;
-// optIn says that e-mail and push take a subscription, too.
-func TakesSubscription(channel string, optIn bool) bool { return optIn || alwaysOptIn(channel) }
+// optIn says that e-mail and push take a subscription, too; in-app messages never do.
+func TakesSubscription(channel string, optIn bool) bool {
+	return optIn && channel != inApp || alwaysOptIn(channel)
+}
 
 // Of says why nothing may be sent to a profile on a channel, "" for no reason, and
 // whether it subscribed. Who did not may be sent to where no subscription is needed.
@@ -163,7 +171,9 @@ func Of(d *profile.Document, channel byte) (reason string, subscribed bool) {
 		return "no e-mail", false
 	case name == push && len(d.Devices) == 0:
 		return "no device", false
-	case name != "email" && name != push && !d.Has(identifier.Phone):
+	case name == inApp && !d.Has(identifier.Email) && !d.Has(identifier.ExternalID):
+		return "no e-mail and no external_id", false
+	case name != "email" && name != push && name != inApp && !d.Has(identifier.Phone):
 		return "no phone", false
 	}
 	return "", status == profile.ConsentSubscribed
@@ -173,7 +183,7 @@ func Of(d *profile.Document, channel byte) (reason string, subscribed bool) {
 // e-mail and push take a subscription, too.
 func Why(d *profile.Document, channel string, optIn bool) string {
 	reason, subscribed := Of(d, byte(slices.Index(profile.Channels, channel)))
-	if reason == "" && !subscribed && (optIn || alwaysOptIn(channel)) {
+	if reason == "" && !subscribed && TakesSubscription(channel, optIn) {
 		return "not subscribed"
 	}
 	return reason

@@ -87,6 +87,9 @@ func (s *State) recordSend(tx *feature.Tx, it *outbox.Item, c *outbox.Done) {
 	if c.Result == outbox.ResultSent && c.ProviderID != "" {
 		event.Properties["provider_id"] = c.ProviderID
 	}
+	if c.Result == outbox.ResultSent && it.Kind == outbox.KindInApp {
+		s.host.Deliver(it, o, c.InApp)
+	}
 	fields := s.NoteResult(tx, d, &event, it.Kind, c.Result, c.Reason)
 	retired := s.host.DropDevices(o, d, c.Retired)
 	if len(retired) > 0 {

@@ -62,6 +62,8 @@ type Host interface {
 	NextChannel(message *outbox.Item, payload []byte)
 	// Uncount takes a message back, of those that count for the account's limits.
 	Uncount(message *outbox.Item)
+	// Deliver puts an in-app message into the inbox of a profile; card is a card.Card as JSON.
+	Deliver(message *outbox.Item, ordinal uint32, card []byte)
 	// Answer tells the flow of a call what became of it.
 	Answer(call *outbox.Item, delivered bool, reason string)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/orders"
@@ -146,3 +147,6 @@ func (v *View) Orders() *orders.State { return v.a.Orders }
 
 // Forms are the account's signup forms.
 func (v *View) Forms() *forms.State { return v.a.Forms }
+
+// InApp are the in-app messages of the account's people, see [View.Access].
+func (v *View) InApp() *inapp.State { return v.a.InApp }

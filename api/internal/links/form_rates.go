@@ -51,6 +51,15 @@ func (r *formRates) allow(now time.Time, form string, client netip.Addr, hosted 
 	return r.count(kind+form+"\x00"+from, minute) <= perClient && r.count(kind+form, minute) <= perForm
 }
 
+// allowPerson reports whether one more call for a person's in-app messages is taken in this
+// minute.
+func (r *formRates) allowPerson(now time.Time, account, person string) bool {
+	minute := now.UnixMilli() / 60_000
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count("p"+account+"\x00"+person, minute) <= inboxPerPerson && r.count("p"+account, minute) <= inboxPerAccount
+}
+
 func (r *formRates) count(name string, minute int64) int {
 	h := maphash.String(r.seed, name)
 	s := &r.mu.slots[h%rateSlots]

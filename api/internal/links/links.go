@@ -29,15 +29,17 @@ type API struct {
 	tracker   *tracker
 	views     *formViews
 	formRates *formRates
+	watchers  *inboxWatchers
 }
 
 // New returns what answers the links of messages. close must follow.
 func New(opts Options) *API {
-	return &API{opts, newTracker(opts.Node, opts.Now, opts.Metrics), newFormViews(opts.Node, opts.ReadTimeout, opts.Logger), newFormRates()}
+	return &API{opts, newTracker(opts.Node, opts.Now, opts.Metrics), newFormViews(opts.Node, opts.ReadTimeout, opts.Logger), newFormRates(), newInboxWatchers()}
 }
 
-// Close ends the recording of opens and clicks, and of views of forms.
+// Close ends the recording of opens and clicks, and of views of forms, and streams of inboxes.
 func (a *API) Close() {
+	a.watchers.close()
 	a.views.close()
 	a.tracker.close()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/fasthttp/router"
@@ -33,6 +34,7 @@ func (a *API) Register(r *router.Router) {
 	r.ANY(tracking.Path+"{token:*}", a.track)
 	r.ANY(tracking.PreferencesPath+"{token:*}", a.preferencePage)
 	r.ANY(tracking.FormsPath+"{id:*}", a.formPage)
+	r.ANY(InAppPath+"{path:*}", a.inApp)
 }
 
 // Operations are what [API.track] answers.
@@ -57,7 +59,7 @@ func Operations() operation.Group {
 				Other: shape.Ordered{page("200", "Done."), page("404", "No link of ours."),
 					shape.Pair("405", operation.Plain("A link that takes GET alone.", "text/html", "", shape.Ordered{operation.Header("Allow", "The methods that the link takes.", "GET, HEAD")})),
 					page("413", "Too much was sent."), page("503", "Not just now.")}},
-		}, append(preferenceOperations(), formOperations()...)...)}
+		}, slices.Concat(preferenceOperations(), formOperations(), inAppOperations())...)}
 }
 
 // followed is a link of a message with what it leads to.

@@ -20,6 +20,8 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("bounces", shape.Count(7, "")),
 	shape.Req("complaints", shape.Count(0, "")),
 	shape.Req("unsubscribes", shape.Count(3, "")),
+	shape.Req("dismissed", shape.Count(40, "People who put an in-app message away.")),
+	shape.Req("expired", shape.Count(12, "People whose in-app message ended before they saw it; counted once an hour.")),
 	shape.Req("skipped", shapes.Skipped()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("runs", shapes.CampaignRuns()),

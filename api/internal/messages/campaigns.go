@@ -83,6 +83,8 @@ type messageCounts struct {
 	Bounces      uint64 `json:"bounces"`
 	Complaints   uint64 `json:"complaints"`
 	Unsubscribes uint64 `json:"unsubscribes"`
+	Dismissed    uint64 `json:"dismissed"`
+	Expired      uint64 `json:"expired"`
 }
 
 // campaignStats answers GET /campaigns/{id}/stats.
@@ -96,7 +98,7 @@ func (a *API) campaignStats(c *handler.Call) (any, error) {
 		n := v.Campaigns().Numbers(x)
 		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending,
 			messageCounts: messageCounts{Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
-				UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed},
+				UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed, Dismissed: n.Dismissed, Expired: n.Expired},
 			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x), AsOf: record.Time(max(a.opts.Now().UnixMilli(), v.LogTimeMs()))}
 		var err error
 		if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {

@@ -16,6 +16,7 @@ func (a *API) Consents() handler.Group {
 		About: "What people said of channels and topics, with the evidence, and the page on which they choose. `GET /export/consents` has the log of everybody."}, Routes: []handler.Route{
 		{Handle: a.consentLog, Operation: operation.Operation{Method: "GET", Path: "/profiles/{id}/consents", Permission: "contacts:read", ID: "profileConsents", Summary: "List what a person consented to",
 			About: "The log of consents, the newest first: of each profile the newest 100 entries, and of each channel the newest one at least.", Data: shape.List(shapes.ConsentEntry, "")}},
+		a.inboxRoute(),
 		{Handle: a.preferencesLink, Operation: operation.Operation{Method: "GET", Path: "/profiles/{id}/preferences-link", Permission: "contacts:write", ID: "preferencesLink", Summary: "Read the link to a person's preference page",
 			About: "Whoever has the link can change the person's choices. It belongs to no message.", Data: shape.Object(shape.Req("url", shape.Text("https://mail.example.com/preferences/BQ…", "Of the page.")))}},
 	}}

@@ -1,6 +1,9 @@
 package record
 
 import (
+	"cmp"
+
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -49,6 +52,7 @@ type CampaignContent struct {
 	Service    *string           `json:"service"` // whatsapp, or null
 	TrackLinks bool              `json:"track_links"`
 	Push       *PushOptions      `json:"push"`     // null for none
+	InApp      *InAppOptions     `json:"in_app"`   // null for their defaults
 	WhatsApp   *WhatsAppTemplate `json:"whatsapp"` // null for none
 	Channels   []ChannelMessage  `json:"channels"`
 }
@@ -62,6 +66,22 @@ type ChannelMessage struct {
 	Link     *string           `json:"link"`
 	WhatsApp *WhatsAppTemplate `json:"whatsapp"`
 	Push     *PushOptions      `json:"push"`
+	InApp    *InAppOptions     `json:"in_app"`
+}
+
+// InAppOptions are what an in-app message has beside its texts and its link.
+type InAppOptions struct {
+	Display  string `json:"display"`
+	Image    string `json:"image"`
+	Priority int    `json:"priority"`
+	TTLHours int    `json:"ttl_hours"`
+}
+
+func inAppOptions(o *card.Options) *InAppOptions {
+	if o == nil {
+		return nil
+	}
+	return &InAppOptions{cmp.Or(o.Display, card.Inbox), o.Image, o.Priority, cmp.Or(o.TTLHours, card.DefaultTTLHours)}
 }
 
 // PushOptions are what a push message has beside its texts and its link.
@@ -101,10 +121,10 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 		out.Rate = &Rate{x.Rate.Messages, x.Rate.Per}
 	}
 	out.Service = TextOrNull(x.Service)
-	out.Push, out.WhatsApp = pushOptions(x.Push), whatsAppTemplate(x.WhatsApp)
+	out.Push, out.WhatsApp, out.InApp = pushOptions(x.Push), whatsAppTemplate(x.WhatsApp), inAppOptions(x.InApp)
 	out.Channels = make([]ChannelMessage, len(x.Channels))
 	for i, m := range x.Channels {
-		out.Channels[i] = ChannelMessage{m.Channel, m.Subject, m.Body, m.Sender, TextOrNull(m.Link), whatsAppTemplate(m.WhatsApp), pushOptions(m.Push)}
+		out.Channels[i] = ChannelMessage{m.Channel, m.Subject, m.Body, m.Sender, TextOrNull(m.Link), whatsAppTemplate(m.WhatsApp), pushOptions(m.Push), inAppOptions(m.InApp)}
 	}
 	if x.Type != 0 {
 		out.Type = &x.Type

@@ -123,6 +123,8 @@ func (c *StepCount) Medium() string {
 		return "whatsapp"
 	case flows.StepPush:
 		return "push"
+	case flows.StepInApp:
+		return "in_app"
 	case flows.StepOmnichannel:
 		return campaigns.MediumOmni
 	}

@@ -6,9 +6,11 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 )
 
-// Options configure a [API]. All must be set.
+// Options configure a [API]. All must be set but PublicURL.
 type Options struct {
 	Rand io.Reader
+	// PublicURL is where people reach the service.
+	PublicURL string
 	// DNS looks up what sender domains publish.
 	DNS email.Resolver
 	// WriteKeyLastUsed is when a write key of a source was used last, in Unix

@@ -56,7 +56,7 @@ func sendingLimits() *shape.Schema {
 		shape.Opt("quiet_hours", shape.Object(
 			shape.Req("from", shape.Text("22:00", "Of the person's clocks, as HH:MM.").Bytes(5, 5)),
 			shape.Req("to", shape.Text("08:00", "Not after `from`, it is on the next day.").Bytes(5, 5)),
-			shape.Opt("channels", shape.List(channel(""), "Those that they hold for; none are all.").Entries(0, len(pacing.Channels))),
+			shape.Opt("channels", shape.List(channel(""), "Those that they hold for; none are all but `in_app`.").Entries(0, len(pacing.Channels))),
 			shape.Opt("then", shape.Word("Whether a message waits until they end, or the person is passed over with the reason `quiet_hours`.", pacing.ThenWait, pacing.ThenSkip).Default(pacing.ThenWait)),
 		).Says("Null for none.").OrNull()),
 		shape.Opt("frequency_caps", shape.List(shape.Object(

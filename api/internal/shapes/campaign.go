@@ -7,7 +7,7 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("_id", shape.CampaignID("Id of the campaign.")),
 	shape.Req("name", shape.Text("January sale", "")),
 	shape.Req("channel", shape.Integer(2, "1 is omni-channel, 2 is single-channel.").With("enum", []int{1, 2})),
-	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4}).OrNull()),
+	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push, 5 in-app; null for none.").With("enum", []any{1, 2, 3, 4, 5}).OrNull()),
 	shape.Req("date", shape.Text("2026-01-31T09:00:00Z", "As given.").OrNull()),
 	shape.Req("local_time", shape.Boolean(false, "Whether the date is what each person's own clocks show.")),
 	shape.Req("rate", shape.Object(shape.Req("messages", shape.Integer(600, "")), shape.Req("per", shape.Word("", "minute", "hour"))).Says("How many people it is sent to at most in any minute or hour; null for no bound.").OrNull()),
@@ -17,20 +17,22 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("sender", shape.Text("news@mail.example.com", "")),
 	shape.Req("sender_name", shape.Text("Example", "")),
 	shape.Req("reply_to", shape.Text("help@example.com", "")),
-	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
+	shape.Req("link", shape.Text("https://example.com/sale", "What a push or in-app message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
 	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
 	shape.Req("channels", shape.List(shape.Object(
-		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push")),
+		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push", "in_app")),
 		shape.Req("subject", shape.Text("Our January sale", "")),
 		shape.Req("body", shape.Text("Today only", "")),
 		shape.Req("sender", shape.Text("", "")),
 		shape.Req("link", shape.Text("https://example.com/sale", "").OrNull()),
 		shape.Req("whatsapp", whatsAppTemplate().OrNull()),
 		shape.Req("push", pushOptions().OrNull()),
+		shape.Req("in_app", inAppOptions().OrNull()),
 	), "Of an omni-channel campaign, the channels in the order of preference; empty where it goes out by e-mail alone, and of single-channel campaigns.")),
 	shape.Req("track_links", shape.Boolean(false, "Whether the clicks on links of texts and push messages are counted.")),
 	shape.Req("push", pushOptions().Says("Options of a push message; null for none.").OrNull()),
+	shape.Req("in_app", inAppOptions().Says("Options of an in-app message; null for their defaults.").OrNull()),
 	shape.Req("whatsapp", whatsAppTemplate().Says("The template that is sent by WhatsApp in place of the body; null for none.").OrNull()),
 	shape.Req("list_id", shape.List(shape.ListID(""), "")),
 	shape.Req("segment_ids", shape.List(shape.SegmentID(""), "")),
@@ -61,7 +63,7 @@ func whatsAppTemplate() *shape.Schema {
 // CampaignChannels are the numbers of a campaign by channel.
 func CampaignChannels() *shape.Schema {
 	return shape.List(shape.Object(
-		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push")),
+		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push", "in_app")),
 		shape.Req("emails_sent", shape.Count(310, "People who got the message on it.")),
 		shape.Req("failed", shape.Count(2, "Messages of the last send that could not be handed over on it; where that was final, the person's next channel was tried.")),
 		shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "People of the last send whom it does not reach, by reason; their next channel was tried.").Like(shape.Pairs("no device", 17))),
@@ -76,7 +78,7 @@ func CampaignChannels() *shape.Schema {
 
 // CampaignType is the number of a channel.
 func CampaignType(about string) *shape.Schema {
-	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})
+	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push, 5 in-app. "+about).With("enum", []any{1, 2, 3, 4, 5})
 }
 
 // CampaignWaiting are the people of a send who wait.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging/card"
 )
 
 // kind is an object with the fields of each type of trigger or step, told apart by type.
@@ -46,6 +47,7 @@ var FlowStep = func() *shape.Schema {
 		on("sms", "Sends a text message.", messages["sms"]...),
 		on("whatsapp", "Sends a WhatsApp message: a template, or a text, which goes out only to people who have written within a day.", messages["whatsapp"]...),
 		on("push", "Sends a notification to all devices of a person.", messages["push"]...),
+		on("in_app", "Puts a message into the person's inbox, which pages of your site show.", messages["in_app"]...),
 		on("omnichannel", "Sends one message, on the first channel that reaches the person. Where the message turns out to be undeliverable, the next channel is tried.",
 			shape.Opt("channels", shape.List(flowMessage(messages), "In the order of preference.").Entries(0, len(flowChannels)))),
 		on("wait", "Waits for a time, or until a local time.", shape.Opt("seconds", shape.Integer(86400, "").Between(1, 100*365*86400)), shape.Opt("until", shape.Text("09:00", "A time of the day, or a day and a time.")), shape.Opt("timezone", shape.Text("Europe/Berlin", "").Default("UTC"))),
@@ -61,7 +63,7 @@ var FlowStep = func() *shape.Schema {
 }()
 
 // flowChannels are the channels of omnichannel steps.
-var flowChannels = []string{"email", "sms", "whatsapp", "push"}
+var flowChannels = []string{"email", "sms", "whatsapp", "push", "in_app"}
 
 // FlowChannel is a channel of an omnichannel step.
 func FlowChannel(about string) *shape.Schema { return shape.Word(about, flowChannels...) }
@@ -70,7 +72,7 @@ func FlowChannel(about string) *shape.Schema { return shape.Word(about, flowChan
 func flowMessage(fields map[string][]shape.Field) *shape.Schema {
 	var kinds []*shape.Schema
 	for _, channel := range flowChannels {
-		word := strings.ToUpper(channel[:1]) + channel[1:]
+		word := strings.ReplaceAll(strings.ToUpper(channel[:1])+channel[1:], "_app", "App")
 		// The word of the step that sends on the channel alone: generators for Go take a name
 		// for a value once.
 		only := shape.Only("FlowStep"+word+"Type", channel)
@@ -106,12 +108,19 @@ func messageFields() map[string][]shape.Field {
 			shape.Opt("ttl_seconds", shape.Integer(3600, "How long the push services keep trying; 0 is as long as they can.").Between(0, 28*86400)), shape.Opt("collapse", shape.Text("orders", "Names notifications of which a device shows the newest alone.").Bytes(0, 32)),
 			tracked("the link; links into apps are not counted"),
 		},
+		"in_app": {
+			ignores,
+			shape.Opt("title", shape.Text("Your order", "One line of plain text.").Bytes(0, card.MaxTitleBytes)), shape.Opt("body", shape.Text("It is on its way, {{first_name}}", "Plain text.").Bytes(0, card.MaxBodyBytes)),
+			shape.Opt("link", shape.Text("https://shop.example/orders/{{event.order_id}}", "A page, or a place in an app, that a click opens.").Bytes(0, card.MaxURLBytes)), shape.Opt("image", shape.Text("https://shop.example/a.png", "The https URL of a picture.").Bytes(0, card.MaxURLBytes)),
+			shape.Opt("display", InAppDisplay("All messages are in the inbox; a banner or modal is shown on the page as well.").Default(card.Inbox)),
+			shape.Opt("priority", shape.Integer(5, "Higher ones come first.").Between(0, card.MaxPriority).Default(0)), shape.Opt("ttl_hours", shape.Integer(72, "How long the message stays in the inbox; 0 is 720.").Between(0, card.MaxTTLHours)),
+		},
 	}
 }
 
 // FlowStepType is the type of a step.
 func FlowStepType() *shape.Schema {
-	return shape.Word("", "email", "sms", "whatsapp", "push", "omnichannel", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
+	return shape.Word("", "email", "sms", "whatsapp", "push", "in_app", "omnichannel", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
 }
 
 // FlowStepResult is what became of an enrolment at a step.

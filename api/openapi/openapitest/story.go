@@ -11,7 +11,7 @@ import (
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), signup(), revenue(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), inApp(), signup(), revenue(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -318,7 +318,10 @@ func otherChannels(path string) []Step {
 		{Request: "DELETE " + path + "/$chat"},
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
 		{Request: "PATCH " + path + "/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
+		{Request: "PATCH " + path + "/$ring", Body: `{"type":5,"track_links":false,"push":{},"in_app":{"display":"banner","image":"https://example.com/sale.jpg","priority":3,"ttl_hours":48}}`},
 		{Request: "DELETE " + path + "/$ring"},
+		{Request: "POST " + path, Body: inAppCampaign, Keep: "inapp=data._id"},
+		{Request: "DELETE " + path + "/$inapp"},
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":1,"subject":"Sale","body":"<p>Hi</p>",` + channels + `}`, Keep: "omni=data._id"},
 		{Request: "PATCH " + path + "/$omni", Body: `{` + channels + `}`},
 		{Request: "POST " + path + "/$omni/render", Body: `{"email":"ann@example.com","via":"sms",` + channels + `}`},
@@ -330,7 +333,7 @@ func otherChannels(path string) []Step {
 }
 
 // channels are those of a campaign of several channels, with all their fields.
-const channels = `"channels":[{"channel":"push","subject":"Sale","body":"Now","link":"https://example.com","push":{"image":"https://example.com/a.jpg","collapse":"sale","ttl_seconds":60}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en","parameters":["a"],"header":"h"}},{"channel":"sms","body":"Now","sender":"Shop"},{"channel":"email"}]`
+const channels = `"channels":[{"channel":"push","subject":"Sale","body":"Now","link":"https://example.com","push":{"image":"https://example.com/a.jpg","collapse":"sale","ttl_seconds":60}},{"channel":"in_app","subject":"Sale","body":"Now","link":"https://example.com","in_app":{"display":"modal","image":"https://example.com/a.jpg","priority":3,"ttl_hours":48}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en","parameters":["a"],"header":"h"}},{"channel":"sms","body":"Now","sender":"Shop"},{"channel":"email"}]`
 
 // links follows what the captured messages lead to.
 func links() []Step {

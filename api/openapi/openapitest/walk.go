@@ -37,6 +37,8 @@ type Step struct {
 	Until string
 	// Sign signs the body with the kept secret of this name, as Standard Webhooks.
 	Sign string
+	// Person signs a token for the person with this external_id by the kept in-app secret.
+	Person string
 }
 
 // Walk tells a story to a service and checks it against the service's document. signIn
@@ -170,6 +172,9 @@ func (w *walker) step(s *Step) {
 	}
 	if s.Sign != "" {
 		sign(headers, w.kept[s.Sign], body)
+	}
+	if s.Person != "" {
+		headers["Authorization"] = "Bearer " + personToken(w.kept["ias"], w.kept["account"], s.Person)
 	}
 	status, contentType, answer := w.send(method, target, body, headers)
 	for end := time.Now().Add(20 * time.Second); s.Until != "" && !strings.Contains(string(answer), s.Until) && time.Now().Before(end); {

@@ -67,6 +67,9 @@ func (a *State) Hash(h hash.Hash, put func([]byte)) error {
 	if err := a.Pacing.Hash(put); err != nil {
 		return fmt.Errorf("account %016x: %w", a.Number, err)
 	}
+	if err := a.InApp.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.Number, err)
+	}
 	a.Profiles.HashIdentifiers(put)
 	if err := a.Engine.Hash(put); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -107,12 +108,13 @@ type Features struct {
 	Forms         *forms.State
 	Pacing        *pacing.State
 	Orders        *orders.State
+	InApp         *inapp.State
 }
 
 // All are the features in the order in which they take note of merges and erasures, which is
 // part of the rules.
 func (f *Features) All() []feature.State {
-	return []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders}
+	return []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders, f.InApp}
 }
 
 // New makes an account without events, and without the features that need the machine.

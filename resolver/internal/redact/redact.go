@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -626,6 +627,7 @@ func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 	changed := r.text(offset, &c.Reason)
 	if r.isErased(c.Ordinal) {
 		changed = r.devices(&c.Retired) || changed
+		changed = maskCard(&c.InApp) || changed
 	}
 	switch {
 	case c.Log == nil:
@@ -646,7 +648,19 @@ func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	if c.Reason != "" && c.Reason != ErasedText {
 		c.Reason, changed = ErasedText, true
 	}
+	changed = maskCard(&c.InApp) || changed
 	return r.devices(&c.Retired) || changed
+}
+
+// maskCard takes the texts out of an in-app message, which may name the person.
+func maskCard(raw *json.RawMessage) bool {
+	var c card.Card
+	if len(*raw) == 0 || json.Unmarshal(*raw, &c) != nil || c.Title == ErasedText && c.Body+c.Link+c.Image == "" {
+		return false
+	}
+	c.Title, c.Body, c.Link, c.Image = ErasedText, "", "", ""
+	*raw = must.PlainJSON(c)
+	return true
 }
 
 // devices masks the addresses of devices. Their kinds are not known: there is a mask for

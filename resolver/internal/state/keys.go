@@ -63,6 +63,7 @@ const (
 
 	EntityRevenueDay    = 0x98 // figures of orders on a day: date and currency; without a date all days
 	EntityRevenueSource = 0x99 // figures of orders that belong to a campaign or a step of a flow
+	EntityInApp         = 0x9a // settings of in-app messages
 )
 
 // AccountKey begins each key of an account in a table.

@@ -2,4 +2,4 @@ package state
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 21
+const ApplyVersion = 22

@@ -12,7 +12,7 @@ import (
 
 // Media are the channels of messages. What bounces on one says nothing of another, so
 // they are never counted together.
-var Media = []string{MediumEmail, "sms", "whatsapp", "im", "push"}
+var Media = []string{MediumEmail, "sms", "whatsapp", "im", "push", "in_app"}
 
 // MediumEmail is the channel of e-mails.
 const MediumEmail = "email"

@@ -1,0 +1,274 @@
+package links
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/persontoken"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/weborigin"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/inapp"
+)
+
+// InAppPath begins the paths of what pages call for in-app messages.
+const InAppPath = "/in-app/"
+
+const (
+	// How often one person's pages may call in a minute, and all those of an account.
+	inboxPerPerson, inboxPerAccount = 120, 60_000
+	defaultInboxPage                = 20
+)
+
+// inboxCaller is for whom a page asks.
+type inboxCaller struct {
+	person persontoken.Person
+	found  bool   // the person is on file
+	id     string // of the profile
+	// ordinal is of the profile.
+	ordinal uint32
+}
+
+var (
+	errNoOrigin     = &handler.Problem{Status: http.StatusForbidden, Message: "pages of this origin may not show in-app messages; allow it among the in-app settings of the account"}
+	errNoToken      = &handler.Problem{Status: http.StatusUnauthorized, Message: `send the person's token, which your server signs, as "Authorization: Bearer <token>"`}
+	errTooManyCalls = &handler.Problem{Status: http.StatusTooManyRequests, Message: "too many calls in a minute", RetryAfter: time.Minute}
+)
+
+// inApp answers what pages call for in-app messages, at each path below [InAppPath].
+func (a *API) inApp(rc *fasthttp.RequestCtx) {
+	defer a.guard(rc)
+	noStore(rc)
+	path, _ := rc.UserValue("path").(string)
+	if path == scriptName {
+		a.inAppScript(rc)
+		return
+	}
+	deed, message := "", ""
+	if rest, is := strings.CutPrefix(path, "inbox/"); is {
+		message, deed, _ = strings.Cut(rest, "/")
+	}
+	method := http.MethodGet
+	switch {
+	case path == "inbox", path == "stream":
+	case message != "" && slices.Contains(inapp.Deeds, deed):
+		method = http.MethodPost
+	default:
+		handler.WriteProblem(rc, &handler.Problem{Status: http.StatusNotFound, Message: "there is nothing at this path"})
+		return
+	}
+	if rc.IsOptions() {
+		preflightInApp(rc)
+		return
+	}
+	if string(rc.Method()) != method {
+		rc.Response.Header.Set(fasthttp.HeaderAllow, method+", OPTIONS")
+		handler.WriteProblem(rc, &handler.Problem{Status: http.StatusMethodNotAllowed, Message: "this path takes " + method})
+		return
+	}
+	c, err := a.inboxCaller(rc)
+	if err == nil {
+		switch {
+		case deed != "":
+			err = a.markMessage(rc, c, message, deed)
+		case path == "stream":
+			err = a.streamInbox(rc, c)
+		default:
+			err = a.showInbox(rc, c)
+		}
+	}
+	if err != nil {
+		p, ours := handler.Classify(err)
+		if ours {
+			a.opts.Logger.Error("an in-app call failed", "error", err)
+		}
+		handler.WriteProblem(rc, p)
+		if p.Status == http.StatusUnauthorized {
+			rc.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer realm="in-app messages"`)
+		}
+	}
+}
+
+// preflightInApp answers OPTIONS: a browser asks before it sends a token. The question does not
+// carry the token, so that the answer cannot depend on the account; the call itself does.
+func preflightInApp(rc *fasthttp.RequestCtx) {
+	h := &rc.Response.Header
+	if origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin); len(origin) > 0 {
+		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
+		h.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, POST, OPTIONS")
+		h.Set(fasthttp.HeaderAccessControlAllowHeaders, "authorization, last-event-id")
+		h.Set(fasthttp.HeaderAccessControlMaxAge, "86400")
+	}
+	h.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+	rc.SetStatusCode(fasthttp.StatusNoContent)
+}
+
+// inboxCaller verifies the token of a call, and finds the person. Pages of origins that are
+// allowed can read the answer, also that a token has ended.
+func (a *API) inboxCaller(rc *fasthttp.RequestCtx) (c inboxCaller, err error) {
+	rc.Response.Header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+	token, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	account, ok := persontoken.Account(token)
+	if !isBearer || !ok {
+		return c, errNoToken
+	}
+	origin := string(rc.Request.Header.Peek(fasthttp.HeaderOrigin))
+	now := a.opts.Now()
+	err = a.readInApp(account, func(v *resolver.View) error {
+		s := v.InApp().Settings()
+		allowed := weborigin.Allowed(s.AllowedOrigins, origin)
+		if allowed && origin != "" {
+			rc.Response.Header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
+		}
+		var err error
+		if c.person, err = persontoken.Verify(token, s.Valid(now.UnixMilli()), now); err != nil || !v.Active() {
+			if err == nil {
+				err = persontoken.ErrSignature
+			}
+			return &handler.Problem{Status: http.StatusUnauthorized, Message: err.Error()}
+		}
+		if origin != "" && !allowed {
+			return errNoOrigin
+		}
+		kind := resolver.IdentityExternalID
+		if c.person.Kind == persontoken.KindEmail {
+			kind = resolver.IdentityEmail
+		}
+		if o, ok := v.Find(kind, c.person.Subject); ok {
+			c.ordinal = v.Root(o)
+			c.id, c.found = v.ProfileID(c.ordinal).String(), true
+		}
+		return nil
+	})
+	if errors.Is(err, resolver.ErrNoAccount) {
+		err = &handler.Problem{Status: http.StatusUnauthorized, Message: persontoken.ErrSignature.Error()}
+	}
+	if err == nil && !a.formRates.allowPerson(now, resolver.AccountID(account), c.person.Kind+"\x00"+c.person.Subject) {
+		err = errTooManyCalls
+	}
+	return c, err
+}
+
+func (a *API) readInApp(account uint64, fn func(*resolver.View) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	defer cancel()
+	return a.opts.Node.Read(ctx, account, fn)
+}
+
+// shownMessages are a person's messages, as pages show them: without those that the person put
+// away.
+func (a *API) shownMessages(account uint64, c *inboxCaller) (list []inapp.Message, err error) {
+	if !c.found {
+		return nil, nil
+	}
+	err = a.readInApp(account, func(v *resolver.View) (err error) {
+		list, err = v.InApp().Inbox(v.Root(c.ordinal), max(a.opts.Now().UnixMilli(), v.LogTimeMs()))
+		return err
+	})
+	return slices.DeleteFunc(list, func(m inapp.Message) bool { return m.DismissedMs != 0 }), err
+}
+
+func unseen(list []inapp.Message) (n int) {
+	for i := range list {
+		if list[i].SeenMs == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+type inboxPage struct {
+	Messages []record.InAppMessage `json:"messages"`
+	Unseen   int                   `json:"unseen"`
+	Next     *string               `json:"next"`
+}
+
+// showInbox answers GET /in-app/inbox.
+func (a *API) showInbox(rc *fasthttp.RequestCtx, c inboxCaller) error {
+	limit := defaultInboxPage
+	if text := string(rc.QueryArgs().Peek("limit")); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > inapp.MaxMessages {
+			return handler.BadField("limit", "limit must be from 1 to %d", inapp.MaxMessages)
+		}
+		limit = n
+	}
+	list, err := a.shownMessages(c.person.Account, &c)
+	if err != nil {
+		return err
+	}
+	out := inboxPage{Messages: []record.InAppMessage{}, Unseen: unseen(list)}
+	if text := string(rc.QueryArgs().Peek("cursor")); text != "" {
+		after, ok := parseInboxCursor(text)
+		if !ok {
+			return handler.BadField("cursor", "cursor must be the next of an earlier page")
+		}
+		list = slices.DeleteFunc(list, func(m inapp.Message) bool { return inapp.First(m, after) <= 0 })
+	}
+	for i := range list[:min(limit, len(list))] {
+		out.Messages = append(out.Messages, record.NewInAppMessage(&list[i]))
+	}
+	if len(list) > limit {
+		next := inboxCursor(&list[limit-1])
+		out.Next = &next
+	}
+	writeInApp(rc, out)
+	return nil
+}
+
+// inboxCursor names a message by its place: those behind it are found also when it has gone.
+func inboxCursor(m *inapp.Message) string {
+	return strconv.Itoa(m.Priority) + "." + strconv.FormatInt(m.CreatedMs, 10) + "." + m.ID
+}
+
+func parseInboxCursor(text string) (m inapp.Message, ok bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 || len(parts[2]) > 64 {
+		return m, false
+	}
+	var errs [2]error
+	m.Priority, errs[0] = strconv.Atoi(parts[0])
+	m.CreatedMs, errs[1] = strconv.ParseInt(parts[1], 10, 64)
+	m.ID = parts[2]
+	return m, errors.Join(errs[:]...) == nil
+}
+
+func writeInApp(rc *fasthttp.RequestCtx, data any) {
+	rc.SetContentType("application/json")
+	rc.SetBody(must.PlainJSON(data))
+}
+
+// markMessage answers POST /in-app/inbox/{id}/{deed}.
+func (a *API) markMessage(rc *fasthttp.RequestCtx, c inboxCaller, message, deed string) error {
+	if !c.found {
+		return handler.NotFound("there is no message with this id; it may have ended")
+	}
+	list, err := a.shownMessages(c.person.Account, &c)
+	if err != nil {
+		return err
+	}
+	if deed != inapp.Dismissed { // what was put away can be put away again
+		if i := slices.IndexFunc(list, func(m inapp.Message) bool { return m.ID == message }); i < 0 {
+			return handler.NotFound("there is no message with this id; it may have ended")
+		} else if m := &list[i]; deed == inapp.Seen && m.SeenMs != 0 || deed == inapp.Clicked && m.ClickedMs != 0 {
+			writeInApp(rc, struct{}{}) // a repeat needs no record
+			return nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	defer cancel()
+	if _, err := a.opts.Node.Command(ctx, c.person.Account, inapp.CommandMark, inapp.MarkDeed{Profile: c.id, Message: message, Deed: deed}); err != nil {
+		return err
+	}
+	writeInApp(rc, struct{}{})
+	return nil
+}

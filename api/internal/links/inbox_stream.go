@@ -1,0 +1,227 @@
+package links
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/handler"
+	"github.com/musterhq/muster/api/internal/persontoken"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver"
+)
+
+const (
+	// How many pages watch inboxes at once: of this process, of an account, and of a person.
+	maxWatchers, maxAccountWatchers, maxPersonWatchers = 5000, 1000, 20
+	// inboxBeat is the pause between signs of life; a token that does not hold any more ends
+	// its stream then.
+	inboxBeat = 15 * time.Second
+	// inboxRest is the least pause between two looks at an inbox: a campaign changes many.
+	inboxRest = 250 * time.Millisecond
+)
+
+// inboxWatchers counts the pages that watch inboxes.
+type inboxWatchers struct {
+	mu    sync.Mutex // guards all of it
+	stop  chan struct{}
+	ended bool
+	all   int
+	by    map[string]int // by account, and by account and person
+}
+
+func newInboxWatchers() *inboxWatchers {
+	return &inboxWatchers{stop: make(chan struct{}), by: map[string]int{}}
+}
+
+func watcherNames(p *persontoken.Person) (account, person string) {
+	account = resolver.AccountID(p.Account)
+	return account, account + "\x00" + p.Kind + "\x00" + p.Subject
+}
+
+func (w *inboxWatchers) enter(p *persontoken.Person) bool {
+	account, person := watcherNames(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || w.all >= maxWatchers || w.by[account] >= maxAccountWatchers || w.by[person] >= maxPersonWatchers {
+		return false
+	}
+	w.all++
+	w.by[account]++
+	w.by[person]++
+	return true
+}
+
+func (w *inboxWatchers) leave(p *persontoken.Person) {
+	account, person := watcherNames(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all--
+	for _, name := range []string{account, person} {
+		if w.by[name]--; w.by[name] == 0 {
+			delete(w.by, name)
+		}
+	}
+}
+
+// close ends all streams.
+func (w *inboxWatchers) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.ended = true
+		close(w.stop)
+	}
+}
+
+// inboxStream is an answer of server-sent events: "message" for each new message, "unseen" with
+// the number of those that were not seen, first and whenever it changes, and "end" before it
+// ends. Comments are signs of life.
+type inboxStream struct {
+	a       *API
+	conn    net.Conn
+	token   string
+	caller  inboxCaller
+	beat    *time.Ticker
+	pending []byte
+	ended   bool
+	begun   bool
+	known   map[string]bool // ids of messages
+	unseen  int
+	close   sync.Once
+}
+
+// streamInbox answers GET /in-app/stream.
+func (a *API) streamInbox(rc *fasthttp.RequestCtx, c inboxCaller) error {
+	if !a.watchers.enter(&c.person) {
+		return handler.Busy("too many pages are watching")
+	}
+	token, _ := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	rc.SetStatusCode(http.StatusOK)
+	rc.SetContentType("text/event-stream")
+	rc.Response.Header.Set("X-Accel-Buffering", "no")
+	rc.Response.ImmediateHeaderFlush = true
+	rc.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "a stream of an inbox", &inboxStream{
+		a: a, conn: rc.Conn(), token: string(append([]byte(nil), token...)), caller: c, beat: time.NewTicker(inboxBeat), pending: []byte(": watching\n\n"),
+	}), -1)
+	return nil
+}
+
+// Read implements [io.Reader].
+func (s *inboxStream) Read(p []byte) (int, error) {
+	if len(s.pending) == 0 {
+		s.pending = s.pending[:0]
+		if s.ended {
+			return 0, io.EOF
+		}
+		s.next()
+	}
+	n := copy(p, s.pending)
+	s.pending = s.pending[n:]
+	// The deadline of a whole answer does not fit a stream. The write that follows reports a
+	// broken connection.
+	return n, s.conn.SetWriteDeadline(time.Now().Add(handler.StreamWriteTimeout))
+}
+
+// next waits until there is something to send.
+func (s *inboxStream) next() {
+	for {
+		// Taken before the look: what changes after it wakes.
+		changed := s.a.opts.Node.InboxChanged()
+		if !s.look() {
+			s.end()
+			return
+		}
+		if len(s.pending) > 0 {
+			return
+		}
+		select {
+		case <-changed:
+			select { // many change at once
+			case <-time.After(inboxRest):
+			case <-s.a.watchers.stop:
+			}
+		case <-s.beat.C:
+			if !s.holds() {
+				s.end()
+				return
+			}
+			s.pending = append(s.pending, ": alive\n\n"...)
+			return
+		case <-s.a.watchers.stop:
+			s.end()
+			return
+		}
+	}
+}
+
+// holds reports whether the token still does, and finds the person anew.
+func (s *inboxStream) holds() bool {
+	now := s.a.opts.Now()
+	err := s.a.readInApp(s.caller.person.Account, func(v *resolver.View) error {
+		settings := v.InApp().Settings()
+		p, err := persontoken.Verify(s.token, settings.Valid(now.UnixMilli()), now)
+		if err != nil || !v.Active() {
+			return errNoToken
+		}
+		kind := resolver.IdentityExternalID
+		if p.Kind == persontoken.KindEmail {
+			kind = resolver.IdentityEmail
+		}
+		o, ok := v.Find(kind, p.Subject)
+		s.caller.found = ok
+		if ok {
+			s.caller.ordinal = v.Root(o)
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// look appends what is new of the inbox; false when it cannot be read.
+func (s *inboxStream) look() bool {
+	if s.begun && !s.caller.found && !s.holds() { // the person may be on file by now
+		return false
+	}
+	list, err := s.a.shownMessages(s.caller.person.Account, &s.caller)
+	if err != nil {
+		return false
+	}
+	known := make(map[string]bool, len(list))
+	slices.Reverse(list) // the newest of a priority last
+	for i := range list {
+		m := &list[i]
+		known[m.ID] = true
+		if s.begun && !s.known[m.ID] {
+			s.pending = fmt.Appendf(s.pending, "event: message\nid: %s\ndata: %s\n\n", m.ID, must.PlainJSON(record.NewInAppMessage(m)))
+		}
+	}
+	n := unseen(list)
+	if !s.begun || n != s.unseen {
+		s.pending = fmt.Appendf(s.pending, "event: unseen\ndata: {\"unseen\":%d}\n\n", n)
+	}
+	s.begun, s.known, s.unseen = true, known, n
+	return true
+}
+
+func (s *inboxStream) end() {
+	s.ended = true
+	s.pending = append(s.pending, "event: end\ndata: {}\n\n"...)
+}
+
+// Close implements [io.Closer].
+func (s *inboxStream) Close() error {
+	s.close.Do(func() {
+		s.beat.Stop()
+		s.a.watchers.leave(&s.caller.person)
+	})
+	return nil
+}
