@@ -6,7 +6,7 @@ import { Icon } from './icons'
 import { AnchorLink } from './links'
 import { ScreenLink } from './ScreenLink'
 
-const names = { email: 'E-mails', sms: 'SMS', whatsapp: 'WhatsApp messages', im: 'Instant messages', push: 'Push messages' }
+const names = { email: 'E-mails', sms: 'SMS', whatsapp: 'WhatsApp messages', im: 'Instant messages', in_app: 'In-app messages', push: 'Push messages' }
 
 export type CapturedChannel = keyof typeof names
 

@@ -36,7 +36,7 @@ export function EditCampaign() {
   )
 }
 
-const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header', 'push.image', 'push.collapse', 'push.ttl_seconds', 'image', 'collapse', 'ttl']
+const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header', 'push.image', 'push.collapse', 'push.ttl_seconds', 'in_app.display', 'in_app.image', 'in_app.priority', 'in_app.ttl_hours', 'image', 'collapse', 'ttl']
 
 /** Names the channel of a fault as the editor does. */
 const inChannel = (message: string, form: Form) => message.replace(/channels\[(\d+)\]\./, (whole, i: string) => (form.channels[Number(i)] ? `${channelNamed(form.channels[Number(i)]!.channel).name}: ` : whole))

@@ -71,8 +71,8 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
         ) : (
           <Textarea label="Text" autosize minRows={4} maxRows={16} value={form.body} onChange={(e) => set({ body: e.currentTarget.value })} error={wrong('body')} readOnly={readOnly} description="Merge tags such as {{first_name | there}} are filled in." />
         ))}
-      {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" description="A page, or a place in the app (myapp://sale)." value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
-      {!email && !form.whatsapp.template && (
+      {channel.opens && <TextInput label="Opens" placeholder="https://" description="A page, or a place in the app (myapp://sale)." value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
+      {!email && channel.medium !== 'in_app' && !form.whatsapp.template && (
         <Checkbox
           label="Count the clicks on links"
           description={channel.medium === 'push' ? 'Where it opens a page. Places in an app cannot be counted.' : 'Each link takes some 80 characters then, which an SMS is charged for.'}
@@ -81,8 +81,24 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
           disabled={readOnly}
         />
       )}
+      {channel.medium === 'in_app' && <InAppInputs form={form} set={set} wrong={wrong} readOnly={readOnly} />}
       {channel.name === 'Push' && <PushInputs form={form} set={set} wrong={wrong} readOnly={readOnly} />}
     </Stack>
+  )
+}
+
+/** How an in-app message is shown, and for how long. */
+function InAppInputs({ form, set, wrong, readOnly }: { form: Form; set: (part: Partial<Form>) => void; wrong: (field: string) => string | undefined; readOnly: boolean }) {
+  const put = (part: Partial<Form['in_app']>) => set({ in_app: { ...form.in_app, ...part } })
+  return (
+    <>
+      <NativeSelect label="Shown" value={form.in_app.display} onChange={(e) => put({ display: e.currentTarget.value as Form['in_app']['display'] })} data={[{ value: 'inbox', label: 'In the inbox' }, { value: 'banner', label: 'In the inbox, and as a banner on the page' }, { value: 'modal', label: 'In the inbox, and on top of the page' }]} error={wrong('in_app.display')} disabled={readOnly} />
+      <TextInput label="Picture" placeholder="https://" value={form.in_app.image} onChange={(e) => put({ image: e.currentTarget.value })} error={wrong('in_app.image')} readOnly={readOnly} />
+      <Group grow align="flex-start" gap="sm">
+        <NumberInput label="Priority" description="Higher ones come first." min={0} max={10} allowDecimal={false} value={form.in_app.priority} onChange={(v) => put({ priority: Number(v) || 0 })} error={wrong('in_app.priority')} readOnly={readOnly} />
+        <NumberInput label="Days in the inbox" min={1} max={90} allowDecimal={false} value={Math.max(1, Math.round(form.in_app.ttl_hours / 24))} onChange={(v) => put({ ttl_hours: (Number(v) || 1) * 24 })} error={wrong('in_app.ttl_hours')} readOnly={readOnly} />
+      </Group>
+    </>
   )
 }
 

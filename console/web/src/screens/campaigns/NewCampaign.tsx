@@ -39,7 +39,7 @@ function Form({ from }: { from?: Campaign }) {
     mutationFn: () => {
       const channel = channels.find((c) => c.medium === medium)
       const texts = from
-        ? { subject: from.subject, body: from.body, sender: from.sender, sender_name: from.sender_name, reply_to: from.reply_to, list_id: from.list_id, segment_ids: from.segment_ids, ...(from.link && { link: from.link }), ...(from.template_id && { template_id: from.template_id }), ...(from.whatsapp && { whatsapp: from.whatsapp }), ...(from.push && { push: from.push }), track_links: from.track_links }
+        ? { subject: from.subject, body: from.body, sender: from.sender, sender_name: from.sender_name, reply_to: from.reply_to, list_id: from.list_id, segment_ids: from.segment_ids, ...(from.link && { link: from.link }), ...(from.template_id && { template_id: from.template_id }), ...(from.whatsapp && { whatsapp: from.whatsapp }), ...(from.push && { push: from.push }), ...(from.in_app && { in_app: from.in_app }), track_links: from.track_links }
         : template
           ? { template_id: template }
           : { body: !channel || channel.html ? begin : '' }

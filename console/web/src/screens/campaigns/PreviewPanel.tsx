@@ -58,6 +58,7 @@ export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }:
               <MessageFrame html={m.html} title="The message" />
             ) : (
               <Paper withBorder p="sm" radius="lg" maw={320}>
+                {channel.medium === 'in_app' && <InAppPicture form={partOf(campaign, form, at).form} />}
                 <Text size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }} data-testid="preview-text">
                   {m.text}
                 </Text>
@@ -87,6 +88,15 @@ export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }:
   )
 }
 
+/** The picture of an in-app message. */
+function InAppPicture({ form }: { form: Form }) {
+  return form.in_app.image ? (
+    <Text size="xs" c="dimmed" mb={4} style={{ overflowWrap: 'anywhere' }}>
+      Picture: {form.in_app.image}
+    </Text>
+  ) : null
+}
+
 /** Sends the message as it stands to a few addresses. */
 function TestSend({ campaign, form, at, person }: { campaign: Campaign; form: Form; at: number; person: string | undefined }) {
   const session = useSession()
@@ -104,7 +114,7 @@ function TestSend({ campaign, form, at, person }: { campaign: Campaign; form: Fo
   useEffect(() => {
     if (!isPending && !isIdle) result.current?.scrollIntoView({ block: 'nearest' })
   }, [submittedAt, isPending, isIdle])
-  if (channel.name === 'Push' || !may('campaigns:write')) return null
+  if (channel.opens || !may('campaigns:write')) return null
   return (
     <Stack gap={6}>
       <TagsInput size="xs" label="Send a test to" description="Five addresses at most. Nothing is counted, and nothing is saved." placeholder={addresses.length ? undefined : channel.html ? 'ann@example.com' : '+49 170 1234567'} value={addresses} onChange={setTo} maxTags={5} acceptValueOnBlur />

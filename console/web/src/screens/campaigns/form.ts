@@ -13,6 +13,8 @@ export interface Form {
   track_links: boolean
   /** Options of a push message. */
   push: { image: string; collapse: string; ttl_seconds: number }
+  /** Options of an in-app message. */
+  in_app: { display: 'inbox' | 'banner' | 'modal'; image: string; priority: number; ttl_hours: number }
   /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
   whatsapp: { template: string; language: string; parameters: string[]; header: string }
   /** The channels of a campaign of several, in the order of preference. */
@@ -28,30 +30,32 @@ export interface Form {
 }
 
 /** The message of a channel. That of e-mail is the campaign's own: its texts here are not used. */
-export type ChannelForm = Pick<Form, 'subject' | 'body' | 'sender' | 'link' | 'push' | 'whatsapp'> & { channel: Channel['medium'] }
+export type ChannelForm = Pick<Form, 'subject' | 'body' | 'sender' | 'link' | 'push' | 'in_app' | 'whatsapp'> & { channel: Channel['medium'] }
 
 const noPush = { image: '', collapse: '', ttl_seconds: 0 }
+const inAppDefaults: Form['in_app'] = { display: 'inbox', image: '', priority: 0, ttl_hours: 720 }
 const noTemplate = { template: '', language: '', parameters: [], header: '' }
 
-export const newChannel = (channel: Channel['medium']): ChannelForm => ({ channel, subject: '', body: '', sender: '', link: '', push: noPush, whatsapp: noTemplate })
+export const newChannel = (channel: Channel['medium']): ChannelForm => ({ channel, subject: '', body: '', sender: '', link: '', push: noPush, in_app: inAppDefaults, whatsapp: noTemplate })
 
 export const formOf = (c: Campaign): Form => ({
   name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
   track_links: c.track_links,
   push: c.push ?? noPush,
+  in_app: c.in_app ?? inAppDefaults,
   whatsapp: c.whatsapp ?? noTemplate,
-  channels: c.channels.map((m) => ({ channel: m.channel, subject: m.subject, body: m.body, sender: m.sender, link: m.link ?? '', push: m.push ?? noPush, whatsapp: m.whatsapp ?? noTemplate })),
+  channels: c.channels.map((m) => ({ channel: m.channel, subject: m.subject, body: m.body, sender: m.sender, link: m.link ?? '', push: m.push ?? noPush, in_app: m.in_app ?? inAppDefaults, whatsapp: m.whatsapp ?? noTemplate })),
   // A body of its own goes before the template.
   template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
   rate: c.rate ?? { messages: 0, per: 'minute' }, ignore_sending_limits: c.ignore_sending_limits,
 })
 
 /** The fields that are saved. A template is sent where the body is empty. */
-export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f), channels: channelsOf(f), rate: f.rate.messages > 0 ? f.rate : {} })
+export const savedFields = (f: Form) => ({ ...f, in_app: inAppOf(f), name: f.name.trim(), body: f.template_id || f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f), push: pushOf(f), channels: channelsOf(f), rate: f.rate.messages > 0 ? f.rate : {} })
 
 const channelsOf = (f: Form) =>
   f.channels.map((m) =>
-    m.channel === 'email' ? { channel: m.channel } : { channel: m.channel, subject: m.subject, body: m.whatsapp.template ? '' : m.body, sender: m.sender, link: m.link, ...(m.channel === 'whatsapp' && { whatsapp: whatsAppOf(m) }), ...(m.channel === 'push' && { push: pushOf(m) }) },
+    m.channel === 'email' ? { channel: m.channel } : { channel: m.channel, subject: m.subject, body: m.whatsapp.template ? '' : m.body, sender: m.sender, link: m.link, ...(m.channel === 'whatsapp' && { whatsapp: whatsAppOf(m) }), ...(m.channel === 'push' && { push: pushOf(m) }), ...(m.channel === 'in_app' && { in_app: inAppOf(m) }) },
   )
 
 /** The part of a campaign of several channels that goes out on one of them, as a campaign of that channel; of any other the campaign itself. */
@@ -77,6 +81,9 @@ export function partOf(c: Campaign, f: Form, at: number): { campaign: Campaign; 
 /** The options of a push message as the API takes them: none is {}. */
 const pushOf = (f: Pick<Form, 'push'>) => (f.push.image || f.push.collapse || f.push.ttl_seconds ? f.push : {})
 
+/** The options of an in-app message as the API takes them: their defaults are {}. */
+const inAppOf = (f: Pick<Form, 'in_app'>) => (JSON.stringify(f.in_app) === JSON.stringify(inAppDefaults) ? {} : f.in_app)
+
 /** The template for WhatsApp as the API takes it: without a name it is none. */
 const whatsAppOf = (f: Pick<Form, 'whatsapp'>) => (f.whatsapp.template.trim() ? { ...f.whatsapp, template: f.whatsapp.template.trim() } : {})
 
@@ -84,7 +91,7 @@ const whatsAppOf = (f: Pick<Form, 'whatsapp'>) => (f.whatsapp.template.trim() ? 
 export function contentOf(f: Form, c: Campaign, at = 0): object {
   const m = f.channels[at]
   if (m) return { ...(m.channel === 'email' && contentOf({ ...partOf(c, f, at).form, channels: [] }, partOf(c, f, at).campaign)), channels: channelsOf(f), via: m.channel }
-  const own = { subject: f.subject, sender_name: f.sender_name, ...(channelOf(c).name === 'Push' && f.link && { link: f.link }) }
+  const own = { subject: f.subject, sender_name: f.sender_name, ...(channelOf(c).opens && f.link && { link: f.link }) }
   if (channelOf(c).medium === 'whatsapp') return { body: f.whatsapp.template ? '' : f.body, whatsapp: whatsAppOf(f) }
   return f.template_id ? { ...own, template_id: f.template_id } : { ...own, body: f.body }
 }

@@ -74,6 +74,18 @@ export function MessageFields({ channel, of, put, readOnly }: { channel: string;
           {field('Replaces', 'collapse', '', 'A name: of messages that have it, a device shows the newest alone.')}
         </>
       )
+    case 'in_app':
+      return (
+        <>
+          {field('Title', 'title')}
+          {area('Text', 'body')}
+          {field('Link', 'link', 'https:// or myapp://', 'What a click opens: a page, or a place in your app.')}
+          {field('Picture', 'image', 'https://')}
+          <NativeSelect label="Shown" value={text(of.display) || 'inbox'} onChange={(e) => put({ display: e.currentTarget.value === 'inbox' ? (undefined as never) : e.currentTarget.value })} data={[{ value: 'inbox', label: 'In the inbox' }, { value: 'banner', label: 'In the inbox, and as a banner on the page' }, { value: 'modal', label: 'In the inbox, and on top of the page' }]} disabled={readOnly} />
+          <NumberInput label="Priority" description="From 0 to 10; higher ones come first." min={0} max={10} value={digits(of.priority)} onChange={(v) => put({ priority: (whole(String(v)) ?? undefined) as never })} readOnly={readOnly} />
+          <NumberInput label="Hours in the inbox" description="Empty is 720, which is 30 days." min={1} max={2160} value={digits(of.ttl_hours)} onChange={(v) => put({ ttl_hours: (whole(String(v)) ?? undefined) as never })} readOnly={readOnly} />
+        </>
+      )
   }
   return (
     <>
@@ -83,7 +95,7 @@ export function MessageFields({ channel, of, put, readOnly }: { channel: string;
   )
 }
 
-const channels = ['push', 'whatsapp', 'sms', 'email']
+const channels = ['push', 'in_app', 'whatsapp', 'sms', 'email']
 
 /** The messages of a step of several channels, in the order of preference. */
 export function ChannelFields({ step, put, readOnly }: { step: Step; put: Set; readOnly: boolean }) {

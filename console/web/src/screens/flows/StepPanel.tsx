@@ -155,6 +155,7 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
     case 'sms':
     case 'whatsapp':
     case 'push':
+    case 'in_app':
       return <MessageFields channel={step.type} of={step} put={put} readOnly={readOnly} />
     case 'omnichannel':
       return <ChannelFields step={step} put={put} readOnly={readOnly} />

@@ -14,6 +14,7 @@ import { useStream } from '@/shared/useStream'
 import { useSegments } from '../segments/useSuggestions'
 import { ConsentTab } from './ConsentTab'
 import { FlowsTab } from './FlowsTab'
+import { InboxTab } from './InboxTab'
 import { OrdersTab } from './OrdersTab'
 import { ProfileTab } from './ProfileTab'
 import { channels } from '@/shared/peopleSearch'
@@ -41,7 +42,7 @@ export function PersonPage() {
   )
 }
 
-const tabs = { timeline: 'Timeline', segments: 'Segments', flows: 'Flows', orders: 'Orders', profile: 'Profile', consent: 'Consent' } as const
+const tabs = { timeline: 'Timeline', segments: 'Segments', flows: 'Flows', orders: 'Orders', inbox: 'Inbox', profile: 'Profile', consent: 'Consent' } as const
 
 function View({ person, asked }: { person: Person; asked: string }) {
   const { tab = 'timeline', kinds, why } = route.useSearch()
@@ -79,6 +80,9 @@ function View({ person, asked }: { person: Person; asked: string }) {
           </Tabs.Panel>
           <Tabs.Panel value="orders">
             <OrdersTab id={person.profile_id} />
+          </Tabs.Panel>
+          <Tabs.Panel value="inbox">
+            <InboxTab id={person.profile_id} />
           </Tabs.Panel>
           <Tabs.Panel value="profile">
             <ProfileTab person={person} />

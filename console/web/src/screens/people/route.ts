@@ -15,7 +15,7 @@ const person = createRoute({
   getParentRoute: () => shellRoute,
   path: 'people/$id',
   /** kinds are those of the timeline; why is the segment that is explained. */
-  validateSearch: searchOf({ tab: oneOf('timeline', 'segments', 'flows', 'orders', 'profile', 'consent'), kinds: texts, why: text }),
+  validateSearch: searchOf({ tab: oneOf('timeline', 'segments', 'flows', 'orders', 'inbox', 'profile', 'consent'), kinds: texts, why: text }),
   component: lazyRouteComponent(() => import('./PersonPage'), 'PersonPage'),
 })
 

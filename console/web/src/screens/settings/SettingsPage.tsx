@@ -15,6 +15,7 @@ const sections = [
   { to: '/settings/domains', label: 'Sender domains', permission: 'settings:read' },
   { to: '/settings/preferences', label: 'Preference page', permission: 'settings:read' },
   { to: '/settings/limits', label: 'Sending limits', permission: 'settings:read' },
+  { to: '/settings/in-app', label: 'In-app messages', permission: 'campaigns:read' },
   { to: '/settings/revenue', label: 'Revenue', permission: 'settings:read' },
   { to: '/settings/providers', label: 'Providers', permission: 'settings:write' },
   { to: '/settings/users', label: 'Users', permission: 'users:read' },

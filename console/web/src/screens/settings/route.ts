@@ -17,13 +17,14 @@ const webhook = createRoute({
 const domains = createRoute({ getParentRoute: () => shellRoute, path: 'settings/domains', component: lazyRouteComponent(() => import('./Domains'), 'Domains') })
 const preferences = createRoute({ getParentRoute: () => shellRoute, path: 'settings/preferences', component: lazyRouteComponent(() => import('./Preferences'), 'Preferences') })
 const limits = createRoute({ getParentRoute: () => shellRoute, path: 'settings/limits', component: lazyRouteComponent(() => import('./Limits'), 'LimitsPage') })
+const inApp = createRoute({ getParentRoute: () => shellRoute, path: 'settings/in-app', component: lazyRouteComponent(() => import('./InApp'), 'InApp') })
 const revenue = createRoute({ getParentRoute: () => shellRoute, path: 'settings/revenue', component: lazyRouteComponent(() => import('./RevenueSettings'), 'RevenueSettings') })
 const providers = createRoute({ getParentRoute: () => shellRoute, path: 'settings/providers', component: lazyRouteComponent(() => import('./Providers'), 'Providers') })
 const users = createRoute({ getParentRoute: () => shellRoute, path: 'settings/users', component: lazyRouteComponent(() => import('./Users'), 'Users') })
 const audit = createRoute({ getParentRoute: () => shellRoute, path: 'settings/audit', validateSearch: searchOf({ kind: text, target: text }), component: lazyRouteComponent(() => import('./Audit'), 'Audit') })
 const companies = createRoute({ getParentRoute: () => shellRoute, path: 'settings/companies', component: lazyRouteComponent(() => import('./Companies'), 'Companies') })
 
-const routes = [account, keys, sources, source, webhooks, webhook, domains, preferences, limits, revenue, providers, users, audit, companies] as const
+const routes = [account, keys, sources, source, webhooks, webhook, domains, preferences, limits, inApp, revenue, providers, users, audit, companies] as const
 
 export const settingsScreen = {
   routes,
@@ -35,6 +36,7 @@ export const settingsScreen = {
     { label: 'Sender domains', to: '/settings/domains', permission: 'settings:read' },
     { label: 'Preference page', to: '/settings/preferences', permission: 'settings:read' },
     { label: 'Sending limits', to: '/settings/limits', permission: 'settings:read' },
+    { label: 'In-app messages', to: '/settings/in-app', permission: 'campaigns:read' },
     { label: 'Attribution of revenue', to: '/settings/revenue', permission: 'settings:read' },
     { label: 'Users', to: '/settings/users', permission: 'users:read' },
   ],
