@@ -14,17 +14,17 @@ import (
 	servers "github.com/musterhq/muster/internal/services"
 )
 
-// tourStep is a block of commands of the README and what it says they print.
+// tourStep is a block of commands of a page and what it says they print.
 type tourStep struct{ commands, prints string }
 
-// tour are the blocks of a section of the README.
-func tour(t *testing.T, section string) (steps []tourStep) {
+// tour are the blocks of a section of a page.
+func tour(t *testing.T, page, section string) (steps []tourStep) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../" + page)
 	ok(t, err)
 	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
 	if !found {
-		t.Fatalf("README.md has no section %q", section)
+		t.Fatalf("%s has no section %q", page, section)
 	}
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	for _, m := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(rest, -1) {
@@ -61,23 +61,31 @@ func alike(prints string, names map[string]string) string {
 	})
 }
 
-// TestReadmeTour does what the README has a new user do, and compares what it
-// prints, to the letter but for times, ids and places in the log.
-func TestReadmeTour(t *testing.T) {
+// TestReadmeTour does what the README has a new user do.
+func TestReadmeTour(t *testing.T) { follow(t, "README.md", "Five minutes", 10) }
+
+// TestTheShopsStory does what the page about a shop says: a form with double opt-in, a first
+// order, a segment, a campaign over several channels, and its revenue.
+func TestTheShopsStory(t *testing.T) { follow(t, "docs/a-shop.md", "Step by step", 7) }
+
+// follow runs the commands of a page, of at least as many steps, and compares what they
+// print, to the letter but for times, ids and places in the log.
+func follow(t *testing.T, page, section string, atLeast int) {
+	t.Helper()
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			if os.Getenv(servers.EnvRequire) == "1" {
 				t.Fatal(err)
 			}
-			t.Skipf("the tour of the README needs %s: %v", tool, err)
+			t.Skipf("%s needs %s: %v", page, tool, err)
 		}
 	}
 	dir := t.TempDir()
 	serve(t, dir)
-	steps := tour(t, "Five minutes")
-	if len(steps) < 10 {
-		t.Fatalf("the tour has %d steps", len(steps))
+	steps := tour(t, page, section)
+	if len(steps) < atLeast {
+		t.Fatalf("%s has %d steps", page, len(steps))
 	}
 	const mark = "--- end of a step ---"
 	var script strings.Builder
@@ -99,7 +107,7 @@ func TestReadmeTour(t *testing.T) {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil || errs.Len() > 0 {
-		t.Errorf("the tour ends with %v and says %s", err, errs.Bytes())
+		t.Errorf("%s ends with %v and says %s", page, err, errs.Bytes())
 	}
 	printed := strings.Split(string(out), mark+"\n")
 	if len(printed) != len(steps)+1 {
@@ -112,7 +120,7 @@ func TestReadmeTour(t *testing.T) {
 			got += "\n" // an answer has no end of line, a block has
 		}
 		if want, got := alike(s.prints, said), alike(got, heard); got != want {
-			t.Errorf("README.md:\n%s\nprints\n%s\nnot\n%s", s.commands, got, want)
+			t.Errorf("%s:\n%s\nprints\n%s\nnot\n%s", page, s.commands, got, want)
 		}
 	}
 }
