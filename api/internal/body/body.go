@@ -1,4 +1,4 @@
-// Package body is what reading the bodies of calls has in common, whoever makes them: which
+// Package body is what reading the bodies of calls has in common on all surfaces: which
 // calls have one, whether it is what the operation takes, and what is wrong with it. Each
 // surface says so in words of its own, see [Words].
 package body
@@ -29,8 +29,8 @@ func IsEncoded(rc *fasthttp.RequestCtx) bool {
 	return len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity"))
 }
 
-// IsRead reports whether the body of a call is read: where the operation takes none, nobody
-// reads what a GET or a form brings.
+// IsRead reports whether the body of a call is read: where the operation takes none, what a
+// GET or a form brings is ignored.
 func IsRead(op *operation.Operation, rc *fasthttp.RequestCtx) bool {
 	return op.Body != nil || !rc.IsGet() && !rc.IsHead() && IsJSON(rc)
 }

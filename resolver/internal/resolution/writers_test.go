@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDocumentsAreWrittenHereAlone: whoever else stored a document would leave indexes and
-// segments behind.
+// TestDocumentsAreWrittenHereAlone: a package that stored documents by itself would leave
+// indexes and segments behind.
 func TestDocumentsAreWrittenHereAlone(t *testing.T) {
 	root, found := filepath.Join("..", ".."), 0
 	if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

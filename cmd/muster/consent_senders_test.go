@@ -82,7 +82,7 @@ func (p *providers) take(channel, address, message, id string) bool {
 	x := p.mu.permissions[key]
 	switch {
 	case x == nil:
-		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s: nobody has that address", message, key))
+		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s: no person has that address", message, key))
 	case !x.barredAt.IsZero() && time.Since(x.barredAt) > underWayAtAll && p.mu.arrived-x.after > underWay:
 		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s arrived %s and %d messages after %+v", message, key, time.Since(x.barredAt), p.mu.arrived-x.after, *x))
 	}
@@ -179,16 +179,16 @@ func (p *providers) change(channel, address string, set func(*permission), call 
 	return nil
 }
 
-// TestF6NobodyBarredGetsAnything: while campaigns and flows go out on every channel, people
+// TestF6ConsentHoldsForAllSenders: while campaigns and flows go out on every channel, people
 // unsubscribe, subscribe, are suppressed and permitted again, by calls and by texts that they
-// write. Nobody gets a message who had withdrawn or been suppressed before it went out, and
-// who changed nothing gets each message once.
-func TestF6NobodyBarredGetsAnything(t *testing.T) {
+// write. A message never reaches a person who had unsubscribed or been suppressed before it
+// went out. People who changed nothing get each message once.
+func TestF6ConsentHoldsForAllSenders(t *testing.T) {
 	t.Parallel()
-	inModes(t, nobodyBarredGetsAnything)
+	inModes(t, consentHoldsForAllSenders)
 }
 
-func nobodyBarredGetsAnything(t *testing.T, args []string) {
+func consentHoldsForAllSenders(t *testing.T, args []string) {
 	t.Parallel()
 	const seed, changers = 17, 4
 	people := rounds(500, 10_000)
@@ -394,13 +394,13 @@ func nobodyBarredGetsAnything(t *testing.T, args []string) {
 	for _, n := range changes {
 		made += n
 	}
-	t.Logf("%d messages reached people, who changed their mind %d times", total, made)
+	t.Logf("%d messages reached people; %d consents and blocks were changed", total, made)
 	if made < people || total < people*4 {
 		t.Error("too little happened to show anything")
 	}
 }
 
-// writes has somebody write a text, as a provider reports it.
+// writes reports a text that a person wrote, as a provider does.
 func (s *server) writes(id, from, text string, secret webhook.Secret) error {
 	body, err := json.Marshal([]obj{{"type": "reply", "channel": "sms", "from": from, "to": "+4930123456", "text": text, "id": id}})
 	if err != nil {
