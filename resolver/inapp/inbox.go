@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"github.com/musterhq/muster/internal/must"
@@ -66,6 +67,12 @@ func (m *Message) at(deed string) *int64 {
 	return nil
 }
 
+// Did reports whether the person has done a deed with the message.
+func (m *Message) Did(deed string) bool {
+	at := m.at(deed)
+	return at != nil && *at != 0
+}
+
 // compare orders the messages of an inbox as they are stored: by age, the oldest first.
 func compare(x, y Message) int {
 	return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), cmp.Compare(x.ID, y.ID))
@@ -113,6 +120,22 @@ func (s *State) Inbox(ordinal uint32, nowMs int64) ([]Message, error) {
 	list = slices.DeleteFunc(list, func(m Message) bool { return m.ExpiresMs <= nowMs })
 	slices.SortFunc(list, First)
 	return list, err
+}
+
+// fingerprints belong to this process alone; nothing that is stored depends on them.
+var fingerprints = maphash.MakeSeed()
+
+// Fingerprint changes when what is stored of an inbox does, 0 for an empty one. It costs a
+// small part of reading the inbox.
+func (s *State) Fingerprint(ordinal uint32) (uint64, error) {
+	if !s.sets.Members(setInboxes).Contains(ordinal) {
+		return 0, nil
+	}
+	b, err := s.shared.Store.Entity(s.key(ordinal))
+	if err != nil {
+		return 0, fmt.Errorf("inbox of profile %d: %w", ordinal, err)
+	}
+	return max(1, maphash.Bytes(fingerprints, b)), nil
 }
 
 // Add puts a message into the inbox of a profile. It is left out if one of the same origin

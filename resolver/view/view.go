@@ -46,6 +46,29 @@ func (v *View) Find(kind identifier.Kind, value string) (ordinal uint32, ok bool
 	return v.a.Profiles.Identifiers.Get(h)
 }
 
+// FindProven is [View.Find] of identifiers that more than a browser's key has given to the
+// profile: everybody can read such a key, so that what it attached proves nothing.
+func (v *View) FindProven(kind identifier.Kind, value string) (ordinal uint32, ok bool, err error) {
+	o, ok := v.Find(kind, value)
+	if !ok {
+		return 0, false, nil
+	}
+	o = v.Root(o)
+	var d profile.Document
+	if err := v.decode(o, &d); err != nil {
+		return 0, false, err
+	}
+	var buf []byte
+	want, _ := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
+	for i := range d.Identifiers {
+		id := &d.Identifiers[i]
+		if h, ok := v.a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &buf); id.Kind == kind && id.Claimed && ok && h == want {
+			return 0, false, nil
+		}
+	}
+	return o, true, nil
+}
+
 // Known reports whether an identifier is a profile's, or kept out as that of an erased person.
 func (v *View) Known(kind identifier.Kind, value string) bool {
 	var buf []byte

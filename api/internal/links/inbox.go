@@ -119,6 +119,8 @@ func (a *API) inboxCaller(rc *fasthttp.RequestCtx) (c inboxCaller, err error) {
 	token, isBearer := handler.Bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
 	account, ok := persontoken.Account(token)
 	if !isBearer || !ok {
+		// Which origins may read the answer only the account knows. This one says nothing.
+		rc.Response.Header.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
 		return c, errNoToken
 	}
 	origin := string(rc.Request.Header.Peek(fasthttp.HeaderOrigin))
@@ -139,15 +141,7 @@ func (a *API) inboxCaller(rc *fasthttp.RequestCtx) (c inboxCaller, err error) {
 		if origin != "" && !allowed {
 			return errNoOrigin
 		}
-		kind := resolver.IdentityExternalID
-		if c.person.Kind == persontoken.KindEmail {
-			kind = resolver.IdentityEmail
-		}
-		if o, ok := v.Find(kind, c.person.Subject); ok {
-			c.ordinal = v.Root(o)
-			c.id, c.found = v.ProfileID(c.ordinal).String(), true
-		}
-		return nil
+		return c.find(v)
 	})
 	if errors.Is(err, resolver.ErrNoAccount) {
 		err = &handler.Problem{Status: http.StatusUnauthorized, Message: persontoken.ErrSignature.Error()}
@@ -158,23 +152,46 @@ func (a *API) inboxCaller(rc *fasthttp.RequestCtx) (c inboxCaller, err error) {
 	return c, err
 }
 
+// find looks for the profile of the person. An identifier that a browser's key alone has
+// attached to it is none: the key is public, and whoever uses it would get the inbox of
+// anybody whose address they know.
+func (c *inboxCaller) find(v *resolver.View) (err error) {
+	kind := resolver.IdentityExternalID
+	if c.person.Kind == persontoken.KindEmail {
+		kind = resolver.IdentityEmail
+	}
+	if c.ordinal, c.found, err = v.FindProven(kind, c.person.Subject); c.found {
+		c.id = v.ProfileID(c.ordinal).String()
+	}
+	return err
+}
+
 func (a *API) readInApp(account uint64, fn func(*resolver.View) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
 	defer cancel()
 	return a.opts.Node.Read(ctx, account, fn)
 }
 
-// shownMessages are a person's messages, as pages show them: without those that the person put
-// away.
-func (a *API) shownMessages(account uint64, c *inboxCaller) (list []inapp.Message, err error) {
+// messages are those of a person that have not ended.
+func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 	if !c.found {
 		return nil, nil
 	}
-	err = a.readInApp(account, func(v *resolver.View) (err error) {
-		list, err = v.InApp().Inbox(v.Root(c.ordinal), max(a.opts.Now().UnixMilli(), v.LogTimeMs()))
+	err = a.readInApp(c.person.Account, func(v *resolver.View) (err error) {
+		list, err = v.InApp().Inbox(v.Root(c.ordinal), a.inAppTime(v))
 		return err
 	})
-	return slices.DeleteFunc(list, func(m inapp.Message) bool { return m.DismissedMs != 0 }), err
+	return list, err
+}
+
+// inAppTime is the instant at which messages are looked at, in Unix ms.
+func (a *API) inAppTime(v *resolver.View) int64 {
+	return max(a.opts.Now().UnixMilli(), v.LogTimeMs())
+}
+
+// shown leaves out the messages that the person put away.
+func shown(list []inapp.Message) []inapp.Message {
+	return slices.DeleteFunc(list, func(m inapp.Message) bool { return m.DismissedMs != 0 })
 }
 
 func unseen(list []inapp.Message) (n int) {
@@ -202,10 +219,11 @@ func (a *API) showInbox(rc *fasthttp.RequestCtx, c inboxCaller) error {
 		}
 		limit = n
 	}
-	list, err := a.shownMessages(c.person.Account, &c)
+	list, err := a.messages(&c)
 	if err != nil {
 		return err
 	}
+	list = shown(list)
 	out := inboxPage{Messages: []record.InAppMessage{}, Unseen: unseen(list)}
 	if text := string(rc.QueryArgs().Peek("cursor")); text != "" {
 		after, ok := parseInboxCursor(text)
@@ -249,20 +267,17 @@ func writeInApp(rc *fasthttp.RequestCtx, data any) {
 
 // markMessage answers POST /in-app/inbox/{id}/{deed}.
 func (a *API) markMessage(rc *fasthttp.RequestCtx, c inboxCaller, message, deed string) error {
-	if !c.found {
-		return handler.NotFound("there is no message with this id; it may have ended")
-	}
-	list, err := a.shownMessages(c.person.Account, &c)
+	list, err := a.messages(&c)
 	if err != nil {
 		return err
 	}
-	if deed != inapp.Dismissed { // what was put away can be put away again
-		if i := slices.IndexFunc(list, func(m inapp.Message) bool { return m.ID == message }); i < 0 {
-			return handler.NotFound("there is no message with this id; it may have ended")
-		} else if m := &list[i]; deed == inapp.Seen && m.SeenMs != 0 || deed == inapp.Clicked && m.ClickedMs != 0 {
-			writeInApp(rc, struct{}{}) // a repeat needs no record
-			return nil
-		}
+	i := slices.IndexFunc(list, func(m inapp.Message) bool { return m.ID == message })
+	if i < 0 {
+		return handler.NotFound("there is no message with this id; it may have ended")
+	}
+	if list[i].Did(deed) {
+		writeInApp(rc, struct{}{}) // a repeat needs no record
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
 	defer cancel()

@@ -17,11 +17,14 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/inapp"
 )
 
 const (
 	// How many pages watch inboxes at once: of this process, of an account, and of a person.
-	maxWatchers, maxAccountWatchers, maxPersonWatchers = 5000, 1000, 20
+	// In a cluster each may come over a connection of another node, which has 4,096 to this
+	// one for all that it forwards.
+	maxWatchers, maxAccountWatchers, maxPersonWatchers = 2000, 1000, 20
 	// inboxBeat is the pause between signs of life; a token that does not hold any more ends
 	// its stream then.
 	inboxBeat = 15 * time.Second
@@ -96,7 +99,11 @@ type inboxStream struct {
 	begun   bool
 	known   map[string]bool // ids of messages
 	unseen  int
-	close   sync.Once
+	// stored names what the inbox was at the last look, and endsMs is when its next message
+	// ends (Unix ms, 0 for none): until either changes there is nothing new.
+	stored uint64
+	endsMs int64
+	close  sync.Once
 }
 
 // streamInbox answers GET /in-app/stream.
@@ -172,16 +179,8 @@ func (s *inboxStream) holds() bool {
 		if err != nil || !v.Active() {
 			return errNoToken
 		}
-		kind := resolver.IdentityExternalID
-		if p.Kind == persontoken.KindEmail {
-			kind = resolver.IdentityEmail
-		}
-		o, ok := v.Find(kind, p.Subject)
-		s.caller.found = ok
-		if ok {
-			s.caller.ordinal = v.Root(o)
-		}
-		return nil
+		s.caller.person = p
+		return s.caller.find(v)
 	})
 	return err == nil
 }
@@ -191,10 +190,14 @@ func (s *inboxStream) look() bool {
 	if s.begun && !s.caller.found && !s.holds() { // the person may be on file by now
 		return false
 	}
-	list, err := s.a.shownMessages(s.caller.person.Account, &s.caller)
+	list, changed, err := s.read()
 	if err != nil {
 		return false
 	}
+	if s.begun && !changed {
+		return true
+	}
+	list = shown(list)
 	known := make(map[string]bool, len(list))
 	slices.Reverse(list) // the newest of a priority last
 	for i := range list {
@@ -210,6 +213,31 @@ func (s *inboxStream) look() bool {
 	}
 	s.begun, s.known, s.unseen = true, known, n
 	return true
+}
+
+// read reads the inbox if it is not as it was at the last look. A record that is applied wakes
+// the stream, so that the state as it is applied suffices.
+func (s *inboxStream) read() (list []inapp.Message, changed bool, err error) {
+	if !s.caller.found {
+		s.stored, s.endsMs = 0, 0
+		return nil, true, nil
+	}
+	err = s.a.opts.Node.Look(s.caller.person.Account, func(v *resolver.View) error {
+		o, now := v.Root(s.caller.ordinal), s.a.inAppTime(v)
+		stored, err := v.InApp().Fingerprint(o)
+		if err != nil || stored == s.stored && (s.endsMs == 0 || now < s.endsMs) {
+			return err
+		}
+		changed, s.stored, s.endsMs = true, stored, 0
+		list, err = v.InApp().Inbox(o, now)
+		for i := range list {
+			if s.endsMs == 0 || list[i].ExpiresMs < s.endsMs {
+				s.endsMs = list[i].ExpiresMs
+			}
+		}
+		return err
+	})
+	return list, changed, err
 }
 
 func (s *inboxStream) end() {

@@ -187,7 +187,9 @@ func newPreferences(v *resolver.View, p *view.Profile) *preferences {
 		out.Topics = append(out.Topics, choice{Value: ofTopic + l.ID, Name: l.PublicName, Description: l.PublicDescription, On: slices.Contains(p.Lists, l.ID)})
 	}
 	phone := p.Newest(resolver.IdentityPhone) != ""
-	reached := map[string]bool{"email": p.Newest(resolver.IdentityEmail) != "", "sms": phone, "whatsapp": phone, "push": len(p.Devices) > 0}
+	email := p.Newest(resolver.IdentityEmail) != ""
+	inApp := len(v.InApp().Settings().Secrets) > 0 && (email || p.Newest(resolver.IdentityExternalID) != "")
+	reached := map[string]bool{"in_app": inApp, "email": email, "sms": phone, "whatsapp": phone, "push": len(p.Devices) > 0}
 	for _, x := range channelNames {
 		c := p.Consent(x.channel)
 		said := c.Status == statusSubscribed || c.Status == statusUnsubscribed
