@@ -22,6 +22,7 @@ await run(async (w) => {
   await w.open('/flows')
   await page.getByRole('row', { name: /Abandoned cart/ }).waitFor()
   await w.axe('the flows')
+  await w.shots('flows-ready')
 
   await w.open(`/people/${sent.results[0].profile_id}?tab=orders`)
   const revenue = page.getByRole('region', { name: 'Revenue', exact: true })
@@ -34,7 +35,7 @@ await run(async (w) => {
 
   await w.open('/analytics?tab=revenue')
   const all = page.getByRole('region', { name: 'Revenue in all' })
-  await all.getByRole('cell', { name: '1200.00' }).first().waitFor()
+  await all.getByRole('cell', { name: '1,200.00' }).first().waitFor()
   assert.match(await all.getByRole('row').nth(1).innerText(), /EUR\s+1\s+59\.90\s+9\.90\s+50\.00/)
   await page.getByRole('region', { name: 'Revenue by day' }).getByRole('row', { name: /EUR/ }).waitFor()
   await w.axe('the revenue')
@@ -46,4 +47,5 @@ await run(async (w) => {
   await page.getByText('The windows are saved.').waitFor()
   await until('the window is kept', async () => assert.equal((await w.people('GET', '/settings')).revenue_attribution.click_hours, 48))
   await w.axe('the windows of attribution')
+  await w.shots('settings-revenue')
 })

@@ -64,7 +64,10 @@ function start(options: Options) {
     if (done.has(key)) return
     done.add(key)
     // keepalive: a click leads away from the page.
-    call('inbox/' + id + '/' + deed, { method: 'POST', keepalive: true }).catch(() => done.delete(key))
+    call('inbox/' + id + '/' + deed, { method: 'POST', keepalive: true }).then(
+      (r) => (r.status === 429 || r.status >= 500) && done.delete(key),
+      () => done.delete(key),
+    )
   }
 
   function root(host: Element): ShadowRoot {
@@ -125,6 +128,8 @@ function start(options: Options) {
   }
 
   function hide() {
+    // Closing gives the focus back to where it was before the modal; removing alone does not.
+    shown?.el.shadowRoot?.querySelector('dialog')?.close()
     shown?.el.remove()
     shown = undefined
   }
@@ -146,7 +151,8 @@ function start(options: Options) {
       root(host).append(d)
       d.showModal()
     } else {
-      const b = make('section', { className: 'c b', onkeydown: (e: KeyboardEvent) => e.key === 'Escape' && close() }, ...parts(m, close))
+      const b = make('section', { className: 'c b' }, ...parts(m, close))
+      b.addEventListener('keydown', (e) => e.key === 'Escape' && close())
       b.setAttribute('role', 'status')
       root(host).append(b)
     }
@@ -160,6 +166,7 @@ function start(options: Options) {
   function draw() {
     const host = typeof options.inbox === 'string' ? document.querySelector(options.inbox) : options.inbox
     if (host) {
+      watch.disconnect()
       const list = make('ul', {})
       for (const m of messages) {
         const li = make('li', { className: m.seen_at ? 'c' : 'c n' }, ...parts(m, () => dismiss(m)))
@@ -168,7 +175,16 @@ function start(options: Options) {
         if (!m.seen_at) watch.observe(li)
       }
       const s = root(host)
+      // The focus stays at its message, or goes to the one in its place.
+      const focus = s.activeElement
+      const from = focus?.closest('li')
+      const at = from ? [...from.parentElement!.children].indexOf(from) : -1
       s.replaceChildren(list)
+      if (focus && from) {
+        const items = [...list.children] as HTMLElement[]
+        const to = items.find((li) => li.dataset.id === from.dataset.id) ?? items[Math.min(at, items.length - 1)]
+        to?.querySelector<HTMLElement>(focus.localName)?.focus({ preventScroll: true })
+      }
     }
     pop()
   }

@@ -44,7 +44,7 @@ async function order(name) {
  *  - url, creds, link: the server, its first credentials, the token of the sign-in link (unused)
  *  - people(method, path, body): a call of the console API beside the page; its data
  *  - send(events): sends events as a customer's program does
- *  - axe(what): no serious finding of axe-core on what is shown
+ *  - axe(what, page): no serious finding of axe-core on what is shown, of the console or of another page
  *  - shots(name): pictures at 1440 and 390 pixels, light and dark, where MUSTER_SHOTS is a folder
  *  - restart(), stop(), start(): the server
  *  - forgive(pattern): errors of the browser's console that are expected
@@ -69,8 +69,8 @@ export async function run(story) {
   const page = await context.newPage()
   let token = ''
   // While a change of colours runs, colours that nobody sees would be measured.
-  const settled = () =>
-    page.evaluate(async () => {
+  const settled = (on = page) =>
+    on.evaluate(async () => {
       const frame = () => new Promise((go) => requestAnimationFrame(go))
       const running = () => document.getAnimations().some((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime !== Infinity)
       do {
@@ -107,10 +107,10 @@ export async function run(story) {
         await page.getByRole('navigation').first().waitFor({ state: 'attached' })
       }
     },
-    async axe(what) {
-      await page.evaluate(`window.axe || (() => { ${axeSource} })()`)
-      await settled()
-      const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 5).map((n) => `    ${n.html.slice(0, 200)}\n      ${n.failureSummary.split('\n').slice(1, 3).join(' ')}`).join('\n')}`)))
+    async axe(what, on = page) {
+      await on.evaluate(`window.axe || (() => { ${axeSource} })()`)
+      await settled(on)
+      const found = await on.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 5).map((n) => `    ${n.html.slice(0, 200)}\n      ${n.failureSummary.split('\n').slice(1, 3).join(' ')}`).join('\n')}`)))
       assert.deepEqual(found, [], `axe-core on ${what}:\n${found.join('\n')}`)
     },
     async shots(name) {

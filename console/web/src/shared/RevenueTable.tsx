@@ -1,5 +1,5 @@
 import { Table } from '@mantine/core'
-import { count } from './format'
+import { amount, count } from './format'
 import { ScrollTable } from './ScrollTable'
 
 type Row = { name?: string; channel?: string; currency: string; orders: number; total: string; refunded: string; revenue: string; average_order: string }
@@ -23,14 +23,14 @@ export function RevenueTable({ label, first, rows }: { label: string; first?: st
         <Table.Tbody>
           {rows.map((r) => (
             <Table.Tr key={`${r.name} ${r.channel} ${r.currency}`}>
-              {first && <Table.Td>{r.name}</Table.Td>}
+              {first && <Table.Td miw={110}>{r.name}</Table.Td>}
               <Table.Td>{r.currency}</Table.Td>
               <Table.Td ta="right" className="numbers">
                 {count(r.orders)}
               </Table.Td>
-              {[r.total, r.refunded, r.revenue, r.average_order].map((amount, i) => (
+              {[r.total, r.refunded, r.revenue, r.average_order].map((x, i) => (
                 <Table.Td key={i} ta="right" className="numbers">
-                  {amount}
+                  {amount(x)}
                 </Table.Td>
               ))}
             </Table.Tr>

@@ -2,6 +2,8 @@
 
 const whole = new Intl.NumberFormat('en')
 export const count = (n: number) => whole.format(n)
+/** 1,234.50; amounts are decimals in text, which a number could round. */
+export const amount = (decimal: string) => decimal.replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ',')
 
 /** 0.1234 is 12.3 %; what is not nothing does not look like nothing. */
 /** percent writes a share; null is one that the server cannot tell. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ago, percent } from './format'
+import { ago, amount, percent } from './format'
 import { flag, oneOf, searchOf, text, texts, whole } from './search'
 
 describe('search parameters', () => {
@@ -15,6 +15,9 @@ describe('search parameters', () => {
 })
 
 describe('numbers for people', () => {
+  it('groups the digits of amounts, and rounds none', () => {
+    expect(['0.00', '999.99', '1200.00', '-1234567.8912'].map(amount)).toEqual(['0.00', '999.99', '1,200.00', '-1,234,567.8912'])
+  })
   it('never shows something as nothing, or less than all as all', () => {
     expect([0, 0.0001, 0.1234, 0.9999, 1].map(percent)).toEqual(['0 %', '< 0.1 %', '12.3 %', '> 99.9 %', '100 %'])
   })

@@ -99,7 +99,7 @@ function Revenue({ range }: { range: Range }) {
     <QueryView query={answer} what="the revenue">
       {(a) =>
         a.totals.length === 0 ? (
-          <Empty icon="chart" title="There is no order yet">
+          <Empty icon="chart" title="There is no order in these days">
             Orders come by the event order_placed with order_id, total and currency; refunds by order_refunded.
           </Empty>
         ) : (
@@ -117,7 +117,7 @@ function Revenue({ range }: { range: Range }) {
               )}
             </Card>
             <Card title="Revenue by day" csv={{ header: ['date', 'currency', 'orders', 'total', 'refunded', 'revenue', 'attributed_orders', 'attributed_revenue'], rows: () => a.days.map((d) => [d.date, d.currency, d.orders, d.total, d.refunded, d.revenue, d.attributed_orders, d.attributed_revenue]) }}>
-              <RevenueTable label="Revenue by day" first="Day" rows={[...a.days].reverse().map((d) => ({ ...d, name: d.date }))} />
+              <RevenueTable label="Revenue by day" first="Day" rows={[...a.days].sort((x, y) => y.date.localeCompare(x.date)).map((d) => ({ ...d, name: d.date }))} />
             </Card>
           </Stack>
         )

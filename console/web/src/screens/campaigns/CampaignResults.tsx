@@ -134,16 +134,26 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
   const done = n.total_members ? (n.total_members - n.remaining) / n.total_members : 1
   const moving = n.status === 'sending' || n.status === 'testing' || n.status === 'waiting'
   const delivered = deliveriesOf(n)
-  const tiles: [string, number | null, number?, string?][] = [
-    ['Sent', n.sent],
-    ['Delivered', delivered, n.sent, delivered === null ? 'by the relay or provider' : 'as the relay or provider reports it'],
-    ['Opened', n.unique_opens, n.sent, n.opens < n.unique_opens ? `${times(n.opens, 'open')} seen; a click counts as opened` : `${times(n.opens, 'open')} in all`],
-    ['Clicked', n.unique_clicks, n.sent, `${times(n.clicks, 'click')} in all`],
-    ['Unsubscribed', n.unsubscribes, n.sent],
-    ['Bounced', n.bounces, n.sent + n.failed],
-    ['Complained', n.complaints, n.sent],
-    ['Failed', n.failed],
+  type Tiles = [string, number | null, number?, string?][]
+  const inInbox: Tiles = [
+    ['Dismissed', n.dismissed, n.sent],
+    ['Expired', n.expired, n.sent, 'before they were seen'],
   ]
+  // No provider reports on in-app messages, and they do not bounce.
+  const tiles: Tiles =
+    campaign.channels.length === 0 && channelOf(campaign).medium === 'in_app'
+      ? [['Sent', n.sent], ['Seen', n.unique_opens, n.sent], ['Clicked', n.unique_clicks, n.sent], ...inInbox, ['Failed', n.failed]]
+      : [
+          ['Sent', n.sent],
+          ['Delivered', delivered, n.sent, delivered === null ? 'by the relay or provider' : 'as the relay or provider reports it'],
+          ['Opened', n.unique_opens, n.sent, n.opens < n.unique_opens ? `${times(n.opens, 'open')} seen; a click counts as opened` : `${times(n.opens, 'open')} in all`],
+          ['Clicked', n.unique_clicks, n.sent, `${times(n.clicks, 'click')} in all`],
+          ['Unsubscribed', n.unsubscribes, n.sent],
+          ['Bounced', n.bounces, n.sent + n.failed],
+          ['Complained', n.complaints, n.sent],
+          ['Failed', n.failed],
+          ...(campaign.channels.some((c) => c.channel === 'in_app') ? inInbox : []),
+        ]
   const links = [...n.links].sort((a, b) => b.clicks - a.clicks)
   const most = Math.max(1, ...links.map((l) => l.clicks))
   return (

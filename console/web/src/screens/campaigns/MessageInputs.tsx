@@ -96,7 +96,7 @@ function InAppInputs({ form, set, wrong, readOnly }: { form: Form; set: (part: P
       <TextInput label="Picture" placeholder="https://" value={form.in_app.image} onChange={(e) => put({ image: e.currentTarget.value })} error={wrong('in_app.image')} readOnly={readOnly} />
       <Group grow align="flex-start" gap="sm">
         <NumberInput label="Priority" description="Higher ones come first." min={0} max={10} allowDecimal={false} value={form.in_app.priority} onChange={(v) => put({ priority: Number(v) || 0 })} error={wrong('in_app.priority')} readOnly={readOnly} />
-        <NumberInput label="Days in the inbox" min={1} max={90} allowDecimal={false} value={Math.max(1, Math.round(form.in_app.ttl_hours / 24))} onChange={(v) => put({ ttl_hours: (Number(v) || 1) * 24 })} error={wrong('in_app.ttl_hours')} readOnly={readOnly} />
+        <NumberInput label="Days in the inbox" description="90 at most." min={1} max={90} allowDecimal={false} value={Math.max(1, Math.round(form.in_app.ttl_hours / 24))} onChange={(v) => put({ ttl_hours: (Number(v) || 1) * 24 })} error={wrong('in_app.ttl_hours')} readOnly={readOnly} />
       </Group>
     </>
   )

@@ -31,6 +31,12 @@ export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }:
   const channel = channelOf(partOf(campaign, form, at).campaign)
   const email = channel.html
   const m = rendered.data
+  const inApp = channel.medium === 'in_app'
+  const title = m && (channel.subject || m.subject) && (
+    <Text fw={600} data-testid="preview-subject" style={{ overflowWrap: 'anywhere' }}>
+      {m.subject || 'without a subject'}
+    </Text>
+  )
   return (
     <Paper withBorder p="md" miw={0} component="section" aria-label="Preview">
       <Stack gap="sm">
@@ -48,17 +54,14 @@ export function PreviewPanel({ campaign, form, at, person, onPerson, rendered }:
                   From {[m.sender_name, m.sender && `<${m.sender}>`].filter(Boolean).join(' ') || 'nobody: no sender domain is verified'}
                 </Text>
               )}
-              {(channel.subject || m.subject) && (
-                <Text fw={600} data-testid="preview-subject" style={{ overflowWrap: 'anywhere' }}>
-                  {m.subject || 'without a subject'}
-                </Text>
-              )}
+              {!inApp && title}
             </div>
             {email ? (
               <MessageFrame html={m.html} title="The message" />
             ) : (
               <Paper withBorder p="sm" radius="lg" maw={320}>
-                {channel.medium === 'in_app' && <InAppPicture form={partOf(campaign, form, at).form} />}
+                {inApp && <InAppPicture form={partOf(campaign, form, at).form} />}
+                {inApp && title}
                 <Text size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }} data-testid="preview-text">
                   {m.text}
                 </Text>

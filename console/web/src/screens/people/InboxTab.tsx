@@ -2,6 +2,7 @@ import { Badge, Group, Paper, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { api, data } from '@/shared/api/client'
 import { instant } from '@/shared/format'
+import { AnchorLink } from '@/shared/links'
 import { Empty, QueryView } from '@/shared/states'
 
 /** The in-app messages of a person, as pages show them. */
@@ -31,9 +32,21 @@ export function InboxTab({ id }: { id: string }) {
                     {m.body}
                   </Text>
                 )}
-                <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-                  {[m.link, `sent ${instant(m.created_at)}`, `ends ${instant(m.expires_at)}`, m.campaign_id && `campaign ${m.campaign_id}`, m.flow_id && `flow ${m.flow_id}, step ${m.step_id}`].filter(Boolean).join(' · ')}
-                </Text>
+                <Group gap="xs">
+                  <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                    {[m.link, `sent ${instant(m.created_at)}`, `ends ${instant(m.expires_at)}`].filter(Boolean).join(' · ')}
+                  </Text>
+                  {m.campaign_id && (
+                    <AnchorLink to="/campaigns/$id" params={{ id: m.campaign_id }} size="xs">
+                      Campaign
+                    </AnchorLink>
+                  )}
+                  {m.flow_id && (
+                    <AnchorLink to="/flows/$id" params={{ id: m.flow_id }} size="xs">
+                      Flow, step {m.step_id}
+                    </AnchorLink>
+                  )}
+                </Group>
               </Paper>
             ))}
           </Stack>

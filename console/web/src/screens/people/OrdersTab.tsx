@@ -1,7 +1,7 @@
 import { Button, Group, Paper, Stack, Table, Text, Title } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { api, data, type Schemas } from '@/shared/api/client'
-import { count, instant } from '@/shared/format'
+import { amount, count, instant } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { RevenueTable } from '@/shared/RevenueTable'
 import { ScrollTable } from '@/shared/ScrollTable'
@@ -47,7 +47,7 @@ export function OrdersTab({ id }: { id: string }) {
                   <Text size="sm">{first.cart.ordered ? 'An order followed' : 'No order followed yet'}</Text>
                 </Group>
                 <Text size="sm" c="dimmed">
-                  {instant(first.cart.updated_at)}: {count(first.cart.item_count)} {first.cart.item_count === 1 ? 'item' : 'items'}, {first.cart.total} {first.cart.currency}
+                  {instant(first.cart.updated_at)}: {count(first.cart.item_count)} {first.cart.item_count === 1 ? 'item' : 'items'}, {amount(first.cart.total)} {first.cart.currency}
                 </Text>
               </Paper>
             )}
@@ -75,7 +75,7 @@ function Orders({ list }: { list: Order[] }) {
               <Table.Th>Time</Table.Th>
               <Table.Th ta="right">Total</Table.Th>
               <Table.Th ta="right">Refunded</Table.Th>
-              <Table.Th>Belongs to</Table.Th>
+              <Table.Th>Attributed to</Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -84,10 +84,10 @@ function Orders({ list }: { list: Order[] }) {
                 <Table.Td style={{ overflowWrap: 'anywhere' }}>{o.order_id}</Table.Td>
                 <Table.Td>{instant(o.ordered_at)}</Table.Td>
                 <Table.Td ta="right" className="numbers">
-                  {o.total} {o.currency}
+                  {amount(o.total)} {o.currency}
                 </Table.Td>
                 <Table.Td ta="right" className="numbers">
-                  {o.refunded}
+                  {amount(o.refunded)}
                 </Table.Td>
                 <Table.Td>
                   <Source of={o.attributed_to} />

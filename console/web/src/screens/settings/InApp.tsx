@@ -53,16 +53,16 @@ function Secret({ settings }: { settings: Settings }) {
         <Title order={3} size="h5">
           Secret
         </Title>
-        {settings.secrets.length === 0 && <Text size="sm">There is none yet: no token holds.</Text>}
+        {settings.secrets.length === 0 && <Text size="sm">There is no secret yet, so no token is valid.</Text>}
         {settings.secrets.map((s) => (
           <Text key={s.created_at} size="sm" data-testid="in-app-secret">
             Made {instant(s.created_at)}
-            {s.expires_at && `, holds until ${instant(s.expires_at)}`}
+            {s.expires_at && `, valid until ${instant(s.expires_at)}`}
           </Text>
         ))}
         {writes && (
           <Group align="flex-end" gap="sm">
-            {settings.secrets.length > 0 && <NumberInput label="Hours that the present one still holds" min={0} max={168} allowDecimal={false} value={hours} onChange={(v) => setHours(Number(v) || 0)} />}
+            {settings.secrets.length > 0 && <NumberInput label="Hours that the present secret stays valid" min={0} max={168} allowDecimal={false} value={hours} onChange={(v) => setHours(Number(v) || 0)} />}
             <Button variant="default" onClick={() => void make()} loading={busy}>
               {settings.secrets.length > 0 ? 'Make a new secret' : 'Make the secret'}
             </Button>

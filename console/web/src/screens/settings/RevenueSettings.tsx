@@ -24,7 +24,8 @@ export function RevenueSettings() {
 
 function Form({ saved }: { saved: Settings }) {
   const writes = useMay()('settings:write')
-  const [windows, setWindows] = useState(saved.revenue_attribution ?? { click_hours: 120, open_hours: 24 })
+  const before = saved.revenue_attribution ?? { click_hours: 120, open_hours: 24 }
+  const [windows, setWindows] = useState(before)
   const [act, busy] = useAct('settings')
   return (
     <form
@@ -47,7 +48,7 @@ function Form({ saved }: { saved: Settings }) {
           </Group>
           {writes && (
             <Group>
-              <Button type="submit" loading={busy}>
+              <Button type="submit" loading={busy} disabled={windows.click_hours === before.click_hours && windows.open_hours === before.open_hours}>
                 Save windows
               </Button>
             </Group>
