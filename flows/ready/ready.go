@@ -16,20 +16,23 @@ type Flow struct {
 func Flows() []Flow {
 	return []Flow{{
 		ID: "abandoned_cart", Name: "Abandoned cart",
-		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless they ordered meanwhile.",
+		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless they ordered within a day or emptied the cart (a cart with a total of 0).",
 		Definition: json.RawMessage(abandonedCart),
 	}}
 }
 
-// The window of the condition is as long as the wait: an order counts that came since the
-// person entered.
+// The condition asks for a day, longer than the wait: an order has a time of its own, which may
+// be before the cart's record, and a flow that was paused goes on late. A cart with a total of
+// 0 is empty.
 const abandonedCart = `{
 	"name": "Abandoned cart",
 	"reentry": "after_exit",
-	"trigger": {"type": "event", "event": "cart_updated"},
+	"trigger": {"type": "event", "event": "cart_updated", "where": [{"property": "total", "op": "!=", "value": 0}]},
 	"steps": [
 		{"id": "wait", "type": "wait", "seconds": 14400, "next": "ordered"},
-		{"id": "ordered", "type": "condition", "if": {"kind": "activity", "event": "order_placed", "window": {"last_days": 0.16666666666666666}}, "yes": null, "no": "remind"},
+		{"id": "ordered", "type": "condition", "if": {"match": "any", "conditions": [
+			{"kind": "activity", "event": "order_placed", "window": {"last_days": 1}},
+			{"kind": "activity", "event": "cart_updated", "window": {"last_days": 0.25}, "where": [{"property": "total", "op": "=", "value": 0}]}]}, "yes": null, "no": "remind"},
 		{"id": "remind", "type": "email", "subject": "You left something in your cart", "body": "<p>Hi {{first_name|there}},</p><p>your cart is waiting for you.</p><p><a href=\"{{unsubscribe_url}}\">Unsubscribe</a></p>", "next": null}
 	]
 }`

@@ -1,0 +1,54 @@
+package resolver
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/musterhq/muster/flows/ready"
+)
+
+// TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, and nobody who
+// has ordered since or whose cart is empty.
+func TestReadyFlowForCarts(t *testing.T) {
+	const hour = int64(3_600_000)
+	cart := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}],"total":5,"currency":"EUR"}`)
+	cartWithoutTotal := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}]}`)
+	empty := orderEvent("cart_updated", "a@x.io", `{"items":[],"total":0,"currency":"EUR"}`)
+	order := orderEvent("order_placed", "a@x.io", `{"order_id":"1","total":5,"currency":"EUR"}`)
+	for name, c := range map[string]struct {
+		play func(r *recorder, flow string)
+		want string
+	}{
+		"left":               {func(r *recorder, _ string) { r.events(cart) }, "#1 wait:done ordered:no remind:skipped_not_subscribed completed"},
+		"left without total": {func(r *recorder, _ string) { r.events(cartWithoutTotal) }, "#1 wait:done ordered:no remind:skipped_not_subscribed completed"},
+		"ordered":            {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(order) }, "#1 wait:done ordered:yes completed"},
+		"ordered in the same batch, by their own times": {func(r *recorder, _ string) {
+			c, o := cart, order
+			c.HasTime, c.TimeMs, o.HasTime, o.TimeMs = true, r.now-55_000, true, r.now-20_000
+			r.events(c, o)
+		}, "#1 wait:done ordered:yes completed"},
+		"ordered in the same batch": {func(r *recorder, _ string) { r.events(cart, order) }, "#1 wait:done ordered:yes completed"},
+		"emptied":                   {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(empty) }, "#1 wait:done ordered:yes completed"},
+		"empty":                     {func(r *recorder, _ string) { r.events(empty) }, "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecorder(t, DefaultSettings())
+			var definition map[string]any
+			if err := json.Unmarshal(ready.Flows()[0].Definition, &definition); err != nil {
+				t.Fatal(err)
+			}
+			step := definition["steps"].([]any)[2].(map[string]any)
+			step["sender"] = "news@muster.local"
+			text, err := json.Marshal(definition)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flow := r.flow(string(text))
+			c.play(r, flow)
+			r.now += 4*hour + 1
+			r.continueOnce()
+			r.rest()
+			r.expectWay(flow, r.events(orderEvent("seen", "a@x.io", `{}`)).Events[0].Profile, c.want)
+		})
+	}
+}
