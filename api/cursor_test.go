@@ -56,6 +56,7 @@ func TestCursorKinds(t *testing.T) {
 		{paging.Audit, "/audit", 8},
 		{paging.Imports, "/imports", 8},
 		{paging.Audit, "/segments/" + seg.ID + "/versions", 8},
+		{paging.Orders, "/profiles/" + profile + "/orders", 8 + 16},
 	} {
 		seen[x.kind] = true
 		for kind := paging.Kind(0); kind <= paging.End; kind++ {

@@ -14,11 +14,11 @@ func campaignFieldsShape(create bool) []shape.Field {
 		first = []shape.Field{shape.Req("name", name), shape.Req("channel", ch)}
 	}
 	return append(first,
-		shape.Opt("service", shape.Word("With type 3, the instant messenger: `whatsapp`, or empty for the account's own provider.", "whatsapp", "")),
+		shape.Opt("service", shape.Word("With type 3, the instant messenger: `whatsapp`, or empty for the account's own provider. With type 4, `in_app` for in-app messages, or empty for push messages.", "whatsapp", "in_app", "")),
 		shape.Opt("whatsapp", shape.Object(whatsAppFieldsShape()...).Says("A template that WhatsApp has approved, in place of `body`. Without it the body goes to those who wrote by WhatsApp within 24 hours. `{}` takes it away.")),
 		shape.Opt("track_links", shape.Boolean(false, "With types 2 to 4: counts the clicks on links of the text, of a push message the `link`. They become longer by it: some 80 characters, which SMS are charged for. Those of e-mails are always counted, those of a WhatsApp template never.").Default(false)),
 		shape.Opt("push", shape.Object(pushFieldsShape("ttl_seconds")...).Says("With type 4, what the message has beside its texts and its link. `{}` takes it away.")),
-		shape.Opt("in_app", shape.Object(inAppFieldsShape()...).Says("With type 5, what the message has beside its texts and its link. `{}` takes it away: then they are the defaults.")),
+		shape.Opt("in_app", shape.Object(inAppFieldsShape()...).Says("With type 4 and `\"service\": \"in_app\"`, what the message has beside its texts and its link. `{}` takes it away: then they are the defaults.")),
 		shape.Opt("channels", shape.List(shape.Object(channelFieldsShape()...), "With channel 1, the channels in the order of preference: each person gets one message, on the first that reaches them. `email` stands alone, since an e-mail has the campaign's own subject, body, template and sender. Left out, the campaign goes out by e-mail.").Entries(0, 6).Like([]any{shape.Pairs("channel", "push", "subject", "Our January sale", "body", "Today only", "link", "https://example.com/sale"), shape.Pairs("channel", "sms", "body", "The sale is on"), shape.Pairs("channel", "email")})),
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
 		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),

@@ -183,7 +183,10 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	} else if given {
 		x.Channel = n
 	}
-	n, given, err = keycall.Number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush, campaigns.TypeInApp)
+	if x.Type == campaigns.TypeInApp { // as requests name it
+		x.Type, x.Service = campaigns.TypePush, campaigns.ServiceInApp
+	}
+	n, given, err = keycall.Number("type", f.Type, campaigns.TypeEmail, campaigns.TypeSMS, campaigns.TypeIM, campaigns.TypePush)
 	if err != nil {
 		return err
 	} else if given {
@@ -198,6 +201,16 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	} {
 		if t.src != nil {
 			*t.dst = *t.src
+		}
+	}
+	if x.Service == campaigns.ServiceInApp {
+		switch single := x.Channel == campaigns.ChannelSingle && x.Type == campaigns.TypePush; {
+		case single:
+			x.Type, x.Service = campaigns.TypeInApp, ""
+		case f.Service != nil:
+			return keycall.Fail("service Input should be in_app with channel 2 and type 4 only")
+		default:
+			x.Service = "" // the request makes it a campaign of another type
 		}
 	}
 	if f.ListID != nil {

@@ -87,7 +87,8 @@ func TestInAppSurvivesKills(t *testing.T) {
 		ID string `json:"_id"`
 	}
 	ok(t, c.surfaceA("POST", "/segments", map[string]any{"name": "Seen", "definition": map[string]any{"kind": "activity", "event": "seen", "did": true}}, &segment))
-	ok(t, c.surfaceA("POST", "/campaign", map[string]any{"name": "Sale", "channel": 2, "type": 5, "date": "2026-01-01", "subject": "Hello {{first_name}}", "body": "Sale", "in_app": map[string]any{"display": "banner"}}, &campaign))
+	c.untilLive(segment.ID)
+	ok(t, c.surfaceA("POST", "/campaign", map[string]any{"name": "Sale", "channel": 2, "type": 4, "service": "in_app", "date": "2026-01-01", "subject": "Hello {{first_name}}", "body": "Sale", "in_app": map[string]any{"display": "banner"}}, &campaign))
 	ctx, origin := t.Context(), c.origin
 	go func() { // a kill cuts the answer off
 		body := fmt.Sprintf(`{"segment_ids":[%q],"batch_size":50,"delay_between_batches":0.1}`, segment.ID)
@@ -217,7 +218,7 @@ func TestInAppOnAPage(t *testing.T) {
 			t.Errorf("%s: another origin may read it", name)
 		}
 	}
-	for _, deed := range []string{"clicked", "seen", "clicked", "dismissed", "dismissed"} {
+	for _, deed := range []string{"clicked", "dismissed", "dismissed", "seen", "clicked"} {
 		want := 200
 		if status, _ := s.page("POST", path+deed, ann, site, nil); status != want {
 			t.Errorf("%s: %d", deed, status)
@@ -236,6 +237,20 @@ func TestInAppOnAPage(t *testing.T) {
 			ok(t, s.surfaceA("GET", "/segments/"+segment.ID, nil, &got))
 			return got.Count == 1
 		})
+	}
+
+	// A browser's key is public: whoever uses it to join the id of their own with the e-mail of
+	// a person on file has no inbox by it.
+	s.event(`{"event_type":"ordered","user":{"email":"eve@example.com"},"properties":{"n":9}}`)
+	var source struct {
+		Key string `json:"write_key"`
+	}
+	s.console("POST", "/sources", fmt.Sprintf(`{"name":"Site","kind":"browser","allowed_origins":[%q]}`, site), &source)
+	if status, answer := s.track(source.Key, "/v1/identify", `{"userId":"mallory","traits":{"email":"eve@example.com"}}`, "Origin", site); status != 200 {
+		t.Fatal(status, answer)
+	}
+	if status, _ := s.page("GET", "/in-app/inbox", personToken(first.Secret, first.Issuer, "mallory", time.Hour), site, &x); status != 200 || len(x.Messages) != 0 {
+		t.Errorf("a claimed inbox: %d %+v", status, x)
 	}
 
 	// Two secrets hold while one takes the place of the other; a third ends the first.

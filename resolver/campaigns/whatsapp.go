@@ -10,6 +10,10 @@ import (
 // WhatsApp.
 const ServiceWhatsApp = "whatsapp"
 
+// ServiceInApp is what answers and requests call [TypeInApp]: there it is a service of
+// [TypePush], since types are those that clients know.
+const ServiceInApp = "in_app"
+
 const mediumWhatsApp = "whatsapp"
 
 // The bounds of templates, as those of a flow's step.
@@ -41,7 +45,7 @@ func (c *Campaign) checkService() *refuse.Refusal {
 	t := c.WhatsApp
 	switch {
 	case c.Service != "" && c.Service != ServiceWhatsApp:
-		return refuse.Invalid("service", "service Input should be whatsapp, or left out for the account's own instant messenger")
+		return refuse.Invalid("service", "service Input should be whatsapp with type 3, in_app with type 4, or left out for the account's own instant messenger and for push messages")
 	case c.Service != "" && (c.Channel != ChannelSingle || c.Type != TypeIM):
 		return refuse.Invalid("service", "service Input should be left out where channel is not 2 or type not 3: WhatsApp is an instant messenger")
 	case t == nil:

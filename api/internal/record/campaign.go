@@ -49,7 +49,7 @@ type CampaignContent struct {
 	ReplyTo    string            `json:"reply_to"`
 	Link       *string           `json:"link"` // opened by a push message
 	TemplateID *string           `json:"template_id"`
-	Service    *string           `json:"service"` // whatsapp, or null
+	Service    *string           `json:"service"` // whatsapp, in_app, or null
 	TrackLinks bool              `json:"track_links"`
 	Push       *PushOptions      `json:"push"`     // null for none
 	InApp      *InAppOptions     `json:"in_app"`   // null for their defaults
@@ -126,8 +126,13 @@ func NewCampaign(v *resolver.View, x *campaigns.Campaign) Campaign {
 	for i, m := range x.Channels {
 		out.Channels[i] = ChannelMessage{m.Channel, m.Subject, m.Body, m.Sender, TextOrNull(m.Link), whatsAppTemplate(m.WhatsApp), pushOptions(m.Push), inAppOptions(m.InApp)}
 	}
-	if x.Type != 0 {
-		out.Type = &x.Type
+	switch kind := x.Type; {
+	case kind == campaigns.TypeInApp:
+		kind = campaigns.TypePush
+		out.Service = TextOrNull(campaigns.ServiceInApp)
+		fallthrough
+	case kind != 0:
+		out.Type = &kind
 	}
 	return out
 }

@@ -160,6 +160,9 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 			keep()
 		}
 	}
+	if old.Attribution == nil && s.Attribution != nil && *s.Attribution == *old.Attribution.Shown() {
+		s.Attribution = nil // as it was answered: nothing has changed
+	}
 	if s.SurfaceCPerMinute > old.SurfaceCPerMinute && !c.User.Admin {
 		return nil, &handler.Problem{Status: http.StatusForbidden, Field: "surface_c_per_minute",
 			Message: "surface_c_per_minute: only a system administrator raises it"}

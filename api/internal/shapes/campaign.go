@@ -7,7 +7,7 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("_id", shape.CampaignID("Id of the campaign.")),
 	shape.Req("name", shape.Text("January sale", "")),
 	shape.Req("channel", shape.Integer(2, "1 is omni-channel, 2 is single-channel.").With("enum", []int{1, 2})),
-	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push, 5 in-app; null for none.").With("enum", []any{1, 2, 3, 4, 5}).OrNull()),
+	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4}).OrNull()),
 	shape.Req("date", shape.Text("2026-01-31T09:00:00Z", "As given.").OrNull()),
 	shape.Req("local_time", shape.Boolean(false, "Whether the date is what each person's own clocks show.")),
 	shape.Req("rate", shape.Object(shape.Req("messages", shape.Integer(600, "")), shape.Req("per", shape.Word("", "minute", "hour"))).Says("How many people it is sent to at most in any minute or hour; null for no bound.").OrNull()),
@@ -19,7 +19,7 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("reply_to", shape.Text("help@example.com", "")),
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push or in-app message opens.").OrNull()),
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
-	shape.Req("service", shape.Word("The instant messenger of type 3: whatsapp; null for the account's own provider.", "whatsapp").OrNull()),
+	shape.Req("service", shape.Word("Of type 3, the instant messenger: whatsapp; null for the account's own provider. Of type 4, in_app for in-app messages; null for push messages.", "whatsapp", "in_app").OrNull()),
 	shape.Req("channels", shape.List(shape.Object(
 		shape.Req("channel", shape.Word("", "email", "sms", "whatsapp", "im", "push", "in_app")),
 		shape.Req("subject", shape.Text("Our January sale", "")),
@@ -78,7 +78,7 @@ func CampaignChannels() *shape.Schema {
 
 // CampaignType is the number of a channel.
 func CampaignType(about string) *shape.Schema {
-	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push, 5 in-app. "+about).With("enum", []any{1, 2, 3, 4, 5})
+	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})
 }
 
 // CampaignWaiting are the people of a send who wait.

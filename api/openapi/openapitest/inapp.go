@@ -18,7 +18,7 @@ func personToken(secret, account, person string) string {
 }
 
 // inAppCampaign has all fields of a campaign by in-app message.
-const inAppCampaign = `{"name":"In-app","channel":2,"type":5,"date":"2026-01-31T09:00:00Z","subject":"Sale","body":"Now","link":"https://example.com/sale","in_app":{"display":"banner","image":"https://example.com/a.jpg","priority":3,"ttl_hours":48}}`
+const inAppCampaign = `{"name":"In-app","channel":2,"type":4,"service":"in_app","date":"2026-01-31T09:00:00Z","subject":"Sale","body":"Now","link":"https://example.com/sale","in_app":{"display":"banner","image":"https://example.com/a.jpg","priority":3,"ttl_hours":48}}`
 
 // inApp sends in-app messages, and shows them as a page does.
 func inApp() []Step {
@@ -38,7 +38,7 @@ func inApp() []Step {
 		{Request: "POST " + a + "/lists", Body: `{"name":"In-app"}`, Keep: "shownlist=data._id"},
 		{Request: "POST " + a + "/lists/$shownlist/contacts", Body: `{"email":"in-app@example.com"}`},
 		{Request: "POST " + a + "/campaign", Body: inAppCampaign, Keep: "shows=data._id"},
-		{Request: "POST " + a + "/campaign", Body: `{"name":"In-app","channel":2,"type":5,"date":"2026-01-31T09:00:00Z","in_app":{"display":"popup"}}`, Fails: true},
+		{Request: "POST " + a + "/campaign", Body: `{"name":"In-app","channel":2,"type":4,"service":"in_app","date":"2026-01-31T09:00:00Z","in_app":{"display":"popup"}}`, Fails: true},
 		{Request: "POST " + a + "/campaign/$shows/send", Body: `{"list_id":["$shownlist"]}`},
 		{Request: "GET " + c + "/campaigns/$shows/stats"},
 		{Request: "GET " + c + "/profiles/$shown/inbox", Keep: "message=data.0.id"},

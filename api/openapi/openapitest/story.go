@@ -318,7 +318,7 @@ func otherChannels(path string) []Step {
 		{Request: "DELETE " + path + "/$chat"},
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
 		{Request: "PATCH " + path + "/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
-		{Request: "PATCH " + path + "/$ring", Body: `{"type":5,"track_links":false,"push":{},"in_app":{"display":"banner","image":"https://example.com/sale.jpg","priority":3,"ttl_hours":48}}`},
+		{Request: "PATCH " + path + "/$ring", Body: `{"type":4,"service":"in_app","track_links":false,"push":{},"in_app":{"display":"banner","image":"https://example.com/sale.jpg","priority":3,"ttl_hours":48}}`},
 		{Request: "DELETE " + path + "/$ring"},
 		{Request: "POST " + path, Body: inAppCampaign, Keep: "inapp=data._id"},
 		{Request: "DELETE " + path + "/$inapp"},

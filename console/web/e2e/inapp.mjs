@@ -101,7 +101,7 @@ await run(async (w) => {
 
   // Another one does not take the focus out of the inbox, unless it is shown on top of the page.
   const another = async (title, display) => {
-    const made = await w.people('POST', '/campaigns', { name: title, channel: 2, type: 5, date: '1970-01-01T00:00:00Z', subject: title, body: 'For {{first_name}}.', in_app: { display } })
+    const made = await w.people('POST', '/campaigns', { name: title, channel: 2, type: 4, service: 'in_app', date: '1970-01-01T00:00:00Z', subject: title, body: 'For {{first_name}}.', in_app: { display } })
     await w.people('POST', `/campaigns/${made._id}/send`, { segment_ids: [segment._id] })
     return made._id
   }

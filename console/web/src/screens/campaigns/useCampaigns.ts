@@ -31,8 +31,8 @@ export const useStats = (id: string, { enabled = true, follow = false } = {}) =>
 /** A channel of campaigns: how the API names it, and whether its text is HTML or has a subject. */
 export interface Channel {
   medium: CapturedChannel
-  type: 1 | 2 | 3 | 4 | 5
-  service: 'whatsapp' | ''
+  type: 1 | 2 | 3 | 4
+  service: 'whatsapp' | 'in_app' | ''
   name: string
   html: boolean
   subject: string | null
@@ -46,7 +46,7 @@ export const channels: Channel[] = [
   { medium: 'whatsapp', type: 3, service: 'whatsapp', name: 'WhatsApp', html: false, subject: null },
   { medium: 'im', type: 3, service: '', name: 'Another messenger', html: false, subject: null },
   { medium: 'push', type: 4, service: '', name: 'Push', html: false, subject: 'Title', opens: true },
-  { medium: 'in_app', type: 5, service: '', name: 'In-app', html: false, subject: 'Title', opens: true },
+  { medium: 'in_app', type: 4, service: 'in_app', name: 'In-app', html: false, subject: 'Title', opens: true },
 ]
 
 /** The channel of a campaign; of one of several channels the first. */
