@@ -181,3 +181,11 @@ func TestFirstLoadIsSmall(t *testing.T) {
 		t.Errorf("the first load is %d bytes, more than %d; load what only some screens need when they are opened", total, mostFirstLoad)
 	}
 }
+
+// Every page of a customer loads the script.
+func TestInAppScriptIsSmall(t *testing.T) {
+	const limit = 6 << 10
+	if n := len(InAppScript()); n > limit {
+		t.Errorf("dist/muster-inapp.js has %d bytes, more than %d", n, limit)
+	}
+}

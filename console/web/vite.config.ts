@@ -46,5 +46,5 @@ export default defineConfig({
   server: {
     proxy: { '/console/api': { target: server, changeOrigin: false }, '/openapi.json': server, '/reference': server, '/readyz': server },
   },
-  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+  test: { environment: 'node', include: ['src/**/*.test.ts', 'inapp/*.test.ts'] },
 })

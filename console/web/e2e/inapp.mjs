@@ -22,8 +22,8 @@ await run(async (w) => {
   const site = createServer((req, res) => {
     const send = (type, body) => res.writeHead(200, { 'Content-Type': type, 'Content-Security-Policy': policy }).end(body)
     if (req.url === '/muster-token') return send('text/plain', token)
-    if (req.url === '/inbox.js') return send('text/javascript', `MusterInApp.start({ token: async () => (await fetch('/muster-token')).text(), inbox: '#inbox', onUnseen: (n) => { document.title = n + ' unseen' } })`)
-    if (req.url === '/') return send('text/html', `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Shop</title><main><h1>Shop</h1><button>Buy</button><div id="inbox"></div></main><script src="${w.url}/in-app/muster-inapp.js"></script><script src="/inbox.js"></script></html>`)
+    if (req.url === '/inbox.js') return send('text/javascript', `MusterInApp.start({ token: async () => { const r = await fetch('/muster-token'); if (!r.ok) throw new Error('no token: ' + r.status); return r.text() }, inbox: '#inbox', onUnseen: (n) => { document.title = n + ' unseen' } })`)
+    if (req.url === '/') return send('text/html', `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Shop</title><main><h1>Shop</h1><button>Buy</button><div id="inbox"></div></main><script defer src="${w.url}/in-app/muster-inapp.js"></script><script defer src="/inbox.js"></script></html>`)
     return res.writeHead(404).end()
   })
   site.unref() // or a story that fails would never end

@@ -42,8 +42,12 @@ await run(async (w) => {
   await w.shots('analytics-revenue')
 
   await w.open('/settings/revenue')
+  const save = page.getByRole('button', { name: 'Save windows' })
   await page.getByLabel('Hours after a click').fill('48')
-  await page.getByRole('button', { name: 'Save windows' }).click()
+  await page.getByLabel('Hours after an open').fill('')
+  await until('an empty window cannot be saved', async () => assert.equal(await save.isDisabled(), true))
+  await page.getByLabel('Hours after an open').fill('24')
+  await save.click()
   await page.getByText('The windows are saved.').waitFor()
   await until('the window is kept', async () => assert.equal((await w.people('GET', '/settings')).revenue_attribution.click_hours, 48))
   await w.axe('the windows of attribution')

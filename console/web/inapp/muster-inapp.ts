@@ -10,6 +10,7 @@ interface Message {
   link: string | null
   display: string
   created_at: string
+  expires_at: string
   seen_at: string | null
 }
 
@@ -45,28 +46,47 @@ function start(options: Options) {
   end?.()
   const base = (options.url ?? (script ? new URL(script.src).origin : '')).replace(/\/$/, '') + '/in-app/'
   const gone = new AbortController()
-  const done = new Set<string>() // what was reported already, or is under way
+  const done = new Set<string>() // what the person did, as `id/deed`
+  const failed = new Set<string>() // those of done that the service did not take
   let token = ''
   let messages: Message[] = []
   let shown: { id: string; el: Element } | undefined
+  let box: ShadowRoot | undefined // where the inbox was drawn last
+  let expiry: ReturnType<typeof setTimeout> | undefined
+  let stream = new AbortController()
+  let wake = () => {}
 
   async function call(path: string, init: RequestInit = {}, again = true): Promise<Response> {
-    token ||= await options.token()
-    const r = await fetch(base + path, { signal: gone.signal, credentials: 'omit', ...init, headers: { Authorization: 'Bearer ' + token } })
+    if (!token) {
+      const text = `${await options.token()}`.trim()
+      if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(text)) throw new Error('muster: token() did not return a token')
+      token = text
+    }
+    let r: Response | undefined
+    try {
+      r = await fetch(base + path, { signal: gone.signal, credentials: 'omit', ...init, headers: { Authorization: 'Bearer ' + token } })
+    } finally {
+      // A browser may hide why a call failed, so the next call gets another token.
+      if (!r || r.status === 401) token = ''
+    }
     if (r.status !== 401) return r
-    token = ''
     if (!again) throw new Error('muster: the token is refused')
     return call(path, init, false)
   }
 
   function report(id: string, deed: string) {
-    const key = id + deed
+    const key = id + '/' + deed
     if (done.has(key)) return
     done.add(key)
+    send(key)
+  }
+
+  function send(key: string) {
+    failed.delete(key)
     // keepalive: a click leads away from the page.
-    call('inbox/' + id + '/' + deed, { method: 'POST', keepalive: true }).then(
-      (r) => (r.status === 429 || r.status >= 500) && done.delete(key),
-      () => done.delete(key),
+    call('inbox/' + key, { method: 'POST', keepalive: true }).then(
+      (r) => r.ok || r.status === 404 || failed.add(key),
+      () => failed.add(key),
     )
   }
 
@@ -138,8 +158,8 @@ function start(options: Options) {
   function pop() {
     if (shown && messages.some((m) => m.id === shown!.id)) return
     hide()
-    const m = messages.find((x) => x.display !== 'inbox' && !x.seen_at && !done.has(x.id + 'seen'))
-    if (!m) return
+    const m = messages.find((x) => x.display !== 'inbox' && !x.seen_at && !done.has(x.id + '/seen'))
+    if (!m || document.hidden) return
     const host = document.createElement('div')
     document.body.append(host)
     shown = { id: m.id, el: host }
@@ -164,6 +184,12 @@ function start(options: Options) {
   })
 
   function draw() {
+    if (gone.signal.aborted) return
+    const now = Date.now()
+    messages = messages.filter((m) => Date.parse(m.expires_at) > now)
+    clearTimeout(expiry)
+    // A timer of more than 2^31 - 1 ms would run at once.
+    expiry = setTimeout(draw, Math.min(2 ** 31 - 1, ...messages.map((m) => Date.parse(m.expires_at) - now)))
     const host = typeof options.inbox === 'string' ? document.querySelector(options.inbox) : options.inbox
     if (host) {
       watch.disconnect()
@@ -175,6 +201,8 @@ function start(options: Options) {
         if (!m.seen_at) watch.observe(li)
       }
       const s = root(host)
+      if (box !== s) box?.replaceChildren()
+      box = s
       // The focus stays at its message, or goes to the one in its place.
       const focus = s.activeElement
       const from = focus?.closest('li')
@@ -192,41 +220,76 @@ function start(options: Options) {
   async function refresh() {
     const r = await call('inbox?limit=100')
     if (!r.ok) throw new Error('muster: ' + r.status)
+    failed.forEach(send)
     const page = (await r.json()) as { messages: Message[]; unseen: number }
-    messages = page.messages.filter((m) => !done.has(m.id + 'dismissed'))
+    if (gone.signal.aborted) return
+    messages = page.messages.filter((m) => !done.has(m.id + '/dismissed'))
     options.onUnseen?.(page.unseen)
     draw()
   }
 
+  // Browsers open six connections to a host over HTTP/1.1, for all tabs: a hidden page holds none.
+  function look() {
+    stream.abort()
+    if (document.hidden) failed.forEach(send) // the page may be about to unload
+    wake()
+  }
+
   async function follow() {
     for (let wait = 1000; !gone.signal.aborted; wait = Math.min(wait * 2, 60000)) {
-      try {
-        const r = await call('stream')
-        if (r.ok && r.body) {
-          await refresh() // what came since the last stream
-          wait = 1000
-          const reader = r.body.pipeThrough(new TextDecoderStream()).getReader()
-          let text = ''
-          for (let x = await reader.read(); !x.done; x = await reader.read()) {
-            text += x.value
-            const at = text.lastIndexOf('\n\n')
-            if (at < 0) continue
-            if (/^event: (message|unseen)/m.test(text.slice(0, at))) await refresh()
-            text = text.slice(at + 2)
+      let least = 0
+      if (!document.hidden) {
+        stream = new AbortController()
+        try {
+          await refresh()
+          least = 30000 // without a stream the inbox is read now and then
+          const r = await call('stream', { signal: stream.signal })
+          if (r.ok && r.body) {
+            least = 0
+            wait = 1000
+            const reader = r.body.pipeThrough(new TextDecoderStream()).getReader()
+            let text = ''
+            for (let x = await reader.read(); !x.done; x = await reader.read()) {
+              text += x.value
+              const at = text.lastIndexOf('\n\n')
+              if (at < 0) continue
+              // The first event is always "unseen", so nothing is missed since the last stream.
+              if (/^event: (message|unseen)/m.test(text.slice(0, at))) await refresh()
+              text = text.slice(at + 2)
+            }
           }
+        } catch {
+          // The service or the network is away: again later.
+        } finally {
+          if (stream.signal.aborted) {
+            least = 0
+            wait = 1000
+          }
+          stream.abort()
         }
-      } catch {
-        // The service or the network is away: again later.
       }
-      if (!gone.signal.aborted) await new Promise((r) => setTimeout(r, wait * (0.5 + Math.random())))
+      if (gone.signal.aborted) return
+      await new Promise<void>((r) => {
+        wake = r
+        if (!document.hidden) setTimeout(r, least + wait * (0.5 + Math.random()))
+      })
     }
   }
 
   end = () => {
+    end = undefined
     gone.abort()
+    stream.abort()
+    document.removeEventListener('visibilitychange', look)
+    clearTimeout(expiry)
     watch.disconnect()
     hide()
+    messages = []
+    box?.replaceChildren()
+    wake()
+    options.onUnseen?.(0)
   }
+  document.addEventListener('visibilitychange', look)
   void follow()
 }
 

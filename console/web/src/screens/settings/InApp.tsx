@@ -102,14 +102,14 @@ function Origins({ settings }: { settings: Settings }) {
 }
 
 function Snippet({ settings }: { settings: Settings }) {
-  const html = `<div id="inbox"></div>\n<script src="${settings.script_url}"></script>`
-  const js = `MusterInApp.start({\n  token: async () => (await fetch('/muster-token')).text(), // of the signed-in person\n  inbox: '#inbox',\n})`
+  const html = `<div id="inbox"></div>\n<script defer src="${settings.script_url}"></script>\n<script defer src="/inbox.js"></script>`
+  const js = `MusterInApp.start({\n  token: async () => {\n    const r = await fetch('/muster-token') // of the signed-in person\n    if (!r.ok) throw new Error('no token: ' + r.status)\n    return r.text()\n  },\n  inbox: '#inbox',\n})`
   const server = `jwt.sign({ iss: '${settings.issuer}', sub: user.externalId }, process.env.MUSTER_IN_APP_SECRET, { algorithm: 'HS256', expiresIn: '1h' })`
   return (
     <Stack component="section" aria-label="Code">
       {[
         ['On the page', html],
-        ['In a script of the page', js],
+        ['In /inbox.js of your site', js],
         ['On your server, such as with jsonwebtoken for Node.js', server],
       ].map(([title, text]) => (
         <div key={title}>

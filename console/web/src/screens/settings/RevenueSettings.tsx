@@ -25,12 +25,16 @@ export function RevenueSettings() {
 function Form({ saved }: { saved: Settings }) {
   const writes = useMay()('settings:write')
   const before = saved.revenue_attribution ?? { click_hours: 120, open_hours: 24 }
-  const [windows, setWindows] = useState(before)
+  // A number input that is empty holds ''.
+  const [click, setClick] = useState<number | string>(before.click_hours)
+  const [open, setOpen] = useState<number | string>(before.open_hours)
+  const windows = typeof click === 'number' && typeof open === 'number' ? { click_hours: click, open_hours: open } : undefined
   const [act, busy] = useAct('settings')
   return (
     <form
       onSubmit={(e) => {
         e.preventDefault()
+        if (!windows) return
         void act('The windows were not saved', () => data(api.PUT('/console/api/v1/settings', { body: { ...saved, revenue_attribution: windows } })), 'The windows are saved.')
       }}
     >
@@ -43,12 +47,12 @@ function Form({ saved }: { saved: Settings }) {
             An order belongs to the newest click or open of a message of a campaign or flow, if it comes within these hours. Orders on record keep what was decided. 0 hours: it does not count.
           </Text>
           <Group align="flex-end">
-            <NumberInput label="Hours after a click" min={0} max={720} allowDecimal={false} value={windows.click_hours} onChange={(v) => setWindows({ ...windows, click_hours: Number(v) })} disabled={!writes} />
-            <NumberInput label="Hours after an open" min={0} max={720} allowDecimal={false} value={windows.open_hours} onChange={(v) => setWindows({ ...windows, open_hours: Number(v) })} disabled={!writes} />
+            <NumberInput label="Hours after a click" min={0} max={720} allowDecimal={false} value={click} onChange={setClick} disabled={!writes} />
+            <NumberInput label="Hours after an open" min={0} max={720} allowDecimal={false} value={open} onChange={setOpen} disabled={!writes} />
           </Group>
           {writes && (
             <Group>
-              <Button type="submit" loading={busy} disabled={windows.click_hours === before.click_hours && windows.open_hours === before.open_hours}>
+              <Button type="submit" loading={busy} disabled={!windows || (windows.click_hours === before.click_hours && windows.open_hours === before.open_hours)}>
                 Save windows
               </Button>
             </Group>
