@@ -18,8 +18,8 @@ type orderHost struct {
 
 func (h orderHost) Root(ordinal uint32) uint32 { return h.a.Profiles.Root(ordinal) }
 
-func (h orderHost) HashOrder(id string) identifier.Hash {
-	return orders.HashID(h.a.Profiles.Hasher, id, &h.m.normal)
+func (h orderHost) HashOrder(id string, buf *[]byte) identifier.Hash {
+	return orders.HashID(h.a.Profiles.Hasher, id, buf)
 }
 
 // readOrder reads a standard event into scratch memory, and reports whether it repeats an

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/orders"
@@ -164,6 +166,30 @@ func TestOrdersOfAProfileAreBounded(t *testing.T) {
 	}
 	if n := len(r.view().Orders().Totals()); n != orders.MaxCurrencies {
 		t.Fatalf("%d currencies", n)
+	}
+}
+
+// TestOrdersAreReadAtOnce: each of several readers gets the order that it asks for.
+func TestOrdersAreReadAtOnce(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	ids := []string{"a-1", "b-22", "c-333", "d-4444"}
+	for _, id := range ids {
+		r.events(orderEvent("order_placed", "a@x.io", fmt.Sprintf(`{"order_id":%q,"total":1,"currency":"EUR"}`, id)))
+	}
+	state := r.view().Orders()
+	var readers errgroup.Group
+	for _, id := range ids {
+		readers.Go(func() error {
+			for range 2000 {
+				if x, _, ok := state.Get(id); !ok || x.ID != id {
+					return fmt.Errorf("%s is read as %+v", id, x)
+				}
+			}
+			return nil
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
