@@ -193,6 +193,28 @@ func TestOrdersAreReadAtOnce(t *testing.T) {
 	}
 }
 
+// TestOldOrdersStartNoFlow: an old change of revenue starts no flow, as an old event starts none.
+func TestOldOrdersStartNoFlow(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"event","event":"revenue_recorded"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+	entered := func(want uint64, hours int64, typ, properties string) {
+		t.Helper()
+		e := orderEvent(typ, "a@x.io", properties)
+		e.HasTime, e.TimeMs = true, r.now-hours*3_600_000
+		r.events(e)
+		r.rest()
+		if got := uint64(r.flowState(flow).Counts.Entered); got != want {
+			t.Fatalf("%s %s: %d entered the flow, want %d", typ, properties, got, want)
+		}
+	}
+	entered(0, 60, "order_placed", `{"order_id":"old","total":10,"currency":"EUR"}`)
+	entered(0, 60, "order_refunded", `{"order_id":"old","amount":1}`)
+	entered(1, 0, "order_refunded", `{"order_id":"old","amount":1}`)
+	// A refund that waited is judged by its own time, and not by that of its order.
+	entered(1, 60, "order_refunded", `{"order_id":"new","amount":1}`)
+	entered(2, 0, "order_placed", `{"order_id":"new","total":10,"currency":"EUR"}`)
+}
+
 // naiveOrders has all orders, refunds and touches in lists, and adds them up when asked.
 type naiveOrders struct {
 	root    func(uint32) uint32
