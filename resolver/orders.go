@@ -63,3 +63,11 @@ func (m *Machine) takeOrder(a *account.State, ordinal uint32, atMs, staleMs int6
 		}
 	}
 }
+
+// noteTouch notes a click or an open of a message of a campaign or a flow, which orders may be
+// attributed to. Others have no source, and neither has a campaign that was deleted.
+func (m *Machine) noteTouch(a *account.State, ordinal uint32, kind string, source orders.Source) {
+	if a.HasOrders && (source.Campaign != "" || source.Flow != "") {
+		a.Orders.Touch(m.tx(a), ordinal, kind, source)
+	}
+}

@@ -15,8 +15,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/orders"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 func orderEvent(typ, email, properties string) eventlog.Event {
@@ -213,6 +217,29 @@ func TestOldOrdersStartNoFlow(t *testing.T) {
 	// A refund that waited is judged by its own time, and not by that of its order.
 	entered(1, 60, "order_refunded", `{"order_id":"new","amount":1}`)
 	entered(2, 0, "order_placed", `{"order_id":"new","total":10,"currency":"EUR"}`)
+}
+
+// TestOrdersBelongToInAppMessages: a message that was seen in the inbox is an open for orders, and
+// one that was clicked is a click.
+func TestOrdersBelongToInAppMessages(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	flow := r.flow(loopFlow("x", "joined", `"type":"in_app","title":"Welcome"`))
+	ann := r.events(ev("email", "a@x.io", "type", "joined")).Events[0].Profile
+	r.rest()
+	for _, w := range r.due(outbox.KindInApp) {
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: outbox.ResultSent, InApp: must.PlainJSON(card.Card{Title: "Welcome"})})
+	}
+	message := r.expectInbox(ann, "Welcome")[0]
+	for i, x := range [][2]string{{inapp.Seen, orders.TouchOpen}, {inapp.Clicked, orders.TouchClick}, {inapp.Dismissed, orders.TouchClick}} {
+		r.now++
+		r.must(inapp.CommandMark, inapp.MarkDeed{Profile: ann.String(), Message: message.ID, Deed: x[0]})
+		id := fmt.Sprint(i)
+		r.events(orderEvent("order_placed", "a@x.io", fmt.Sprintf(`{"order_id":%q,"total":1,"currency":"EUR"}`, id)))
+		o, _, ok := r.view().Orders().Get(id)
+		if want := (orders.Source{Channel: inapp.Channel, Flow: flow, Step: "s"}); !ok || o.Touch == nil || o.Touch.Kind != x[1] || o.Touch.Source != want {
+			t.Fatalf("after it was %s the order belongs to %+v", x[0], o.Touch)
+		}
+	}
 }
 
 // naiveOrders has all orders, refunds and touches in lists, and adds them up when asked.
