@@ -105,6 +105,10 @@ func TestErrors(t *testing.T) {
 		{"PUT", "/settings", settingsWith(`{"placeholders":[""]}`), 400, "placeholders", "placeholders[0]"},
 		{"PUT", "/settings", settingsWith(`{"x":1}`), 400, "x", "x"},
 		{"PUT", "/settings", settingsWith(`{"placeholders":null}`), 400, "placeholders", "missing"},
+		{"PUT", "/settings", settingsWith(`{"revenue_attribution":{"open_hours":2}}`), 400, "revenue_attribution.click_hours", "missing"},
+		{"PUT", "/settings", settingsWith(`{"revenue_attribution":{"click_hours":2,"open_hours":null}}`), 400, "revenue_attribution.open_hours", "missing"},
+		{"PUT", "/settings", settingsWith(`{"revenue_attribution":{"click_hours":2,"open_hours":721}}`), 400, "revenue_attribution.open_hours", "720"},
+		{"PUT", "/settings", settingsWith(`{"revenue_attribution":5}`), 400, "revenue_attribution", "an object"},
 		{"PUT", "/settings", settingsWith(`{"identifier_cap":"50"}`), 400, "identifier_cap", "a whole number"},
 	} {
 		status, a := s.do(x.method, x.path, x.body)

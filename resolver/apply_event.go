@@ -3,6 +3,7 @@ package resolver
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -104,12 +105,16 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		}
 		appendRow(rows, a.Number, m.rec.work.Offset, index, winner, at, ev, key)
 	}
-	if kind != orders.None && out.Order == orders.Fine {
-		m.takeOrder(a, winner, at, ev.Redacted, rows, out)
+	staleMs := int64(math.MinInt64) // what happened then or before triggers no flow
+	if rules.Aged() {
+		staleMs = m.logTime - a.Settings.FlowEventAgeMs()
 	}
-	if stale := ev.HasTime && rules.Aged() && at <= m.logTime-a.Settings.FlowEventAgeMs(); a.Flows.Made() {
+	if kind != orders.None && out.Order == orders.Fine {
+		m.takeOrder(a, winner, at, staleMs, ev.Redacted, rows, out)
+	}
+	if a.Flows.Made() {
 		// Each event has its effect before the next.
-		if !stale {
+		if at > staleMs {
 			a.Flows.Event(winner, ev.Type, ev.Properties)
 		}
 		m.react()

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -72,10 +73,15 @@ func (m *Machine) markInApp(cmd *command, c inapp.MarkDeed) *Refusal {
 		deeds = []string{inapp.Seen, c.Deed}
 	}
 	campaign, known := a.Campaigns.Campaign(x.Campaign)
+	known = known && a.Campaigns.Started(campaign.ID)
+	source := orders.Source{Channel: inapp.Channel, Flow: x.Flow, Step: x.Step}
+	if known {
+		source = orders.Source{Channel: inapp.Channel, Campaign: campaign.ID}
+	}
 	var events []feature.Event
 	for _, deed := range deeds {
 		p := feature.Properties{"message_id": x.ID}
-		if known && a.Campaigns.Started(campaign.ID) {
+		if known {
 			p["campaign_id"], p["campaign_name"] = campaign.ID, campaign.Name
 			a.Campaigns.CountEngagement(campaign.ID, o, inapp.Channel, x.Variant, verbs[deed], -1)
 		}
@@ -86,12 +92,14 @@ func (m *Machine) markInApp(cmd *command, c inapp.MarkDeed) *Refusal {
 		case inapp.Seen:
 			d.Engaged.Opened++
 			d.Engaged.LastOpenMs = m.logTime
+			m.noteTouch(a, o, orders.TouchOpen, source)
 		case inapp.Clicked:
 			if x.Link != "" {
 				p["url"] = x.Link
 			}
 			d.Engaged.Clicked++
 			d.Engaged.LastClickMs = m.logTime
+			m.noteTouch(a, o, orders.TouchClick, source)
 		}
 		events = append(events, feature.NewEvent(inapp.Channel+"_"+deed, p))
 	}

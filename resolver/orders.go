@@ -18,8 +18,8 @@ type orderHost struct {
 
 func (h orderHost) Root(ordinal uint32) uint32 { return h.a.Profiles.Root(ordinal) }
 
-func (h orderHost) HashOrder(id string) identifier.Hash {
-	return orders.HashID(h.a.Profiles.Hasher, id, &h.m.normal)
+func (h orderHost) HashOrder(id string, buf *[]byte) identifier.Hash {
+	return orders.HashID(h.a.Profiles.Hasher, id, buf)
 }
 
 // readOrder reads a standard event into scratch memory, and reports whether it repeats an
@@ -42,9 +42,9 @@ func (m *Machine) repeatOrder(a *account.State, p *resolution.Lookup, first uint
 }
 
 // takeOrder makes the standard event in scratch memory part of the state, and records each
-// change of revenue as an event. redacted says that history is rid of the event,
-// and of what it changed of its own profile.
-func (m *Machine) takeOrder(a *account.State, ordinal uint32, atMs int64, redacted bool, rows *query.Batch, out *EventOutcome) {
+// change of revenue as an event. A change from staleMs or before triggers no flow. redacted says
+// that history is rid of the event, and of what it changed of its own profile.
+func (m *Machine) takeOrder(a *account.State, ordinal uint32, atMs, staleMs int64, redacted bool, rows *query.Batch, out *EventOutcome) {
 	changes, problem := a.Orders.Take(m.tx(a), ordinal, atMs, &m.scratch.order)
 	out.Order = problem
 	for _, c := range changes {
@@ -58,8 +58,16 @@ func (m *Machine) takeOrder(a *account.State, ordinal uint32, atMs int64, redact
 			appendRow(rows, a.Number, m.rec.work.Offset, m.rec.row, c.Ordinal, c.AtMs, &ev, nil)
 		}
 		m.rec.row++
-		if a.Flows.Made() {
+		if a.Flows.Made() && c.AtMs > staleMs {
 			a.Flows.Event(c.Ordinal, ev.Type, ev.Properties)
 		}
+	}
+}
+
+// noteTouch notes a click or an open of a message of a campaign or a flow, which orders may be
+// attributed to. Others have no source, and neither has a campaign that was deleted.
+func (m *Machine) noteTouch(a *account.State, ordinal uint32, kind string, source orders.Source) {
+	if a.HasOrders && (source.Campaign != "" || source.Flow != "") {
+		a.Orders.Touch(m.tx(a), ordinal, kind, source)
 	}
 }

@@ -12,9 +12,15 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/orders"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 func orderEvent(typ, email, properties string) eventlog.Event {
@@ -164,6 +170,75 @@ func TestOrdersOfAProfileAreBounded(t *testing.T) {
 	}
 	if n := len(r.view().Orders().Totals()); n != orders.MaxCurrencies {
 		t.Fatalf("%d currencies", n)
+	}
+}
+
+// TestOrdersAreReadAtOnce: each of several readers gets the order that it asks for.
+func TestOrdersAreReadAtOnce(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	ids := []string{"a-1", "b-22", "c-333", "d-4444"}
+	for _, id := range ids {
+		r.events(orderEvent("order_placed", "a@x.io", fmt.Sprintf(`{"order_id":%q,"total":1,"currency":"EUR"}`, id)))
+	}
+	state := r.view().Orders()
+	var readers errgroup.Group
+	for _, id := range ids {
+		readers.Go(func() error {
+			for range 2000 {
+				if x, _, ok := state.Get(id); !ok || x.ID != id {
+					return fmt.Errorf("%s is read as %+v", id, x)
+				}
+			}
+			return nil
+		})
+	}
+	if err := readers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOldOrdersStartNoFlow: an old change of revenue starts no flow, as an old event starts none.
+func TestOldOrdersStartNoFlow(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"event","event":"revenue_recorded"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+	entered := func(want uint64, hours int64, typ, properties string) {
+		t.Helper()
+		e := orderEvent(typ, "a@x.io", properties)
+		e.HasTime, e.TimeMs = true, r.now-hours*3_600_000
+		r.events(e)
+		r.rest()
+		if got := uint64(r.flowState(flow).Counts.Entered); got != want {
+			t.Fatalf("%s %s: %d entered the flow, want %d", typ, properties, got, want)
+		}
+	}
+	entered(0, 60, "order_placed", `{"order_id":"old","total":10,"currency":"EUR"}`)
+	entered(0, 60, "order_refunded", `{"order_id":"old","amount":1}`)
+	entered(1, 0, "order_refunded", `{"order_id":"old","amount":1}`)
+	// A refund that waited is judged by its own time, and not by that of its order.
+	entered(1, 60, "order_refunded", `{"order_id":"new","amount":1}`)
+	entered(2, 0, "order_placed", `{"order_id":"new","total":10,"currency":"EUR"}`)
+}
+
+// TestOrdersBelongToInAppMessages: a message that was seen in the inbox is an open for orders, and
+// one that was clicked is a click.
+func TestOrdersBelongToInAppMessages(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	flow := r.flow(loopFlow("x", "joined", `"type":"in_app","title":"Welcome"`))
+	ann := r.events(ev("email", "a@x.io", "type", "joined")).Events[0].Profile
+	r.rest()
+	for _, w := range r.due(outbox.KindInApp) {
+		r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: outbox.ResultSent, InApp: must.PlainJSON(card.Card{Title: "Welcome"})})
+	}
+	message := r.expectInbox(ann, "Welcome")[0]
+	for i, x := range [][2]string{{inapp.Seen, orders.TouchOpen}, {inapp.Clicked, orders.TouchClick}, {inapp.Dismissed, orders.TouchClick}} {
+		r.now++
+		r.must(inapp.CommandMark, inapp.MarkDeed{Profile: ann.String(), Message: message.ID, Deed: x[0]})
+		id := fmt.Sprint(i)
+		r.events(orderEvent("order_placed", "a@x.io", fmt.Sprintf(`{"order_id":%q,"total":1,"currency":"EUR"}`, id)))
+		o, _, ok := r.view().Orders().Get(id)
+		if want := (orders.Source{Channel: inapp.Channel, Flow: flow, Step: "s"}); !ok || o.Touch == nil || o.Touch.Kind != x[1] || o.Touch.Source != want {
+			t.Fatalf("after it was %s the order belongs to %+v", x[0], o.Touch)
+		}
 	}
 }
 

@@ -76,9 +76,7 @@ func (h sendingHost) Uncount(message *outbox.Item) {
 }
 
 func (h sendingHost) Touched(ordinal uint32, kind string, source orders.Source) {
-	if h.a.HasOrders {
-		h.a.Orders.Touch(h.m.tx(h.a), ordinal, kind, source)
-	}
+	h.m.noteTouch(h.a, ordinal, kind, source)
 }
 
 func (h sendingHost) Answer(call *outbox.Item, delivered bool, reason string) {

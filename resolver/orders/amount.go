@@ -13,15 +13,16 @@ type Amount int64
 
 const (
 	unit = 10_000
-	// maxAmount bounds what one order or refund says, in units. Each amount below it reads back
-	// from its JSON number.
+	// maxAmount bounds what one order or refund says, in units, once it is rounded. Each amount
+	// below it reads back from its JSON number.
 	maxAmount = 1e11
 	// maxSum bounds the total of an account in a currency, and by it every other sum.
 	maxSum = Amount(1) << 62
 )
 
 // amountOf is a JSON number as an amount: its shortest decimal form, rounded half to even at
-// the fourth decimal. It is none for negative numbers and those of [maxAmount] and more.
+// the fourth decimal. It is none for negative numbers and those that round to [maxAmount] and
+// more.
 func amountOf(number float64) (Amount, bool) {
 	if !(number >= 0 && number < maxAmount) {
 		return 0, false
@@ -31,7 +32,8 @@ func amountOf(number float64) (Amount, bool) {
 		return 0, false // unreachable: FormatFloat writes what Rat reads
 	}
 	x.Mul(x, big.NewRat(unit, 1))
-	return Amount(halfEven(x.Num(), x.Denom())), true
+	a := Amount(halfEven(x.Num(), x.Denom()))
+	return a, a < maxAmount*unit
 }
 
 // halfEven is a quotient of positive numbers, rounded half to even.

@@ -58,11 +58,9 @@ const (
 
 func dateOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
 
-func (s *Source) key() string {
-	return strings.Join([]string{s.Campaign, s.Flow, s.Step, s.Channel}, "\x00")
+func sourceName(s *Source, currency string) string {
+	return strings.Join([]string{currency, s.Campaign, s.Flow, s.Step, s.Channel}, "\x00")
 }
-
-func sourceName(s *Source, currency string) string { return currency + "\x00" + s.key() }
 
 // mayAttribute reports whether there is room for the figures of a source.
 func (s *State) mayAttribute(source *Source, currency string) bool {
@@ -124,30 +122,73 @@ func (s *State) dropDays(tx *feature.Tx, upTo string) {
 }
 
 // Totals are the figures of all days together, by currency.
-func (s *State) Totals() []Day { return s.Days("", "") }
+func (s *State) Totals() []Day { return s.sortedDays(func(d *Day) bool { return d.Date == "" }) }
 
-// Days lists the figures of days from one to another, both included, the oldest first.
+// Days lists the figures of days from one to another, both included, the oldest first. A table
+// has at most [MaxDays] of them, since those before are removed.
 func (s *State) Days(from, to string) []Day {
-	out := slices.DeleteFunc(s.days.Sorted(func(x, y Day) int {
+	return s.sortedDays(func(d *Day) bool { return d.Date != "" && d.Date >= from && d.Date <= to })
+}
+
+func (s *State) sortedDays(of func(*Day) bool) (out []Day) {
+	for _, d := range s.days.All() {
+		if of(d) {
+			out = append(out, *d)
+		}
+	}
+	slices.SortFunc(out, func(x, y Day) int {
 		return cmp.Or(cmp.Compare(x.Date, y.Date), cmp.Compare(x.Currency, y.Currency))
-	}), func(d Day) bool { return d.Date < from || d.Date > to })
+	})
 	return out
 }
 
 // OfCampaign are the figures of a campaign on all its channels, by currency.
 func (s *State) OfCampaign(id string) []CurrencyFigures {
 	var r record
-	for _, f := range s.Sources(func(x *Source) bool { return x.Campaign == id }) {
-		r.add(f.Currency, f.Figures)
+	for _, f := range s.sources.All() {
+		if f.Campaign == id {
+			r.add(f.Currency, f.Figures)
+		}
 	}
 	return r.Totals
 }
 
-// Sources lists the figures that belong to messages of some sources, in order of campaigns,
-// flows, steps, channels and currencies.
-func (s *State) Sources(of func(*Source) bool) []SourceFigures {
-	out := slices.DeleteFunc(s.sources.Sorted(func(x, y SourceFigures) int {
-		return cmp.Or(cmp.Compare(x.key(), y.key()), cmp.Compare(x.Currency, y.Currency))
-	}), func(x SourceFigures) bool { return !of(&x.Source) })
+// Sources are the figures that belong to messages of some sources, in no order. They must not be
+// changed. What is read of them needs no lock, for a change puts others in their place: so
+// [SortSources] and [TopSources] do not hold up the log's records.
+func (s *State) Sources(of func(*Source) bool) (out []*SourceFigures) {
+	for _, f := range s.sources.All() {
+		if of(&f.Source) {
+			out = append(out, f)
+		}
+	}
 	return out
+}
+
+func (s *Source) compare(x *Source) int {
+	return cmp.Or(cmp.Compare(s.Campaign, x.Campaign), cmp.Compare(s.Flow, x.Flow), cmp.Compare(s.Step, x.Step), cmp.Compare(s.Channel, x.Channel))
+}
+
+// SortSources puts figures in order of campaigns, flows, steps, channels and currencies.
+func SortSources(list []*SourceFigures) {
+	slices.SortFunc(list, func(x, y *SourceFigures) int {
+		return cmp.Or(x.compare(&y.Source), cmp.Compare(x.Currency, y.Currency))
+	})
+}
+
+// TopSources are those with the most revenue, at most limit of each currency.
+func TopSources(list []*SourceFigures, limit int) (top []*SourceFigures) {
+	slices.SortFunc(list, func(x, y *SourceFigures) int {
+		return cmp.Or(cmp.Compare(x.Currency, y.Currency), cmp.Compare(y.Revenue(), x.Revenue()), x.compare(&y.Source))
+	})
+	n := 0
+	for i, f := range list {
+		if i > 0 && f.Currency != list[i-1].Currency {
+			n = 0
+		}
+		if n++; n <= limit {
+			top = append(top, f)
+		}
+	}
+	return top
 }

@@ -112,8 +112,8 @@ func HashID(h identifier.Hasher, id string, buf *[]byte) identifier.Hash {
 type Host interface {
 	// Root is the profile that an ordinal leads to through merges.
 	Root(ordinal uint32) uint32
-	// HashOrder is the hash of an order's id, also of a masked one.
-	HashOrder(id string) identifier.Hash
+	// HashOrder is the hash of an order's id, also of a masked one; buf is scratch.
+	HashOrder(id string, buf *[]byte) identifier.Hash
 }
 
 // State is the orders of an account.
@@ -128,6 +128,9 @@ type State struct {
 	sources feature.Table[SourceFigures]
 	// currencies counts the days with the date "".
 	currencies int
+	// normal is scratch for hashes of what changes the state. Readers have memory of their own:
+	// several read at once.
+	normal []byte
 }
 
 // New returns the state of an account without orders, whose sets are given.
@@ -167,7 +170,7 @@ func (s *State) Owner(x *Event) (ordinal uint32, ok bool) {
 	if x.Kind != Placed {
 		return 0, false
 	}
-	old := s.order(s.host.HashOrder(x.ID))
+	old := s.order(s.host.HashOrder(x.ID, &s.normal))
 	if old == nil || !old.Placed {
 		return 0, false
 	}
@@ -191,7 +194,7 @@ func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Ch
 }
 
 func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
-	h := s.host.HashOrder(x.ID)
+	h := s.host.HashOrder(x.ID, &s.normal)
 	waiting := s.order(h)
 	list := s.list(ordinal)
 	// A refund that waits on the same profile has its place already.
@@ -233,7 +236,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 }
 
 func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
-	h := s.host.HashOrder(x.ID)
+	h := s.host.HashOrder(x.ID, &s.normal)
 	o := s.order(h)
 	if o == nil {
 		list := s.list(ordinal)

@@ -12,7 +12,7 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"order_id":"1","total":59.97,"currency":"eur","items":[{"product_id":"p","name":"n","quantity":2,"price":3.5}]}`,
-		`{"order_id":"1","amount":1e-9}`, `{"order_id":"1"}`, `{"cart_id":"c","items":[],"total":0}`, `{"order_id":"\u0000k"}`, `{"order_id":1}`, `{"total":1e300}`, `[]`, ``, `null`,
+		`{"order_id":"1","total":99999999999.99998,"currency":"EUR"}`, `{"order_id":"1","amount":99999999999.9999}`, `{"order_id":"1","amount":1e-9}`, `{"order_id":"1"}`, `{"cart_id":"c","items":[],"total":0}`, `{"order_id":"\u0000k"}`, `{"order_id":1}`, `{"total":1e300}`, `[]`, ``, `null`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 				}
 				continue
 			}
-			if x.Kind != kind || len(x.ID) > MaxIDBytes || len(x.Items) > MaxItems || x.Count < len(x.Items) || x.Total < 0 || x.Total > maxAmount*unit || x.Refund < 0 || kind == Placed && (x.ID == "" || len(x.Currency) != 3) {
+			if x.Kind != kind || len(x.ID) > MaxIDBytes || len(x.Items) > MaxItems || x.Count < len(x.Items) || x.Total < 0 || x.Total >= maxAmount*unit || x.Refund >= maxAmount*unit || x.Refund < 0 || kind == Placed && (x.ID == "" || len(x.Currency) != 3) {
 				t.Fatalf("%+v", x)
 			}
 			masked := Mask(kind, raw, false, func(id string) string { return "\x00k" + id[:min(len(id), 5)] })
@@ -50,7 +50,7 @@ func FuzzRead(f *testing.F) {
 // from what they are written as.
 func TestAmounts(t *testing.T) {
 	for text, want := range map[string]string{
-		"0": "0.00", "59.970000000000006": "59.97", "0.1": "0.10", "1.23456": "1.2346", "0.00005": "0.00", "0.00015": "0.0002", "99999999999.99": "99999999999.99",
+		"0": "0.00", "59.970000000000006": "59.97", "0.1": "0.10", "1.23456": "1.2346", "0.00005": "0.00", "0.00015": "0.0002", "99999999999.99": "99999999999.99", "99999999999.9999": "99999999999.9999",
 		"1e-300": "0.00", "12": "12.00", "1.5e3": "1500.00",
 	} {
 		f, err := strconv.ParseFloat(text, 64)
@@ -69,7 +69,7 @@ func TestAmounts(t *testing.T) {
 			t.Errorf("%s: %v", b, err)
 		}
 	}
-	for _, bad := range []float64{-0.01, 1e11, 1e300} {
+	for _, bad := range []float64{-0.01, 99999999999.99998, 1e11, 1e300} {
 		if _, ok := amountOf(bad); ok {
 			t.Errorf("%v is an amount", bad)
 		}

@@ -88,7 +88,7 @@ func (r *record) touch(t Touch) {
 	}
 	r.Touches = append(r.Touches, t)
 	slices.SortStableFunc(r.Touches, func(x, y Touch) int {
-		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.key(), y.key()))
+		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.Kind, y.Kind), x.compare(&y.Source))
 	})
 	r.Touches = r.Touches[max(0, len(r.Touches)-MaxTouches):]
 }

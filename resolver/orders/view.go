@@ -50,7 +50,8 @@ func (s *State) Orders(ordinal uint32, before *Position, limit int) (out []Order
 
 // Get finds an order by its id, and the profile that has it.
 func (s *State) Get(id string) (x Order, ordinal uint32, ok bool) {
-	o := s.order(s.host.HashOrder(id))
+	var buf []byte
+	o := s.order(s.host.HashOrder(id, &buf))
 	if o == nil || !o.Placed || identifier.IsMasked(id) {
 		return Order{}, 0, false
 	}

@@ -163,14 +163,11 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 	return nil
 }
 
-// noteTouch notes a click or an open of a message of a campaign or a flow, for orders.
+// noteTouch notes a click or an open, for orders.
 func (s *State) noteTouch(o uint32, c *messages.EngagementRecord, campaign string) {
 	source := orders.Source{Channel: c.Channel, Flow: c.Flow, Step: c.Step}
 	if s.campaigns.Started(campaign) {
 		source = orders.Source{Channel: c.Channel, Campaign: campaign}
-	}
-	if source.Campaign == "" && source.Flow == "" {
-		return
 	}
 	switch c.Kind {
 	case messages.EngagementClick:

@@ -38,10 +38,11 @@ func CampaignRevenue(v *resolver.View, campaign string) []Revenue {
 	return out
 }
 
-// SourceRevenues is the revenue that belongs to messages of some sources.
-func SourceRevenues(v *resolver.View, of func(*orders.Source) bool) []SourceRevenue {
+// SourceRevenues is the revenue that belongs to messages, in order of what sent them.
+func SourceRevenues(list []*orders.SourceFigures) []SourceRevenue {
+	orders.SortSources(list)
 	out := []SourceRevenue{}
-	for _, f := range v.Orders().Sources(of) {
+	for _, f := range list {
 		out = append(out, SourceRevenue{TextOrNull(f.Campaign), TextOrNull(f.Flow), TextOrNull(f.Step), f.Channel, NewRevenue(f.Currency, f.Figures)})
 	}
 	return out

@@ -49,7 +49,7 @@ func Operations() handler.Group {
 				operation.Query("from", shape.Text("2026-11-01", "First day, of UTC.")), operation.Query("to", shape.Text("2026-11-26", "Last day, of UTC.")),
 				operation.Query("campaign_id", shape.CampaignID("Sources of this campaign alone.")), operation.Query("flow_id", shape.FlowID("Sources of this flow alone.")),
 			}, Data: shape.Object(shape.Req("totals", shape.List(all, "By currency.")), shape.Req("days", shape.List(day, "By day and currency, the oldest first; days on which nothing happened are left out.")),
-				shape.Req("sources", shape.List(shapes.SourceRevenue(), "What belongs to messages: by campaign, or flow and step, with channel and currency.")))}},
+				shape.Req("sources", shape.List(shapes.SourceRevenue(), "What belongs to messages: by campaign, or flow and step, with channel and currency. Of each currency the 200 with the most revenue; `campaign_id` and `flow_id` choose before.")))}},
 	}}
 }
 
@@ -195,6 +195,9 @@ type day struct {
 	total
 }
 
+// topSources is how many sources an answer has of each currency.
+const topSources = 200
+
 // report answers GET /revenue.
 func report(c *handler.Call) (any, error) {
 	from, to := string(c.QueryArgs().Peek("from")), string(c.QueryArgs().Peek("to"))
@@ -214,16 +217,23 @@ func report(c *handler.Call) (any, error) {
 		Days    []day                  `json:"days"`
 		Sources []record.SourceRevenue `json:"sources"`
 	}{[]total{}, []day{}, nil}
-	return &out, c.Read(func(v *resolver.View) error {
-		for _, d := range v.Orders().Totals() {
-			out.Totals = append(out.Totals, newTotal(&d))
-		}
-		for _, d := range v.Orders().Days(from, to) {
-			out.Days = append(out.Days, day{d.Date, newTotal(&d)})
-		}
-		out.Sources = record.SourceRevenues(v, func(s *orders.Source) bool {
+	var totals, days []orders.Day
+	var sources []*orders.SourceFigures
+	if err := c.Read(func(v *resolver.View) error {
+		totals, days = v.Orders().Totals(), v.Orders().Days(from, to)
+		sources = v.Orders().Sources(func(s *orders.Source) bool {
 			return (campaign == "" || s.Campaign == campaign) && (flow == "" || s.Flow == flow)
 		})
 		return nil
-	})
+	}); err != nil {
+		return nil, err
+	}
+	for _, d := range totals {
+		out.Totals = append(out.Totals, newTotal(&d))
+	}
+	for _, d := range days {
+		out.Days = append(out.Days, day{d.Date, newTotal(&d)})
+	}
+	out.Sources = record.SourceRevenues(orders.TopSources(sources, topSources))
+	return &out, nil
 }

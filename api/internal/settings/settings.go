@@ -133,6 +133,9 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 			return nil, handler.BadField(name, "%s is missing; send all settings, as GET %s/settings answers them", name, operation.SurfaceConsole.Prefix)
 		}
 	}
+	if name := missingWindow(fields["revenue_attribution"]); name != "" {
+		return nil, handler.BadField(name, "%s is missing; send both windows, or null for the defaults", name)
+	}
 	body, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
@@ -171,6 +174,21 @@ func (a *API) setSettings(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	return shownSettings(s), nil
+}
+
+// missingWindow is the name of a window that an attribution of revenue lacks, "" for none. Taken
+// for 0 hours it would end the attribution in silence.
+func missingWindow(attribution json.RawMessage) string {
+	var windows map[string]json.RawMessage
+	if json.Unmarshal(attribution, &windows) != nil || windows == nil {
+		return "" // left out, null, or of another type, which is refused when the settings are read
+	}
+	for _, name := range [...]string{"click_hours", "open_hours"} {
+		if v, given := windows[name]; !given || string(v) == "null" {
+			return "revenue_attribution." + name
+		}
+	}
+	return ""
 }
 
 func settingsVersionsRoute(settings *shape.Schema) handler.Route {

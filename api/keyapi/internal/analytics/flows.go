@@ -156,13 +156,13 @@ func oneFlow(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	var f automation.FlowState
-	var revenue []record.SourceRevenue
+	var sources []*orders.SourceFigures
 	cut, err := c.Cut(func(v *resolver.View) error {
 		var ok bool
 		if f, ok = v.Flows().Find(c.Param("id")); !ok {
 			return keycall.ErrNoFlow
 		}
-		revenue = record.SourceRevenues(v, func(s *orders.Source) bool { return s.Flow == f.ID })
+		sources = v.Orders().Sources(func(s *orders.Source) bool { return s.Flow == f.ID })
 		return nil
 	})
 	if err != nil {
@@ -191,7 +191,7 @@ func oneFlow(c *keycall.Call) (any, error) {
 		Steps  []stepLine  `json:"steps"`
 
 		Revenue []record.SourceRevenue `json:"revenue"`
-	}{s.body(), line, series, steps, revenue}, nil
+	}{s.body(), line, series, steps, record.SourceRevenues(sources)}, nil
 }
 
 // stepMessages are the steps of a flow, with their messages.
