@@ -7,7 +7,6 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/automation"
-	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -34,29 +33,10 @@ func (p flowPort) QueueMessage(from automation.Source, d *profile.Document, m *f
 
 // queueMessage queues a message of a step; not ok means that there is no room.
 func (p flowPort) queueMessage(from *automation.Source, d *profile.Document, m *flows.Message) (seq uint64, ok bool) {
-	event := json.RawMessage(from.Event)
-	switch {
-	case m.Email != nil:
+	if m.Email != nil {
 		return p.queueEmail(from, d, m.Email)
-	case m.SMS != nil:
-		seq, ok = p.queue(outbox.KindSMS, from, "", messages.Text{Text: m.SMS.Text, TrackLinks: m.SMS.TrackLinks, Event: event})
-	case m.WhatsApp != nil:
-		t := messages.Text{Text: m.WhatsApp.Text, TrackLinks: m.WhatsApp.TrackLinks, Event: event}
-		if x := m.WhatsApp; x.Template != "" {
-			t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
-		}
-		seq, ok = p.queue(outbox.KindWhatsApp, from, "", t)
-	case m.Push != nil:
-		x := m.Push
-		n := messages.Push{Title: x.Title, Body: x.Body, Link: x.Link, TrackLinks: x.TrackLinks, Event: event}
-		if x.Image != "" || x.TTLSeconds != 0 || x.Collapse != "" {
-			n.Options = &campaigns.PushOptions{Image: x.Image, TTLSeconds: int(x.TTLSeconds), Collapse: x.Collapse}
-		}
-		seq, ok = p.queue(outbox.KindPush, from, "", n)
-	case m.InApp != nil:
-		seq, ok = p.queue(outbox.KindInApp, from, "", messages.InApp{Card: *m.InApp, Event: event})
 	}
-	return seq, ok
+	return p.queue(m.Channel, from, "", messages.OfStep(m, from.Event)) // kinds of items are named as channels are
 }
 
 func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *flows.Email) (seq uint64, ok bool) {
@@ -72,9 +52,5 @@ func (p flowPort) queueEmail(from *automation.Source, d *profile.Document, x *fl
 }
 
 func (p flowPort) QueueCall(from automation.Source, x *flows.Webhook) (seq uint64, ok bool) {
-	r := messages.Request{URL: x.URL, Method: x.Method, TimeoutMs: int64(x.TimeoutSeconds) * 1000, Attempts: x.Attempts, Event: json.RawMessage(from.Event)}
-	for _, l := range x.Headers {
-		r.Headers = append(r.Headers, messages.HeaderLine(l))
-	}
-	return p.queue(outbox.KindCall, &from, "", r)
+	return p.queue(outbox.KindCall, &from, "", messages.CallOf(x, from.Event))
 }
