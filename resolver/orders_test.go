@@ -81,6 +81,17 @@ func TestOrders(t *testing.T) {
 		sends(orderEvent("order_refunded", "a@x.io", bad), EventAccepted, "not as a refund")
 	}
 	sends(orderEvent("cart_updated", "a@x.io", `{"items":1}`), EventAccepted, "not as a cart")
+	// Whatever else it says, the same id is a repeat, also of a browser's copy.
+	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"event","event":"order_placed"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+	for _, bad := range []string{`{"order_id":"1"}`, `{"order_id":"1","total":"1","currency":5}`, `{"order_id":"1","total":1,"currency":"EUR","items":{}}`} {
+		sends(orderEvent("order_placed", "b@x.io", bad), EventDuplicate, "not recorded again")
+	}
+	copied := orderEvent("order_placed", "b@x.io", `{"order_id":"1","total":59.97,"currency":"EUR"}`)
+	copied.Public = true
+	sends(copied, EventDuplicate, "not recorded again")
+	if n := r.flowState(flow).Counts.Entered; n != 0 {
+		t.Fatalf("repeats started %d flows", n)
+	}
 	public := orderEvent("order_placed", "a@x.io", `{"order_id":"3","total":1,"currency":"EUR"}`)
 	public.Public = true
 	sends(public, EventAccepted, "browser")
@@ -652,6 +663,9 @@ func standardEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 	case 0, 1, 2:
 		e.Type = []byte("order_placed")
 		e.Properties = fmt.Appendf(nil, `{"currency":"EUR","items":[{"name":"Secret-shoe"}],"order_id":%q,"total":%d.5}`, id, rng.IntN(50))
+		if rng.IntN(5) == 0 { // none, but for its id
+			e.Properties = fmt.Appendf(nil, `{"currency":"Secret","order_id":%q}`, id)
+		}
 	case 3:
 		e.Type = []byte("order_refunded")
 		e.Properties = fmt.Appendf(nil, `{"amount":%d.25,"note":"Secret-note","order_id":%q}`, rng.IntN(20), id)

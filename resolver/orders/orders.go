@@ -205,13 +205,9 @@ func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) C
 	return Change{ordinal, atMs, feature.NewEvent(EventRevenue, p)}
 }
 
-// Owner is the profile of the order that an event repeats; ok is false for an event that
-// repeats none.
-func (s *State) Owner(x *Event) (ordinal uint32, ok bool) {
-	if x.Kind != Placed {
-		return 0, false
-	}
-	old := s.order(s.host.HashOrder(x.ID, &s.normal))
+// Owner is the profile of the order with an id; ok is false where there is none.
+func (s *State) Owner(id string) (ordinal uint32, ok bool) {
+	old := s.order(s.host.HashOrder(id, &s.normal))
 	if old == nil || !old.Placed {
 		return 0, false
 	}
