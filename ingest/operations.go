@@ -41,7 +41,7 @@ func (h *Handler) operations() (operation.Group, []served) {
 		shape.Req("success", shape.Boolean(true, "Whether the event is recorded.")),
 		shape.Req("profile_id", shape.ProfileID("The profile it was recorded against; empty on failure.")),
 		shape.Req("error", shape.Text("event_type is missing; name what happened, such as \"item_viewed\"", "What is wrong; null on success.").OrNull().Like(nil)),
-		shape.Opt("warning", shape.Text(warningExample, "What of a recorded event was not taken over: identifiers beyond those that a profile may have, which stand among its `conflicts`; placeholders; fields that `user` does not have, unless the settings ignore unknown fields. Or that the event was not recorded, since its idempotency key was used for another person's. Absent when there is nothing to tell.")),
+		shape.Opt("warning", shape.Text(warningExample, "What of a recorded event was not taken over: identifiers beyond those that a profile may have, which stand among its `conflicts`; placeholders; fields that `user` does not have, unless the settings ignore unknown fields. Or that the event was not recorded, since its idempotency key was used for another person's, or since there is an order with its `order_id`. Or what kept an order, a refund or a cart from counting as one. Absent when there is nothing to tell.")),
 	))
 	batch := func(more ...shape.Field) *shape.Schema {
 		return shape.Object(append([]shape.Field{

@@ -25,12 +25,18 @@ func (h orderHost) HashOrder(id string, buf *[]byte) identifier.Hash {
 // readOrder reads a standard event into scratch memory, and reports whether it repeats an
 // order, with the profile that has that one.
 func (m *Machine) readOrder(a *account.State, kind orders.Kind, ev *eventlog.Event, out *EventOutcome) (first uint32, repeated bool) {
+	m.scratch.order, out.Order = orders.Read(kind, ev.Properties, ev.Redacted)
+	id, named := m.scratch.order.ID, out.Order == orders.Fine
+	if !named {
+		id, named = orders.PlacedID(ev.Properties, ev.Redacted)
+	}
 	if ev.Public && kind != orders.CartUpdated {
 		out.Order = orders.PublicKey
+	}
+	if kind != orders.Placed || !named {
 		return 0, false
 	}
-	m.scratch.order, out.Order = orders.Read(kind, ev.Properties, ev.Redacted)
-	return a.Orders.Owner(&m.scratch.order)
+	return a.Orders.Owner(id)
 }
 
 // repeatOrder answers an event that repeats an order of a profile. It changes nothing.

@@ -7,7 +7,9 @@
 // An event with the documented properties is an order (read.go); any other is an event like all
 // others. An order is known by its order_id: the same id again is a repeat, whatever else the
 // event says. A refund takes off what is left of its order at most. One that comes before its
-// order waits for it, so that the order in which the two arrive changes no figure.
+// order waits for it, so that the order in which the two arrive changes no figure. Several wait
+// each with its own time and profile: the text of the order has them, and the list of each of
+// these profiles has the order.
 //
 // Each change of revenue becomes an event of the service's own on the profile that has the
 // order, [EventRevenue]. Its amount is negative for a refund. So the sum of its amounts, which

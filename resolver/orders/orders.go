@@ -29,6 +29,9 @@ const (
 // that become one may have more, and get no further ones then.
 const MaxOrders = 1000
 
+// MaxWaiting is how many refunds of an order wait apart from each other.
+const MaxWaiting = 20
+
 const (
 	setOrders  = "orders" // profiles that have a record
 	textRecord = 'R'      // kinds of the texts; the id is the ordinal
@@ -36,7 +39,7 @@ const (
 	textOrder  = 'O' // the id is the hash of the order's id
 )
 
-// Order is an order, or a refund that waits for its order.
+// Order is an order, or refunds that wait for their order.
 type Order struct {
 	ID string `json:"id"`
 	// Ordinal is the profile that it was recorded against; merges lead on from there.
@@ -48,6 +51,9 @@ type Order struct {
 	Currency string `json:"currency"`
 	Items    []Item `json:"items,omitempty"`
 	Count    int    `json:"item_count"` // of all items, also of those that are not kept
+	// Waiting are the refunds that came before the order, the oldest first; none once it is placed.
+	// Nothing else is known of the order then, and Ordinal says nothing.
+	Waiting []Waiting `json:"waiting,omitempty"`
 	// Asked is what refunds asked for together, Whole that one asked for all. RefundMs is the
 	// time of the newest one, 0 before the first.
 	Asked    Amount `json:"asked,omitempty"`
@@ -63,6 +69,41 @@ func (x *Order) Refunded() Amount {
 		return x.Total
 	}
 	return min(x.Asked, x.Total)
+}
+
+// Waiting is a refund that waits for its order.
+type Waiting struct {
+	AtMs   int64  `json:"at_ms"` // the event's own time
+	Amount Amount `json:"amount,omitempty"`
+	Whole  bool   `json:"whole,omitempty"`
+	// Ordinal is the profile of the event; merges lead on from there.
+	Ordinal uint32 `json:"ordinal"`
+}
+
+// refund takes a refund off what is left, and returns what it took.
+func (x *Order) refund(w Waiting) Amount {
+	before := x.Refunded()
+	x.Asked = min(x.Asked+w.Amount, maxAmount*unit)
+	x.Whole = x.Whole || w.Whole
+	x.RefundMs = max(x.RefundMs, w.AtMs)
+	return x.Refunded() - before
+}
+
+// wait adds a refund that waits. Those of one time are in order of what they ask for, so that the
+// order in which they come changes nothing.
+func (x *Order) wait(w Waiting) {
+	i, _ := slices.BinarySearchFunc(x.Waiting, w, func(a, b Waiting) int {
+		return cmp.Or(cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.Amount, b.Amount), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	x.Waiting = slices.Insert(x.Waiting, i, w)
+}
+
+// join adds a refund to the newest of those that wait, when there are [MaxWaiting].
+func (x *Order) join(w Waiting) {
+	last := &x.Waiting[len(x.Waiting)-1]
+	last.AtMs = max(last.AtMs, w.AtMs)
+	last.Amount = min(last.Amount+w.Amount, maxAmount*unit)
+	last.Whole = last.Whole || w.Whole
 }
 
 // Cart is the newest cart of a person.
@@ -164,13 +205,9 @@ func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) C
 	return Change{ordinal, atMs, feature.NewEvent(EventRevenue, p)}
 }
 
-// Owner is the profile of the order that an event repeats; ok is false for an event that
-// repeats none.
-func (s *State) Owner(x *Event) (ordinal uint32, ok bool) {
-	if x.Kind != Placed {
-		return 0, false
-	}
-	old := s.order(s.host.HashOrder(x.ID, &s.normal))
+// Owner is the profile of the order with an id; ok is false where there is none.
+func (s *State) Owner(id string) (ordinal uint32, ok bool) {
+	old := s.order(s.host.HashOrder(id, &s.normal))
 	if old == nil || !old.Placed {
 		return 0, false
 	}
@@ -198,7 +235,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	waiting := s.order(h)
 	list := s.list(ordinal)
 	// A refund that waits on the same profile has its place already.
-	takes := waiting == nil || s.host.Root(waiting.Ordinal) != ordinal
+	takes := waiting == nil || !s.waits(waiting, ordinal)
 	if takes && len(list) >= MaxOrders || !s.hasRoom(x.Currency, x.Total) {
 		return nil, TooMany
 	}
@@ -208,14 +245,14 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 		o.Touch = nil
 	}
 	if waiting != nil {
-		o.Asked, o.Whole, o.RefundMs = waiting.Asked, waiting.Whole, waiting.RefundMs
-		of := s.host.Root(waiting.Ordinal)
-		s.putList(of, slices.DeleteFunc(s.list(of), func(e entry) bool { return e.hash == h }))
+		for _, w := range waiting.Waiting {
+			of := s.host.Root(w.Ordinal)
+			s.putList(of, slices.DeleteFunc(s.list(of), func(e entry) bool { return e.hash == h }))
+		}
 		list = s.list(ordinal)
 	}
 	i, _ := slices.BinarySearchFunc(list, entry{atMs, h}, compareEntries)
 	s.putList(ordinal, slices.Insert(list, i, entry{atMs, h}))
-	s.putOrder(h, &o)
 	if r.LastMs == 0 || atMs > r.LastMs {
 		r.LastMs = atMs
 	}
@@ -226,11 +263,16 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	s.count(tx, atMs, o.Currency, o.Touch, placed)
 	changes := []Change{o.change(ordinal, atMs, RevenueOrder, o.Total)}
 	r.add(o.Currency, placed)
-	if refunded := o.Refunded(); refunded > 0 {
-		s.count(tx, o.RefundMs, o.Currency, o.Touch, Figures{Refunded: refunded})
-		changes = append(changes, o.change(ordinal, o.RefundMs, RevenueRefund, -refunded))
-		r.add(o.Currency, Figures{Refunded: refunded})
+	if waiting != nil {
+		for _, w := range waiting.Waiting {
+			if taken := o.refund(w); taken > 0 {
+				s.count(tx, w.AtMs, o.Currency, o.Touch, Figures{Refunded: taken})
+				changes = append(changes, o.change(ordinal, w.AtMs, RevenueRefund, -taken))
+				r.add(o.Currency, Figures{Refunded: taken})
+			}
+		}
 	}
+	s.putOrder(h, &o)
 	s.putRecord(ordinal, r)
 	return changes, Fine
 }
@@ -238,26 +280,13 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
 	h := s.host.HashOrder(x.ID, &s.normal)
 	o := s.order(h)
-	if o == nil {
-		list := s.list(ordinal)
-		if len(list) >= MaxOrders {
-			return nil, TooMany
-		}
-		i, _ := slices.BinarySearchFunc(list, entry{atMs, h}, compareEntries)
-		s.putList(ordinal, slices.Insert(list, i, entry{atMs, h}))
-		s.touchSet(ordinal)
-		o = &Order{ID: x.ID, Ordinal: ordinal, AtMs: atMs}
-	}
-	before := o.Refunded()
-	o.Asked = min(o.Asked+x.Refund, maxAmount*unit)
-	o.Whole = o.Whole || x.Whole
-	o.RefundMs = max(o.RefundMs, atMs)
-	s.putOrder(h, o)
-	if !o.Placed {
-		return nil, Fine
+	w := Waiting{AtMs: atMs, Amount: x.Refund, Whole: x.Whole, Ordinal: ordinal}
+	if o == nil || !o.Placed {
+		return nil, s.keepWaiting(h, o, w)
 	}
 	problem := Fine
-	taken := o.Refunded() - before
+	taken := o.refund(w)
+	s.putOrder(h, o)
 	if !x.Whole && taken < x.Refund || taken == 0 {
 		problem = RefundsMore
 	}
@@ -270,6 +299,36 @@ func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]
 	r.add(o.Currency, Figures{Refunded: taken})
 	s.putRecord(of, r)
 	return []Change{o.change(of, atMs, RevenueRefund, -taken)}, problem
+}
+
+// keepWaiting keeps a refund until its order comes. o has those of the order that wait already,
+// nil for none.
+func (s *State) keepWaiting(h identifier.Hash, o *Order, w Waiting) Problem {
+	if o == nil {
+		o = new(Order)
+	}
+	if len(o.Waiting) == MaxWaiting {
+		o.join(w)
+		s.putOrder(h, o)
+		return Fine
+	}
+	if !s.waits(o, w.Ordinal) {
+		list := s.list(w.Ordinal)
+		if len(list) >= MaxOrders {
+			return TooMany
+		}
+		i, _ := slices.BinarySearchFunc(list, entry{w.AtMs, h}, compareEntries)
+		s.putList(w.Ordinal, slices.Insert(list, i, entry{w.AtMs, h}))
+		s.touchSet(w.Ordinal)
+	}
+	o.wait(w)
+	s.putOrder(h, o)
+	return Fine
+}
+
+// waits reports whether a profile has a refund that waits for an order.
+func (s *State) waits(o *Order, ordinal uint32) bool {
+	return slices.ContainsFunc(o.Waiting, func(w Waiting) bool { return s.host.Root(w.Ordinal) == ordinal })
 }
 
 func (r *record) add(currency string, x Figures) {
@@ -303,6 +362,13 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	}
 	all := append(s.list(winner), list...)
 	slices.SortFunc(all, compareEntries)
+	// Both may have had refunds that wait for one order.
+	seen := make(map[identifier.Hash]bool, len(all))
+	all = slices.DeleteFunc(all, func(e entry) bool {
+		twice := seen[e.hash]
+		seen[e.hash] = true
+		return twice
+	})
 	s.putList(winner, all)
 	s.putRecord(winner, r)
 }
@@ -311,11 +377,23 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		for _, e := range s.list(o) {
-			s.store.PutEntity(s.orderKey(e.hash), nil)
+			s.eraseOrder(e.hash, o)
 		}
 		s.drop(o)
 	}
 	return nil
+}
+
+// eraseOrder forgets an order of a profile, or its refunds that wait. Those of others stay.
+func (s *State) eraseOrder(h identifier.Hash, ordinal uint32) {
+	if x := s.order(h); x != nil && !x.Placed {
+		x.Waiting = slices.DeleteFunc(x.Waiting, func(w Waiting) bool { return s.host.Root(w.Ordinal) == ordinal })
+		if len(x.Waiting) > 0 {
+			s.putOrder(h, x)
+			return
+		}
+	}
+	s.store.PutEntity(s.orderKey(h), nil)
 }
 
 // Keys are where the orders of profiles are, for what is to leave the store's files.
@@ -463,7 +541,7 @@ func (s *State) Hash(put func([]byte)) error {
 		put(s.read(s.ordinalKey(textRecord, o)))
 		for _, e := range s.list(o) {
 			x := s.order(e.hash)
-			if x == nil || s.host.Root(x.Ordinal) != o {
+			if x == nil || x.Placed && s.host.Root(x.Ordinal) != o || !x.Placed && !s.waits(x, o) {
 				return fmt.Errorf("profile %d lists an order that is not its own", o)
 			}
 			put(e.hash[:])

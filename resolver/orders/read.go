@@ -163,6 +163,18 @@ func Read(kind Kind, raw []byte, redacted bool) (x Event, problem Problem) {
 	return x, Fine
 }
 
+// PlacedID reads the id of order_placed alone: whatever the rest of the event says, it repeats the
+// order that has the id.
+func PlacedID(raw []byte, redacted bool) (id string, ok bool) {
+	var all map[string]json.RawMessage
+	var given *string
+	if json.Unmarshal(raw, &all) != nil || json.Unmarshal(all["order_id"], &given) != nil || given == nil {
+		return "", false
+	}
+	var x Event
+	return *given, x.readID(given, redacted)
+}
+
 func (x *Event) readID(id *string, redacted bool) bool {
 	x.ID = *id
 	return strings.TrimSpace(x.ID) != "" && len(x.ID) <= MaxIDBytes && utf8.ValidString(x.ID) && (redacted || !identifier.IsMasked(x.ID))
@@ -225,20 +237,26 @@ func currencyOf(text string) (string, bool) {
 
 // Mask is what is left of the properties of a standard event of an erased person: what a
 // replay of the log needs for the figures of the account, with the order's id in the place of
-// which mask gives another text. It is nil for events that were no orders.
+// which mask gives another text. It is nil for events that were no orders. Of one that has the
+// id of an order and is none otherwise, the id is left, for it may repeat an order.
 func Mask(kind Kind, raw []byte, redacted bool, mask func(id string) string) []byte {
 	if kind != Placed && kind != Refunded {
 		return nil
 	}
 	x, problem := Read(kind, raw, redacted)
 	if problem != Fine {
-		return nil
+		id, ok := PlacedID(raw, redacted)
+		if kind != Placed || !ok {
+			return nil
+		}
+		x.ID = id
 	}
 	if !identifier.IsMasked(x.ID) {
 		x.ID = mask(x.ID)
 	}
 	out := map[string]any{"order_id": x.ID}
 	switch {
+	case problem != Fine:
 	case kind == Placed:
 		out["total"], out["currency"] = x.Total.Number(), x.Currency
 	case !x.Whole:

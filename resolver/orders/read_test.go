@@ -23,6 +23,18 @@ func FuzzRead(f *testing.F) {
 				if problem != bad[kind] || problem.Warning() == "" || x.Kind != None {
 					t.Fatalf("%+v %d", x, problem)
 				}
+				mask := func(id string) string { return "\x00k" + id[:min(len(id), 5)] }
+				id, named := PlacedID(raw, false)
+				if masked := Mask(kind, raw, false, mask); (masked != nil) != (kind == Placed && named) {
+					t.Fatalf("%s is left of %s", masked, raw)
+				} else if masked != nil {
+					if got, ok := PlacedID(masked, true); !ok || got != mask(id) {
+						t.Fatalf("%s is left of %s", masked, raw)
+					}
+					if _, problem := Read(kind, masked, true); problem == Fine {
+						t.Fatalf("%s is an order", masked)
+					}
+				}
 				continue
 			}
 			if x.Kind != kind || len(x.ID) > MaxIDBytes || len(x.Items) > MaxItems || x.Count < len(x.Items) || x.Total < 0 || x.Total >= maxAmount*unit || x.Refund >= maxAmount*unit || x.Refund < 0 || kind == Placed && (x.ID == "" || len(x.Currency) != 3) {
