@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // Errors of whoever serves a machine, wrapped: those of a node's Submit and reads.
@@ -31,3 +32,7 @@ var (
 // answered, so the same request may be sent to the owner. A record that may
 // have been stored is [ErrUnavailable] instead, never both.
 var ErrNotOwner = refuse.ErrNotOwner
+
+// ErrNewer means a state or record was made by a newer version of Muster; why that is
+// refused stands at ApplyVersion.
+var ErrNewer = statefiles.ErrNewer
