@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/flows/ready"
 )
 
-// TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, and nobody who
-// has ordered since or whose cart is empty.
+// TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, unless they
+// have ordered since or the cart is empty.
 func TestReadyFlowForCarts(t *testing.T) {
 	const hour = int64(3_600_000)
 	cart := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}],"total":5,"currency":"EUR"}`)

@@ -35,21 +35,22 @@ func newRelay(t *testing.T) *relay {
 	t.Helper()
 	r := &relay{}
 	r.mu.byRecipient = map[string][]string{}
-	r.addr = serveSMTP(t, func() smtp.Session { return &relaySession{r: r} })
+	r.addr = serveSMTP(t, func() smtp.Session { return &mailSession{take: r.take} })
 	return r
 }
 
-type relaySession struct {
-	r  *relay
-	to string
+// mailSession takes mails; take says what becomes of each.
+type mailSession struct {
+	to   string
+	take func(to string, header mail.Header) error
 }
 
-func (s *relaySession) Mail(string, *smtp.MailOptions) error      { return nil }
-func (s *relaySession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
-func (s *relaySession) Reset()                                    {}
-func (s *relaySession) Logout() error                             { return nil }
+func (s *mailSession) Mail(string, *smtp.MailOptions) error      { return nil }
+func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
+func (s *mailSession) Reset()                                    {}
+func (s *mailSession) Logout() error                             { return nil }
 
-func (s *relaySession) Data(in io.Reader) error {
+func (s *mailSession) Data(in io.Reader) error {
 	m, err := mail.ReadMessage(in)
 	if err != nil {
 		return err
@@ -57,10 +58,14 @@ func (s *relaySession) Data(in io.Reader) error {
 	if _, err := io.Copy(io.Discard, m.Body); err != nil {
 		return err
 	}
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	s.r.mu.received++
-	s.r.mu.byRecipient[s.to] = append(s.r.mu.byRecipient[s.to], m.Header.Get("Message-Id"))
+	return s.take(s.to, m.Header)
+}
+
+func (r *relay) take(to string, header mail.Header) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.received++
+	r.mu.byRecipient[to] = append(r.mu.byRecipient[to], header.Get("Message-Id"))
 	return nil
 }
 

@@ -62,7 +62,7 @@ func newProviders(t *testing.T) *providers {
 	p.push = httptest.NewTLSServer(http.HandlerFunc(p.takePush))
 	t.Cleanup(p.texts.Close)
 	t.Cleanup(p.push.Close)
-	p.relay = serveSMTP(t, func() smtp.Session { return &providersSession{p: p} })
+	p.relay = serveSMTP(t, func() smtp.Session { return &mailSession{take: p.takeMail} })
 	return p
 }
 
@@ -129,25 +129,8 @@ func (p *providers) takePush(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-type providersSession struct {
-	p  *providers
-	to string
-}
-
-func (s *providersSession) Mail(string, *smtp.MailOptions) error      { return nil }
-func (s *providersSession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
-func (s *providersSession) Reset()                                    {}
-func (s *providersSession) Logout() error                             { return nil }
-
-func (s *providersSession) Data(in io.Reader) error {
-	m, err := mail.ReadMessage(in)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(io.Discard, m.Body); err != nil {
-		return err
-	}
-	if !s.p.take("email", s.to, m.Header.Get("Subject"), m.Header.Get("Message-Id")) {
+func (p *providers) takeMail(to string, header mail.Header) error {
+	if !p.take("email", to, header.Get("Subject"), header.Get("Message-Id")) {
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "try again"}
 	}
 	return nil

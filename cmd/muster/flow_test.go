@@ -409,3 +409,22 @@ func (c *crashed) killWhile(t *testing.T, seed uint64, kills, people int, reache
 		c.mu.Unlock()
 	}
 }
+
+// killAtRandom kills the process again and again, each time at a random moment after which
+// enough has happened for that kill, and starts it again. It ends early once ctx is done: a
+// request was refused.
+func (c *crashed) killAtRandom(ctx context.Context, t *testing.T, seed uint64, kills int, what string, enough func(kill int) bool, dir string, args []string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for kill := range kills {
+		time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))) // the moment of a kill is random
+		eventually.Holds(t, what, func() bool { return ctx.Err() != nil || enough(kill) })
+		if ctx.Err() != nil {
+			return
+		}
+		c.mu.Lock()
+		c.kill()
+		c.server = serve(t, dir, args...)
+		c.mu.Unlock()
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -140,20 +139,9 @@ func TestL1UnorderedWebhooksSurviveKills(t *testing.T) {
 			}
 		})
 	}
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range kills {
-		time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))) // the moment of a kill is random
-		eventually.Holds(t, "people come and are delivered", func() bool {
-			return ctx.Err() != nil || came.Load() >= int64(20*(i+1)) && sink.accepted() >= 10*(i+1)
-		})
-		if ctx.Err() != nil {
-			break // a request was refused
-		}
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
-	}
+	c.killAtRandom(ctx, t, seed, kills, "people come and are delivered", func(kill int) bool {
+		return came.Load() >= int64(20*(kill+1)) && sink.accepted() >= 10*(kill+1)
+	}, dir, args)
 	close(finish)
 	ok(t, load.Wait())
 	eventually.Succeeds(t, func() error {

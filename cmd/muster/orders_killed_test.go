@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestL2OrdersSurviveKills kills the process while orders stream in, each sent twice under keys
@@ -93,18 +90,7 @@ func TestL2OrdersSurviveKills(t *testing.T) {
 			}
 		})
 	}
-	rng := rand.New(rand.NewPCG(4, 0))
-	for i := range kills {
-		time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))) // the moment of a kill is random
-		eventually.Holds(t, "orders come", func() bool { return ctx.Err() != nil || came.Load() >= int64(10*(i+1)) })
-		if ctx.Err() != nil {
-			break // a request was refused
-		}
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
-	}
+	c.killAtRandom(ctx, t, 4, kills, "orders come", func(kill int) bool { return came.Load() >= int64(10*(kill+1)) }, dir, args)
 	close(finish)
 	ok(t, load.Wait())
 	all, refunds := 0, 0

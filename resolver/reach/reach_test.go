@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// randomDocument is of somebody who has some addresses, said something on some channels, and
-// is blocked on some.
+// randomDocument is the document of a random profile: some addresses, consents on some
+// channels, blocks on some.
 func randomDocument(rng *rand.Rand) *profile.Document {
 	d := &profile.Document{CreatedMs: 1}
 	for kind, values := range [identifier.Kinds][]string{{"a@x.io", "b@x.io"}, {"c1"}, {"+491", "491", "+492"}, {"device"}} {
@@ -144,7 +144,7 @@ func checkStatuses(t *testing.T, sets *Sets, docs map[uint32]*profile.Document, 
 	}
 }
 
-// owners are profiles by ordinal, and who has which number.
+// owners are profiles by ordinal, and the ordinals by phone number.
 type owners struct {
 	docs   []*profile.Document
 	phones map[string]uint32
