@@ -33,10 +33,11 @@ console/web/node_modules: console/web/package-lock.json
 	cd console/web && npm ci --ignore-scripts --no-audit --no-fund
 	touch $@
 
-# All tests, with the race detector where goroutines meet. S1 compares engine,
-# naive evaluator and DuckDB 20,000 times here; a bare go test a tenth of that.
+# All tests, with the race detector where goroutines meet. A bare `go test ./...` makes fewer
+# cases, and leaves out what takes long: see internal/testlevel. S1 compares engine, naive
+# evaluator and DuckDB 20,000 times here.
 test: lint build
-	MUSTER_BINARY=$(CURDIR)/bin/muster MUSTER_S1_CASES=20000 $(GO) test -timeout 30m ./...
+	MUSTER_ALL_TESTS=1 MUSTER_BINARY=$(CURDIR)/bin/muster MUSTER_S1_CASES=20000 $(GO) test -timeout 30m ./...
 	$(GO) test -timeout 30m -race -short ./eventlog/... ./resolver ./resolver/node ./segment/engine ./ingest ./api ./api/internal/...
 	cd muster-go && MUSTER_BINARY=$(CURDIR)/bin/muster $(GO) test -timeout 10m -race ./...
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/chaos"
 	"github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // Rounds of TestL1L2F1Chaos.
@@ -25,7 +26,7 @@ const (
 // MUSTER_LONG=1), with seed MUSTER_CHAOS_SEED (default 1). MUSTER_BINARY names a
 // binary that is built already.
 func TestL1L2F1Chaos(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	t.Parallel()

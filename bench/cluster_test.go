@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/cluster"
 	"github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // L1, L2: nodes on Kafka and ClickHouse count each acknowledged event once, in
@@ -13,7 +14,7 @@ import (
 // cluster on a small load: a run whose checks fail is an error. Rates and times
 // are not judged here.
 func TestL1L2Cluster(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	services.Kafka(t) // or skips

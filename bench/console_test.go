@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/editor"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // The whole measurement, at a small size: every question is answered, and a preview and
 // the segment saved from it agree.
 func TestConsole(t *testing.T) {
+	testlevel.SkipQuick(t, "starts the real binary under load")
 	file := filepath.Join(t.TempDir(), "report.json")
 	r, out := runReport[editor.Report](t, file, "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
 		"--binary", musterBinary(t), "--json", file)

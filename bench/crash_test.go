@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // Rounds of TestL1L2KillNine.
@@ -25,7 +26,7 @@ const (
 // with seed MUSTER_CRASH_SEED (default 1). MUSTER_BINARY names a binary that is
 // built already.
 func TestL1L2KillNine(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	t.Parallel()
@@ -60,7 +61,7 @@ func TestL1L2KillNine(t *testing.T) {
 // many, and its seed, as far as MUSTER_<kind>_ROUNDS and MUSTER_<kind>_SEED do not say.
 func roundsOf(t *testing.T, kind string, few, many int) (rounds int, seed uint64) {
 	t.Helper()
-	if os.Getenv("MUSTER_LONG") == "1" {
+	if testlevel.Long() {
 		few = many
 	}
 	return int(fromEnv(t, "MUSTER_"+kind+"_ROUNDS", uint64(few))), fromEnv(t, "MUSTER_"+kind+"_SEED", 1)

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/flows"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // F1, as far as a bench sees it: whoever an event enrols is enrolled when it is
 // answered, once, and each effect comes once. All of flows on a small account: a
 // run whose checks fail is an error. Times are not judged here.
 func TestF1Flows(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	file := filepath.Join(t.TempDir(), "report.json")

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/segments"
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func TestMain(m *testing.M) {
@@ -152,6 +153,7 @@ func TestIngestBaselines(t *testing.T) {
 // The whole of segments on a small account: what is in the report, that nothing
 // is left behind, and that answers were compared.
 func TestSegments(t *testing.T) {
+	testlevel.SkipQuick(t, "measures a growing account")
 	out := t.TempDir()
 	r, table := runReport[segments.Report](t, filepath.Join(out, "report.json"), "segments", "--min-profiles", "2000", "--max-profiles", "2000", "--events", "2000", "--cost-events", "200",
 		"--rounds", "1", "--reads", "300", "--stale-reads", "500", "--cpuprofile", "--out", out)

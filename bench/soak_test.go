@@ -11,12 +11,13 @@ import (
 	"github.com/musterhq/muster/bench/internal/recovery"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/soak"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // L1, L2: a short soak and two kills under clients that retry at once: each
 // acknowledged event is in history once, and every sample is there.
 func TestSoakAndRecovery(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func ok(t *testing.T, err error) {
@@ -53,7 +54,7 @@ func browser(t *testing.T) string {
 	if os.Getenv("MUSTER_REQUIRE_BROWSER") != "" {
 		absent = t.Fatalf
 	}
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("the console is not tested in a browser in short mode")
 	}
 	if _, err := exec.LookPath("node"); err != nil {

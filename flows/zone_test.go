@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/internal/zones"
 )
 
@@ -32,7 +32,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 // cases is how many random cases a property is tried with.
 func cases(short int) int {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		return 50 * short
 	}
 	return short

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -392,7 +393,7 @@ func (f *fleet) claimOf(id string) string {
 // for the end of a campaign is told of it, wherever it came to its end.
 func TestSimFrozenNodes(t *testing.T) {
 	seeds, rounds := uint64(3), 8
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		seeds, rounds = 40, 20
 	}
 	first := uint64(0)

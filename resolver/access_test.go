@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/dedup"
@@ -168,7 +169,7 @@ func TestOldSettings(t *testing.T) {
 // a replay of the log gives the same state.
 func TestR1Access(t *testing.T) {
 	seeds := 20
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 5
 	}
 	for seed := range seeds {

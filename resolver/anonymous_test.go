@@ -3,13 +3,13 @@ package resolver
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/search"
@@ -47,9 +47,9 @@ func trackingEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 func TestR2TrackingMatchesNaive(t *testing.T) {
 	seeds := 300
 	switch {
-	case os.Getenv("MUSTER_LONG") != "":
+	case testlevel.Long():
 		seeds = 4_900 // of 210 calls on average
-	case testing.Short():
+	case testlevel.Quick():
 		seeds = 30
 	}
 	for seed := range seeds {
@@ -183,7 +183,7 @@ func TestI3AnonymousIDSaysLessThanASharedNumber(t *testing.T) {
 // for each person, whatever their order, with all their values.
 func TestI4AnyOrderOfCalls(t *testing.T) {
 	seeds := 400
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 60
 	}
 	for seed := range uint64(seeds) {
@@ -345,7 +345,7 @@ func TestI5AliasRefused(t *testing.T) {
 // were identified never become one, and none takes over an identifier of another.
 func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 20
 	}
 	for seed := range uint64(seeds) {

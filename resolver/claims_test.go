@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/view"
@@ -203,7 +204,7 @@ func TestAliasKeptApartAndJoined(t *testing.T) {
 // no two people that it would not have joined without.
 func TestAttackServersJoinNobodyMore(t *testing.T) {
 	seeds := 400
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 60
 	}
 	joined := 0

@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -627,7 +628,7 @@ func (s *emailSim) checkReplayed() {
 // is killed at whatever step. MUSTER_EMAIL_SEEDS says how many worlds, and
 // MUSTER_EMAIL_SEED which one.
 func TestEmailReservationsSurviveAnything(t *testing.T) {
-	seeds, from := 200, uint64(1)
+	seeds, from := testlevel.Count(40, 200), uint64(1)
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_EMAIL_SEEDS")); err == nil {
 		seeds = n
 	}

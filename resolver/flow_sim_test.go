@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/peek"
@@ -69,9 +70,9 @@ var simulatedFlows struct {
 func TestSimulationF1R1(t *testing.T) {
 	seeds, first := 300, 0
 	switch {
-	case os.Getenv("MUSTER_LONG") != "":
+	case testlevel.Long():
 		seeds = 10_000
-	case testing.Short():
+	case testlevel.Quick():
 		seeds = 50
 	}
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_FLOW_SEEDS")); err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/messages"
@@ -339,7 +340,7 @@ func TestNuisanceIsBounded(t *testing.T) {
 // that anything of somebody on file changes before that person confirms.
 func TestFormsMatchNaive(t *testing.T) {
 	seeds := uint64(30)
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 5
 	}
 	for seed := range seeds {

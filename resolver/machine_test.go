@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -139,7 +140,7 @@ func randomContact(rng *rand.Rand, world int) (c contacts.Create) {
 // random histories, and the identity map with the documents (R2).
 func TestR2ResolutionMatchesNaive(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/messages"
@@ -420,7 +421,7 @@ func rat(text string) *big.Rat {
 // windows of attribution, and members of segments agree.
 func TestOrdersMatchNaive(t *testing.T) {
 	seeds := 60
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 12
 	}
 	kinds := map[string]int{}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -270,7 +271,7 @@ type naivePerson struct {
 // opted out of e-mail, or left the list, by the page, and the log has what was said.
 func TestPreferencesMatchNaive(t *testing.T) {
 	seeds := uint64(30)
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 5
 	}
 	for seed := range seeds {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -57,7 +58,7 @@ func profileFieldDefinitions() (list []string) {
 func TestS1ProfileFieldsAreLive(t *testing.T) {
 	const world = 6
 	met := map[string]bool{}
-	for seed := range uint64(12) {
+	for seed := range testlevel.Count[uint64](4, 12) {
 		rng := rand.New(rand.NewPCG(seed, 45))
 		s := DefaultSettings()
 		s.DoubleOptIn = seed%2 == 0

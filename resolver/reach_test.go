@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
@@ -135,7 +136,7 @@ func (w *searchWorld) reachStep() {
 // or made for one that has none.
 func TestReachMatchesScan(t *testing.T) {
 	seeds := 20
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 4
 	}
 	for seed := range seeds {

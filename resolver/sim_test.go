@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
@@ -53,7 +54,7 @@ type acked struct {
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationL1L2R1S1S2(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 50
 	}
 	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -408,14 +409,14 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 // MUSTER_SPLIT_SEED repeats one seed.
 func TestSplitGoesOnAsBefore(t *testing.T) {
 	seeds := uint64(12)
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 4
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("MUSTER_SPLIT_SEED"), 10, 64); err == nil {
 		splitGoesOn(t, seed)
 		return
 	}
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		seeds = 300
 	}
 	for seed := range seeds {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -136,7 +137,7 @@ func TestI4LatestCallWins(t *testing.T) {
 // whatever order they arrive.
 func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 60
 	}
 	for seed := range uint64(seeds) {

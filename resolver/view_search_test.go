@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -201,7 +202,7 @@ func (w *searchWorld) step(lists []string) {
 // all profiles finds, page by page.
 func TestSearchMatchesScan(t *testing.T) {
 	seeds := 40
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 6
 	}
 	for seed := range seeds {

@@ -3,18 +3,18 @@ package segment_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
 // rounds is how many cases a property is tried on.
 func rounds(short int) int {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		return short * 50
 	}
 	return short

@@ -5,16 +5,16 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func rounds(short int) int {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		return short * 50
 	}
 	return short

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/node"
 )
@@ -29,8 +30,8 @@ import (
 //
 // MUSTER_LONG=1 makes more requests; MUSTER_SEED repeats a run.
 func TestHostileRequests(t *testing.T) {
-	requests, seed := 4000, uint64(3)
-	if os.Getenv("MUSTER_LONG") != "" {
+	requests, seed := testlevel.Count(1000, 4000), uint64(3)
+	if testlevel.Long() {
 		requests, seed = 30_000, rand.Uint64()
 	}
 	if text := os.Getenv("MUSTER_SEED"); text != "" {
@@ -187,6 +188,12 @@ func TestHostileFields(t *testing.T) {
 	w.haste = true
 	a := &attack{hostile: hostile{rand.New(rand.NewPCG(1, 1))}, world: w, statuses: map[int]int{}}
 	a.renew()
+	every, made := testlevel.Count(6, 1), 0
+	send := func(e entry, x *example, field int, value, id string) {
+		if made++; made%every == 0 {
+			a.field(e, x, field, value, id)
+		}
+	}
 	for _, e := range w.entries() {
 		if e.String() == "DELETE /console/api/v1/session" {
 			continue // takes nothing
@@ -199,12 +206,12 @@ func TestHostileFields(t *testing.T) {
 			}
 			for field := 1; field < n; field++ {
 				for _, value := range fieldValues {
-					a.field(e, &x, field, value, "")
+					send(e, &x, field, value, "")
 				}
 			}
 			for part := range strings.Count(x.target, "«") + strings.Count(x.target, "‹") {
 				for _, value := range idValues {
-					a.field(e, &x, -1, "", strings.Repeat("\x00", part)+value)
+					send(e, &x, -1, "", strings.Repeat("\x00", part)+value)
 				}
 			}
 		}

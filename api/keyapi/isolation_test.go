@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver/erasure"
 )
@@ -147,6 +148,9 @@ func TestEveryRouteHasExamples(t *testing.T) {
 // that the other company named, and nothing of the other company changes.
 func TestIsolation(t *testing.T) {
 	for name, partitions := range map[string]int{"same partition": 1, "partitions of their own": 2} {
+		if partitions == 1 && testlevel.Quick() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) { testIsolation(t, partitions) })
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestAdmin walks through the subcommands against a real server, and uses what
 // they made on Surfaces A, B and C.
 func TestAdmin(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("starts servers")
 	}
 	dir := t.TempDir()

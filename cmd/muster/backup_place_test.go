@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestBackupIntoItsOwnDirectory is refused, also by another name of the directory, by the
 // command and by the flag of the server.
 func TestBackupIntoItsOwnDirectory(t *testing.T) {
+	testlevel.SkipQuick(t, "starts many servers")
 	t.Parallel()
 	base := t.TempDir()
 	data, link := filepath.Join(base, "data"), filepath.Join(base, "link")

@@ -18,6 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // relay is a real SMTP server that takes everything.
@@ -116,10 +117,10 @@ func (s *server) surfaceA(method, path string, body, data any) error {
 func TestL1CampaignSurvivesKills(t *testing.T) {
 	t.Parallel()
 	people, kills := 1500, 2
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		people, kills = 100_000, 3
 	}
-	if testing.Short() {
+	if testlevel.Quick() {
 		people, kills = 300, 1
 	}
 	dir := t.TempDir()
@@ -227,6 +228,7 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 // TestL1ScheduledCampaignSurvivesAKill: a campaign that falls due while the process is
 // dead is sent after the next start, once.
 func TestL1ScheduledCampaignSurvivesAKill(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	dir := t.TempDir()
 	relay := newRelay(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/duckdb"
 )
@@ -72,6 +73,7 @@ func one(t *testing.T, pattern string) string {
 // and changes nothing; repair does that, after having said it, and is refused where
 // only a backup helps.
 func TestCheckAndRepair(t *testing.T) {
+	testlevel.SkipQuick(t, "damages many directories")
 	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
@@ -191,6 +193,7 @@ func TestCheckAndRepair(t *testing.T) {
 // TestCheckOfADamagedLog: of a log that is damaged check says what is damaged, and does not
 // call state and history lost because they are beyond the damage.
 func TestCheckOfADamagedLog(t *testing.T) {
+	testlevel.SkipQuick(t, "damages many directories")
 	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
@@ -235,6 +238,7 @@ func TestCheckOfADamagedLog(t *testing.T) {
 // TestDeepCheck: check --deep finds state and history that are not what the log makes,
 // though their checksums are right; repair --deep makes them anew.
 func TestDeepCheck(t *testing.T) {
+	testlevel.SkipQuick(t, "checks many directories")
 	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
@@ -328,6 +332,7 @@ func TestDeepCheck(t *testing.T) {
 
 // TestCheckAfterKill: a directory as kill -9 leaves it is whole.
 func TestCheckAfterKill(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	dir := t.TempDir()
 	filled(t, dir, (*server).kill)
@@ -339,6 +344,7 @@ func TestCheckAfterKill(t *testing.T) {
 // TestKilledDuringRepair: a repair that is killed anywhere loses nothing, and the next
 // one, or a start, ends it.
 func TestKilledDuringRepair(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	dir := t.TempDir()
 	filled(t, dir, (*server).stop)

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // flowTriggerPart is what enrols. By the true clock a date is a minute away, so
@@ -74,7 +75,7 @@ func flowTriggerPart() part {
 			c.flow(flow).eq("data.counts.entered", 0)
 		}},
 		{"reaching a date enrols", func(c *check) {
-			if os.Getenv("MUSTER_LONG") == "" {
+			if !testlevel.Long() {
 				c.Skip("waits for up to two minutes; set MUSTER_LONG")
 			}
 			due := time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -300,7 +301,7 @@ func firstDifference(got, want string) string {
 // otherwise each file is damaged in some.
 func TestL1DamageMatrix(t *testing.T) {
 	t.Parallel()
-	long := os.Getenv("MUSTER_LONG") != ""
+	long := testlevel.Long()
 	other := newDamaged(t, false)
 	for _, mode := range []struct {
 		name         string

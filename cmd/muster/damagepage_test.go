@@ -6,12 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestDamagePageAsWritten runs each command of the page "When something is damaged" in
 // its order, and expects the exit status that the page says: on a directory whose state,
 // history and meta file of the log are damaged, and whose log loses a record then.
 func TestDamagePageAsWritten(t *testing.T) {
+	testlevel.SkipQuick(t, "carries out a page of docs")
 	t.Parallel()
 	_, page, found := strings.Cut(readFile(t, "../../docs/operations/failures.md"), "\n## When something is damaged\n")
 	page, _, _ = strings.Cut(page, "\n## ")

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestDemoIsAlive: an empty directory becomes a shop with people in segments, somebody
 // waiting in a flow, a campaign that was read, and events that go on arriving; and no
 // other directory does.
 func TestDemoIsAlive(t *testing.T) {
+	testlevel.SkipQuick(t, "waits for events of the demo")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir, "--demo")

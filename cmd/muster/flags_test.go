@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // refusedUsage runs a command with wrong flags. It is to end with status 2 and one line
@@ -183,6 +185,7 @@ func TestListenErrors(t *testing.T) {
 // TestDeadServer: commands that call a server which is not there, or does not take
 // connections, say so within a few seconds.
 func TestDeadServer(t *testing.T) {
+	testlevel.SkipQuick(t, "waits for calls to give up")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

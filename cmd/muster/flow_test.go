@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // hookSink takes the calls of flows. Every eighth id is answered 500 at first.
@@ -135,10 +135,10 @@ func TestF1L1FlowsSurviveKills(t *testing.T) {
 func flowsSurviveKills(t *testing.T, args []string) {
 	t.Parallel()
 	kills := 3
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		kills = 30
 	}
-	if testing.Short() || args != nil && kills == 3 {
+	if testlevel.Quick() || args != nil && kills == 3 {
 		kills = 1 // the other mode has had the rest
 	}
 	const seed = 1

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // smallDisk is a file system of its own, of so many MiB. Mounting needs root; where
@@ -107,6 +108,7 @@ func (s *server) has(i int) bool {
 // space again events are taken, without a start; and after kill -9 exactly what was
 // acknowledged is there.
 func TestFullDisk(t *testing.T) {
+	testlevel.SkipQuick(t, "fills a disk")
 	t.Parallel()
 	disk := smallDisk(t, 32)
 	s := serve(t, disk, "--checkpoint-interval", "300ms")

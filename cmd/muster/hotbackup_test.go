@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // rounds is how often a test that kills does so: a few, or all with MUSTER_LONG.
 func rounds(few, all int) int {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		return all
 	}
 	return few
@@ -153,6 +154,7 @@ func TestHotBackup(t *testing.T) {
 // TestHotBackupOfATrimmedLog: history cannot be made from a log that lacks its beginning,
 // so a backup of a running server has a copy of it, of one instant with the rest.
 func TestHotBackupOfATrimmedLog(t *testing.T) {
+	testlevel.SkipQuick(t, "backs up a large log")
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
@@ -217,6 +219,7 @@ func TestHotBackupOfATrimmedLog(t *testing.T) {
 
 // TestBackupSchedule: a server with --backup-to makes backups by itself.
 func TestBackupSchedule(t *testing.T) {
+	testlevel.SkipQuick(t, "waits for the schedule")
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	s := serve(t, dir, "--backup-to", store, "--backup-interval", "1s")
@@ -245,6 +248,7 @@ func TestBackupSchedule(t *testing.T) {
 // TestKilledDuringBackup: a server, or the command, that is killed during a backup
 // leaves the older ones restorable, loses nothing, and the next backup is whole.
 func TestKilledDuringBackup(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // personToken is a token as a customer's server makes it.
@@ -67,6 +68,7 @@ type inAppKeys struct {
 // TestInAppSurvivesKills: a campaign goes to 1,000 people while the process is killed. Everybody
 // has the message once, with their own name in it.
 func TestInAppSurvivesKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	const seed, people = 11, 1000
 	t.Logf("seed %d", seed)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func TestConnectionsFitTheLimitOfFiles(t *testing.T) {
@@ -59,6 +60,7 @@ func TestTooFewFilesToStart(t *testing.T) {
 // TestFilesRunOut: however many connections come, idle, half sent or with many
 // requests at once, the process goes on, and answers when they are gone.
 func TestFilesRunOut(t *testing.T) {
+	testlevel.SkipQuick(t, "uses up the files that a process may open")
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		files, connections int

@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestL2OrdersSurviveKills kills the process while orders stream in, each sent twice under keys
 // of its own, and some refunded: each counts once on the profile, in a segment and in the report.
 // The ready flow for carts goes live as it is.
 func TestL2OrdersSurviveKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	kills := rounds(3, 20)
 	dir := t.TempDir()

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/capture"
 )
 
 // TestDamagedOutbox: damage to captured messages is named by check and by the next start,
 // which shows all others and cuts nothing off; repair mends other damage beside it.
 func TestDamagedOutbox(t *testing.T) {
+	testlevel.SkipQuick(t, "damages many directories")
 	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	servers "github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // tourStep is a block of commands of a page and what it says they print.
@@ -72,6 +73,7 @@ func TestTheShopsStory(t *testing.T) { follow(t, "docs/a-shop.md", "Step by step
 // print, to the letter but for times, ids and places in the log.
 func follow(t *testing.T, page, section string, atLeast int) {
 	t.Helper()
+	testlevel.SkipQuick(t, "carries out a page of docs")
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "jq"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // batch sends a batch of events of a type, of ten thousand people in turn.
@@ -92,9 +93,10 @@ func (s *server) exported() (n int, ok bool) {
 // own checkpoint only while history has the rows below that. Until history is complete
 // requests that need it get a 503 that says so.
 func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	kills := 4
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		kills = 20
 	}
 	dir := t.TempDir()

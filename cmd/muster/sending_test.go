@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	servers "github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // sample is a program of docs/sending-events.md and what it prints.
@@ -41,6 +42,7 @@ func samples(t *testing.T) (list []sample) {
 // request the server is busy, and the answer to the second, whose events are recorded,
 // is lost on its way. The program prints what the page says, and each event counts once.
 func TestSamplesOfSendingEvents(t *testing.T) {
+	testlevel.SkipQuick(t, "runs the samples of docs")
 	t.Parallel()
 	list := samples(t)
 	languages := map[string]bool{}

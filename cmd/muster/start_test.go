@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // until waits until a server's output has a text.
@@ -99,6 +100,7 @@ func TestLogFormat(t *testing.T) {
 
 // TestImportToNobody: an import says soon that there is no server.
 func TestImportToNobody(t *testing.T) {
+	testlevel.SkipQuick(t, "waits for calls to give up")
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)

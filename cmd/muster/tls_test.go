@@ -13,12 +13,14 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/internal/tlspair/tlspairtest"
 )
 
 // TestTLS follows a server with a certificate of its own through every command that
 // calls it, and through a new certificate.
 func TestTLS(t *testing.T) {
+	testlevel.SkipQuick(t, "waits for certificates to be reloaded")
 	t.Parallel()
 	dir := t.TempDir()
 	certFile, keyFile := tlspairtest.Files(t, dir, "127.0.0.1")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // importing is how an import stands.
@@ -54,6 +55,7 @@ func (s *server) upload(kind, text string) (x api.Import) {
 // that is killed again and again; each row is there once, ids of 19 digits as they were,
 // and nothing of the files is left.
 func TestL2UploadsSurviveKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

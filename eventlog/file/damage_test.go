@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // stage is how the log under damage was left.
@@ -97,7 +98,7 @@ func TestFlippedByteL1(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, 7))
 			var flips, refused, cut int
 			step := 1
-			if how != closed && os.Getenv("MUSTER_LONG") == "" {
+			if how != closed && !testlevel.Long() {
 				step = 3
 			}
 			for _, path := range slices.Sorted(maps.Keys(files)) {

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // randomSplices are splices that fit a record of n bytes.
@@ -309,7 +310,7 @@ func TestRedactionEndsAfterCrash(t *testing.T) {
 	stopped := vfs.NewCrashableMem()
 	redactLog(t, stopped).Close()
 	seeds := uint64(5)
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 2
 	}
 	for seed := range seeds {

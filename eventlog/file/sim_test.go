@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestSimulationL1 runs seeded histories of one log against a model: appends,
@@ -43,7 +44,7 @@ func TestSimulationL1(t *testing.T) {
 		return
 	}
 	seeds := uint64(1500)
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		seeds *= 20
 	}
 	var total simStats

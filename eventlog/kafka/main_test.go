@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/logtest"
 	"github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ownBrokers begins a test that starts brokers of its own. It takes long, and
 // waits most of the time.
 func ownBrokers(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("starts brokers of its own")
 	}
 	t.Parallel()

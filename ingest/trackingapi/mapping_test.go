@@ -3,13 +3,13 @@ package trackingapi
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
@@ -290,7 +290,7 @@ func TestPostHogsEvents(t *testing.T) {
 // when it is written down as it is told.
 func TestTimeMatchesNaive(t *testing.T) {
 	calls := 20_000
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		calls = 1_000_000
 	}
 	rng := rand.New(rand.NewPCG(18, 8))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/blobtree/blobtest"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // seededReader is a source of bytes for tests.
@@ -33,7 +34,7 @@ func (r seededReader) Read(p []byte) (int, error) {
 // operation every version is whole.
 func TestB1ZombiesNeverNameWhatIsMissing(t *testing.T) {
 	rounds := 80
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		rounds = 5000
 	}
 	first := uint64(1)

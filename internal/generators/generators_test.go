@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func ok(t *testing.T, err error) {
@@ -22,7 +23,7 @@ func ok(t *testing.T, err error) {
 // TestGenerators: tools take the document without a complaint, and the clients
 // that they make work.
 func TestGenerators(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("generators of clients are not tested with -short")
 	}
 	begin := time.Now()

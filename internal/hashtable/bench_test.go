@@ -4,16 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // benchSizes are the sizes of tables that are measured; MUSTER_LONG adds the
 // largest.
 func benchSizes() []int {
 	sizes := []int{100_000, 1_000_000}
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		sizes = append(sizes, 10_000_000)
 	}
 	return sizes

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // kills is how often the server is killed while an SDK sends.
@@ -153,7 +154,7 @@ func (s *service) stored(token, eventType string) (int, error) {
 // TestSDKsThroughCrashes: nothing is lost, doubled, or told to the application while the
 // server is killed ten times and requests fail.
 func TestSDKsThroughCrashes(t *testing.T) {
-	if os.Getenv("MUSTER_LONG") == "" {
+	if !testlevel.Long() {
 		t.Skip("takes minutes; set MUSTER_LONG=1")
 	}
 	events := 100_000

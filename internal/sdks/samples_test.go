@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestSamplesOfSendingEvents runs the programs of docs/sending-events.md that use an SDK of
 // others on servers, with the address and key of a source in them.
 func TestSamplesOfSendingEvents(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("SDKs are not tested with -short")
 	}
 	page, err := os.ReadFile("../../docs/sending-events.md")

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 func ok(t *testing.T, err error) {
@@ -290,7 +291,7 @@ func sdksOfGo(t *testing.T) []sdk {
 
 // TestSDKs: the SDKs of others send to muster with nothing but host and key changed.
 func TestSDKs(t *testing.T) {
-	if testing.Short() {
+	if testlevel.Quick() {
 		t.Skip("SDKs are not tested with -short")
 	}
 	muster := foreign.Muster(t)

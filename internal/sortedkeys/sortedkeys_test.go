@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestMatchesMap: what is read is what a map with sorted keys holds, from every key on
 // and below every one, with chunks that are full and one that is not.
 func TestMatchesMap(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range testlevel.Count[uint64](5, 20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var c Changes
 		want := map[string]bool{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/outcome"
 )
 
@@ -301,7 +301,7 @@ func TestRefusalsBeforeTheRelayIsAsked(t *testing.T) {
 // Many senders share few connections, and each connection carries many messages.
 func TestPoolIsBoundedAndReused(t *testing.T) {
 	count := 400
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		count = 100_000
 	}
 	r := newRelay(t)

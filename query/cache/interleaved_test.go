@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/segment"
@@ -184,7 +185,7 @@ func cacheEqualsHistory(t *testing.T, inner Backend, hits uint64) {
 		nowMs: 8 * dayMs}
 	happened := map[string]int{}
 	steps := 150
-	if testing.Short() {
+	if testlevel.Quick() {
 		steps = 60
 	}
 	for range steps {

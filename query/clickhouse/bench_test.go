@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 	"github.com/musterhq/muster/segment"
@@ -103,7 +103,7 @@ func insertBare(ctx context.Context, conn driver.Conn, b *query.Batch) error {
 // the time of the one by that of the other.
 func BenchmarkActivity(b *testing.B) {
 	batches, profiles := 8, 100_000
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		batches, profiles = 82, 1_000_000
 	}
 	s := openTest(b)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -24,7 +25,7 @@ import (
 func TestL2KilledClickHouse(t *testing.T) {
 	t.Parallel()
 	rounds := 5
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		rounds = 60
 	}
 	seed := uint64(time.Now().UnixNano())

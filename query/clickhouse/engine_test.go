@@ -1,10 +1,10 @@
 package clickhouse
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -14,7 +14,7 @@ import (
 func TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse(t *testing.T) {
 	t.Parallel()
 	cases := 80
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		cases = 5_000
 	}
 	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {

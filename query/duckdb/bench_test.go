@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -110,7 +111,7 @@ func openBench(b *testing.B) *Store {
 func shopStore(b *testing.B) (*Store, *query.Batch) {
 	b.Helper()
 	batches := 8
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		batches = 82
 	}
 	s := openBench(b)

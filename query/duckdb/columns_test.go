@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/columns"
 	"github.com/musterhq/muster/segment"
@@ -218,7 +219,7 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 		}
 	}()
 	steps := 60
-	if testing.Short() {
+	if testlevel.Quick() {
 		steps = 30
 	}
 	whole, found, happened := 0, 0, map[string]int{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -61,8 +62,8 @@ func crashChild(path string) {
 // without any closing, and then finds each record below the position whole,
 // once, and unchanged, and nothing above it.
 func TestL2KilledWhileAppending(t *testing.T) {
-	rounds := 16
-	if os.Getenv("MUSTER_LONG") != "" {
+	rounds := testlevel.Count(4, 16)
+	if testlevel.Long() {
 		rounds = 100
 	}
 	path := filepath.Join(t.TempDir(), "h.duckdb")

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -12,7 +13,7 @@ import (
 // answers from its tables, the other from columns and a cache where it can.
 func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 	cases := 2_000
-	if testing.Short() {
+	if testlevel.Quick() {
 		cases = 300
 	}
 	files := 0

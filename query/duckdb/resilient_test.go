@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -149,6 +150,7 @@ func copyFile(from, to string) error {
 // holds what it says and never something else, takes the rows that it lacks, and
 // closes; then it holds what it held.
 func TestDamagedFile(t *testing.T) {
+	testlevel.SkipQuick(t, "damages many files")
 	for _, closed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
 			from, other := t.TempDir(), t.TempDir()

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // omni makes a campaign of several channels.
@@ -121,7 +123,7 @@ func (o *oracle) stop() {
 // reaches them, and each credit for an e-mail that was sent.
 func TestChannelsMatchNaive(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 60
 	}
 	for seed := range seeds {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -39,7 +40,7 @@ func (n naive) kept() naive {
 // list of all that was said. Logs that become too long are not merged here: which entries
 // make room then depends on what was stored before.
 func TestR2ConsentLogMatchesNaive(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range testlevel.Count[uint64](3, 12) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		sets := profile.NewOrdinalSets()
 		w := featuretest.New(t, nil, func(store *state.Store) *State { return New(featuretest.Account, store, sets) })

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -102,7 +103,7 @@ func (n *naive) merge(winner, merged uint32, nowMs int64) {
 // TestInboxesMatchNaive sends, repeats, marks, merges, erases, and lets messages end at random,
 // and compares all inboxes with a naive account of them.
 func TestInboxesMatchNaive(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range testlevel.Count[uint64](2, 8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			sets := profile.NewOrdinalSets()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 )
@@ -18,6 +19,7 @@ import (
 // taken up to the bound on what changed in memory, reads go on and nothing is left of
 // checkpoints that were begun; with space again they are written, and hold everything.
 func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
+	testlevel.SkipQuick(t, "fills a disk")
 	f := newFixture(t)
 	disk := newScarceFS(f.fs)
 	start := func() *Node {

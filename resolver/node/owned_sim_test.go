@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
@@ -138,7 +139,7 @@ var ownedSimReads, ownedSimRetries atomic.Int64
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationOwnedL1L2R1S1(t *testing.T) {
 	seeds := 24
-	if testing.Short() {
+	if testlevel.Quick() {
 		seeds = 6
 	}
 	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/account"
@@ -197,7 +198,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 	defer stop()
 	const workers = 8
 	each := 400
-	if testing.Short() {
+	if testlevel.Quick() {
 		each = 100
 	}
 	var ids [workers]string

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -78,7 +78,7 @@ func settled(b testing.TB, profiles uint32, definitions ...string) *load {
 
 func sizes() []uint32 {
 	out := []uint32{10_000, 1_000_000}
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		out = append(out, 10_000_000)
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -323,7 +324,7 @@ func (w *foldWorld) run() {
 // windows are a few milliseconds wide.
 func TestS1FoldsEqualNaive(t *testing.T) {
 	n := 2500
-	if testing.Short() {
+	if testlevel.Quick() {
 		n = 300
 	}
 	checks := 0

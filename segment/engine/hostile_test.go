@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -168,7 +168,7 @@ func loadHostile(t *testing.T, before uint8, chunk []byte) {
 
 // stride leaves out most of what is behind the head, unless there is time.
 func stride(i int) int {
-	if i < 30 || os.Getenv("MUSTER_LONG") != "" {
+	if i < 30 || testlevel.Long() {
 		return 1
 	}
 	return 11

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -13,7 +14,7 @@ import (
 // not answer, nor may any while the engine lags.
 func TestS1PublishedEqualsCount(t *testing.T) {
 	steps := 12_000
-	if testing.Short() {
+	if testlevel.Quick() {
 		steps = 2_000
 	}
 	told, stepped, refused := 0, 0, 0

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -51,10 +52,10 @@ func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
 // MUSTER_SEED repeats one seed, MUSTER_STEPS sets how many steps are made.
 func TestS1S2EngineEqualsNaive(t *testing.T) {
 	steps := 40_000
-	if testing.Short() {
+	if testlevel.Quick() {
 		steps = 4_000
 	}
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		steps = 1_000_000
 	}
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_STEPS")); err == nil {

@@ -3,18 +3,18 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
 func stormSize() uint32 {
 	switch {
-	case os.Getenv("MUSTER_LONG") != "":
+	case testlevel.Long():
 		return 1_000_000
-	case testing.Short():
+	case testlevel.Quick():
 		return 20_000
 	}
 	return 200_000

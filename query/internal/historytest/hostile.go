@@ -3,7 +3,6 @@ package historytest
 import (
 	"context"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -123,7 +123,7 @@ func HostilePaths(t *testing.T, open Open) {
 
 // Scale is n, with MUSTER_LONG=1 fifty times n.
 func Scale(n int) int {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		return 50 * n
 	}
 	return n

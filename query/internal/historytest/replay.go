@@ -3,11 +3,11 @@ package historytest
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -16,10 +16,10 @@ import (
 // leaves of them: at random cuts, with the merges below the cut, at the edges of
 // AfterMs, with filters, in pieces of a few rows.
 func Replays(t *testing.T, open Open, histories int) {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		histories = 60
 	}
-	if testing.Short() {
+	if testlevel.Quick() {
 		histories = 3
 	}
 	rows, filtered, mapped := 0, 0, 0

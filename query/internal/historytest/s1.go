@@ -5,6 +5,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // S1 compares the members of random definitions over random histories with
@@ -15,10 +17,10 @@ import (
 // histories are drawn (by default so many, with MUSTER_LONG=1 60); each is asked
 // s1Questions questions.
 func S1(t *testing.T, open Open, histories int) {
-	if os.Getenv("MUSTER_LONG") != "" {
+	if testlevel.Long() {
 		histories = 60
 	}
-	if testing.Short() {
+	if testlevel.Quick() {
 		histories = 2
 	}
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_S1_HISTORIES")); err == nil {
