@@ -292,3 +292,24 @@ func TestMergedFactsAreOfTheMergeAlone(t *testing.T) {
 		t.Fatalf("%s, expected %s", got, want)
 	}
 }
+
+// TestF1ExitsOfTheMergedWaitAsOne has two leave a segment by its new definition, while the flow
+// on it is paused. That they are one person is shown before the exits are told: one person
+// waits for the flow to go on.
+func TestF1ExitsOfTheMergedWaitAsOne(t *testing.T) {
+	const member = `{"kind":"segment","segment_id":%q,"member":%v}`
+	s := &stitch{recorder: newRecorder(t, DefaultSettings())}
+	pro := s.segment(proPlan)
+	s.seg = s.segment(fmt.Sprintf(member, pro, true))
+	s.people()
+	id := s.onSegment("segment_exited", s.seg)
+	s.must(automation.CommandPause, automation.ID{ID: id})
+	s.events(ev("email", "cust@x.com", "attributes", `{"plan":"pro"}`), ev("external_id", "visitor-1", "attributes", `{"plan":"pro"}`))
+	s.must(CommandSegmentUpdate, SegmentSave{ID: s.seg, Name: "s", Definition: fmt.Appendf(nil, member, pro, false)})
+	s.merging()
+	s.rest()
+	s.expectFlow(id, automation.Paused, 0, 1)
+	s.must(automation.CommandResume, automation.ID{ID: id})
+	s.rest()
+	s.enrolled(id, s.cust, 1)
+}

@@ -283,7 +283,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	}
 	delete(o.outbox, d.Seq)
 	p := o.who.profiles[it.Ordinal].winner
-	if it.Kind == outbox.KindEmail && d.Result != outbox.ResultSent && !d.Handed {
+	if it.Kind == outbox.KindEmail && d.Result != outbox.ResultSent && !d.Handed && !it.Handed { // what may have gone out is paid
 		o.credits++
 	}
 	if it.Kind == outbox.KindCall {

@@ -63,7 +63,7 @@ func (o *flowOracle) publish() {
 				delete(f.waiting, p)
 			case silent:
 			case f.status == automation.Paused:
-				f.waiting[p] = true
+				f.waiting[o.who.profiles[p].winner] = true
 			default:
 				if f.waiting[p] {
 					delete(f.waiting, p)

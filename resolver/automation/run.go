@@ -85,7 +85,8 @@ func (s *State) Transition(t *query.Transition) {
 				s.trigger(f, t.Ordinal, max(t.AtMs, f.sinceMs()), nil)
 			}
 		default:
-			f.pending.Add(t.Ordinal)
+			// A merge in the same record came before this is told.
+			f.pending.Add(s.port.Root(t.Ordinal))
 		}
 	}
 }
