@@ -58,7 +58,7 @@ func profileFieldDefinitions() (list []string) {
 func TestS1ProfileFieldsAreLive(t *testing.T) {
 	const world = 6
 	met := map[string]bool{}
-	for seed := range testlevel.Count[uint64](4, 12) {
+	for seed := range testlevel.Count[uint64](8, 12) {
 		rng := rand.New(rand.NewPCG(seed, 45))
 		s := DefaultSettings()
 		s.DoubleOptIn = seed%2 == 0

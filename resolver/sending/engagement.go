@@ -48,7 +48,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		}
 	}
 	if c.Key != "" {
-		h := s.profiles.Hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &s.normal)
+		h := s.profiles.Hasher.HashReportKey(c.Key, &s.normal)
 		switch v, ok, err := s.keys.Get(h); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -40,6 +41,11 @@ func Do(ctx context.Context, client *http.Client, req *http.Request, timeout tim
 	})
 	resp, err := client.Do(req.WithContext(ctx))
 	if err != nil {
+		// The error around it repeats the URL, which for push is the address of a device.
+		var around *url.Error
+		if errors.As(err, &around) {
+			err = around.Err
+		}
 		if sent.Load() {
 			return nil, fmt.Errorf("%w: %w", ErrSent, err)
 		}

@@ -30,6 +30,14 @@ func (h Hasher) HashFlowKey(flow, key string, buf *[]byte) Hash {
 	return h.HashIdempotencyKey([]byte("flow\x00"+flow+"\x00"+key), buf)
 }
 
+// HashReportKey names the key of what a provider reported; buf is scratch.
+func (h Hasher) HashReportKey(key string, buf *[]byte) Hash {
+	if m, ok := Unmask(MaskIdempotencyKey, []byte(key), 1); ok {
+		return m[0]
+	}
+	return h.HashIdempotencyKey([]byte("engagement\x00"+key), buf)
+}
+
 // MaskText masks what is compared, and no identifier: the name of a device, an address of
 // one.
 func (h Hasher) MaskText(letter byte, text string) string {

@@ -433,6 +433,15 @@ func blank(texts ...*string) (changed bool) {
 	return changed
 }
 
+// erase puts [ErasedText] in the place of a text, if there is one.
+func erase(text *string) bool {
+	if *text == "" || *text == ErasedText {
+		return false
+	}
+	*text = ErasedText
+	return true
+}
+
 // named looks at the identifiers of a command, and masks them. It returns whether
 // the command was an erased person's, or was refused as one's; but one is nobody
 // else's if another of its identifiers is only where that is said.
@@ -498,7 +507,10 @@ func (r *Redactor) update(offset int64, c *contacts.Update) bool {
 			continue
 		}
 		// What another has was refused, and is not this person's.
-		if h, ok := r.hasher.HashIdentifier(identifier.Kind(k), []byte(*t), &r.buf); !ok || r.people.Owner(h) == profile.NoOrdinal {
+		switch h, ok := r.hasher.HashIdentifier(identifier.Kind(k), []byte(*t), &r.buf); {
+		case !ok && identifier.Kind(k) == identifier.Phone:
+			*t = "-" // no number either, and refused alike
+		case !ok || r.people.Owner(h) == profile.NoOrdinal:
 			*t = string(r.hasher.Mask(identifier.Kind(k), []byte(*t), &r.buf))
 		}
 	}
@@ -585,7 +597,14 @@ func (r *Redactor) engagement(c *messages.EngagementRecord) bool {
 	if _, o, ok := c.Send.Outbox(); ok && r.isErased(o) {
 		mine = true
 	}
-	return mine && blank(&c.URL, &c.Reason, &c.Source)
+	if !mine {
+		return false
+	}
+	changed := blank(&c.URL, &c.Reason, &c.Source)
+	if c.Key != "" && !identifier.IsMasked(c.Key) {
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, r.hasher.HashReportKey(c.Key, &r.buf))), true
+	}
+	return changed
 }
 
 func (r *Redactor) preferences(c *messages.Preferences) bool {
@@ -624,30 +643,29 @@ func (r *Redactor) submission(offset int64, c *forms.Submit) bool {
 }
 
 func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
-	changed := r.text(offset, &c.Reason)
-	if r.isErased(c.Ordinal) {
-		changed = r.devices(&c.Retired) || changed
-		changed = maskCard(&c.InApp) || changed
+	if !r.isErased(c.Ordinal) {
+		changed := r.text(offset, &c.Reason)
+		return c.Log != nil && r.text(offset, &c.Log.Answer) || changed
 	}
-	switch {
-	case c.Log == nil:
-	case r.isErased(c.Ordinal):
-		// A receiver may repeat what it was sent.
-		changed = blank(&c.Log.Answer) || changed
-	default:
-		changed = r.text(offset, &c.Log.Answer) || changed
+	// Whoever answered may have repeated what it was sent. Some ids of providers hold the number
+	// that a text went to.
+	changed := false
+	if c.Log == nil {
+		changed = erase(&c.Reason)
+	} else { // of a webhook, which is Muster's own and part of what its endpoint shows
+		changed = r.text(offset, &c.Reason)
 	}
-	return changed
+	changed = blank(&c.ProviderID) || changed
+	changed = r.devices(&c.Retired) || changed
+	changed = maskCard(&c.InApp) || changed
+	return c.Log != nil && blank(&c.Log.Answer) || changed
 }
 
 func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	if !r.isErased(c.Ordinal) {
 		return r.text(offset, &c.Reason)
 	}
-	changed := false
-	if c.Reason != "" && c.Reason != ErasedText {
-		c.Reason, changed = ErasedText, true
-	}
+	changed := erase(&c.Reason)
 	changed = maskCard(&c.InApp) || changed
 	return r.devices(&c.Retired) || changed
 }
@@ -697,10 +715,17 @@ func (r *Redactor) lift(offset int64, c *erasure.Lift) bool {
 }
 
 // text takes the addresses of erased persons out of a text, such as what a relay
-// answered.
+// answered. What stands between signs that an address may have itself, as in
+// mailbox=a@b.example, is looked at as well.
 func (r *Redactor) text(offset int64, text *string) bool {
+	const around = `<>()[]{}"',;:!?`
+	changed := r.words(offset, text, around)
+	return r.words(offset, text, around+"=/|*`") || changed
+}
+
+func (r *Redactor) words(offset int64, text *string, around string) bool {
 	changed := false
-	out := splitWords(*text, func(word string) string {
+	out := splitWords(*text, around, func(word string) string {
 		kind := identifier.Email
 		switch {
 		case strings.Contains(word, "@"):
@@ -726,8 +751,7 @@ func (r *Redactor) text(offset int64, text *string) bool {
 
 // splitWords calls fn for the words of a text, without the punctuation around them,
 // and puts in their place what it returns.
-func splitWords(text string, fn func(string) string) string {
-	const around = `<>()[]{}"',;:!?`
+func splitWords(text, around string, fn func(string) string) string {
 	isBreak := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(around, c) }
 	var out strings.Builder
 	for text != "" {

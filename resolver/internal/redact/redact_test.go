@@ -11,12 +11,15 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 const erasedBelow = 100 // the offset up to which the erased identifiers were theirs
@@ -218,7 +221,8 @@ func TestTextsLoseAddresses(t *testing.T) {
 	for text, want := range map[string]string{
 		"550 <" + strings.ToUpper(erased[0]) + ">: no such user": "550 <" + ErasedText + ">: no such user",
 		"to " + erased[2] + ", " + living[2] + ".":               "to " + ErasedText + ", " + living[2] + ".",
-		"timeout after 3 s": "timeout after 3 s",
+		"mailbox=" + erased[0] + " is full":                      "mailbox=" + ErasedText + " is full",
+		"timeout after 3 s":                                      "timeout after 3 s",
 	} {
 		have := text
 		if changed := r.text(erasedBelow-1, &have); have != want || changed != (text != want) {
@@ -228,7 +232,7 @@ func TestTextsLoseAddresses(t *testing.T) {
 			t.Errorf("%q of after the erasure changes", text)
 		}
 	}
-	if have := splitWords("  a, b. (c)  ", func(w string) string { return fmt.Sprintf("[%s]", w) }); strings.NewReplacer("[", "", "]", "").Replace(have) != "  a, b. (c)  " {
+	if have := splitWords("  a, b. (c)  ", ",()", func(w string) string { return fmt.Sprintf("[%s]", w) }); strings.NewReplacer("[", "", "]", "").Replace(have) != "  a, b. (c)  " {
 		t.Errorf("words are put together as %q", have)
 	}
 }
@@ -250,3 +254,56 @@ func TestKeptOut(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersAreRedacted: of what providers said of a message to an erased person nothing
+// stays but what became of it, and what tells repeats.
+func TestAnswersAreRedacted(t *testing.T) {
+	r := redactor()
+	r.Erase([]uint32{7}, r.below)
+	r.people.Gone = func(o uint32) bool { return o == 8 } // erased after the batch was begun
+	var buf []byte
+	for o, gone := range map[uint32]bool{7: true, 8: true, 9: false} {
+		send := messages.OutboxSend(3, o)
+		for name, args := range map[string]any{
+			messages.CommandOutboxDone: outbox.Done{Seq: 1, Result: outbox.ResultBounced, Reason: "secret-value", ProviderID: "secret-value", Ordinal: o},
+			campaigns.CommandResult:    campaigns.Result{Ordinal: o, Result: outbox.ResultFailed, Reason: "secret-value"},
+			messages.CommandEngagement: messages.EngagementRecord{Kind: messages.EngagementBounce, Send: send, Key: "secret-value", Reason: "secret-value", Source: "secret-value"},
+		} {
+			rec := eventlog.AppendCommand(envelope(eventlog.KindCommand), name, must.JSON(args))
+			splices, err := r.Record(erasedBelow+1, rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := eventlog.Redaction{Splices: splices}
+			now, _ := x.Apply(nil, rec)
+			if bytes.Contains(now, []byte("secret-value")) == gone {
+				t.Errorf("%s of profile %d becomes %q", name, o, now)
+			}
+			if again, err := r.Record(erasedBelow+1, now); err != nil || again != nil {
+				t.Errorf("%s is redacted again: %+v, %v", name, again, err)
+			}
+			if name != messages.CommandEngagement {
+				continue
+			}
+			_, body, _ := eventlog.DecodeEnvelope(now)
+			_, left, _ := eventlog.DecodeCommand(body)
+			var c messages.EngagementRecord
+			if err := json.Unmarshal(left, &c); err != nil || hasher.HashReportKey(c.Key, &buf) != hasher.HashReportKey("secret-value", &buf) {
+				t.Errorf("a repeat of the report would count: %s, %v", left, err)
+			}
+		}
+	}
+}
+
+// TestRefusedPhoneIsRedacted: what was sent as a phone, and is none, goes as well.
+func TestRefusedPhoneIsRedacted(t *testing.T) {
+	r := redactor()
+	r.Erase([]uint32{7}, r.below)
+	r.people.Named = func(id string) (uint32, bool) { return 7, id == "prf_7" }
+	c := contacts.Update{ID: "prf_7", Phone: addr("ask Secretname")}
+	if !r.update(erasedBelow-1, &c) || *c.Phone != "-" {
+		t.Errorf("the phone is %q", *c.Phone)
+	}
+}
+
+func addr[T any](v T) *T { return &v }

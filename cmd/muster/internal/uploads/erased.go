@@ -9,14 +9,17 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/resolver"
 )
 
 // Erased people leave the stored files as well. What tells who a row is about are the
-// columns that stand for identifiers. Such a row is overwritten in place, so that the
-// others keep their lines and their numbers; it is refused then.
+// columns that stand for identifiers, and as long as none stands for e-mail addresses or
+// phone numbers, whatever looks like one in any column: which columns are meant is said
+// when the import is started. Such a row is overwritten in place, so that the others keep
+// their lines and their numbers; it is refused then.
 
 // textErased is the reason that a refused row of an erased person has.
 const textErased = "the person of this row was erased"
@@ -123,15 +126,17 @@ func (s *Uploads) scrub(ctx context.Context, u *upload) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[int]resolver.IdentityKind{}
+	j := rowJudge{kinds: map[int]resolver.IdentityKind{}, first: skip}
+	var mapped [3]bool
 	for i, c := range r.columns {
 		for kind, field := range []string{"email", "external_id", "phone"} {
 			if c.field == field {
-				kinds[i+skip] = resolver.IdentityKind(kind)
+				j.kinds[i+skip], mapped[kind] = resolver.IdentityKind(kind), true
 			}
 		}
 	}
-	blank, err := s.blankRows(ctx, u.account, rows, kinds)
+	j.emails, j.phones = !mapped[resolver.IdentityEmail], !mapped[resolver.IdentityPhone]
+	blank, err := s.blankRows(ctx, u.account, rows, &j)
 	if err != nil || len(blank) == 0 {
 		return err
 	}
@@ -194,8 +199,53 @@ type blankRow struct {
 // lookRows is how many rows are judged in one look at the state.
 const lookRows = 512
 
-// blankRows finds the rows of erased people. kinds has the columns with identifiers.
-func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, kinds map[int]resolver.IdentityKind) (out []blankRow, err error) {
+// rowJudge says which rows are of erased people.
+type rowJudge struct {
+	kinds map[int]resolver.IdentityKind // of the cells that stand for identifiers
+	first int                           // the first cell that the file had
+	// emails and phones say that no cell stands for such an identifier, so that any may have one.
+	emails, phones bool
+}
+
+func (j *rowJudge) erased(v *resolver.View, cells []string) bool {
+	for i, cell := range cells {
+		kind, known := j.kinds[i]
+		switch {
+		case i < j.first || cell == "":
+		case known:
+			if v.Erased(kind, cell) {
+				return true
+			}
+		case j.emails || j.phones:
+			// The file may have been written with another separator.
+			for text := range strings.FieldsFuncSeq(cell, func(c rune) bool { return strings.ContainsRune(";\t|", c) }) {
+				text = strings.Trim(text, " \"'<>")
+				if j.emails && strings.Contains(text, "@") && v.Erased(resolver.IdentityEmail, text) || j.phones && looksLikePhone(text) && v.Erased(resolver.IdentityPhone, text) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// looksLikePhone reports whether a text may be a phone number: seven digits at least, and
+// nothing else but what stands between them.
+func looksLikePhone(text string) bool {
+	digits := 0
+	for _, c := range text {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case !strings.ContainsRune("+-./() ", c):
+			return false
+		}
+	}
+	return digits >= 7
+}
+
+// blankRows finds the rows of erased people.
+func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, j *rowJudge) (out []blankRow, err error) {
 	type found struct {
 		cells []string
 		blankRow
@@ -204,11 +254,8 @@ func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, k
 	judge := func() error {
 		err := s.opts.Node.Read(ctx, account, func(v *resolver.View) error {
 			for _, x := range window {
-				for i, kind := range kinds {
-					if i < len(x.cells) && x.cells[i] != "" && v.Erased(kind, x.cells[i]) {
-						out = append(out, x.blankRow)
-						break
-					}
+				if j.erased(v, x.cells) {
+					out = append(out, x.blankRow)
 				}
 			}
 			return nil
@@ -224,15 +271,7 @@ func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, k
 		if err != nil {
 			return nil, err
 		}
-		x := found{blankRow: blankRow{from: from, to: to}}
-		for i := range kinds {
-			for len(x.cells) <= i {
-				x.cells = append(x.cells, "")
-			}
-			if i < len(cells) {
-				x.cells[i] = cells[i]
-			}
-		}
+		x := found{slices.Clone(cells), blankRow{from: from, to: to}}
 		if len(cells) > 0 {
 			x.line, _ = strconv.Atoi(cells[0]) // only refused rows begin with their line
 		}

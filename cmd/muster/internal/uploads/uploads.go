@@ -359,6 +359,7 @@ func (s *Uploads) Start(ctx context.Context, account uint64, id string, p api.Im
 		u.saved = before
 		return x, eventlog.OutOfSpace(err)
 	}
+	u.marks = -1 // the columns that stand for identifiers are others now
 	s.mu.started++
 	s.wakeUp()
 	return s.show(u), nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -327,6 +328,10 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 	waiting := w.upload(api.ImportPeople, file)
 	part, err := w.Create(w.account, api.ImportFile{Name: "part.csv", Kind: api.ImportPeople, Text: file + "bob@", More: true})
 	ok(t, err)
+	// Which columns are meant is not known yet.
+	others := "Kundenmail,Mobil,Note\nann@people.example,+49302,asked by somebody\n"
+	strange := w.upload(api.ImportPeople, others+strings.ToUpper(tag)+"@people.example,+49309,\""+tag+"\"\n")
+	semicolons := w.upload(api.ImportPeople, "Kundenmail;Note\nann@people.example;a\n"+tag+"@people.example;"+tag+"\n")
 	// Both rows are refused, one for each reason that the importer has.
 	ended := w.upload(api.ImportPeople, file)
 	plan := api.ImportPlan{Columns: []api.ImportColumn{{Name: "List", Type: "boolean"}}}
@@ -366,6 +371,11 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 	w.open(16 << 20)
 	if x, err := w.Get(w.account, ended.ID); err != nil || len(x.Refusals) != 3 || x.Refusals[0].Reason != textErased || x.Refusals[1].Line != 4 {
 		t.Errorf("after a start: %+v, %v", x.Refusals, err)
+	}
+	for id, want := range map[string]string{strange.ID: others, semicolons.ID: "ann@people.example;a\n"} {
+		if b, err := os.ReadFile(filepath.Join(w.dir, strconv.FormatUint(w.account, 16), id, nameContent)); err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%s, %v", b, err)
+		}
 	}
 	w.begin(waiting.ID, api.ImportPlan{})
 	if x := w.until(waiting.ID, hasEnded); x.Taken != 1 || x.Refused != 2 || x.Refusals[1].Line != 5 {
