@@ -45,16 +45,16 @@ func (n *Node) Stats() []Stats {
 	out := make([]Stats, 0, len(n.partitions))
 	for p := range n.here() {
 		s := Stats{
-			Partition: p.id, Applied: p.applied.Load(),
-			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
-			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
-			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.Disk.Full(),
-			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
+			Partition: p.id, Applied: p.position.applied.Load(),
+			ApplyNanoseconds: p.position.applyNs.Load(), Checkpoints: p.checkpoint.written.Load(),
+			CheckpointNanoseconds: p.checkpoint.writtenNs.Load(), FreezeMaxNanoseconds: p.checkpoint.freezeMaxNs.Load(),
+			LastCheckpoint: p.checkpoint.last.Load(), DiskFull: p.ckpt.Disk.Full(),
+			HistoryRebuilding: p.history.rebuilding.Load(), Repairs: p.history.repairs.Load(),
 			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
-			MachineStats: *p.stats.Load(),
+			MachineStats: *p.published.stats.Load(),
 		}
-		s.Backlog = max(0, p.appended.Load()-s.Applied, p.waits.Load())
+		s.Backlog = p.requests.backlog(s.Applied)
 		at := p.feed.Status()
 		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
 		out = append(out, s)

@@ -363,7 +363,7 @@ func TestL1L2Release(t *testing.T) {
 			}
 			if !patient {
 				cancel()
-				<-p.left
+				<-p.life.left
 			} else {
 				time.Sleep(20 * time.Millisecond) // nothing may happen in a while: the release waits for the requests
 				reads.frozen.set(false)
