@@ -427,7 +427,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		sent[c.ID] = fmt.Sprintf("campaign %d", c.Number)
 		content, err := messaging.PrepareEmail(campaigns.Content{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
 		ok(t, err)
-		start := campaigns.Start{ID: c.ID, Everybody: true, BatchSize: 20, Variants: []campaigns.Content{content}}
+		start := campaigns.Start{ID: c.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 20}, Variants: []campaigns.Content{content}}
 		switch rng.IntN(4) {
 		case 0: // the one who began it dies before it sends
 			f.must(owner, campaigns.CommandStart, start, nil)

@@ -378,7 +378,7 @@ const (
 
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error) {
-	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true, Channels: x.ChannelNames()}
+	s = campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}, CountsSent: true, Channels: x.ChannelNames()}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}

@@ -141,15 +141,15 @@ func (a *API) runPush(c *keycall.Call, out pushResult, content campaigns.Content
 	var x campaigns.Campaign
 	err := c.Command(campaigns.CommandSave, campaigns.Campaign{
 		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.Now.UnixMilli()),
-		Subject: content.Subject, Body: content.Text, Link: content.Link, Push: content.Push, SegmentIDs: segments,
-		OneOff: true, IgnoresLimits: true,
+		Message: campaigns.Message{Subject: content.Subject, Body: content.Text}, ChannelOptions: campaigns.ChannelOptions{Link: content.Link, Push: content.Push}, SegmentIDs: segments,
+		OneOff: true, Pacing: campaigns.Pacing{IgnoresLimits: true},
 	}, &x)
 	if err != nil {
 		return nil, err
 	}
 	out.CampaignID = x.ID
 	r, err := a.opts.Campaigns.Send(c.Ctx, c.Key.Account, campaigns.Start{
-		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []campaigns.Content{content},
+		ID: x.ID, Plan: campaigns.Plan{SegmentIDs: segments, BatchSize: maxBatch}, Devices: true, Variants: []campaigns.Content{content},
 	}, c.By())
 	if errors.Is(err, messaging.ErrGoesOn) {
 		f := *keycall.ErrGoesOn
