@@ -195,7 +195,7 @@ func (f *fleet) start(name string) *process {
 	now := func() time.Time { return f.at }
 	var err error
 	p.node, err = node.Open(context.Background(), node.Options{FS: vfs.NewMem(), Dir: "state", Log: gatedLog{f.log, p.gate, &p.pause}, History: f.history, Now: now,
-		Rand: cryptorand.Reader, Feed: node.FeedOptions{Delay: time.Hour}, NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}})
+		Rand: cryptorand.Reader, Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}}})
 	ok(f.t, err)
 	p.set = metrics.NewSet()
 	p.client, err = webhook.NewClient(webhook.Options{Now: now, Guard: webhook.Guard{AllowPrivate: true}})

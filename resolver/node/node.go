@@ -68,6 +68,15 @@ type Options struct {
 	// Skip lists records to pass over, by partition.
 	Skip map[int][]int64
 
+	// End ends the process with one line, at once and without closing anything, when
+	// the store below the state cannot go on; nil panics. It must not return.
+	End func(why string)
+
+	Cluster
+}
+
+// Cluster says how a [Node] shares its log with others; a zero value is a node that is alone.
+type Cluster struct {
 	// NodeID names this node among those that reach the log, Advertise is where the
 	// others reach it. Without an id the node is alone: no epochs, no claims.
 	NodeID, Advertise string
@@ -80,9 +89,6 @@ type Options struct {
 	// RemoteLog says that other nodes append to the log as well: reads then ask
 	// it for its end and wait until that is applied.
 	RemoteLog bool
-	// End ends the process with one line, at once and without closing anything, when
-	// the store below the state cannot go on; nil panics. It must not return.
-	End func(why string)
 	// Remote carries out commands of partitions that are not here; without it
 	// they are refused with [resolver.ErrNotOwner].
 	Remote Remote
