@@ -207,7 +207,7 @@ func (f *fleet) start(name string) *process {
 		return outcome.New(outcome.Accepted, "250", "ok")
 	})
 	p.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{Node: p.node, Mailer: mailer, Webhooks: p.client, PublicURL: "http://127.0.0.1:8080", Now: now,
-		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Mails: f.places, Hooks: f.places})
+		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Places: messaging.Places{Mails: f.places, Hooks: f.places}})
 	ok(f.t, err)
 	p.dispatcher, err = messaging.New(context.Background(), messaging.Options{Node: p.node, Mailer: mailer, PublicURL: "http://127.0.0.1:8080", Now: now, Metrics: p.set, Workers: f.places, Runs: fleetRuns,
 		CampaignRun: f.campaignRun})
