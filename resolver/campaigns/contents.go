@@ -24,23 +24,6 @@ type Content struct {
 	Links      []string          `json:"links,omitempty"` // click targets by number
 }
 
-// Stored is what is kept of the contents that a run was started with.
-type Stored struct {
-	// Links is how many links each variant has.
-	Links []int `json:"links,omitempty"`
-	// ContentBytes and LinkBytes are the lengths of what is stored, see [State.keepContents].
-	ContentBytes int `json:"content_bytes,omitempty"`
-	LinkBytes    int `json:"link_bytes,omitempty"`
-}
-
-// linksOf is how many click targets a variant has.
-func (k *Stored) linksOf(variant int) int {
-	if variant >= 0 && variant < len(k.Links) {
-		return k.Links[variant]
-	}
-	return 0
-}
-
 // linksOf are the click targets of contents, by variant.
 func linksOf(contents []Content) (links [][]string, counts []int) {
 	for _, c := range contents {

@@ -230,3 +230,20 @@ type PastRun struct {
 	// Bounced is how many of the failed have an address that does not exist.
 	Bounced uint64 `json:"bounced,omitempty"`
 }
+
+// Stored is what is kept of the contents that a run was started with.
+type Stored struct {
+	// Links is how many links each variant has.
+	Links []int `json:"links,omitempty"`
+	// ContentBytes and LinkBytes are the lengths of what is stored, see [State.keepContents].
+	ContentBytes int `json:"content_bytes,omitempty"`
+	LinkBytes    int `json:"link_bytes,omitempty"`
+}
+
+// linksOf is how many click targets a variant has.
+func (k *Stored) linksOf(variant int) int {
+	if variant >= 0 && variant < len(k.Links) {
+		return k.Links[variant]
+	}
+	return 0
+}
