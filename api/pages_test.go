@@ -28,7 +28,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 	}
 	body := strings.Repeat("x", 1_000_000)
 	for i := range 6 {
-		command(campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1, Body: body})
+		command(campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1, Message: campaigns.Message{Body: body}})
 		command(campaigns.CommandTemplateSave, campaigns.Template{Name: fmt.Sprint(i), Source: campaigns.TemplateList, HTML: body})
 	}
 	for i := range 30 {

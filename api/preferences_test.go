@@ -36,7 +36,7 @@ func (m *mailing) sendPage() campaigns.Run {
 	m.command(campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
 	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development, HTML: `<p>Hi</p><a href="{{preferences_url}}">preferences</a>`})
 	ok(m.t, err)
-	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, audit.Author{})
+	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 	ok(m.t, err)
 	return r
 }

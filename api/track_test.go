@@ -91,7 +91,7 @@ func (m *mailing) send() campaigns.Run {
 	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development,
 		HTML: `<p>Hi</p><a href="https://shop.example/a?name={{first_name}}&x=1">A</a><a href="https://shop.example/b">B</a><a href="{{unsubscribe_url}}">no more</a>`})
 	ok(m.t, err)
-	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, audit.Author{})
+	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 	ok(m.t, err)
 	return r
 }

@@ -28,7 +28,7 @@ func TestLinksOfTextsAreCounted(t *testing.T) {
 		m.command(campaigns.CommandSave, x, &m.campaign)
 		content, err := messaging.PrepareCampaign(&x, campaigns.Content{Subject: x.Subject, HTML: x.Body, Link: x.Link})
 		ok(t, err)
-		_, err = m.dispatcher.Send(t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{content}}, audit.Author{})
+		_, err = m.dispatcher.Send(t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 		ok(t, err)
 		list, _, err := m.capture.List(capture.Filter{Channel: x.Medium()}, 0, 0)
 		ok(t, err)
@@ -47,7 +47,7 @@ func TestLinksOfTextsAreCounted(t *testing.T) {
 		}
 	}
 	body := "Hi {{first_name}}, see " + first + " or (" + second + ")."
-	sms := send(campaigns.Campaign{Type: campaigns.TypeSMS, Body: body, TrackLinks: true})
+	sms := send(campaigns.Campaign{Type: campaigns.TypeSMS, Message: campaigns.Message{Body: body}, ChannelOptions: campaigns.ChannelOptions{TrackLinks: true}})
 	if !strings.HasPrefix(sms.Body, "Hi Ada, see http://127.0.0.1:8080/t/") || !strings.HasSuffix(sms.Body, ").") {
 		t.Errorf("%s", sms.Body)
 	}
@@ -55,7 +55,7 @@ func TestLinksOfTextsAreCounted(t *testing.T) {
 	if r, n := m.run(); r.Clicks != 2 || n.Clicked != 1 || !slices.Equal(r.ByLink, []uint64{1, 1}) {
 		t.Errorf("%+v %+v", r, n)
 	}
-	push := send(campaigns.Campaign{Type: campaigns.TypePush, Subject: "Sale", Body: "Now", Link: first, TrackLinks: true})
+	push := send(campaigns.Campaign{Type: campaigns.TypePush, Message: campaigns.Message{Subject: "Sale", Body: "Now"}, ChannelOptions: campaigns.ChannelOptions{Link: first, TrackLinks: true}})
 	follow(push.Headers["Link"], "https://shop.example/a?name=Ada")
 	if r, _ := m.run(); r.Clicks != 1 {
 		t.Errorf("%+v", r)
@@ -66,11 +66,11 @@ func TestLinksOfTextsAreCounted(t *testing.T) {
 		}
 	}
 
-	if sms = send(campaigns.Campaign{Type: campaigns.TypeSMS, Body: body}); sms.Body != "Hi Ada, see https://shop.example/a?name=Ada or (https://shop.example/b)." {
+	if sms = send(campaigns.Campaign{Type: campaigns.TypeSMS, Message: campaigns.Message{Body: body}}); sms.Body != "Hi Ada, see https://shop.example/a?name=Ada or (https://shop.example/b)." {
 		t.Errorf("%s", sms.Body)
 	}
 	// A place in an app cannot be counted on the way to it.
-	if push = send(campaigns.Campaign{Type: campaigns.TypePush, Subject: "Sale", Body: "Now", Link: "myapp://sale", TrackLinks: true}); push.Headers["Link"] != "myapp://sale" {
+	if push = send(campaigns.Campaign{Type: campaigns.TypePush, Message: campaigns.Message{Subject: "Sale", Body: "Now"}, ChannelOptions: campaigns.ChannelOptions{Link: "myapp://sale", TrackLinks: true}}); push.Headers["Link"] != "myapp://sale" {
 		t.Errorf("%+v", push.Headers)
 	}
 }

@@ -195,7 +195,7 @@ func (f *fleet) start(name string) *process {
 	now := func() time.Time { return f.at }
 	var err error
 	p.node, err = node.Open(context.Background(), node.Options{FS: vfs.NewMem(), Dir: "state", Log: gatedLog{f.log, p.gate, &p.pause}, History: f.history, Now: now,
-		Rand: cryptorand.Reader, Feed: node.FeedOptions{Delay: time.Hour}, NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}})
+		Rand: cryptorand.Reader, Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}}})
 	ok(f.t, err)
 	p.set = metrics.NewSet()
 	p.client, err = webhook.NewClient(webhook.Options{Now: now, Guard: webhook.Guard{AllowPrivate: true}})
@@ -207,7 +207,7 @@ func (f *fleet) start(name string) *process {
 		return outcome.New(outcome.Accepted, "250", "ok")
 	})
 	p.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{Node: p.node, Mailer: mailer, Webhooks: p.client, PublicURL: "http://127.0.0.1:8080", Now: now,
-		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Mails: f.places, Hooks: f.places})
+		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Places: messaging.Places{Mails: f.places, Hooks: f.places}})
 	ok(f.t, err)
 	p.dispatcher, err = messaging.New(context.Background(), messaging.Options{Node: p.node, Mailer: mailer, PublicURL: "http://127.0.0.1:8080", Now: now, Metrics: p.set, Workers: f.places, Runs: fleetRuns,
 		CampaignRun: f.campaignRun})
@@ -427,7 +427,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		sent[c.ID] = fmt.Sprintf("campaign %d", c.Number)
 		content, err := messaging.PrepareEmail(campaigns.Content{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
 		ok(t, err)
-		start := campaigns.Start{ID: c.ID, Everybody: true, BatchSize: 20, Variants: []campaigns.Content{content}}
+		start := campaigns.Start{ID: c.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 20}, Variants: []campaigns.Content{content}}
 		switch rng.IntN(4) {
 		case 0: // the one who began it dies before it sends
 			f.must(owner, campaigns.CommandStart, start, nil)

@@ -134,12 +134,3 @@ func (d *Dispatcher) medium(v *resolver.View, name string, contents []campaigns.
 	}
 	return newTextMedium(d.opts, v, name)
 }
-
-// The media by their names in consents.
-const (
-	mediumEmail = "email"
-	mediumPush  = "push"
-	mediumSMS   = "sms"
-
-	mediumWhatsApp = "whatsapp"
-)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
@@ -117,4 +118,22 @@ func CheckProvider(config json.RawMessage, o text.Options) error {
 	}
 	s.Close()
 	return nil
+}
+
+// What the dispatcher tells providers, and who they are.
+const (
+	varStatusURL   = "status_url" // where Twilio reports what became of the message
+	providerTwilio = "twilio"
+)
+
+// hasReports reports whether an account takes Twilio's reports on messages.
+func hasReports(v *resolver.View) bool {
+	_, ok := v.Credentials().Get(credentials.Inbound, providerTwilio)
+	return ok
+}
+
+// statusVars tell Twilio where to report what became of a message; publicURL is where the
+// service is reached.
+func statusVars(publicURL string, account uint64, id string) map[string]string {
+	return map[string]string{varStatusURL: publicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + id}
 }

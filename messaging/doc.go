@@ -13,7 +13,9 @@
 // # How it is organised
 //
 //   - content.go prepares what a campaign sends: merge tags are checked, links
-//     are taken out for tracking. render.go makes the message of one recipient.
+//     are taken out for tracking; push_content.go, inapp_content.go and mail_content.go
+//     do so for their kinds of messages. render.go makes the message of one recipient.
+//     Contents know neither campaigns' runs nor the outbox.
 //   - dispatcher.go runs campaigns, one runner each (run.go), and resumes
 //     interrupted ones at start-up; where several nodes reach the log,
 //     dispatcher_watch.go does so whenever a partition came.
@@ -23,8 +25,10 @@
 //   - track.go makes ids that nobody can guess, and says where clicks lead.
 //   - outbox.go carries out what is queued in the state: single e-mails
 //     (outbox_mail.go), confirmations of double opt-in and those of flows among
-//     them, text messages (outbox_text.go), webhooks (outbox_hook.go), and calls
-//     of flows (outbox_call.go), of which outbox_hosts.go bounds those to one host.
+//     them, text, push and in-app messages (outbox_text.go, outbox_push.go,
+//     outbox_inapp.go), webhooks (outbox_hook.go), and calls of flows
+//     (outbox_call.go), of which outbox_hosts.go bounds those to one host. The
+//     dispatcher does not know it.
 //   - claims.go says in the log what is about to be carried out, where several
 //     nodes reach it; embedded nothing is claimed.
 //   - mailer.go is the seam to the senders of e-mail: a relay (package email) or

@@ -48,6 +48,14 @@ type OutboxOptions struct {
 	Metrics *metrics.Set
 	Logger  *slog.Logger // nil is silent
 
+	Places
+	// Poll is the pause between two looks at what is due (default 200 ms). What is
+	// queued is seen at once.
+	Poll time.Duration
+}
+
+// Places are how many items an [Outbox] carries out at once.
+type Places struct {
 	// Mails, Texts, Pushes, Hooks and Calls are how many e-mails, text messages, push
 	// messages, webhooks and calls of flows are under way at once, which is how many a crash
 	// may repeat (defaults 8, 16, 16, 64 and 64). Each kind has places of its own, so that
@@ -60,9 +68,19 @@ type OutboxOptions struct {
 	// is not ordered (default 4), HooksPerAccount to all of an account (default half of
 	// Hooks).
 	HooksPerEndpoint, HooksPerAccount int
-	// Poll is the pause between two looks at what is due (default 200 ms). What is
-	// queued is seen at once.
-	Poll time.Duration
+}
+
+// withDefaults fills in what is not set.
+func (p Places) withDefaults() Places {
+	p.Mails, p.Texts, p.Pushes = cmp.Or(p.Mails, 8), cmp.Or(p.Texts, 16), cmp.Or(p.Pushes, 16)
+	p.Hooks, p.Calls, p.CallsPerHost = cmp.Or(p.Hooks, 64), cmp.Or(p.Calls, 64), cmp.Or(p.CallsPerHost, 8)
+	p.HooksPerEndpoint, p.HooksPerAccount = cmp.Or(p.HooksPerEndpoint, 4), cmp.Or(p.HooksPerAccount, max(1, p.Hooks/2))
+	return p
+}
+
+// least is the smallest of them.
+func (p Places) least() int {
+	return min(p.Mails, p.Texts, p.Pushes, p.Hooks, p.Calls, p.CallsPerHost, p.HooksPerEndpoint, p.HooksPerAccount)
 }
 
 func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
@@ -75,11 +93,9 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 	if o.Sleep == nil {
 		o.Sleep = pause.For
 	}
-	o.Mails, o.Texts, o.Pushes = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16), cmp.Or(o.Pushes, 16)
-	o.Hooks, o.Calls, o.CallsPerHost = cmp.Or(o.Hooks, 64), cmp.Or(o.Calls, 64), cmp.Or(o.CallsPerHost, 8)
-	o.HooksPerEndpoint, o.HooksPerAccount = cmp.Or(o.HooksPerEndpoint, 4), cmp.Or(o.HooksPerAccount, max(1, o.Hooks/2))
+	o.Places = o.Places.withDefaults()
 	o.Poll = cmp.Or(o.Poll, 200*time.Millisecond)
-	if min(o.Mails, o.Texts, o.Pushes, o.Hooks, o.Calls, o.CallsPerHost, o.HooksPerEndpoint, o.HooksPerAccount) < 1 || o.Poll < 0 {
+	if o.least() < 1 || o.Poll < 0 {
 		return o, errors.New("messaging: Mails, Texts, Pushes, Hooks, Calls, CallsPerHost, HooksPerEndpoint, HooksPerAccount and Poll of the outbox must be positive")
 	}
 	if o.Text.Now == nil {

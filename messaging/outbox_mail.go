@@ -3,7 +3,6 @@ package messaging
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/email"
-	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -45,19 +43,6 @@ var confirmation = campaigns.Content{
 		"If you did not ask for this, do nothing: you will not hear from us.\n",
 	SenderName: "{{company_name}}",
 }
-
-// errMoot reports that there is no reason any more to send a message.
-var errMoot = errors.New("no reason any more")
-
-// errState reports that the state could not be read.
-var errState = errors.New("the state cannot be read")
-
-// errBarred reports that a recipient must not be sent to, or not any more.
-type errBarred string
-
-func (e errBarred) Error() string { return string(e) }
-
-func errBlocked(reason string) error { return errBarred("the address is blocked (" + reason + ")") }
 
 // maySend reports whether a profile may get advertising on a channel, by the same
 // rule as campaigns.
@@ -306,75 +291,4 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 		err = m.Validate()
 	}
 	return m, err
-}
-
-// withClicks answers the merge tags of links whose clicks are counted, and asks values for
-// all others. Nothing remembers where the links of a single message lead: each carries it.
-func (c *compiled) withClicks(l Links, send messages.ID, values merge.Lookup) merge.Lookup {
-	return func(path []string) (string, bool) {
-		if n, is := clickTag(path, len(c.links)); is {
-			return c.click(n, l, send, values), true
-		}
-		return values(path)
-	}
-}
-
-// click is the link of a message that counts a click on link n and carries where
-// it leads.
-func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) string {
-	rendered, err := c.links[n].Render(values)
-	if err == nil {
-		rendered, err = tracking.Location(c.Links[n], rendered)
-	}
-	if err != nil {
-		return "#" // as a click on it would lead nowhere
-	}
-	return l.clickTo(send, n, rendered)
-}
-
-// eventValues answers the merge tags event.… from what started a flow, and asks
-// next for all others.
-func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
-	return func(path []string) (string, bool) {
-		if len(path) > 1 && path[0] == "event" {
-			return jsontext.Scalar(event, path[1:])
-		}
-		return next(path)
-	}
-}
-
-// withPixel adds the picture that tells of opens to a body.
-func withPixel(html string) string {
-	if html == "" {
-		return ""
-	}
-	pixel := `<img src="{{` + tagOpen + `}}" width="1" height="1" alt="" style="display:block">`
-	const end = "</body>"
-	for i := len(html) - len(end); i >= 0; i-- {
-		if strings.EqualFold(html[i:i+len(end)], end) {
-			return html[:i] + pixel + html[i:]
-		}
-	}
-	return html + pixel
-}
-
-func compileMail(t campaigns.Template, subject, senderName string) (*compiled, error) {
-	if subject == "" {
-		subject = t.Subject
-	}
-	return compile(campaigns.Content{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
-}
-
-// CheckMail says what is wrong with the texts of a template for a single e-mail with the
-// data, an object or nothing: a [*ContentError].
-func CheckMail(t campaigns.Template, subject, senderName string, data []byte) error {
-	x, err := compileMail(t, subject, senderName)
-	if err == nil {
-		err = x.check(mailTags(data))
-	}
-	var fault *ContentError
-	if errors.As(err, &fault) {
-		fault.Err = missingData(fault.Err)
-	}
-	return err
 }

@@ -119,7 +119,7 @@ func (w *world) open() {
 	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
 	ok(w.t, err)
 	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Hour}, NodeID: nodeID})
+		Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: nodeID}})
 	ok(w.t, err)
 }
 

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
-	"github.com/musterhq/muster/messaging/inbound"
-	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -143,48 +141,6 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		err = sender.Check(m)
 	}
 	return m, sender, err
-}
-
-// What the dispatcher tells providers, and who they are.
-const (
-	varStatusURL   = "status_url" // where Twilio reports what became of the message
-	providerTwilio = "twilio"
-)
-
-// hasReports reports whether an account takes Twilio's reports on messages.
-func hasReports(v *resolver.View) bool {
-	_, ok := v.Credentials().Get(credentials.Inbound, providerTwilio)
-	return ok
-}
-
-// statusVars tell Twilio where to report what became of a message; publicURL is where the
-// service is reached.
-func statusVars(publicURL string, account uint64, id string) map[string]string {
-	return map[string]string{varStatusURL: publicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + id}
-}
-
-// fillText fills in the merge tags of a text. A tag without a value or default is an error.
-func fillText(source string, values merge.Lookup) (string, error) {
-	t, err := merge.Parse(source, merge.Text)
-	if err != nil {
-		return "", err
-	}
-	if tag := t.Missing(values); tag != "" {
-		return "", errMissing(tag)
-	}
-	return t.Render(values)
-}
-
-// fillTemplate fills in the merge tags of a template's parameters.
-func fillTemplate(in *campaigns.WhatsAppTemplate, values merge.Lookup) (_ *text.Template, err error) {
-	out := &text.Template{Name: in.Name, Language: in.Language, Parameters: make([]string, len(in.Parameters))}
-	for i, p := range in.Parameters {
-		if out.Parameters[i], err = fillText(p, values); err != nil {
-			return nil, err
-		}
-	}
-	out.Header, err = fillText(in.Header, values)
-	return out, err
 }
 
 // textSender is a sender to a provider. Connections are those of all senders, so

@@ -2,7 +2,9 @@ package messaging
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/resolver"
@@ -38,4 +40,11 @@ func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.
 		return nil // an erased profile has no consent
 	}
 	return err
+}
+
+func decode(b []byte, v any) error {
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("reply of the state machine: %w", err)
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -173,4 +174,48 @@ func ParseSend(s string) (account uint64, send messages.ID, ok bool) {
 	}
 	_, err := hex.Decode(send[:], []byte(right))
 	return account, send, err == nil
+}
+
+func domainOf(address string) string {
+	for i := len(address) - 1; i >= 0; i-- {
+		if address[i] == '@' {
+			return address[i+1:]
+		}
+	}
+	return ""
+}
+
+// withClicks answers the merge tags of links whose clicks are counted, and asks values for
+// all others. Nothing remembers where the links of a single message lead: each carries it.
+func (c *compiled) withClicks(l Links, send messages.ID, values merge.Lookup) merge.Lookup {
+	return func(path []string) (string, bool) {
+		if n, is := clickTag(path, len(c.links)); is {
+			return c.click(n, l, send, values), true
+		}
+		return values(path)
+	}
+}
+
+// click is the link of a message that counts a click on link n and carries where
+// it leads.
+func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) string {
+	rendered, err := c.links[n].Render(values)
+	if err == nil {
+		rendered, err = tracking.Location(c.Links[n], rendered)
+	}
+	if err != nil {
+		return "#" // as a click on it would lead nowhere
+	}
+	return l.clickTo(send, n, rendered)
+}
+
+// eventValues answers the merge tags event.… from what started a flow, and asks
+// next for all others.
+func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
+	return func(path []string) (string, bool) {
+		if len(path) > 1 && path[0] == "event" {
+			return jsontext.Scalar(event, path[1:])
+		}
+		return next(path)
+	}
 }

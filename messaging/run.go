@@ -3,7 +3,6 @@ package messaging
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -50,21 +49,6 @@ type run struct {
 	err   error // set before ended is closed
 }
 
-// The bounds of trying again.
-const (
-	attempts   = 4
-	firstPause = 500 * time.Millisecond
-	maxPause   = 30 * time.Second
-	// maxFailing is how many messages in a row may fail for a while before the
-	// run is stopped: the relay is down.
-	maxFailing = 40
-	// loadedAtOnce is how many profiles a dry run of a push message reads in one view,
-	// which Apply waits for.
-	loadedAtOnce = 50
-	// grace is how long a message under way is given at a stop.
-	grace = 10 * time.Second
-)
-
 // variant is one of the contents of a run, with the channel that it goes out on.
 type variant struct {
 	*compiled
@@ -74,13 +58,6 @@ type variant struct {
 }
 
 func (r *run) over() bool { return r.stopped.Load() }
-
-func decode(b []byte, v any) error {
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("reply of the state machine: %w", err)
-	}
-	return nil
-}
 
 // send works until no recipient is left, the run is stopped, or ctx ends.
 func (r *run) send(ctx context.Context) {
@@ -349,14 +326,6 @@ func onEveryChannel(refused string) bool {
 	return refused == erased || refused == campaigns.AlreadySent || refused == view.LeftTopics || refused == errOver.Error()
 }
 
-// graceful is a context that outlives ctx by a while: a message under way at a
-// stop is finished and reported.
-func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
-	return out, func() { stop(); cancel() }
-}
-
 // one sends one message and reports what became of it. Where a campaign of several channels
 // does not reach the person on one of them, it goes on to the next: but not from a channel
 // on which the message may have gone out before a stop of the service, since the person
@@ -496,13 +465,4 @@ func (r *run) report(ctx context.Context, result campaigns.Result) (*campaigns.R
 		err = decode(b, &reply)
 	}
 	return reply.Next, err
-}
-
-func domainOf(address string) string {
-	for i := len(address) - 1; i >= 0; i-- {
-		if address[i] == '@' {
-			return address[i+1:]
-		}
-	}
-	return ""
 }

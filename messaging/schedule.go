@@ -59,7 +59,7 @@ func (d *Dispatcher) startDue() {
 // startScheduled starts a campaign that is due, once: the state takes the schedule away
 // with the start. What keeps it from being sent is put on record.
 func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
-	start := campaigns.Start{ID: x.ID, ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: max(scheduledBatch, x.Rate.PerSecond()), DelayMs: scheduledDelayMs, ScheduledMs: x.ScheduledMs, CountsSent: true, Channels: x.ChannelNames()}
+	start := campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: max(scheduledBatch, x.Rate.PerSecond()), DelayMs: scheduledDelayMs}, ScheduledMs: x.ScheduledMs, CountsSent: true, Channels: x.ChannelNames()}
 	var contents []campaigns.Content
 	err := d.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if x.Body == "" {

@@ -35,8 +35,8 @@ func TestOmniChannelStory(t *testing.T) {
 	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: campaigns.ChannelOmni, Channels: []campaigns.ChannelMessage{
 		{Channel: "push", Subject: "s", Body: "b"}, {Channel: "sms", Body: "b"}, {Channel: "email"},
 	}}))
-	r.refuses("nowhere.example is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 9, Channels: []string{"push", "sms", "email"}, Variants: []campaigns.Content{{}, {}, {Sender: "a@nowhere.example"}}})
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 9, Channels: []string{"push", "sms", "email"}, Variants: []campaigns.Content{{Subject: "s", Text: "b"}, {Text: "b"}, {HTML: "b", Sender: "news@" + domains.Development}}})
+	r.refuses("nowhere.example is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 9}, Channels: []string{"push", "sms", "email"}, Variants: []campaigns.Content{{}, {}, {Sender: "a@nowhere.example"}}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 9}, Channels: []string{"push", "sms", "email"}, Variants: []campaigns.Content{{Subject: "s", Text: "b"}, {Text: "b"}, {HTML: "b", Sender: "news@" + domains.Development}}})
 	b := r.batch(c.ID, 1)
 	want := map[string]int{"push": 0, "sms": 1, "mail": 2, "bounces": 1, "merged": 1, "erased": 1, "poor": 2}
 	if len(b.Recipients) != len(want) || a.EmailCredits != 0 {
@@ -104,7 +104,7 @@ func TestOmniChannelStory(t *testing.T) {
 	// The second run has others of the campaign's channels.
 	c.Channels = []campaigns.ChannelMessage{{Channel: "sms", Body: "b"}, {Channel: "im", Body: "b"}}
 	r.must(campaigns.CommandSave, c)
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 9, Channels: []string{"sms", "im"}, Variants: []campaigns.Content{{Text: "b"}, {Text: "b"}}, CountsSent: true})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 9}, Channels: []string{"sms", "im"}, Variants: []campaigns.Content{{Text: "b"}, {Text: "b"}}, CountsSent: true})
 	if b := r.batch(c.ID, 2); len(b.Recipients) != 1 || b.Recipients[0].Ordinal != ordinals["merged"] {
 		t.Errorf("%+v", b)
 	}

@@ -39,7 +39,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	list := r.list("one")
 	r.contact(contacts.Create{Email: "a@x.io", ListID: list})
 	at := r.now + 60_000
-	x := r.saved(campaigns.Save{Campaign: campaigns.Campaign{Name: "n", Channel: 1, Date: r.dated(60_000), ListIDs: []string{list}, Body: "<p>Hi"}})
+	x := r.saved(campaigns.Save{Campaign: campaigns.Campaign{Name: "n", Channel: 1, Date: r.dated(60_000), ListIDs: []string{list}, Message: campaigns.Message{Body: "<p>Hi"}}})
 	if x.ScheduledMs != at || x.Due {
 		t.Fatalf("saved: %+v", x)
 	}
@@ -55,7 +55,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if due := r.dueNow(); len(due) != 0 {
 		t.Fatalf("due a millisecond early: %v", due)
 	}
-	r.refuses("no longer scheduled", campaigns.CommandStart, campaigns.Start{ID: x.ID, ListIDs: []string{list}, BatchSize: 1, Variants: []campaigns.Content{content}, ScheduledMs: at})
+	r.refuses("no longer scheduled", campaigns.CommandStart, campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: []string{list}, BatchSize: 1}, Variants: []campaigns.Content{content}, ScheduledMs: at})
 	r.now = at
 	r.tick()
 	d.reload()
@@ -68,7 +68,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if list, err := r.view().Campaigns().Due(); err != nil || list[0].Body != "<p>Hi" {
 		t.Errorf("%+v %v", list, err)
 	}
-	start := campaigns.Start{ID: x.ID, ListIDs: []string{list}, ScheduledMs: at}
+	start := campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: []string{list}}, ScheduledMs: at}
 	if run := r.start(start); run.Total != 1 {
 		t.Errorf("run: %+v", run)
 	}

@@ -84,11 +84,11 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 	}
 	r.contact(contacts.Create{Phone: "+49 1", ListID: second})
 	c := r.campaign()
-	run := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l, second}})
+	run := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l, second}}})
 	if run.Total != 10 {
 		t.Fatalf("%d recipients", run.Total)
 	}
-	r.refuses("is being sent", campaigns.CommandStart, campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []campaigns.Content{content}})
+	r.refuses("is being sent", campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 1}, Variants: []campaigns.Content{content}})
 	seen := map[uint32]bool{}
 	for range 20 {
 		b := r.batch(c.ID, 1)
@@ -119,7 +119,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 	}
 	// Again: those who had it are left out.
 	late := r.contact(contacts.Create{Email: "late@x.io", ListID: l})
-	if again := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}}); again.Run != 2 || again.Total != 5 {
+	if again := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}}}); again.Run != 2 || again.Total != 5 {
 		t.Fatalf("%+v", again)
 	}
 	b := r.batch(c.ID, 2)
@@ -139,11 +139,11 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 	c := r.campaign()
 	x := content
 	x.Sender = "news@Example.com"
-	r.refuses("the domain example.com is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []campaigns.Content{x}})
+	r.refuses("the domain example.com is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 1}, Variants: []campaigns.Content{x}})
 	r.must(domains.CommandAdd, domains.Domain{Name: "EXAMPLE.com"})
-	r.refuses("is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []campaigns.Content{x}})
+	r.refuses("is not verified", campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 1}, Variants: []campaigns.Content{x}})
 	r.must(domains.CommandVerify, domains.Name{Name: "example.com", By: "dns"})
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 5, Variants: []campaigns.Content{x}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 5}, Variants: []campaigns.Content{x}})
 	b := r.batch(c.ID, 1)
 	if len(b.Recipients) != 1 || !strings.Contains(b.Stopped, "out of e-mail credits") || b.Left != 2 {
 		t.Fatalf("%+v", b)
@@ -154,7 +154,7 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 	// What was handed out may still be reported, and is not sent again.
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent})
 	a.EmailCredits = 9
-	if again := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 5}); again.Total != 2 {
+	if again := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 5}}); again.Total != 2 {
 		t.Fatalf("%+v", again)
 	}
 }
@@ -167,7 +167,7 @@ func TestMergeWhileACampaignIsSent(t *testing.T) {
 	r.must(contacts.CommandUpdate, contacts.Update{ID: first})
 	r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
 	c := r.campaign()
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}}})
 	b := r.batch(c.ID, 1) // ada; the other has no e-mail
 	if len(b.Recipients) != 1 {
 		t.Fatalf("%+v", b)
@@ -175,7 +175,7 @@ func TestMergeWhileACampaignIsSent(t *testing.T) {
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent})
 	r.must(campaigns.CommandFinish, campaigns.Finish{ID: c.ID, Run: 1})
 	r.events(ev("email", "ada@x.io", "external_id", "7"))
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}}})
 	if b := r.batch(c.ID, 2); len(b.Recipients) != 0 {
 		t.Fatalf("sent again after a merge: %+v", b)
 	}
@@ -189,7 +189,7 @@ func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
 		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 100, Variants: []campaigns.Content{content, content}, AB: &campaigns.ABTest{Percent: 50, Metric: "opens", WaitMs: 60_000}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 100}, Variants: []campaigns.Content{content, content}, AB: &campaigns.ABTest{Percent: 50, Metric: "opens", WaitMs: 60_000}})
 	b := r.batch(c.ID, 1)
 	if len(b.Recipients) != 20 || b.Left != 20 {
 		t.Fatalf("%d tested, %d left", len(b.Recipients), b.Left)
@@ -230,7 +230,7 @@ func TestEngagementCounts(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
 	opened := r.segment(`{"kind":"activity","event":"email_opened","count":{"op":">=","value":2}}`)
 	c := r.campaign()
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}}})
 	o := r.batch(c.ID, 1).Recipients[0].Ordinal
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: o, Result: outbox.ResultSent})
 	send := messages.CampaignSend(c.Number, o, 0)
@@ -265,14 +265,14 @@ func TestCampaignInputs(t *testing.T) {
 		"type Input should be 1, 2, 3 or 4": {Name: "n", Channel: 2, Date: "x"},
 		"date Field required":               {Name: "n", Channel: 2, Type: 1},
 		"name must not be empty":            {Channel: 1},
-		"there is no such template":         {Name: "n", Channel: 1, TemplateID: "tpl_1"},
+		"there is no such template":         {Name: "n", Channel: 1, Message: campaigns.Message{TemplateID: "tpl_1"}},
 		"there is no list":                  {Name: "n", Channel: 1, ListIDs: []string{"lst_1"}},
 		"there is no segment":               {Name: "n", Channel: 1, SegmentIDs: []string{"seg_1"}},
 	} {
 		r.refuses(want, campaigns.CommandSave, c)
 	}
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: "LIST"}))
-	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, TemplateID: tpl.ID}))
+	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Message: campaigns.Message{TemplateID: tpl.ID}}))
 	r.refuses(`used by campaign "n"`, campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 	r.must(campaigns.CommandDelete, campaigns.Ref{ID: c.ID})
 	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
@@ -304,7 +304,7 @@ func TestC3CreditsAreForWhatWentOut(t *testing.T) {
 		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 100})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 100}})
 	b := r.batch(c.ID, 1)
 	if len(b.Recipients) != len(results) || a.EmailCredits != 100-int64(len(results)) {
 		t.Fatalf("%d recipients, %d credits", len(b.Recipients), a.EmailCredits)
@@ -333,7 +333,7 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	c := r.campaign()
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 6}})
 	b := r.batch(c.ID, 1)
 	result := func(i int, what string) {
 		r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 1, Ordinal: b.Recipients[i].Ordinal, Result: what})
@@ -351,7 +351,7 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 	expect(98)
 	result(2, outbox.ResultFailed)
 	expect(98)
-	if again := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 6}); again.Total != 4 {
+	if again := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 6}}); again.Total != 4 {
 		t.Fatalf("%+v", again)
 	}
 	expect(98)
@@ -360,7 +360,7 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 	// The provider refuses the account, which stops the run: the next start gives back.
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: 2, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultRefused})
 	expect(95)
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 6}})
 	expect(98)
 }
 

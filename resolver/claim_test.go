@@ -209,7 +209,7 @@ func TestCampaignUnderEpochs(t *testing.T) {
 	}
 	c := r.campaign()
 	older := r.epoch("one")
-	r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}, BatchSize: 2})
+	r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}, BatchSize: 2}})
 	batch := func(name string, epoch uint64) campaigns.BatchReply {
 		t.Helper()
 		return answer[campaigns.BatchReply](t, r.must(name, campaigns.Batch{ID: c.ID, Run: 1, Epoch: epoch}))

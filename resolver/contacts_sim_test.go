@@ -116,7 +116,7 @@ func randomCampaignCommand(rng *rand.Rand, node Served, list string, people []st
 		}
 		return nil
 	})
-	start := campaigns.Start{ID: c.ID, BatchSize: 1 + rng.IntN(4), Variants: []campaigns.Content{content, content}[:1+rng.IntN(2)], Everybody: list == ""}
+	start := campaigns.Start{ID: c.ID, Plan: campaigns.Plan{BatchSize: 1 + rng.IntN(4)}, Variants: []campaigns.Content{content, content}[:1+rng.IntN(2)], Everybody: list == ""}
 	if list != "" {
 		start.ListIDs = []string{list}
 	}

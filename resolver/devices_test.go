@@ -159,8 +159,8 @@ func TestPushResultRetiresDeadDevices(t *testing.T) {
 	r.contact(contacts.Create{Email: "none@x.io"})
 	r.device(one, "a", "t1")
 	r.device(one, "b", "t2")
-	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi"}))
-	run := r.start(campaigns.Start{ID: c.ID, Devices: true, BatchSize: 10})
+	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Message: campaigns.Message{Subject: "hi"}}))
+	run := r.start(campaigns.Start{ID: c.ID, Devices: true, Plan: campaigns.Plan{BatchSize: 10}})
 	if run.Total != 1 || run.Members != 1 {
 		t.Fatalf("%+v", run)
 	}

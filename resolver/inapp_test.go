@@ -64,14 +64,14 @@ func TestInAppStory(t *testing.T) {
 		return r.events(ev(kind, id, "type", "seen")).Events[0].Profile
 	}
 	ann, bob, cy, phone := seen("external_id", "ann"), seen("email", "bob@x.io"), seen("external_id", "cy"), seen("phone", "+491701")
-	save := campaigns.Campaign{Name: "Sale", Channel: 2, Type: campaigns.TypeInApp, Date: "2026-01-01", Subject: "Sale", InApp: &card.Options{TTLHours: 10}}
+	save := campaigns.Campaign{Name: "Sale", Channel: 2, Type: campaigns.TypeInApp, Date: "2026-01-01", Message: campaigns.Message{Subject: "Sale"}, ChannelOptions: campaigns.ChannelOptions{InApp: &card.Options{TTLHours: 10}}}
 	x := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, save))
 	bad := save
 	bad.InApp = &card.Options{Display: "popup"}
 	r.refuses("in_app.display", campaigns.CommandSave, bad)
 	bad.InApp, bad.Type = &card.Options{}, campaigns.TypePush
 	r.refuses("in_app Input should be left out", campaigns.CommandSave, bad)
-	run := r.start(campaigns.Start{ID: x.ID, Everybody: true, BatchSize: 10, Variants: []campaigns.Content{{Subject: "Sale", InApp: save.InApp}}})
+	run := r.start(campaigns.Start{ID: x.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{{Subject: "Sale", InApp: save.InApp}}})
 	b := r.batch(x.ID, run.Run)
 	if len(b.Recipients) != 3 || r.run(x.ID).Skipped["no e-mail and no external_id"] != 1 {
 		t.Fatalf("%+v %+v", b, r.run(x.ID).Skipped)

@@ -95,7 +95,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "t"})
 	own := r.campaign()
 	run := func(c string, devices bool) {
-		r.must(campaigns.CommandStart, campaigns.Start{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []campaigns.Content{content}})
+		r.must(campaigns.CommandStart, campaigns.Start{ID: c, Plan: campaigns.Plan{BatchSize: 10}, Everybody: !devices, Devices: devices, Variants: []campaigns.Content{content}})
 		b := r.batch(c, 1)
 		for _, x := range b.Recipients {
 			r.must(campaigns.CommandResult, campaigns.Result{ID: c, Run: 1, Ordinal: x.Ordinal, Result: outbox.ResultSent})
@@ -106,7 +106,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	run(own.ID, false)
 	var first campaigns.Campaign
 	push := func() string {
-		c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi", OneOff: true}))
+		c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Message: campaigns.Message{Subject: "hi"}, OneOff: true}))
 		if first.ID == "" {
 			first = c
 		}
@@ -151,7 +151,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	var busy []string
 	for range limit - 1 {
 		c := push()
-		r.must(campaigns.CommandStart, campaigns.Start{ID: c, BatchSize: 10, Devices: true, Variants: []campaigns.Content{content}})
+		r.must(campaigns.CommandStart, campaigns.Start{ID: c, Plan: campaigns.Plan{BatchSize: 10}, Devices: true, Variants: []campaigns.Content{content}})
 		busy = append(busy, c)
 	}
 	r.refuses("this account has 6 campaigns, the most it can have; delete one first", campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1})

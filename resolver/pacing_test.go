@@ -73,7 +73,7 @@ func (p *paced) campaign(name string, more func(*campaigns.Campaign)) campaigns.
 
 // begin sends a campaign to all.
 func (p *paced) begin(id string) {
-	p.start(campaigns.Start{ID: id, ListIDs: []string{p.list}, BatchSize: 9})
+	p.start(campaigns.Start{ID: id, Plan: campaigns.Plan{ListIDs: []string{p.list}, BatchSize: 9}})
 }
 
 // claims has the next batch claimed, of whom it expects these.
@@ -235,7 +235,7 @@ func TestLocalTimesAndRatesStory(t *testing.T) {
 		t.Fatalf("scheduled for %s", time.UnixMilli(c.ScheduledMs).UTC())
 	}
 	p.at("2026-06-09 19:00")
-	start := campaigns.Start{ID: c.ID, ListIDs: []string{p.list}, BatchSize: 9, ScheduledMs: c.ScheduledMs}
+	start := campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{p.list}, BatchSize: 9}, ScheduledMs: c.ScheduledMs}
 	p.start(start)
 	if b := p.claims(c.ID); !b.Waiting {
 		t.Fatalf("%+v", b)

@@ -76,7 +76,7 @@ func TestPreferencesStory(t *testing.T) {
 	r.logged(ann, "sms subscribed manual", "email subscribed manual")
 
 	c := r.campaign()
-	run := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{weekly}})
+	run := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{weekly}}})
 	b := r.batch(c.ID, run.Run)
 	r.must(campaigns.CommandResult, campaigns.Result{ID: c.ID, Run: run.Run, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent})
 	x, _ := r.view().Campaigns().Campaign(c.ID)
@@ -84,10 +84,10 @@ func TestPreferencesStory(t *testing.T) {
 
 	// Another campaign is being sent when she chooses.
 	late := r.campaign()
-	r.start(campaigns.Start{ID: late.ID, ListIDs: []string{weekly}})
+	r.start(campaigns.Start{ID: late.ID, Plan: campaigns.Plan{ListIDs: []string{weekly}}})
 	both := r.campaign()
 	r.now += 1000
-	r.start(campaigns.Start{ID: both.ID, ListIDs: []string{weekly, monthly}})
+	r.start(campaigns.Start{ID: both.ID, Plan: campaigns.Plan{ListIDs: []string{weekly, monthly}}})
 	r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: weekly}}})
 	for campaign, want := range map[string]string{late.ID: view.LeftTopics, both.ID: view.LeftTopics} {
 		c, _ := r.view().Campaigns().Campaign(campaign)
@@ -402,7 +402,7 @@ func comparePreferences(t *testing.T, seed uint64) {
 	}
 	for _, l := range lists {
 		c := r.campaign()
-		run := r.start(campaigns.Start{ID: c.ID, ListIDs: []string{l}})
+		run := r.start(campaigns.Start{ID: c.ID, Plan: campaigns.Plan{ListIDs: []string{l}}})
 		for {
 			b := r.batch(c.ID, run.Run)
 			for _, x := range b.Recipients {

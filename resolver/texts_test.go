@@ -24,13 +24,13 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	r.contact(contacts.Create{Email: "ada@x.io"})
 	var sent, templates []string
 	for i := range 20 {
-		sent = append(sent, answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
+		sent = append(sent, answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Message: campaigns.Message{Body: long(i)}})).ID)
 		templates = append(templates, answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
 	}
 	x := content
 	x.HTML, x.Links = long(7), []string{"https://x.io/a", "https://x.io/b"}
-	r.must(campaigns.CommandStart, campaigns.Start{ID: sent[0], BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
-	r.must(campaigns.CommandSave, campaigns.Campaign{ID: sent[1], Name: "n", Channel: 1, Body: "short"})
+	r.must(campaigns.CommandStart, campaigns.Start{ID: sent[0], Plan: campaigns.Plan{BatchSize: 1}, Everybody: true, Variants: []campaigns.Content{x}})
+	r.must(campaigns.CommandSave, campaigns.Campaign{ID: sent[1], Name: "n", Channel: 1, Message: campaigns.Message{Body: "short"}})
 	for range 2 {
 		for _, c := range a().Campaigns.All() {
 			if c.Body != "" {
@@ -108,18 +108,18 @@ func TestB2TextsAreBounded(t *testing.T) {
 	r := d.recorder
 	limit := func() { r.m.campaigns.MaxTextBytes = 10_000 }
 	limit()
-	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 6000)}))
+	c := answer[campaigns.Campaign](t, r.must(campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 6000)}}))
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 3000)}))
 	for range 2 {
 		before := hashOf(t, r.m)
 		next := r.m.next
-		r.refuses("body: the texts of this account's campaigns and templates would have", campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 2000)})
-		r.refuses("body: the texts", campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 8000)})
+		r.refuses("body: the texts of this account's campaigns and templates would have", campaigns.CommandSave, campaigns.Campaign{Name: "n", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 2000)}})
+		r.refuses("body: the texts", campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 8000)}})
 		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{ID: tpl.ID, Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 5000)})
 		r.refuses("html: the texts", campaigns.CommandTemplateSave, campaigns.Template{Name: "t", Source: campaigns.TemplateList, HTML: strings.Repeat("y", 2000)})
 		x := content
 		x.HTML = strings.Repeat("z", 2000)
-		r.refuses("body: the texts", campaigns.CommandStart, campaigns.Start{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []campaigns.Content{x}})
+		r.refuses("body: the texts", campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{BatchSize: 1}, Everybody: true, Variants: []campaigns.Content{x}})
 		if len(r.m.accounts[testAccount].Campaigns.All()) != 1 || r.m.next == next || before == "" {
 			t.Fatal("what was refused was made")
 		}
@@ -127,7 +127,7 @@ func TestB2TextsAreBounded(t *testing.T) {
 		limit()
 	}
 	r.m.campaigns.MaxTextBytes = 10 // as after a change of the bound
-	r.must(campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 5000)})
+	r.must(campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 5000)}})
 	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
 }
 
@@ -141,7 +141,7 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		r.m.store.PutEntity(state.EntityKey(number, kind, id), must.JSON(v))
 	}
 	contents := []campaigns.Content{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
-	put(state.EntityCampaign, "cmp_1", campaigns.Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
+	put(state.EntityCampaign, "cmp_1", campaigns.Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Message: campaigns.Message{Body: "<p>old"}})
 	put(state.EntityCampaign, "cmp_2", campaigns.Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
 	put(state.EntityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
 	put(state.EntityTemplate, "tpl_1", campaigns.Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})

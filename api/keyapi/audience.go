@@ -19,13 +19,12 @@ import (
 )
 
 // audienceOperations are what can be asked of a campaign before it is sent.
-func (a *API) audienceOperations() []keycall.Route {
+func audienceOperations() []keycall.Route {
 	return []keycall.Route{
-		a.testSendOperation(),
-		{Handle: a.campaignAudience, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
+		{Handle: countAudience, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
 			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, `already sent`, or the merge tag that has no value for them, and no default. Tags are those of what the campaign sends by itself; a test of variants may have others.",
 			Body:  shape.Object(sendFieldsShape()[:3]...), BodyRules: operation.BodyRules{Optional: true}, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
-		{Handle: a.renderCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
+		{Handle: renderCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe` and `{{preferences_url}}` `#preferences`: the recipient's own are made when it is sent. " +
 				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(append([]shape.Field{
@@ -80,9 +79,9 @@ type campaignAudience struct {
 	AsOf      string            `json:"as_of"`
 }
 
-// campaignAudience answers POST /campaign/{id}/audience. People who change while they
+// countAudience answers POST /campaign/{id}/audience. People who change while they
 // are counted are judged as they are when their turn comes.
-func (a *API) campaignAudience(c *keycall.Call) (any, error) {
+func countAudience(c *keycall.Call) (any, error) {
 	var in sendFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -207,7 +206,7 @@ type renderedCampaign struct {
 }
 
 // renderCampaign answers POST /campaign/{id}/render.
-func (a *API) renderCampaign(c *keycall.Call) (any, error) {
+func renderCampaign(c *keycall.Call) (any, error) {
 	var in struct {
 		campaignFields
 		ProfileID  string `json:"profile_id"`

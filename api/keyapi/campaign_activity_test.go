@@ -30,7 +30,7 @@ func TestRecipientActivity(t *testing.T) {
 			ok(t, json.Unmarshal(b, v))
 		}
 	}
-	command(campaigns.CommandStart, campaigns.Start{ID: c.ID, BatchSize: 10, Everybody: true,
+	command(campaigns.CommandStart, campaigns.Start{ID: c.ID, Plan: campaigns.Plan{BatchSize: 10}, Everybody: true,
 		Variants: []campaigns.Content{{Sender: "a@" + domains.Development, HTML: "x", Links: []string{"http://l/1"}}}}, nil)
 	var batch campaigns.BatchReply
 	command(campaigns.CommandBatch, campaigns.Batch{ID: c.ID, Run: 1}, &batch)

@@ -83,8 +83,8 @@ func toStats(v *resolver.View, x campaigns.Campaign) (campaignStats, error) {
 	return out, nil
 }
 
-// campaignStats answers GET /campaign/{id}/stats.
-func (a *API) campaignStats(c *keycall.Call) (any, error) {
+// readCampaignStats answers GET /campaign/{id}/stats.
+func readCampaignStats(c *keycall.Call) (any, error) {
 	var out campaignStats
 	err := c.Read(func(v *resolver.View) (err error) {
 		x, ok := v.Campaigns().Campaign(c.Param("id"))
@@ -155,8 +155,8 @@ func addDeeds(c *keycall.Call, out []recipientActivity, q query.DeedsQuery) erro
 	return nil
 }
 
-// campaignActivity answers GET /campaign/{id}/recipients/activity.
-func (a *API) campaignActivity(c *keycall.Call) (any, error) {
+// listCampaignActivity answers GET /campaign/{id}/recipients/activity.
+func listCampaignActivity(c *keycall.Call) (any, error) {
 	limit, err := c.Limit()
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package keyapi
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -18,48 +17,40 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/view"
 )
-
-// Campaigns sends campaigns: a [*messaging.Dispatcher].
-type Campaigns interface {
-	Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error)
-	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
-	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
-	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*messaging.Tester, error)
-	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error
-}
 
 // sendTimeout bounds how long a request waits for a campaign to be sent. Sending
 // goes on after it.
 const sendTimeout = 12 * time.Hour
 
-func (a *API) campaignOperations() keycall.Group {
+// campaignCalls are the calls about campaigns.
+type campaignCalls struct{ sender Campaigns }
+
+func (k campaignCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
 		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, Routes: []keycall.Route{
-		{Handle: a.createCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
+		{Handle: createCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
 			About: "With channel 2, `type` and `date` are required. A `date` in the future schedules the campaign when it names lists or segments: its `status` is `scheduled` and it is sent at `scheduled_at`, its audience being who belongs to it then. Otherwise it is a draft that `/send` sends. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
-		{Handle: a.listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
-		{Handle: a.getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{Handle: a.updateCampaign, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
+		{Handle: listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{Handle: getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
+		{Handle: updateCampaign, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
-		{Handle: a.deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
+		{Handle: deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
-		{Handle: a.unscheduleCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
+		{Handle: unscheduleCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
 			About: "It is not sent by itself then, and what is left of a run that waits, or that has a `rate` or local times, is cancelled; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{Handle: a.sendCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
+		{Handle: k.send, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
 			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours, or when the rest has to wait for quiet hours or the campaign's rate; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
 			Body: shape.Object(sendFieldsShape()...), BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend}, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
-		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
+		{Handle: readCampaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,
 			Fails: []string{"There is no campaign with this id"}}},
-		{Handle: a.campaignActivity, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "List recipients' activity",
+		{Handle: listCampaignActivity, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "List recipients' activity",
 			Data: shape.List(recipientActivityShape, ""), Paged: true, Fails: []string{"There is no campaign with this id"}}},
-		{Handle: a.startABTest, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
+		{Handle: k.startABTest, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
 			About:     "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
 			BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}},
 			Body: shape.Object(append([]shape.Field{
@@ -92,29 +83,85 @@ func campaignOf(c *keycall.Call, id string) (x campaigns.Campaign, out record.Ca
 
 // campaignFields are the fields of a campaign in a request.
 type campaignFields struct {
-	Name       *string         `json:"name"`
-	Channel    json.RawMessage `json:"channel"`
-	Type       json.RawMessage `json:"type"`
-	Date       *string         `json:"date"`
-	Subject    *string         `json:"subject"`
-	Body       *string         `json:"body"`
-	Sender     *string         `json:"sender"`
-	SenderName *string         `json:"sender_name"`
-	ReplyTo    *string         `json:"reply_to"`
+	Name    *string         `json:"name"`
+	Channel json.RawMessage `json:"channel"`
+	Type    json.RawMessage `json:"type"`
+	Date    *string         `json:"date"`
+	messageFields
+	ListID     []string `json:"list_id"`
+	SegmentIDs []string `json:"segment_ids"`
+	optionFields
+	Channels []channelFields `json:"channels"`
+	pacingFields
+}
+
+// messageFields are what a campaign says, in a request.
+type messageFields struct {
+	Subject    *string `json:"subject"`
+	Body       *string `json:"body"`
+	Sender     *string `json:"sender"`
+	SenderName *string `json:"sender_name"`
+	ReplyTo    *string `json:"reply_to"`
+	TemplateID *string `json:"template_id"`
+}
+
+// apply changes what is given.
+func (f *messageFields) apply(m *campaigns.Message) {
+	set(&m.Subject, f.Subject)
+	set(&m.Body, f.Body)
+	set(&m.Sender, f.Sender)
+	set(&m.SenderName, f.SenderName)
+	set(&m.ReplyTo, f.ReplyTo)
+	set(&m.TemplateID, f.TemplateID)
+}
+
+// optionFields are the options of the channel that a campaign goes out on, in a request.
+type optionFields struct {
 	Link       *string         `json:"link"`
-	TemplateID *string         `json:"template_id"`
-	ListID     []string        `json:"list_id"`
-	SegmentIDs []string        `json:"segment_ids"`
 	Service    *string         `json:"service"`
 	WhatsApp   *whatsAppFields `json:"whatsapp"`
 	Push       *pushFields     `json:"push"`
 	InApp      *inAppFields    `json:"in_app"`
 	TrackLinks *bool           `json:"track_links"`
-	Channels   []channelFields `json:"channels"`
-	LocalTime  *bool           `json:"local_time"`
-	Rate       *rateFields     `json:"rate"`
+}
 
-	IgnoreSendingLimits *bool `json:"ignore_sending_limits"`
+// apply changes what is given.
+func (f *optionFields) apply(o *campaigns.ChannelOptions) {
+	set(&o.Link, f.Link)
+	set(&o.Service, f.Service)
+	set(&o.TrackLinks, f.TrackLinks)
+	if f.WhatsApp != nil {
+		o.WhatsApp = f.WhatsApp.template()
+	}
+	if f.Push != nil {
+		o.Push = f.Push.options()
+	}
+	if f.InApp != nil {
+		o.InApp = f.InApp.options()
+	}
+}
+
+// pacingFields are what holds up the messages of a campaign, in a request.
+type pacingFields struct {
+	LocalTime           *bool       `json:"local_time"`
+	Rate                *rateFields `json:"rate"`
+	IgnoreSendingLimits *bool       `json:"ignore_sending_limits"`
+}
+
+// apply changes what is given.
+func (f *pacingFields) apply(p *campaigns.Pacing) {
+	set(&p.LocalTime, f.LocalTime)
+	set(&p.IgnoresLimits, f.IgnoreSendingLimits)
+	if f.Rate != nil {
+		p.Rate = f.Rate.rate()
+	}
+}
+
+// set changes a value to the one that is given; nil is none.
+func set[T any](value, given *T) {
+	if given != nil {
+		*value = *given
+	}
 }
 
 // rateFields are how fast a campaign is sent at most, in a request; none given is no bound.
@@ -192,17 +239,11 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	} else if given {
 		x.Type = n
 	}
-	for _, t := range []struct {
-		src *string
-		dst *string
-	}{
-		{f.Name, &x.Name}, {f.Date, &x.Date}, {f.Subject, &x.Subject}, {f.Body, &x.Body}, {f.Sender, &x.Sender},
-		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.Link, &x.Link}, {f.TemplateID, &x.TemplateID}, {f.Service, &x.Service},
-	} {
-		if t.src != nil {
-			*t.dst = *t.src
-		}
-	}
+	set(&x.Name, f.Name)
+	set(&x.Date, f.Date)
+	f.messageFields.apply(&x.Message)
+	f.optionFields.apply(&x.ChannelOptions)
+	f.pacingFields.apply(&x.Pacing)
 	if x.Service == campaigns.ServiceInApp {
 		switch single := x.Channel == campaigns.ChannelSingle && x.Type == campaigns.TypePush; {
 		case single:
@@ -218,27 +259,6 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 	}
 	if f.SegmentIDs != nil {
 		x.SegmentIDs = f.SegmentIDs
-	}
-	if f.WhatsApp != nil {
-		x.WhatsApp = f.WhatsApp.template()
-	}
-	if f.TrackLinks != nil {
-		x.TrackLinks = *f.TrackLinks
-	}
-	if f.Push != nil {
-		x.Push = f.Push.options()
-	}
-	if f.InApp != nil {
-		x.InApp = f.InApp.options()
-	}
-	if f.LocalTime != nil {
-		x.LocalTime = *f.LocalTime
-	}
-	if f.Rate != nil {
-		x.Rate = f.Rate.rate()
-	}
-	if f.IgnoreSendingLimits != nil {
-		x.IgnoresLimits = *f.IgnoreSendingLimits
 	}
 	if f.Channels != nil {
 		x.Channels = channelMessages(f.Channels)
@@ -267,7 +287,7 @@ func isDate(s string) bool {
 }
 
 // createCampaign answers POST /campaign.
-func (a *API) createCampaign(c *keycall.Call) (any, error) {
+func createCampaign(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -292,7 +312,7 @@ func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (an
 }
 
 // updateCampaign answers PATCH /campaign/{id}.
-func (a *API) updateCampaign(c *keycall.Call) (any, error) {
+func updateCampaign(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -331,28 +351,28 @@ func neverSent(c *keycall.Call, id, medium, now string) error {
 	return err
 }
 
-func (a *API) deleteCampaign(c *keycall.Call) (any, error) {
+func deleteCampaign(c *keycall.Call) (any, error) {
 	return nil, c.Command(campaigns.CommandDelete, campaigns.Ref{ID: c.Param("id")}, nil)
 }
 
 // unscheduleCampaign answers DELETE /campaign/{id}/schedule.
-func (a *API) unscheduleCampaign(c *keycall.Call) (any, error) {
+func unscheduleCampaign(c *keycall.Call) (any, error) {
 	if _, _, err := campaignOf(c, c.Param("id")); err != nil {
 		return nil, err
 	}
 	if err := c.Command(campaigns.CommandUnschedule, campaigns.Unschedule{ID: c.Param("id")}, nil); err != nil {
 		return nil, err
 	}
-	return a.getCampaign(c)
+	return getCampaign(c)
 }
 
-func (a *API) getCampaign(c *keycall.Call) (any, error) {
+func getCampaign(c *keycall.Call) (any, error) {
 	_, out, err := campaignOf(c, c.Param("id"))
 	return out, err
 }
 
 // listCampaigns answers GET /campaign, the oldest first.
-func (a *API) listCampaigns(c *keycall.Call) (any, error) {
+func listCampaigns(c *keycall.Call) (any, error) {
 	out, next, err := keycall.CampaignPage(c, c.Read, record.NewCampaign)
 	return keycall.Reply{Data: out, Next: next}, err
 }
@@ -378,7 +398,7 @@ const (
 
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *campaigns.Campaign) (s campaigns.Start, err error) {
-	s = campaigns.Start{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true, Channels: x.ChannelNames()}
+	s = campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}, CountsSent: true, Channels: x.ChannelNames()}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}
@@ -515,8 +535,8 @@ func readSending(c *keycall.Call, in *sendFields) (x campaigns.Campaign, start c
 	return x, start, contents, err
 }
 
-// sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
-func (a *API) sendCampaign(c *keycall.Call) (any, error) {
+// send answers POST /campaign/{id}/send when the campaign has been sent.
+func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	var in sendFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -528,7 +548,7 @@ func (a *API) sendCampaign(c *keycall.Call) (any, error) {
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
 	}
-	r, err := a.opts.Campaigns.Send(c.Ctx, c.Key.Account, start, c.By())
+	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
 	if err != nil {
 		return nil, err
 	}
@@ -577,7 +597,7 @@ func hasCredits(c *keycall.Call, x *campaigns.Campaign) error {
 
 // startABTest answers POST /campaign/{id}/ab-test/start: the test is sent in the
 // background, and its winner to the rest.
-func (a *API) startABTest(c *keycall.Call) (any, error) {
+func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	var in struct {
 		sendFields
 		Variants []struct {
@@ -638,8 +658,8 @@ func (a *API) startABTest(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	start.AB = ab
-	if err := a.opts.Campaigns.Start(c.Ctx, c.Key.Account, start, c.By()); err != nil {
+	if err := k.sender.Start(c.Ctx, c.Key.Account, start, c.By()); err != nil {
 		return nil, err
 	}
-	return a.campaignStats(c)
+	return readCampaignStats(c)
 }

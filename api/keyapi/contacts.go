@@ -14,15 +14,15 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-func (a *API) contactOperations() keycall.Group {
+func contactOperations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Contacts", Title: "Contacts",
 		About: "A contact is a profile: a person with identifiers, consents, lists and a history of events. `_id` is the `profile_id` of events."}, Routes: []keycall.Route{
-		{Handle: a.createContact, Operation: operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
+		{Handle: createContact, Operation: operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
 			About: "All fields are optional, and so is the body. The e-mail is unique in the whole system, compared trimmed and without regard to case. " +
 				"A phone records consent to SMS with the source `manual`. An `external_id` or `phone` on file leads to its profile, which becomes the contact.",
 			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), BodyRules: operation.BodyRules{Optional: true, Instead: toMake},
 			Data: contactShape, Fails: []string{"Contact with this email already exists", "list_id: there is no such list"}}},
-		{Handle: a.listContacts, Operation: operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
+		{Handle: listContacts, Operation: operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
 			About: "All profiles in the order in which they were made, or those with an identifier, or on a list.",
 			Query: []operation.Parameter{
 				operation.Query("email", shape.Text("ann@example.com", "The profile with this e-mail alone.")),
@@ -30,9 +30,9 @@ func (a *API) contactOperations() keycall.Group {
 				operation.Query("phone", shape.Text("+491701234567", "The profile that this phone number identifies, and contacts that share it.")),
 				operation.Query("list_id", shape.ListID("Those on this list alone.")),
 			}, Data: shape.List(contactShape, ""), Paged: true, Fails: []string{"limit Input should be a whole number from 1 to 1000"}}},
-		{Handle: a.getContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
+		{Handle: getContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
 			Data: contactShape, Fails: []string{"There is no contact with this id"}}},
-		{Handle: a.updateContact, Operation: operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
+		{Handle: updateContact, Operation: operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
 			About: "What is given is changed, all of it or nothing: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused. " +
 				"`subscribed` records a consent to e-mail or its withdrawal; `true` is refused while the contact is suppressed there, see `/profiles/{id}/suppression`.",
 			Body: shape.Object(append(shapes.ContactChanges(),
@@ -41,10 +41,10 @@ func (a *API) contactOperations() keycall.Group {
 					"Consents by channel; other channels stay as they are.").Like(shape.Pairs("sms", shape.Pairs("status", "unsubscribed", "source", "form")))),
 				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), BodyRules: operation.BodyRules{Instead: toUpdate},
 			Data: contactShape, Fails: []string{"phone: another contact has this value", "subscribed: the contact is bounced on email; lift the suppression first"}}},
-		{Handle: a.eraseContact, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
+		{Handle: eraseContact, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
 			About: "The person is forgotten: profile, events in history and log, checkpoints. Hashes of the identifiers are kept, so that they do not come back; an administrator may lift that.",
 			Fails: []string{"There is no contact with this id"}}},
-		{Handle: a.exportContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/export", Permission: "contacts:read", Timeout: keycall.HistoryTimeout, ID: "exportContact", Summary: "Export all that is known of a contact",
+		{Handle: exportContact, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/export", Permission: "contacts:read", Timeout: keycall.HistoryTimeout, ID: "exportContact", Summary: "Export all that is known of a contact",
 			Data: contactExportShape, Fails: []string{"There is no contact with this id"}}},
 	}}
 }
@@ -138,7 +138,7 @@ func (f *contactFields) create() contacts.Create {
 
 // createContact answers POST /contacts. All fields are optional, and so is the
 // body.
-func (a *API) createContact(c *keycall.Call) (any, error) {
+func createContact(c *keycall.Call) (any, error) {
 	var in contactFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -157,11 +157,11 @@ func contactMade(c *keycall.Call, reply *contacts.Reply) (contact, error) {
 	return x, err
 }
 
-func (a *API) getContact(c *keycall.Call) (any, error) { return contactOf(c, c.Param("id")) }
+func getContact(c *keycall.Call) (any, error) { return contactOf(c, c.Param("id")) }
 
 // updateContact answers PATCH /contacts/{id}: what is given is changed, consents
 // too. Names are removed by "", attributes by null within attributes.
-func (a *API) updateContact(c *keycall.Call) (any, error) {
+func updateContact(c *keycall.Call) (any, error) {
 	var in struct {
 		contactFields
 		// Raw, so that numbers stay as they were written.
@@ -216,7 +216,7 @@ func (a *API) updateContact(c *keycall.Call) (any, error) {
 
 // listContacts answers GET /contacts: all profiles in the order in which they
 // were made, or those with an identifier, or on a list.
-func (a *API) listContacts(c *keycall.Call) (any, error) {
+func listContacts(c *keycall.Call) (any, error) {
 	limit, err := c.Limit()
 	if err != nil {
 		return nil, err

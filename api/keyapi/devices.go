@@ -12,21 +12,25 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-func (a *API) deviceOperations() keycall.Group {
+// deviceCalls are the calls about devices. Whether push services may be on private
+// addresses is all that they need to know.
+type deviceCalls struct{ allowPrivate bool }
+
+func (d deviceCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Devices", Title: "Devices", About: "Devices that push messages go to. A person may have 20; the oldest makes room."}, Routes: []keycall.Route{
-		{Handle: a.addDevice, Operation: operation.Operation{Method: "POST", Path: "/contacts/{id}/devices", Permission: "contacts:write", ID: "addDevice", Summary: "Register a device",
+		{Handle: d.add, Operation: operation.Operation{Method: "POST", Path: "/contacts/{id}/devices", Permission: "contacts:write", ID: "addDevice", Summary: "Register a device",
 			About: "The same address again changes nothing. An address that is another contact's moves to this one. A device brings consent to push.",
 			Body:  shapes.DeviceBody(), Data: shapes.Device, Fails: []string{"kind Input should be 'webpush', 'fcm' or 'apns'"}}},
-		{Handle: a.listDevices, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/devices", Permission: "contacts:read", ID: "listDevices", Summary: "List a contact's devices",
+		{Handle: listDevices, Operation: operation.Operation{Method: "GET", Path: "/contacts/{id}/devices", Permission: "contacts:read", ID: "listDevices", Summary: "List a contact's devices",
 			About: "The oldest first.", Data: shape.List(shapes.Device, ""), Fails: []string{"There is no contact with this id"}}},
-		{Handle: a.removeDevice, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}/devices/{device}", Permission: "contacts:write", ID: "removeDevice", Summary: "Remove a device",
+		{Handle: removeDevice, Operation: operation.Operation{Method: "DELETE", Path: "/contacts/{id}/devices/{device}", Permission: "contacts:write", ID: "removeDevice", Summary: "Remove a device",
 			Fails: []string{"There is no contact with this id"}}},
 	}}
 }
 
-// addDevice answers POST /contacts/{id}/devices. The same address again changes
+// add answers POST /contacts/{id}/devices. The same address again changes
 // nothing; with another contact it moves there.
-func (a *API) addDevice(c *keycall.Call) (any, error) {
+func (d deviceCalls) add(c *keycall.Call) (any, error) {
 	var in struct {
 		ID      string  `json:"device_id"`
 		Kind    string  `json:"kind"`
@@ -44,7 +48,7 @@ func (a *API) addDevice(c *keycall.Call) (any, error) {
 	case in.Address == nil:
 		return nil, keycall.Fail("address Field required")
 	}
-	if err := push.CheckToken(kind, *in.Address, a.opts.AllowPrivate); err != nil {
+	if err := push.CheckToken(kind, *in.Address, d.allowPrivate); err != nil {
 		return nil, keycall.Fail("address %s", err)
 	}
 	var out contacts.DeviceReply
@@ -52,9 +56,9 @@ func (a *API) addDevice(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	list, err := devicesOf(c, out.Profile)
-	for _, d := range list {
-		if d.ID == out.Device {
-			return d, err
+	for _, x := range list {
+		if x.ID == out.Device {
+			return x, err
 		}
 	}
 	// Somebody else has moved it away meanwhile.
@@ -76,8 +80,8 @@ func devicesOf(c *keycall.Call, id string) (list []record.Device, err error) {
 	return list, err
 }
 
-func (a *API) listDevices(c *keycall.Call) (any, error) { return devicesOf(c, c.Param("id")) }
+func listDevices(c *keycall.Call) (any, error) { return devicesOf(c, c.Param("id")) }
 
-func (a *API) removeDevice(c *keycall.Call) (any, error) {
+func removeDevice(c *keycall.Call) (any, error) {
 	return nil, c.Command(contacts.CommandDeviceRemove, contacts.DeviceRemove{Profile: c.Param("id"), Device: c.Param("device")}, nil)
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-func (a *API) emailOperations() keycall.Group {
+func emailOperations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceC, Tag: "E-mail (v1)", Title: "E-mail", About: "Single e-mails from templates."}, Routes: []keycall.Route{
-		{Handle: a.sendEmail, Operation: operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
+		{Handle: sendEmail, Operation: operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
 			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
 				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
 				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued. " +
@@ -45,7 +45,7 @@ func (a *API) emailOperations() keycall.Group {
 // sendEmail answers POST /email/send of Surface C: one e-mail from a template to
 // one address. The message is queued; what becomes of it is an event of the
 // profile.
-func (a *API) sendEmail(c *keycall.Call) (any, error) {
+func sendEmail(c *keycall.Call) (any, error) {
 	var in struct {
 		To         string          `json:"to"`
 		TemplateID string          `json:"template_id"`

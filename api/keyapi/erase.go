@@ -10,7 +10,7 @@ import (
 
 // eraseContact answers DELETE /contacts/{id}: the contact is forgotten, with all
 // that was merged into it, and kept out from then on.
-func (a *API) eraseContact(c *keycall.Call) (any, error) {
+func eraseContact(c *keycall.Call) (any, error) {
 	return nil, c.Command(resolver.CommandContactErase, resolver.ContactErase{ID: c.Param("id")}, nil)
 }
 
@@ -24,7 +24,7 @@ const (
 
 // exportContact answers GET /contacts/{id}/export: all that is known of a
 // person.
-func (a *API) exportContact(c *keycall.Call) (any, error) {
+func exportContact(c *keycall.Call) (any, error) {
 	q := query.TimelineQuery{Account: c.Key.Account, Limit: exportEvents}
 	var p *view.Profile
 	var x contact

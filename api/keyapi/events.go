@@ -14,9 +14,12 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) eventOperations() keycall.Group {
+// eventCalls are the calls that record events.
+type eventCalls struct{ events Events }
+
+func (e eventCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail. The rules are those of `POST /api/v1/events`."}, Routes: []keycall.Route{
-		{Handle: a.recordEvent, Operation: operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
+		{Handle: e.record, Operation: operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
 			Body: shape.Object(
 				shape.Req("email", shape.Text("ann@example.com", "Who did it.").Bytes(1, 512)),
 				shape.Req("event", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
@@ -27,9 +30,9 @@ func (a *API) eventOperations() keycall.Group {
 	}}
 }
 
-// recordEvent answers POST /events of Surface C: one event by e-mail, under the
+// record answers POST /events of Surface C: one event by e-mail, under the
 // rules of Surface B.
-func (a *API) recordEvent(c *keycall.Call) (any, error) {
+func (e eventCalls) record(c *keycall.Call) (any, error) {
 	var given map[string]json.RawMessage
 	if err := c.Decode(&given); err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (a *API) recordEvent(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, warning, err := a.opts.Events.Record(c.Key.Account, event)
+	profile, warning, err := e.events.Record(c.Key.Account, event)
 	var refused *ingest.EventError
 	if errors.As(err, &refused) {
 		err = &ingest.EventError{Status: refused.Status, Message: fieldsOfC(refused.Message)}

@@ -12,12 +12,12 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 )
 
-func (a *API) flowOperations() keycall.Group {
+func flowOperations() keycall.Group {
 	const none = "there is no flow with this id"
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: the steps that each enrolled profile goes through."}, Routes: []keycall.Route{
-		{Handle: a.listFlows, Operation: operation.Operation{Method: "GET", Path: "/custom-flows", Permission: "flows:read", ID: "listFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
-		{Handle: a.getFlow, Operation: operation.Operation{Method: "GET", Path: "/custom-flows/{id}", Permission: "flows:read", ID: "getFlow", Summary: "Read a flow", Data: shapes.Flow, Fails: []string{none}}},
-		{Handle: a.setFlowStatus, Operation: operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}", Permission: "flows:write", ID: "setFlowStatus", Summary: "Pause or resume a flow",
+		{Handle: listFlows, Operation: operation.Operation{Method: "GET", Path: "/custom-flows", Permission: "flows:read", ID: "listFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
+		{Handle: getFlow, Operation: operation.Operation{Method: "GET", Path: "/custom-flows/{id}", Permission: "flows:read", ID: "getFlow", Summary: "Read a flow", Data: shapes.Flow, Fails: []string{none}}},
+		{Handle: setFlowStatus, Operation: operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}", Permission: "flows:write", ID: "setFlowStatus", Summary: "Pause or resume a flow",
 			About: "The body has the status and nothing else: any other field is refused, and nothing changes.", Body: shapes.FlowStatus(), Data: shapes.Flow,
 			Fails: []string{"name must not be given: this call changes nothing but the status; to change what a flow does, duplicate it, change the copy and publish that"}}},
 		{Handle: changeFlow(automation.CommandPause), Operation: operation.Operation{Method: "POST", Path: "/custom-flows/{id}/pause", Permission: "flows:write", ID: "pauseFlow", Summary: "Pause a flow",
@@ -28,13 +28,13 @@ func (a *API) flowOperations() keycall.Group {
 				"the account is out of e-mail credits; top up and try again"}}},
 		{Handle: changeFlow(automation.CommandToggle), Operation: operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}/toggle", Permission: "flows:write", ID: "toggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Fails: []string{"the flow is a draft; publish it first"}}},
 		{Handle: changeFlow(automation.CommandDuplicate), Operation: operation.Operation{Method: "POST", Path: "/custom-flows/{id}/duplicate", Permission: "flows:write", ID: "duplicateFlow", Summary: "Copy a flow to a draft", About: "The source stays as it is.", Data: shapes.Flow, Fails: []string{none}}},
-		{Handle: a.triggerFlow, Operation: operation.Operation{Method: "POST", Path: "/custom-flows/{id}/trigger", Permission: "flows:write", ID: "triggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.",
+		{Handle: triggerFlow, Operation: operation.Operation{Method: "POST", Path: "/custom-flows/{id}/trigger", Permission: "flows:write", ID: "triggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.",
 			Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Fails: []string{"no contact has these identifiers; create it first"}}},
 	}}
 }
 
 // listFlows answers GET /custom-flows, the oldest first.
-func (a *API) listFlows(c *keycall.Call) (any, error) {
+func listFlows(c *keycall.Call) (any, error) {
 	limit, err := c.Limit()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func flowOf(c *keycall.Call, id string) (out record.Flow, err error) {
 	return out, err
 }
 
-func (a *API) getFlow(c *keycall.Call) (any, error) { return flowOf(c, c.Param("id")) }
+func getFlow(c *keycall.Call) (any, error) { return flowOf(c, c.Param("id")) }
 
 // changeFlow answers a call that takes no body, with the flow that is its result.
 func changeFlow(command string) func(*keycall.Call) (any, error) {
@@ -79,7 +79,7 @@ func changeFlow(command string) func(*keycall.Call) (any, error) {
 
 // setFlowStatus answers PATCH /custom-flows/{id}, which changes nothing but the
 // status.
-func (a *API) setFlowStatus(c *keycall.Call) (any, error) {
+func setFlowStatus(c *keycall.Call) (any, error) {
 	status, err := flowbody.Status(c.Payload)
 	if err != nil {
 		return nil, keycall.Fail("%s", err)
@@ -92,7 +92,7 @@ func (a *API) setFlowStatus(c *keycall.Call) (any, error) {
 
 // triggerFlow answers POST /custom-flows/{id}/trigger: it enrols a contact in a
 // flow whose trigger is the API.
-func (a *API) triggerFlow(c *keycall.Call) (any, error) {
+func triggerFlow(c *keycall.Call) (any, error) {
 	args, err := flowbody.Trigger(c.Param("id"), c.Payload)
 	if err != nil {
 		return nil, keycall.Fail("%s", err)

@@ -16,22 +16,22 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-func (a *API) listOperations() keycall.Group {
+func listOperations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: it has the contacts that were added to it."}, Routes: []keycall.Route{
-		{Handle: a.createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
+		{Handle: createList, Operation: operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
 			Body: shapes.ListBody(true), Data: shapes.List, Fails: []string{"name Field required"}}},
-		{Handle: a.lists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
-		{Handle: a.getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "getList", Summary: "Read a list", Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
-		{Handle: a.updateList, Operation: operation.Operation{Method: "PATCH", Path: "/lists/{id}", Permission: "lists:write", ID: "updateList", Summary: "Change a list", About: "Omitted fields keep their values.",
+		{Handle: listLists, Operation: operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
+		{Handle: getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "getList", Summary: "Read a list", Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
+		{Handle: updateList, Operation: operation.Operation{Method: "PATCH", Path: "/lists/{id}", Permission: "lists:write", ID: "updateList", Summary: "Change a list", About: "Omitted fields keep their values.",
 			Body: shapes.ListBody(false), Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
-		{Handle: a.deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "deleteList", Summary: "Delete a list",
+		{Handle: deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "deleteList", Summary: "Delete a list",
 			About: "Refused while a segment or a campaign that was not sent uses it; the message names them. Its contacts stay.",
 			Fails: []string{"list_id: there is no such list"}}},
-		{Handle: a.addToList, Operation: operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
+		{Handle: addToList, Operation: operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
 			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed; a `warning` names identifiers that it has not got.",
 			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), BodyRules: operation.BodyRules{Instead: toMake},
 			Data: contactShape, Fails: []string{"email Field required"}}},
-		{Handle: a.removeFromList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
+		{Handle: removeFromList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
 			Fails: []string{"There is no contact with this id"}}},
 	}}
 }
@@ -49,7 +49,7 @@ func listOf(c *keycall.Call, id string) (x record.List, err error) {
 }
 
 // createList answers POST /lists.
-func (a *API) createList(c *keycall.Call) (any, error) {
+func createList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description string  `json:"description"`
@@ -68,16 +68,16 @@ func (a *API) createList(c *keycall.Call) (any, error) {
 	return listOf(c, l.ID)
 }
 
-// lists answers GET /lists, the oldest first.
-func (a *API) lists(c *keycall.Call) (any, error) {
+// listLists answers GET /lists, the oldest first.
+func listLists(c *keycall.Call) (any, error) {
 	out, next, err := keycall.OldestFirst(c, c.Read, func(v *resolver.View) []contacts.List { return v.Contacts().Lists() }, func(l *contacts.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 	return keycall.Reply{Data: out, Next: next}, err
 }
 
-func (a *API) getList(c *keycall.Call) (any, error) { return listOf(c, c.Param("id")) }
+func getList(c *keycall.Call) (any, error) { return listOf(c, c.Param("id")) }
 
 // updateList answers PATCH /lists/{id}.
-func (a *API) updateList(c *keycall.Call) (any, error) {
+func updateList(c *keycall.Call) (any, error) {
 	var in struct {
 		Name        *string `json:"name"`
 		Description *string `json:"description"`
@@ -103,13 +103,13 @@ func (a *API) updateList(c *keycall.Call) (any, error) {
 	return listOf(c, old.ID)
 }
 
-func (a *API) deleteList(c *keycall.Call) (any, error) {
+func deleteList(c *keycall.Call) (any, error) {
 	return nil, c.Command(contacts.CommandListDelete, contacts.ListDelete{ID: c.Param("id")}, nil)
 }
 
 // addToList answers POST /lists/{id}/contacts: the contact is made if its e-mail
 // is not on file.
-func (a *API) addToList(c *keycall.Call) (any, error) {
+func addToList(c *keycall.Call) (any, error) {
 	var in contactFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -161,6 +161,6 @@ func leftOut(c *keycall.Call, in *contactFields, id string) (warning string, err
 	return warning, err
 }
 
-func (a *API) removeFromList(c *keycall.Call) (any, error) {
+func removeFromList(c *keycall.Call) (any, error) {
 	return nil, c.Command(contacts.CommandListRemove, contacts.ListRemove{ListID: c.Param("id"), Profile: c.Param("contact")}, nil)
 }

@@ -14,8 +14,12 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Events takes events of requests that are authenticated; see ingest.Handler.
@@ -28,6 +32,15 @@ type State interface {
 	keycall.State
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
 	RecordKeyUses(ctx context.Context, uses []access.KeyUse) error
+}
+
+// Campaigns sends campaigns: a [*messaging.Dispatcher].
+type Campaigns interface {
+	Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error)
+	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
+	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
+	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*messaging.Tester, error)
+	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error
 }
 
 // Options configure an [API]. Node, Events, Console, Now and Rand are required; a zero

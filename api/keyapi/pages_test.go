@@ -24,7 +24,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 	}
 	body := strings.Repeat("x", 1_000_000)
 	for i := range 11 {
-		command(campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1, Body: body})
+		command(campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1, Message: campaigns.Message{Body: body}})
 	}
 	large := json.RawMessage(`{"a":"` + strings.Repeat("y", 60_000) + `"}`)
 	for i := range 150 {
@@ -66,7 +66,7 @@ func TestQ1LargeAnswersNeedRoom(t *testing.T) {
 		memory := ingest.NewMemory(limit)
 		s := newService(t, func(o *Options) { o.PerMinute, o.Memory = 10_000, memory })
 		key := s.newKey("campaigns:read", "campaigns:write", "contacts:read").Key
-		b, err := s.node.Command(t.Context(), s.account, campaigns.CommandSave, campaigns.Campaign{Name: "c", Channel: 1, Body: strings.Repeat("x", 1_000_000)})
+		b, err := s.node.Command(t.Context(), s.account, campaigns.CommandSave, campaigns.Campaign{Name: "c", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 1_000_000)}})
 		ok(t, err)
 		var made campaigns.Campaign
 		ok(t, json.Unmarshal(b, &made))

@@ -15,11 +15,14 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-func (a *API) pushOperations() keycall.Group {
+// pushCalls are the calls that send push messages.
+type pushCalls struct{ sender Campaigns }
+
+func (p pushCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Push", Title: "Push", About: "Messages to devices over Web Push, FCM and APNs."}, Routes: []keycall.Route{
-		{Handle: a.pushSegments, Operation: operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
+		{Handle: pushSegments, Operation: operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
 			Data: shape.List(pushSegmentShape, ""), Paged: true}},
-		{Handle: a.sendPush, Operation: operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
+		{Handle: p.send, Operation: operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
 			About: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered; FCM is asked to check the message for up to 5 of its devices (`validate_only`), and what it refuses is a failure. " +
 				"When it was stopped, or no device took it, that is a failure with the same `data`. " +
 				"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
@@ -44,7 +47,7 @@ type pushSegment struct {
 }
 
 // pushSegments answers GET /push/segments, the oldest first.
-func (a *API) pushSegments(c *keycall.Call) (any, error) {
+func pushSegments(c *keycall.Call) (any, error) {
 	out, next, err := keycall.SegmentPage(c, c.Read, func(v *resolver.View, s *resolver.Segment) pushSegment {
 		x := pushSegment{ID: s.ID, Name: s.Name, Status: "building"}
 		// No event that was acknowledged before is in this instant's future.
@@ -69,9 +72,9 @@ type pushResult struct {
 	DryRun            bool   `json:"dryRun"`
 }
 
-// sendPush answers POST /push/send when the message has been sent. A dry run
+// send answers POST /push/send when the message has been sent. A dry run
 // goes the same way up to where something would be kept or sent.
-func (a *API) sendPush(c *keycall.Call) (any, error) {
+func (p pushCalls) send(c *keycall.Call) (any, error) {
 	var in struct {
 		Title *string `json:"title"`
 		Body  string  `json:"body"`
@@ -114,7 +117,7 @@ func (a *API) sendPush(c *keycall.Call) (any, error) {
 		}
 		segments = []string{segment}
 	}
-	plan, err := a.opts.Campaigns.PlanPush(c.Ctx, c.Key.Account, segment)
+	plan, err := p.sender.PlanPush(c.Ctx, c.Key.Account, segment)
 	if err != nil {
 		return nil, err
 	}
@@ -127,29 +130,29 @@ func (a *API) sendPush(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	if in.DryRun {
-		if err := a.opts.Campaigns.ValidatePush(c.Ctx, c.Key.Account, plan, content); err != nil {
+		if err := p.sender.ValidatePush(c.Ctx, c.Key.Account, plan, content); err != nil {
 			return nil, err
 		}
 		out.ContactsInSegment, out.ReachableContacts, out.Total = plan.Members, plan.Reachable, plan.Devices
 		return keycall.Reply{Data: out, Message: "dry run"}, nil
 	}
-	return a.runPush(c, out, content, segments)
+	return p.run(c, out, content, segments)
 }
 
-// runPush makes the row of push history and sends it.
-func (a *API) runPush(c *keycall.Call, out pushResult, content campaigns.Content, segments []string) (any, error) {
+// run makes the row of push history and sends it.
+func (p pushCalls) run(c *keycall.Call, out pushResult, content campaigns.Content, segments []string) (any, error) {
 	var x campaigns.Campaign
 	err := c.Command(campaigns.CommandSave, campaigns.Campaign{
 		Name: pushName(content.Subject), Channel: campaigns.ChannelSingle, Type: campaigns.TypePush, Date: record.Time(c.Now.UnixMilli()),
-		Subject: content.Subject, Body: content.Text, Link: content.Link, Push: content.Push, SegmentIDs: segments,
-		OneOff: true, IgnoresLimits: true,
+		Message: campaigns.Message{Subject: content.Subject, Body: content.Text}, ChannelOptions: campaigns.ChannelOptions{Link: content.Link, Push: content.Push}, SegmentIDs: segments,
+		OneOff: true, Pacing: campaigns.Pacing{IgnoresLimits: true},
 	}, &x)
 	if err != nil {
 		return nil, err
 	}
 	out.CampaignID = x.ID
-	r, err := a.opts.Campaigns.Send(c.Ctx, c.Key.Account, campaigns.Start{
-		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []campaigns.Content{content},
+	r, err := p.sender.Send(c.Ctx, c.Key.Account, campaigns.Start{
+		ID: x.ID, Plan: campaigns.Plan{SegmentIDs: segments, BatchSize: maxBatch}, Devices: true, Variants: []campaigns.Content{content},
 	}, c.By())
 	if errors.Is(err, messaging.ErrGoesOn) {
 		f := *keycall.ErrGoesOn

@@ -16,17 +16,18 @@ import (
 // groupsA are the nouns of Surface A, in the order in which they are documented: its
 // own, and what it shares with the console.
 func (a *API) groupsA() []keycall.Group {
-	campaigns := a.campaignOperations()
-	campaigns.Routes = append(campaigns.Routes, a.audienceOperations()...)
+	campaigns := campaignCalls{a.opts.Campaigns}.operations()
+	tests := testCalls{a.opts.Campaigns, a.opts.Rand, a.tests}
+	campaigns.Routes = append(append(campaigns.Routes, tests.operation()), audienceOperations()...)
 	return append([]keycall.Group{
-		a.contactOperations(), a.deviceOperations(), a.listOperations(), campaigns, a.pushOperations(), a.flowOperations(),
-		analytics.Operations(), a.keyOperations(),
+		contactOperations(), deviceCalls{a.opts.AllowPrivate}.operations(), listOperations(), campaigns,
+		pushCalls{a.opts.Campaigns}.operations(), flowOperations(), analytics.Operations(), keyCalls{a.uses}.operations(),
 	}, a.sharedOperations()...)
 }
 
 // groupsC are those of Surface C.
 func (a *API) groupsC() []keycall.Group {
-	return []keycall.Group{a.eventOperations(), a.emailOperations()}
+	return []keycall.Group{eventCalls{a.opts.Events}.operations(), emailOperations()}
 }
 
 // Operations lists the operations of both surfaces. It needs no options: those of a

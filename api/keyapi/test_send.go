@@ -28,9 +28,16 @@ const (
 	testSendTimeout = time.Minute
 )
 
-// testSendOperation is the call that sends a test of a campaign.
-func (a *API) testSendOperation() keycall.Route {
-	return keycall.Route{Handle: a.testSend, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/test-send", Permission: "campaigns:write", Timeout: testSendTimeout, ID: "testSendCampaign", Summary: "Send a test of a campaign",
+// testCalls are the calls that send tests of campaigns.
+type testCalls struct {
+	sender  Campaigns
+	rand    io.Reader
+	limiter *limiter // of accounts
+}
+
+// operation is the call that sends a test of a campaign.
+func (t testCalls) operation() keycall.Route {
+	return keycall.Route{Handle: t.run, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/test-send", Permission: "campaigns:write", Timeout: testSendTimeout, ID: "testSendCampaign", Summary: "Send a test of a campaign",
 		About: "The message goes to the addresses alone, at once and once: with `[Test]` before its subject (a text message: before its text; a template of WhatsApp: nowhere) and the header `X-Muster-Test`. Fields of the campaign that are given here take the place of those that are saved, and are not saved. " +
 			"Nothing is counted: no statistics, no credit, no event. Links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`, `{{preferences_url}}` `#preferences`. People who unsubscribed, are blocked or were erased get no test, either. Push campaigns go to devices and have no test. At most 6 tests a minute.",
 		Body: shape.Object(append([]shape.Field{
@@ -68,8 +75,8 @@ type testResult struct {
 	Reason *string `json:"reason"`
 }
 
-// testSend answers POST /campaign/{id}/test-send.
-func (a *API) testSend(c *keycall.Call) (any, error) {
+// run answers POST /campaign/{id}/test-send.
+func (t testCalls) run(c *keycall.Call) (any, error) {
 	var in struct {
 		campaignFields
 		To        []string `json:"to"`
@@ -133,19 +140,19 @@ func (a *API) testSend(c *keycall.Call) (any, error) {
 				results[i].Status, results[i].Reason = "skipped", &reason
 			}
 		}
-		test, err = a.opts.Campaigns.NewTest(v, c.Key.Account, &x, content, p)
+		test, err = t.sender.NewTest(v, c.Key.Account, &x, content, p)
 		return contentFault(err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer test.Close()
-	if wait := a.tests.take(keyRef{account: c.Key.Account}, testsPerMinute); wait > 0 {
+	if wait := t.limiter.take(keyRef{account: c.Key.Account}, testsPerMinute); wait > 0 {
 		return nil, keycall.TooMany(wait)
 	}
 	for i := range results {
 		if results[i].Status == "" {
-			if err := a.sendTest(c.Ctx, test, &results[i], c.Now); err != nil {
+			if err := t.send(c.Ctx, test, &results[i], c.Now); err != nil {
 				return nil, err
 			}
 		}
@@ -197,10 +204,10 @@ func checkRecipient(to string, at time.Time) error {
 	return nil
 }
 
-// sendTest sends a test to one address.
-func (a *API) sendTest(ctx context.Context, test *messaging.Tester, r *testResult, at time.Time) error {
+// send sends a test to one address.
+func (t testCalls) send(ctx context.Context, test *messaging.Tester, r *testResult, at time.Time) error {
 	var random [15]byte
-	if _, err := io.ReadFull(a.opts.Rand, random[:]); err != nil {
+	if _, err := io.ReadFull(t.rand, random[:]); err != nil {
 		return fmt.Errorf("name a test message: %w", err)
 	}
 	o, err := test.Send(ctx, messages.TestSend(random), r.To, at)

@@ -69,7 +69,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := node.Open(ctx, node.Options{FS: vfs.Default, Dir: filepath.Join(dir, name), Log: log, History: history,
-			Now: time.Now, Rand: rand.Reader, Shared: s, Logger: logger, CheckpointInterval: time.Hour, GenerationBytes: 64 << 20})
+			Now: time.Now, Rand: rand.Reader, Cluster: node.Cluster{Shared: s}, Logger: logger, CheckpointInterval: time.Hour, GenerationBytes: 64 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

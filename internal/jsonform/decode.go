@@ -2,7 +2,9 @@ package jsonform
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,7 +52,34 @@ func Decode(data []byte, v any, unknown Unknown) error {
 	if err := f.value("", text, reflect.TypeOf(v)); err != nil {
 		return err
 	}
-	return json.Unmarshal(f.out, v)
+	err = json.Unmarshal(f.out, v)
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		mistyped.Field = inJSON(mistyped.Field, reflect.TypeOf(v))
+	}
+	return err
+}
+
+// inJSON is the path of a field of a type as JSON has it: encoding/json names embedded
+// structs in it, too, which no caller knows.
+func inJSON(path string, t reflect.Type) string {
+	var out []string
+	for _, name := range strings.Split(path, ".") {
+		for t != nil && slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, t.Kind()) {
+			t = t.Elem()
+		}
+		if t == nil || t.Kind() != reflect.Struct {
+			out = append(out, name)
+			continue
+		}
+		field, known := fieldOf(t, name)
+		if embedded, ok := t.FieldByName(name); !known && ok && embedded.Anonymous {
+			t = embedded.Type
+			continue
+		}
+		out, t = append(out, name), field
+	}
+	return strings.Join(out, ".")
 }
 
 // Canonical checks a JSON text as [Decode] does and returns it in canonical form. The

@@ -164,3 +164,16 @@ func compact(v *sample) {
 		v.By[k] = x
 	}
 }
+
+// TestDecodePaths: a value of another type is named as the JSON names it, whatever struct
+// its field is embedded from.
+func TestDecodePaths(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"deep":1}`: "deep", `{"dryRun":1}`: "dryRun", `{"inner":{"deep":1}}`: "inner.deep", `{"list":[{"n":"x"}]}`: "list.n",
+	} {
+		var mistyped *json.UnmarshalTypeError
+		if err := Decode([]byte(text), new(sample), Ignore); !errors.As(err, &mistyped) || mistyped.Field != want {
+			t.Errorf("%s: %v, want the field %s", text, err, want)
+		}
+	}
+}

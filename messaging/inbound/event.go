@@ -68,15 +68,20 @@ type Event struct {
 	// Reason is what the other side said: one line, at most 500 bytes.
 	Reason string
 
+	Visit
+
+	// At is when it happened, as the other side says; zero when it does not say.
+	At time.Time
+}
+
+// Visit is how a message was opened, or a link in it followed.
+type Visit struct {
 	// URL of a click; UserAgent and IP of an open or click, if told.
 	URL       string
 	UserAgent string
 	IP        string
 	// Machine reports that the provider takes an open or click for a machine's.
 	Machine bool
-
-	// At is when it happened, as the other side says; zero when it does not say.
-	At time.Time
 }
 
 // Bounds of input and output.

@@ -98,7 +98,7 @@ func genericEvent(raw json.RawMessage) (Event, error) {
 	}
 	e := Event{
 		Type: Type(in.Type), SendID: in.SendID, MessageID: in.MessageID, Recipient: in.Recipient, Hard: in.Hard, Status: in.Status,
-		Reason: in.Reason, URL: in.URL, UserAgent: in.UserAgent, IP: in.IP, Machine: in.Machine,
+		Reason: in.Reason, Visit: Visit{URL: in.URL, UserAgent: in.UserAgent, IP: in.IP, Machine: in.Machine},
 		Channel: in.Channel, From: in.From, To: in.To, Text: in.Text,
 	}
 	switch e.Type {

@@ -84,7 +84,7 @@ func (m Mailgun) Parse(_ context.Context, now time.Time, r Request) (Batch, erro
 	}
 
 	d := in.Data
-	e := Event{MessageID: string(d.Message.Headers.ID), Recipient: string(d.Recipient), IP: string(d.IP), UserAgent: string(d.Client.UserAgent)}
+	e := Event{MessageID: string(d.Message.Headers.ID), Recipient: string(d.Recipient), Visit: Visit{IP: string(d.IP), UserAgent: string(d.Client.UserAgent)}}
 	e.SendID, _ = d.Variables["send_id"].(string)
 	if d.Timestamp > 0 && d.Timestamp < math.MaxInt32*100 {
 		e.At = time.UnixMilli(int64(d.Timestamp * 1000))

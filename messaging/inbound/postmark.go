@@ -51,7 +51,7 @@ func (p Postmark) Parse(_ context.Context, _ time.Time, r Request) (Batch, error
 	if err := decode("body", r.Body, &in); err != nil {
 		return Batch{}, fmt.Errorf("postmark: %w", err)
 	}
-	e := Event{MessageID: string(in.MessageID), Recipient: string(in.Recipient), UserAgent: string(in.UserAgent), IP: string(in.Geo.IP)}
+	e := Event{MessageID: string(in.MessageID), Recipient: string(in.Recipient), Visit: Visit{UserAgent: string(in.UserAgent), IP: string(in.Geo.IP)}}
 	e.SendID, _ = in.Metadata["send_id"].(string)
 	if e.Recipient == "" {
 		e.Recipient = string(in.Email)

@@ -93,8 +93,8 @@ func sendGridEvent(raw json.RawMessage) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{
-		SendID: string(in.SendID), MessageID: string(in.SMTPID), Recipient: string(in.Email), UserAgent: string(in.UserAgent), IP: string(in.IP),
-		Machine: in.Machine, At: time.Unix(in.Timestamp, 0),
+		SendID: string(in.SendID), MessageID: string(in.SMTPID), Recipient: string(in.Email), Visit: Visit{UserAgent: string(in.UserAgent), IP: string(in.IP), Machine: in.Machine},
+		At: time.Unix(in.Timestamp, 0),
 	}
 	reason := strings.ToLower(string(in.Reason))
 	switch in.Event {

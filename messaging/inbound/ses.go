@@ -190,9 +190,9 @@ func (s SES) notification(raw []byte, snsID string) (Batch, error) {
 			add(Event{Type: Bounce, Reason: "rejected: " + string(n.Reject.Reason)}, a, "")
 		}
 	case "Open", "Click", "Subscription":
-		e, at := Event{Type: Open, UserAgent: string(n.Open.UserAgent), IP: string(n.Open.IP)}, n.Open.Timestamp
+		e, at := Event{Type: Open, Visit: Visit{UserAgent: string(n.Open.UserAgent), IP: string(n.Open.IP)}}, n.Open.Timestamp
 		if kind == "Click" {
-			e, at = Event{Type: Click, UserAgent: string(n.Click.UserAgent), IP: string(n.Click.IP), URL: string(n.Click.Link)}, n.Click.Timestamp
+			e, at = Event{Type: Click, Visit: Visit{UserAgent: string(n.Click.UserAgent), IP: string(n.Click.IP), URL: string(n.Click.Link)}}, n.Click.Timestamp
 		}
 		if kind == "Subscription" {
 			if !n.Sub.New.All {

@@ -62,12 +62,3 @@ func (r *Run) variant(o uint32) int {
 	// Neighbours differ, and the order of the audience does not matter.
 	return int((uint64(o)*0x9e3779b97f4a7c15 + uint64(r.Run)) >> 33 % uint64(r.Variants))
 }
-
-// variantCounts finds the counts of a variant or makes them.
-func (r *Run) variantCounts(i int) *VariantCounts {
-	i = min(max(i, 0), maxVariants)
-	for len(r.VariantOf) <= i {
-		r.VariantOf = append(r.VariantOf, VariantCounts{})
-	}
-	return &r.VariantOf[i]
-}

@@ -29,43 +29,20 @@ const (
 	TypeInApp = 5
 )
 
-// Campaign is a message to many, once.
+// Campaign is a message to many, once. Its JSON has the fields of its parts beside its own,
+// in this order: it is what logs, checkpoints and the state's hash have.
 type Campaign struct {
-	ID         string   `json:"id"`
-	Number     uint32   `json:"number"` // dense; names the sets of its recipients
-	Name       string   `json:"name"`
-	Channel    int      `json:"channel"`
-	Type       int      `json:"type"` // 0 for none
-	Date       string   `json:"date"` // ISO 8601, as given
-	Subject    string   `json:"subject"`
-	Body       string   `json:"body"` // kept apart: see [State.Body]
-	Sender     string   `json:"sender"`
-	SenderName string   `json:"sender_name"`
-	ReplyTo    string   `json:"reply_to"`
-	TemplateID string   `json:"template_id,omitempty"`
+	ID      string `json:"id"`
+	Number  uint32 `json:"number"` // dense; names the sets of its recipients
+	Name    string `json:"name"`
+	Channel int    `json:"channel"`
+	Type    int    `json:"type"` // 0 for none
+	Date    string `json:"date"` // ISO 8601, as given
+	Message
 	ListIDs    []string `json:"list_ids,omitempty"`
 	SegmentIDs []string `json:"segment_ids,omitempty"`
-	// LocalTime says that the date is what each person's own clocks show when the campaign is
-	// sent to them. It has no offset then.
-	LocalTime bool `json:"local_time,omitempty"`
-	// Rate bounds how fast the campaign is sent; nil does not.
-	Rate *Rate `json:"rate,omitempty"`
-	// IgnoresLimits sends it whatever the account's quiet hours and frequency caps say, and
-	// does not count it for the latter.
-	IgnoresLimits bool   `json:"ignore_sending_limits,omitempty"`
-	Link          string `json:"link,omitempty"` // opened by a push or in-app message
-	// Service says by which instant messenger a campaign of type [TypeIM] goes out:
-	// [ServiceWhatsApp], or "" for the account's own provider.
-	Service string `json:"service,omitempty"`
-	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
-	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
-	// TrackLinks counts the clicks on links of texts and push messages, which become longer by
-	// it. Those of e-mails are always counted.
-	TrackLinks bool `json:"track_links,omitempty"`
-	// Push are the options of a push message; nil for none.
-	Push *PushOptions `json:"push,omitempty"`
-	// InApp are the options of an in-app message; nil for their defaults.
-	InApp *card.Options `json:"in_app,omitempty"`
+	Pacing
+	ChannelOptions
 	// Channels are those of a campaign of [ChannelOmni], in the order of preference: each
 	// person is sent one message, on the first that reaches them. Without any it goes out by
 	// e-mail.
@@ -78,6 +55,35 @@ type Campaign struct {
 	// BodyBytes is the length of the body.
 	BodyBytes int `json:"body_bytes,omitempty"`
 	Schedule
+}
+
+// Message is what a campaign says, and from whom it comes. One without a body of its own
+// may have a template's.
+type Message struct {
+	Subject    string `json:"subject"`
+	Body       string `json:"body"` // kept apart: see [State.Body]
+	Sender     string `json:"sender"`
+	SenderName string `json:"sender_name"`
+	ReplyTo    string `json:"reply_to"`
+	TemplateID string `json:"template_id,omitempty"`
+}
+
+// ChannelOptions are what a campaign has for the one channel that it goes out on, beside
+// its message.
+type ChannelOptions struct {
+	Link string `json:"link,omitempty"` // opened by a push or in-app message
+	// Service says by which instant messenger a campaign of type [TypeIM] goes out:
+	// [ServiceWhatsApp], or "" for the account's own provider.
+	Service string `json:"service,omitempty"`
+	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
+	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
+	// TrackLinks counts the clicks on links of texts and push messages, which become longer by
+	// it. Those of e-mails are always counted.
+	TrackLinks bool `json:"track_links,omitempty"`
+	// Push are the options of a push message; nil for none.
+	Push *PushOptions `json:"push,omitempty"`
+	// InApp are the options of an in-app message; nil for their defaults.
+	InApp *card.Options `json:"in_app,omitempty"`
 }
 
 // Ref names a campaign.

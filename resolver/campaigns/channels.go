@@ -1,10 +1,11 @@
 package campaigns
 
 import (
-	"github.com/musterhq/muster/messaging/card"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/messaging/card"
 
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )

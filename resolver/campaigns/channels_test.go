@@ -15,7 +15,7 @@ import (
 // omni makes a campaign of several channels.
 func (w *world) omni(channels ...string) Campaign {
 	w.t.Helper()
-	c := Campaign{Name: "n", Channel: ChannelOmni, Subject: "s", Body: "b"}
+	c := Campaign{Name: "n", Channel: ChannelOmni, Message: Message{Subject: "s", Body: "b"}}
 	for _, channel := range channels {
 		m := ChannelMessage{Channel: channel}
 		if channel != mediumEmail {
@@ -164,7 +164,7 @@ func channelsMatchNaive(t *testing.T, rnd *rand.Rand) {
 			c = w.saved(Save{Campaign: next})
 		}
 		o.channels, o.pending = c.Media(), map[uint32]int{}
-		w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 1 + rnd.IntN(8), Variants: contents(c), Channels: c.ChannelNames(), CountsSent: true}, nil)
+		w.do(CommandStart, Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}, BatchSize: 1 + rnd.IntN(8)}, Variants: contents(c), Channels: c.ChannelNames(), CountsSent: true}, nil)
 		o.runs(t, w, rnd, c, run, change)
 		o.compare(t, w, c)
 	}
@@ -331,7 +331,7 @@ func TestClicksOfChannelsAreApart(t *testing.T) {
 	w := newWorld(t)
 	c := w.omni("push", "sms")
 	w.host.unreachable = map[string]map[uint32]string{"push": {2: "no device"}}
-	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+	w.do(CommandStart, Start{ID: c.ID, Plan: Plan{ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9}, Variants: contents(c), Channels: c.ChannelNames()}, nil)
 	for _, r := range w.batch(c.ID, 1).Recipients {
 		w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Variant: r.Variant, Result: ResultSent}, nil)
 		w.state.CountEngagement(c.ID, r.Ordinal, c.Media()[r.Variant], 0, Clicked, 0)
@@ -353,7 +353,7 @@ func TestClicksOfChannelsAreApart(t *testing.T) {
 	w.do(CommandFinish, Finish{ID: c.ID, Run: 1}, nil)
 	c.Channels = append([]ChannelMessage{{Channel: "im", Body: "b"}}, c.Channels[1], c.Channels[0])
 	c = w.saved(Save{Campaign: c})
-	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{"l"}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+	w.do(CommandStart, Start{ID: c.ID, Plan: Plan{ListIDs: []string{"l"}, BatchSize: 9}, Variants: contents(c), Channels: c.ChannelNames()}, nil)
 	if r := w.state.runs[c.ID]; !reflect.DeepEqual(r.ByLink, []uint64{0, 2, 1}) || w.state.VariantOn(c.ID, "sms", 0) != 1 || w.state.VariantOn(c.ID, "email", 0) != -1 {
 		t.Errorf("clicks by link: %v", r.ByLink)
 	}
@@ -366,7 +366,7 @@ func TestMergedRecipientsKeepTheirChannels(t *testing.T) {
 	w := newWorld(t)
 	c := w.omni("sms", "email")
 	w.host.unreachable = map[string]map[uint32]string{"sms": {2: "no phone"}, "email": {1: "no e-mail"}}
-	w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+	w.do(CommandStart, Start{ID: c.ID, Plan: Plan{ListIDs: []string{w.list("l", 1, 2)}, BatchSize: 9}, Variants: contents(c), Channels: c.ChannelNames()}, nil)
 	w.batch(c.ID, 1)
 	w.host.root = map[uint32]uint32{1: 2}
 	w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: 1, Result: ResultSent}, nil)
@@ -386,7 +386,7 @@ func TestMergedRecipientsStayOnTheirChannel(t *testing.T) {
 		w := newWorld(t)
 		c := w.omni("sms", "email")
 		start := func(list string) {
-			w.do(CommandStart, Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 9, Variants: contents(c), Channels: c.ChannelNames()}, nil)
+			w.do(CommandStart, Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}, BatchSize: 9}, Variants: contents(c), Channels: c.ChannelNames()}, nil)
 		}
 		start(w.list("l", was))
 		w.batch(c.ID, 1)

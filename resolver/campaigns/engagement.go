@@ -28,32 +28,23 @@ func (s *State) CountEngagement(campaign string, ordinal uint32, channel string,
 	case Opened:
 		r.Opens++
 		if fresh {
-			r.variantCounts(variant).Opened++
+			r.ofVariant(variant).Opened++
 		}
 	case Clicked:
 		r.Clicks++
 		if fresh {
-			r.variantCounts(variant).Clicked++
+			r.ofVariant(variant).Clicked++
 		}
 		if links := r.linksOf(variant); link >= 0 && link < links {
 			link += r.LinksBefore(variant)
 			links += r.LinksBefore(variant)
-			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
-			r.ByLink[link]++
+			r.click(link, links)
 		}
 		// Images may be off: who clicks has opened.
 		if s.set(x, Opened).Add(ordinal) {
-			r.variantCounts(variant).Opened++
+			r.ofVariant(variant).Opened++
 		}
 	}
-}
-
-// linksOf is how many click targets a variant has.
-func (r *Run) linksOf(variant int) int {
-	if variant >= 0 && variant < len(r.Links) {
-		return r.Links[variant]
-	}
-	return 0
 }
 
 // LinksBefore is where the links of a content begin among those that clicks are counted by:

@@ -1,48 +1,13 @@
 package campaigns
 
 import (
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/refuse"
 )
-
-const (
-	// maxPauseMs is how long a run pauses for its rate. For longer, it waits.
-	maxPauseMs = 5000
-	// easternmostMs is how far the clocks are ahead of UTC that show a time first.
-	easternmostMs = 14 * 3_600_000
-)
-
-// checkPace says what is wrong with when a campaign is sent, and how fast; nil for nothing.
-func (c *Campaign) checkPace() *refuse.Refusal {
-	if c.LocalTime && c.Date != "" {
-		if _, ok := WallMs(c.Date); !ok {
-			return refuse.Invalid("date", "date Input should have no offset where local_time is true, such as 2026-01-31T09:00: it is what each person's clocks show")
-		}
-	}
-	return c.Rate.check()
-}
-
-// WallMs is the time that a date without an offset shows, in Unix ms as if it was of UTC; ok
-// is false for any other text.
-func WallMs(date string) (ms int64, ok bool) {
-	for _, layout := range dateLayouts {
-		if strings.Contains(layout, "Z07") {
-			continue
-		}
-		if t, err := time.Parse(layout, date); err == nil {
-			return t.UnixMilli(), true
-		}
-	}
-	return 0, false
-}
 
 // startsLocally is when a campaign starts whose date is a local time: when the first clocks show
 // it. It does not start by itself where those of the account have shown it.
@@ -60,19 +25,16 @@ func heldSet(untilMs int64) string { return "held/" + strconv.FormatInt(untilMs,
 // hold puts a person aside until an instant.
 func (s *State) hold(x *Campaign, r *Run, ordinal uint32, untilMs int64) {
 	s.set(x, heldSet(untilMs)).Add(ordinal)
-	if i, found := slices.BinarySearch(r.Held, untilMs); !found {
-		r.Held = slices.Insert(slices.Clone(r.Held), i, untilMs) // readers may have the others
-	}
+	r.hold(untilMs)
 }
 
 // releaseHeld makes those part of the audience again whose time has come.
 func (s *State) releaseHeld(x *Campaign, r *Run, nowMs int64) {
-	for len(r.Held) > 0 && r.Held[0] <= nowMs {
-		which := heldSet(r.Held[0])
+	for at, ok := r.release(nowMs); ok; at, ok = r.release(nowMs) {
+		which := heldSet(at)
 		audience := s.set(x, setAudience)
 		audience.Assign(roaring.Or(audience.Bits, s.members(x, which)))
 		s.dropSet(x, which)
-		r.Held = slices.Clone(r.Held[1:])
 	}
 }
 
@@ -90,33 +52,6 @@ func (s *State) held(x *Campaign, r *Run) (n uint64) {
 		n += s.members(x, heldSet(ms)).GetCardinality()
 	}
 	return n
-}
-
-// allowed is how many people a run may be sent to now by its rate, up to limit.
-func (r *Run) allowed(rate *Rate, nowMs int64, limit uint64) uint64 {
-	if rate == nil {
-		return limit
-	}
-	from := max(r.NextUs, nowMs*1000-rate.us()/rateBursts)
-	if from > nowMs*1000 {
-		return 0
-	}
-	return min(limit, uint64((nowMs*1000-from)/rate.intervalUs())+1)
-}
-
-// spend notes that one more person is sent to.
-func (r *Run) spend(rate *Rate, nowMs int64) {
-	if rate != nil {
-		r.NextUs = max(r.NextUs, nowMs*1000-rate.us()/rateBursts) + rate.intervalUs()
-	}
-}
-
-// rateMs is how long the rate keeps the run from its next message, rounded up.
-func (r *Run) rateMs(rate *Rate, nowMs int64) int64 {
-	if rate == nil {
-		return 0
-	}
-	return max(0, (r.NextUs+999)/1000-nowMs)
 }
 
 // wait lets a run wait until an instant.

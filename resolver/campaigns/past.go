@@ -28,8 +28,7 @@ func runSet(run int) string { return "run/" + strconv.Itoa(run) }
 func (s *State) record(x *Campaign, r *Run) PastRun {
 	p := PastRun{
 		Run: r.Run, Status: r.Status, ListIDs: r.ListIDs, SegmentIDs: r.SegmentIDs, TemplateSource: r.TemplateSource, TemplateID: r.TemplateID,
-		StartedMs: r.StartedMs, FinishedMs: r.FinishedMs, Total: r.Total, Sent: r.Sent, Failed: r.Failed, Skipped: maps.Clone(r.Skipped),
-		Errors: slices.Clone(r.Errors[:min(len(r.Errors), maxPastErrors)]),
+		StartedMs: r.StartedMs, FinishedMs: r.FinishedMs, RunCounts: r.RunCounts.clone(maxPastErrors),
 	}
 	failed := roaring.And(s.members(x, setFailed), s.members(x, Bounced))
 	failed.AndNot(s.members(x, setSent))

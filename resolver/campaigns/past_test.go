@@ -14,7 +14,7 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 	c := w.campaign()
 	send := func(run int, list string, results ...string) {
 		w.now += 1000
-		w.start(Start{ID: c.ID, ListIDs: []string{list}, BatchSize: 10})
+		w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}, BatchSize: 10}})
 		b := w.batch(c.ID, run)
 		if len(b.Recipients) != len(results) {
 			t.Fatalf("run %d goes to %d people", run, len(b.Recipients))
@@ -38,8 +38,8 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
 	}
-	one := RunNumbers{PastRun: PastRun{Run: 1, Status: RunDone, Total: 2, Sent: 1, Failed: 1, Bounced: 1}, Opened: 1}
-	two := RunNumbers{PastRun: PastRun{Run: 2, Status: RunDone, Total: 1, Sent: 1}}
+	one := RunNumbers{PastRun: PastRun{Run: 1, Status: RunDone, RunCounts: RunCounts{Total: 2, Sent: 1, Failed: 1}, Bounced: 1}, Opened: 1}
+	two := RunNumbers{PastRun: PastRun{Run: 2, Status: RunDone, RunCounts: RunCounts{Total: 1, Sent: 1}}}
 	check(one, two)
 	open(2)
 	two.Opened = 1
@@ -59,7 +59,7 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	// A log of before runs were kept leads to the state that it led to.
-	w.do(CommandStart1, Start{ID: w.campaign().ID, ListIDs: []string{first}, BatchSize: 1, Variants: []Content{{}}}, nil)
+	w.do(CommandStart1, Start{ID: w.campaign().ID, Plan: Plan{ListIDs: []string{first}, BatchSize: 1}, Variants: []Content{{}}}, nil)
 	w.now += keptSentMs
 	w.do(CommandDelete, Ref{ID: c.ID}, nil)
 	for name := range w.host.sets.All() {

@@ -118,7 +118,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 			}
 		}
 		r.Sent++
-		r.variantCounts(c.Variant).Sent++
+		r.ofVariant(c.Variant).Sent++
 	case ResultBounced:
 		s.set(x, Bounced).Add(o)
 		if len(r.Channels) > 0 {
@@ -139,9 +139,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 
 // recordAttempt counts a message that was handed over or not, and records it on the profile.
 func (s *State) recordAttempt(x *Campaign, r *Run, c *Result, medium string) {
-	r.Devices += c.Devices
-	r.Accepted += c.Accepted
-	r.Retired += uint64(len(c.Retired))
+	r.push(c.Devices, c.Accepted, uint64(len(c.Retired)))
 	s.host.Record(Report{
 		Ordinal: s.host.Root(c.Ordinal), Medium: medium, Result: c.Result, Reason: c.Reason, Retired: c.Retired,
 		InApp: c.InApp, Campaign: x, Recipient: c.Ordinal, Variant: c.Variant,
@@ -251,7 +249,8 @@ func (s *State) Run(id string) (Run, bool) {
 	}
 	c := *r
 	c.Links, c.Held = slices.Clone(r.Links), slices.Clone(r.Held)
-	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
+	c.RunCounts = r.RunCounts.clone(len(r.Errors))
+	c.ByLink, c.VariantOf = slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
 	if r.AB != nil {
 		ab := *r.AB
 		c.AB = &ab

@@ -1,6 +1,7 @@
 package campaigns
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -41,41 +42,26 @@ const (
 	RunStopped = "stopped"
 )
 
-// Run is a campaign being sent, or the last time it was.
+// Run is a campaign being sent, or the last time it was. Its JSON has the fields of its
+// parts beside its own, in this order: it is what checkpoints and the state's hash have.
 type Run struct {
-	ID             string         `json:"id"`
-	Run            int            `json:"run"` // from 1
-	Status         string         `json:"status"`
-	ListIDs        []string       `json:"list_ids"`
-	SegmentIDs     []string       `json:"segment_ids"`
-	TemplateSource string         `json:"template_source,omitempty"`
-	TemplateID     string         `json:"template_id,omitempty"`
-	BatchSize      int            `json:"batch_size"`
-	DelayMs        int64          `json:"delay_ms"`
-	StartedMs      int64          `json:"started_ms"`
-	FinishedMs     int64          `json:"finished_ms,omitempty"`
-	Resumed        int            `json:"resumed,omitempty"` // how often it went on after a stop of the service
-	Total          uint64         `json:"total"`             // recipients at the start
-	Sent           uint64         `json:"sent"`              // of this run
-	Failed         uint64         `json:"failed"`
-	Skipped        map[string]int `json:"skipped,omitempty"` // reason → recipients who may not be sent to
-	Errors         []string       `json:"errors,omitempty"`
-	AB             *ABTest        `json:"ab,omitempty"`
-	Variants       int            `json:"variants"`
+	ID     string `json:"id"`
+	Run    int    `json:"run"` // from 1
+	Status string `json:"status"`
+	Plan
+	StartedMs  int64 `json:"started_ms"`
+	FinishedMs int64 `json:"finished_ms,omitempty"`
+	Resumed    int   `json:"resumed,omitempty"` // how often it went on after a stop of the service
+	RunCounts
+	AB       *ABTest `json:"ab,omitempty"`
+	Variants int     `json:"variants"`
 	// Returned is how many pending messages have no credit any more: it was given
 	// back when the run was stopped.
 	Returned uint64 `json:"returned,omitempty"`
 	// Members is how many the lists and segments had, for push.
 	Members uint64 `json:"members,omitempty"`
 
-	// Over all runs.
-	Opens     uint64          `json:"opens"` // with repeats
-	Clicks    uint64          `json:"clicks"`
-	ByLink    []uint64        `json:"by_link,omitempty"`
-	Accepted  uint64          `json:"accepted,omitempty"` // devices, for push
-	Retired   uint64          `json:"retired,omitempty"`
-	Devices   uint64          `json:"devices,omitempty"` // addressed
-	VariantOf []VariantCounts `json:"variant_of,omitempty"`
+	Responses
 
 	// Channels are those of a campaign of several channels at the start: a message's variant
 	// is the place of its channel among them. ByChannel are counts by the same place, and
@@ -86,25 +72,93 @@ type Run struct {
 	// Past are the runs before this one, the oldest first; see [State.keepRun].
 	Past []PastRun `json:"past,omitempty"`
 
-	// WallMs is the time at which people are sent to by their own clocks, in Unix ms as if it
-	// was of UTC; 0 for a run that does not look at them.
-	WallMs int64 `json:"wall_ms,omitempty"`
-	// Held are the instants at which people are looked at again who were put aside, ascending.
-	Held []int64 `json:"held,omitempty"`
-	// WakeMs is when a run with [RunWaiting] goes on. Woken says that it has, and that nothing
-	// of it was under way.
-	WakeMs int64 `json:"wake_ms,omitempty"`
-	Woken  bool  `json:"woken,omitempty"`
-	// NextUs is the instant of the campaign's next message by its rate, in Unix µs.
-	NextUs int64 `json:"next_us,omitempty"`
-
-	// Links is how many links each variant has.
-	Links []int `json:"links,omitempty"`
-	// ContentBytes and LinkBytes are what is stored of the contents, see [State.keepContents].
-	ContentBytes int `json:"content_bytes,omitempty"`
-	LinkBytes    int `json:"link_bytes,omitempty"`
+	Pace
+	Stored
 
 	dirty bool
+}
+
+// Plan says what a run sends to whom, and in which steps.
+type Plan struct {
+	ListIDs        []string `json:"list_ids"`
+	SegmentIDs     []string `json:"segment_ids"`
+	TemplateSource string   `json:"template_source,omitempty"`
+	TemplateID     string   `json:"template_id,omitempty"`
+	BatchSize      int      `json:"batch_size"`
+	DelayMs        int64    `json:"delay_ms"` // between two batches
+}
+
+// check says what is wrong with the steps; nil for nothing.
+func (p *Plan) check() *refuse.Refusal {
+	switch {
+	case p.BatchSize < 1 || p.BatchSize > maxBatch:
+		return refuse.Invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
+	case p.DelayMs < 0 || p.DelayMs > 60_000:
+		return refuse.Invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
+	}
+	return nil
+}
+
+// RunCounts are what became of a run's recipients.
+type RunCounts struct {
+	Total   uint64         `json:"total"` // recipients at the start
+	Sent    uint64         `json:"sent"`
+	Failed  uint64         `json:"failed"`
+	Skipped map[string]int `json:"skipped,omitempty"` // reason → recipients who may not be sent to
+	Errors  []string       `json:"errors,omitempty"`
+}
+
+// note remembers an error, once.
+func (c *RunCounts) note(text string) {
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText]
+	}
+	if len(c.Errors) < maxRunErrors && !slices.Contains(c.Errors, text) {
+		c.Errors = append(c.Errors, text)
+	}
+}
+
+// skip counts a person that the run passes over.
+func (c *RunCounts) skip(reason string) { countReason(&c.Skipped, reason) }
+
+// clone returns a copy that does not change with the run, with so many errors at most.
+func (c *RunCounts) clone(errors int) RunCounts {
+	x := *c
+	x.Skipped, x.Errors = maps.Clone(c.Skipped), slices.Clone(c.Errors[:min(len(c.Errors), errors)])
+	return x
+}
+
+// Responses are what people did with the messages of a campaign, over all its runs.
+type Responses struct {
+	Opens     uint64          `json:"opens"` // with repeats
+	Clicks    uint64          `json:"clicks"`
+	ByLink    []uint64        `json:"by_link,omitempty"`
+	Accepted  uint64          `json:"accepted,omitempty"` // devices, for push
+	Retired   uint64          `json:"retired,omitempty"`
+	Devices   uint64          `json:"devices,omitempty"` // addressed
+	VariantOf []VariantCounts `json:"variant_of,omitempty"`
+}
+
+// ofVariant finds the counts of a variant or makes them.
+func (x *Responses) ofVariant(i int) *VariantCounts {
+	i = min(max(i, 0), maxVariants)
+	for len(x.VariantOf) <= i {
+		x.VariantOf = append(x.VariantOf, VariantCounts{})
+	}
+	return &x.VariantOf[i]
+}
+
+// click counts a click on one of so many links.
+func (x *Responses) click(link, links int) {
+	x.ByLink = append(x.ByLink, make([]uint64, max(0, links-len(x.ByLink)))...)
+	x.ByLink[link]++
+}
+
+// push counts the devices that one push message went to.
+func (x *Responses) push(addressed, accepted, retired uint64) {
+	x.Devices += addressed
+	x.Accepted += accepted
+	x.Retired += retired
 }
 
 // Busy reports whether the run goes on.
@@ -120,16 +174,6 @@ func runOver() *refuse.Refusal {
 func (r *Run) stop(nowMs int64, reason string) {
 	r.Status, r.FinishedMs = RunStopped, nowMs
 	r.note(reason)
-}
-
-// note remembers an error, once.
-func (r *Run) note(text string) {
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText]
-	}
-	if len(r.Errors) < maxRunErrors && !slices.Contains(r.Errors, text) {
-		r.Errors = append(r.Errors, text)
-	}
 }
 
 // ABTest says how a winner is found among the variants.
@@ -164,9 +208,6 @@ type ChannelCounts struct {
 // skip counts a person that the channel does not reach.
 func (c *ChannelCounts) skip(reason string) { countReason(&c.Skipped, reason) }
 
-// skip counts a person that the run passes over.
-func (r *Run) skip(reason string) { countReason(&r.Skipped, reason) }
-
 // countReason counts one more person under a reason.
 func countReason(counts *map[string]int, reason string) {
 	if *counts == nil {
@@ -177,19 +218,32 @@ func countReason(counts *map[string]int, reason string) {
 
 // PastRun is the record of a run that another one has followed.
 type PastRun struct {
-	Run            int            `json:"run"`
-	Status         string         `json:"status"`
-	ListIDs        []string       `json:"list_ids,omitempty"`
-	SegmentIDs     []string       `json:"segment_ids,omitempty"`
-	TemplateSource string         `json:"template_source,omitempty"`
-	TemplateID     string         `json:"template_id,omitempty"`
-	StartedMs      int64          `json:"started_ms"`
-	FinishedMs     int64          `json:"finished_ms,omitempty"`
-	Total          uint64         `json:"total"`
-	Sent           uint64         `json:"sent"`
-	Failed         uint64         `json:"failed"`
-	Skipped        map[string]int `json:"skipped,omitempty"`
-	Errors         []string       `json:"errors,omitempty"`
+	Run            int      `json:"run"`
+	Status         string   `json:"status"`
+	ListIDs        []string `json:"list_ids,omitempty"`
+	SegmentIDs     []string `json:"segment_ids,omitempty"`
+	TemplateSource string   `json:"template_source,omitempty"`
+	TemplateID     string   `json:"template_id,omitempty"`
+	StartedMs      int64    `json:"started_ms"`
+	FinishedMs     int64    `json:"finished_ms,omitempty"`
+	RunCounts
 	// Bounced is how many of the failed have an address that does not exist.
 	Bounced uint64 `json:"bounced,omitempty"`
+}
+
+// Stored is what is kept of the contents that a run was started with.
+type Stored struct {
+	// Links is how many links each variant has.
+	Links []int `json:"links,omitempty"`
+	// ContentBytes and LinkBytes are the lengths of what is stored, see [State.keepContents].
+	ContentBytes int `json:"content_bytes,omitempty"`
+	LinkBytes    int `json:"link_bytes,omitempty"`
+}
+
+// linksOf is how many click targets a variant has.
+func (k *Stored) linksOf(variant int) int {
+	if variant >= 0 && variant < len(k.Links) {
+		return k.Links[variant]
+	}
+	return 0
 }

@@ -12,19 +12,19 @@ func TestC3ACrashedRunGivesBackItsCredits(t *testing.T) {
 	w := newWorld(t)
 	list := w.list("one", 0, 1, 2, 3)
 	c := w.campaign()
-	w.start(Start{ID: c.ID, ListIDs: []string{list}})
+	w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}}})
 	b := w.batch(c.ID, 1)
 	w.do(CommandResult, Result{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent}, nil)
 	if w.host.credits != 996 {
 		t.Fatalf("%d credits", w.host.credits)
 	}
 	w.state.runs[c.ID].stop(w.now, "the service crashed")
-	if again := w.start(Start{ID: c.ID, ListIDs: []string{list}}); again.Total != 3 || w.host.credits != 999 {
+	if again := w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}}}); again.Total != 3 || w.host.credits != 999 {
 		t.Fatalf("%+v, %d credits", again, w.host.credits)
 	}
 	w.batch(c.ID, 2)
 	w.do(CommandFinish, Finish{ID: c.ID, Run: 2, Stopped: "enough"}, nil)
-	w.start(Start{ID: c.ID, ListIDs: []string{list}})
+	w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}}})
 	if w.host.credits != 999 {
 		t.Fatalf("%d credits", w.host.credits)
 	}
@@ -39,7 +39,7 @@ func TestResultsReachTheProfileOnce(t *testing.T) {
 	w.host.epoch = 2
 	list := w.list("one", 4, 5)
 	c := w.campaign()
-	w.start(Start{ID: c.ID, ListIDs: []string{list}})
+	w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}}})
 	w.refuses("another epoch", CommandBatch, Batch{ID: c.ID, Run: 1, Epoch: 1})
 	w.do(CommandBatch, Batch{ID: c.ID, Run: 1, Epoch: 2}, nil)
 	w.refuses("somebody is still to be sent to", CommandFinish, Finish{ID: c.ID, Run: 1, Epoch: 2})
@@ -65,7 +65,7 @@ func TestResultsReachTheProfileOnce(t *testing.T) {
 func TestSegmentsThatAreBeingBuiltAreNoAudience(t *testing.T) {
 	w := newWorld(t)
 	c := w.campaign()
-	start := Start{ID: c.ID, SegmentIDs: []string{"seg_1"}, BatchSize: 1, Variants: []Content{{Subject: "s"}}}
+	start := Start{ID: c.ID, Plan: Plan{SegmentIDs: []string{"seg_1"}, BatchSize: 1}, Variants: []Content{{Subject: "s"}}}
 	w.refuses(`there is no segment with the id "seg_1"`, CommandStart, start)
 	w.host.building = "seg_1"
 	w.refuses("segment_ids: seg_1 is still being built", CommandStart, start)

@@ -98,7 +98,7 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 	if r := c.CheckChannels(); r != nil {
 		return r
 	}
-	if r := c.checkPace(); r != nil {
+	if r := c.Pacing.check(c.Date); r != nil {
 		return r
 	}
 	return s.checkAudience(c.ListIDs, c.SegmentIDs)

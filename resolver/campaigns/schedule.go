@@ -3,7 +3,6 @@ package campaigns
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/must"
@@ -32,21 +31,6 @@ type Unschedule struct {
 	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
 	// Error is why it could not be carried out, "" for a cancellation.
 	Error string `json:"error,omitempty"`
-}
-
-// dateLayouts are the forms of ISO 8601 that the date of a campaign may have. Without
-// an offset it is UTC.
-var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"}
-
-// DateMs is the instant of a campaign's date in Unix milliseconds; ok is false
-// for a text that is none.
-func DateMs(date string) (ms int64, ok bool) {
-	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, date); err == nil {
-			return t.UnixMilli(), true
-		}
-	}
-	return 0, false
 }
 
 // schedule decides when a campaign that is being saved is sent by itself. old is what it

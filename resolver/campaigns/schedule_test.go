@@ -60,7 +60,7 @@ func TestScheduleIsKeptChangedAndEnded(t *testing.T) {
 	w.refuses("there is no campaign", CommandUnschedule, Unschedule{ID: "none"})
 
 	// A send by hand ends the schedule.
-	w.start(Start{ID: x.ID, ListIDs: base.ListIDs})
+	w.start(Start{ID: x.ID, Plan: Plan{ListIDs: base.ListIDs}})
 	if x, _ := w.state.Campaign(x.ID); x.Schedule != (Schedule{}) {
 		t.Errorf("sent by hand: %+v", x)
 	}

@@ -12,13 +12,8 @@ import (
 
 // Start begins to send a campaign.
 type Start struct {
-	ID             string   `json:"id"`
-	ListIDs        []string `json:"list_ids"`
-	SegmentIDs     []string `json:"segment_ids"`
-	TemplateSource string   `json:"template_source,omitempty"`
-	TemplateID     string   `json:"template_id,omitempty"`
-	BatchSize      int      `json:"batch_size"`
-	DelayMs        int64    `json:"delay_ms"`
+	ID string `json:"id"`
+	Plan
 	// Variants has one content, several for an A/B test, and for a campaign of several
 	// channels one for each of them, in their order.
 	Variants []Content `json:"variants"`
@@ -55,13 +50,13 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	if old.Busy() {
 		return refuse.Conflicts("", "the campaign is being sent; wait until that is done")
 	}
-	switch {
-	case c.ScheduledMs != 0 && (!x.Due || x.ScheduledMs != c.ScheduledMs):
+	if c.ScheduledMs != 0 && (!x.Due || x.ScheduledMs != c.ScheduledMs) {
 		return notScheduled()
-	case c.BatchSize < 1 || c.BatchSize > maxBatch:
-		return refuse.Invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
-	case c.DelayMs < 0 || c.DelayMs > 60_000:
-		return refuse.Invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
+	}
+	if r := c.Plan.check(); r != nil {
+		return r
+	}
+	switch {
 	case !slices.Equal(c.Channels, x.ChannelNames()) || len(x.Channels) > 0 && (len(c.Variants) != len(x.Channels) || c.AB != nil):
 		return refuse.Conflicts("channels", "the campaign's channels are others than those that it is to be sent on; send it again")
 	case len(c.Variants) < 1 || len(c.Variants) > maxVariants:
@@ -113,12 +108,11 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	audience.AndNot(s.members(x, setSent))
 	left := audience.GetCardinality()
 	r := &Run{
-		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
-		TemplateSource: c.TemplateSource, TemplateID: c.TemplateID, BatchSize: c.BatchSize, DelayMs: c.DelayMs,
-		StartedMs: tx.AtMs, Total: left, AB: c.AB, Variants: len(c.Variants), Links: counts,
+		ID: c.ID, Run: 1, Status: RunSending, Plan: c.Plan, StartedMs: tx.AtMs,
+		RunCounts: RunCounts{Total: left}, AB: c.AB, Variants: len(c.Variants), Stored: Stored{Links: counts},
 	}
 	if old != nil {
-		r.Run, r.Opens, r.Clicks, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.Accepted, old.Retired, old.Devices, old.VariantOf
+		r.Run, r.Responses = old.Run+1, old.Responses
 	}
 	switch {
 	case old != nil && record:

@@ -29,11 +29,10 @@ const (
 // nothing else. After a crash it goes on where the last chunk that was stored
 // ends.
 func (p *partition) buildLoop(ctx context.Context) {
-	defer p.done.Done()
 	last := uint64(0) // the account served last
 	failed := failures{}
 	for ctx.Err() == nil {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		account, work, ok := p.nextWork(last, failed.resting)
 		if !ok {
 			var again <-chan time.Time
@@ -48,7 +47,7 @@ func (p *partition) buildLoop(ctx context.Context) {
 				p.pause(ctx, 5*time.Millisecond)
 			case <-again:
 			case <-ctx.Done():
-			case <-p.failed:
+			case <-p.failed.Done():
 				return
 			}
 			if timer != nil {
@@ -121,7 +120,7 @@ func moot(err error) error {
 func (p *partition) nextWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if _, reigns := p.holdsLease(); !reigns {
+	if _, reigns := p.lease.held(); !reigns {
 		return 0, w, false // its owner builds
 	}
 	return p.mu.m.BuildWork(last, resting)

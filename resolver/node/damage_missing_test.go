@@ -33,7 +33,7 @@ func TestMissingFileOfTheStateIsDamage(t *testing.T) {
 				}
 			}
 			d.submit(t, rand.New(rand.NewPCG(1, 9)), n, 100)
-			p.requestCheckpoint()
+			p.checkpoint.request()
 			select {
 			case <-n.Failed():
 			case <-time.After(time.Minute):

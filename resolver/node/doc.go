@@ -17,6 +17,11 @@
 // released is in its slot only. The files, by what they do:
 //
 //   - node.go, partition.go: a node and a partition. node_open.go: starting and closing a node.
+//   - What a partition is made of, each a type that knows none of the others: position.go
+//     (how far the log is applied), requests.go (those that wait for their records),
+//     published.go (what is read without a lock), lease.go (the right to act),
+//     checkpointing.go (when checkpoints are due), lifetime.go (goroutines, and how they
+//     end), fatal.go (why nothing goes on).
 //     node_submit.go and the other node_*.go: what requests call.
 //   - partition_run.go: from a record to its outcome, and checkpoints. partition_load.go: from
 //     a checkpoint to a state. partition_begin.go: from there to a partition that acts.
@@ -30,13 +35,13 @@
 //
 // # Goroutines
 //
-// A partition owns all of its own, and its close waits for them (partition.done). apply
+// A partition owns all of its own, and its close waits for them (lifetime.done). apply
 // reads the log and is the only one that calls Machine.Apply; checkpointLoop is the only
 // one that writes checkpoints unasked. These two run from load on, also while a partition
 // is warm. begin adds those that act: continueLoop, tickLoop, eraseLoop, buildLoop,
 // rebuildLoop, and where there are several partitions releaseLoop and, with the
 // directory, reconcileLoop. All but continueLoop end when the partition is given up
-// (partition.acting); continueLoop, apply and checkpointLoop end with partition.run, since
+// (lifetime.acting); continueLoop, apply and checkpointLoop end with lifetime.run, since
 // whoever still waits for a record may need them. shareLoop is waited for only as long as a
 // stop allows: storage of others may hang. A node owns the three that send to the directory.
 //
@@ -51,6 +56,6 @@
 //  3. the feed's: taken by the goroutine that applies from Begin to End of a record.
 //  4. partition.mu: the machine. Apply, freeze and thaw have it alone, views and loops
 //     share it. mu.m is nil once the partition is closed; nobody may keep it.
-//  5. partition.waiting, lease.mu, sharing.mu, openFiles.mu, those of watchers: leaves.
+//  5. requests.mu, lease.mu, sharing.mu, openFiles.mu, those of watchers: leaves.
 //     Nothing is called while one is held.
 package node

@@ -24,16 +24,15 @@ const (
 // checkpoints. Each erasure is a task in the state until history has confirmed
 // it, so that it goes on after a crash.
 func (p *partition) eraseLoop(ctx context.Context) {
-	defer p.done.Done()
 	_, redacts := p.node.opts.Log.(redactingLog)
 	wait := erasePause
 	older := true // there may be checkpoints from before erasures that are done
 	for ctx.Err() == nil {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		b, ok := p.mu.m.NextErasures(p.id, redacts)
 		p.mu.RUnlock()
-		_, reigns := p.holdsLease()
+		_, reigns := p.lease.held()
 		if !reigns {
 			ok = false // its owner sees to it
 		}
@@ -52,7 +51,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			case <-changed:
 				p.pause(ctx, wait)
 			case <-ctx.Done():
-			case <-p.failed:
+			case <-p.failed.Done():
 				return
 			}
 			continue
@@ -62,7 +61,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			return
 		case err != nil:
 			p.eraseFailed.Store(true)
-			p.progress.Signal()
+			p.position.progress.Signal()
 			wait = min(2*wait, eraseRetryMax)
 			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.Erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
@@ -80,22 +79,22 @@ func (p *partition) eraseLoop(ctx context.Context) {
 func (p *partition) waitErased(ctx context.Context) {
 	_, redacts := p.node.opts.Log.(redactingLog)
 	for ctx.Err() == nil {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		pending := false
 		if p.mu.m != nil {
 			_, pending = p.mu.m.NextErasures(p.id, redacts)
 		}
 		p.mu.RUnlock()
-		if _, leads := p.holdsLease(); !pending || !leads || p.eraseFailed.Load() {
+		if _, leads := p.lease.held(); !pending || !leads || p.eraseFailed.Load() {
 			return
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-		case <-p.failed:
+		case <-p.failed.Done():
 			return
-		case <-p.left:
+		case <-p.life.left:
 			return
 		}
 	}
@@ -145,7 +144,7 @@ func (p *partition) erase(ctx context.Context, b *erasure.Batch) error {
 // checkpointBeyond makes sure of a checkpoint of the state at the offset or a
 // later one.
 func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
-	for p.lastCheckpoint.Load() < offset {
+	for p.checkpoint.last.Load() < offset {
 		err := p.writeCheckpoint()
 		if state.IsFull(err) {
 			p.pause(ctx, time.Second)

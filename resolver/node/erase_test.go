@@ -151,7 +151,7 @@ func await(t *testing.T, n *Node) {
 		pending := 1
 		_ = n.Read(context.Background(), testAccount, func(v *resolver.View) error { pending = v.Erasures().Pending(); return nil })
 		p := n.partitions[0].Load()
-		if pending > 0 || p.lastCheckpoint.Load() != p.applied.Load() {
+		if pending > 0 || p.checkpoint.last.Load() != p.position.applied.Load() {
 			return false
 		}
 		p.checkpoint.Lock() // trimming is part of it

@@ -55,12 +55,12 @@ func TestFail(t *testing.T) {
 	if err := n.Read(context.Background(), testAccount, func(*resolver.View) error { return nil }); !errors.Is(err, resolver.ErrUnavailable) {
 		t.Errorf("a read: %v", err)
 	}
-	checkpoint := n.partitions[0].Load().lastCheckpoint.Load()
+	checkpoint := n.partitions[0].Load().checkpoint.last.Load()
 	if err := n.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if _, after, err := f.log.Bounds(context.Background(), 0); err != nil || after != end || n.partitions[0].Load().lastCheckpoint.Load() != checkpoint {
-		t.Errorf("the log went from %d to %d, the checkpoint from %d to %d: %v", end, after, checkpoint, n.partitions[0].Load().lastCheckpoint.Load(), err)
+	if _, after, err := f.log.Bounds(context.Background(), 0); err != nil || after != end || n.partitions[0].Load().checkpoint.last.Load() != checkpoint {
+		t.Errorf("the log went from %d to %d, the checkpoint from %d to %d: %v", end, after, checkpoint, n.partitions[0].Load().checkpoint.last.Load(), err)
 	}
 	f.close(t, f.mustOpen(t))
 }

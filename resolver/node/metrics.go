@@ -12,18 +12,48 @@ type Stats struct {
 	ApplyNanoseconds int64
 	// DiskFull is set while the partition's files find no space.
 	DiskFull bool
+	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
+	// history that were begun.
+	Repairs int64
+	CheckpointStats
+	SharingStats
+	HistoryStats
+	resolver.MachineStats
+}
+
+// CheckpointStats are the numbers of a partition's checkpoints.
+type CheckpointStats struct {
 	// Checkpoints is how many were written, CheckpointNanoseconds how long
 	// that took in all, FreezeMaxNanoseconds the longest time for which Apply
 	// waited for one.
 	Checkpoints, CheckpointNanoseconds, FreezeMaxNanoseconds int64
 	// LastCheckpoint is the offset of the newest checkpoint.
 	LastCheckpoint int64
+}
+
+func (c *checkpointing) stats() CheckpointStats {
+	return CheckpointStats{
+		Checkpoints: c.written.Load(), CheckpointNanoseconds: c.writtenNs.Load(),
+		FreezeMaxNanoseconds: c.freezeMaxNs.Load(), LastCheckpoint: c.last.Load(),
+	}
+}
+
+// SharingStats say how far a partition's checkpoints are published.
+type SharingStats struct {
 	// Shared reports whether checkpoints are published; SharedOffset is the offset of
 	// the newest one known to be (-1 for none), SharedFailures how often that
 	// failed, SharedFailing whether it did the last time.
 	Shared                       bool
 	SharedOffset, SharedFailures int64
 	SharedFailing                bool
+}
+
+func (s *sharing) stats(shared bool) SharingStats {
+	return SharingStats{Shared: shared, SharedOffset: s.offset.Load(), SharedFailures: s.failures.Load(), SharedFailing: s.failing.Load()}
+}
+
+// HistoryStats say how far history is.
+type HistoryStats struct {
 	// HistoryPosition is the offset history has stored up to; Applied minus
 	// it is history's lag in records.
 	HistoryPosition int64
@@ -33,10 +63,14 @@ type Stats struct {
 	// HistoryFailing is true while history refuses rows, HistoryRebuilding while rows
 	// that it lost are made anew from the log.
 	HistoryFailing, HistoryRebuilding bool
-	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
-	// history that were begun.
-	Repairs int64
-	resolver.MachineStats
+}
+
+func (p *partition) historyStats() HistoryStats {
+	at := p.feed.Status()
+	return HistoryStats{
+		HistoryPosition: at.Stored, WaitingRows: at.Rows, WaitingBytes: at.Bytes, SpoolBytes: at.SpoolBytes,
+		HistoryFailing: at.Failing, HistoryRebuilding: p.history.rebuilding.Load(),
+	}
 }
 
 // Stats returns the numbers of the partitions served here. Those that count since
@@ -45,18 +79,12 @@ func (n *Node) Stats() []Stats {
 	out := make([]Stats, 0, len(n.partitions))
 	for p := range n.here() {
 		s := Stats{
-			Partition: p.id, Applied: p.applied.Load(),
-			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
-			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
-			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.Disk.Full(),
-			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
-			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
-			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
-			MachineStats: *p.stats.Load(),
+			Partition: p.id, Applied: p.position.applied.Load(), ApplyNanoseconds: p.position.applyNs.Load(),
+			DiskFull: p.ckpt.Disk.Full(), Repairs: p.history.repairs.Load(),
+			CheckpointStats: p.checkpoint.stats(), SharingStats: p.sharing.stats(n.opts.Shared != nil),
+			HistoryStats: p.historyStats(), MachineStats: *p.published.stats.Load(),
 		}
-		s.Backlog = max(0, p.appended.Load()-s.Applied, p.waits.Load())
-		at := p.feed.Status()
-		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
+		s.Backlog = p.requests.backlog(s.Applied)
 		out = append(out, s)
 	}
 	return out

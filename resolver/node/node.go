@@ -68,6 +68,15 @@ type Options struct {
 	// Skip lists records to pass over, by partition.
 	Skip map[int][]int64
 
+	// End ends the process with one line, at once and without closing anything, when
+	// the store below the state cannot go on; nil panics. It must not return.
+	End func(why string)
+
+	Cluster
+}
+
+// Cluster says how a [Node] shares its log with others; a zero value is a node that is alone.
+type Cluster struct {
 	// NodeID names this node among those that reach the log, Advertise is where the
 	// others reach it. Without an id the node is alone: no epochs, no claims.
 	NodeID, Advertise string
@@ -80,9 +89,6 @@ type Options struct {
 	// RemoteLog says that other nodes append to the log as well: reads then ask
 	// it for its end and wait until that is applied.
 	RemoteLog bool
-	// End ends the process with one line, at once and without closing anything, when
-	// the store below the state cannot go on; nil panics. It must not return.
-	End func(why string)
 	// Remote carries out commands of partitions that are not here; without it
 	// they are refused with [resolver.ErrNotOwner].
 	Remote Remote
@@ -156,10 +162,8 @@ type Node struct {
 	closeErr error
 
 	// A failure is the whole node's: a partition that cannot go on would else be missed
-	// by nobody. failure is set before failed is closed, and read after it.
-	failed   chan struct{}
-	failOnce sync.Once
-	failure  error
+	// by nobody.
+	failed *fatal
 
 	// People who watch, over all partitions. They are told by the goroutine that applies,
 	// which never waits for them.
@@ -177,34 +181,20 @@ type Node struct {
 }
 
 // Failed is closed when the node cannot go on; Err says why.
-func (n *Node) Failed() <-chan struct{} { return n.failed }
+func (n *Node) Failed() <-chan struct{} { return n.failed.Done() }
 
 // Err is the reason for which the node failed, nil while it runs.
-func (n *Node) Err() error {
-	select {
-	case <-n.failed:
-		return n.failure
-	default:
-		return nil
-	}
-}
+func (n *Node) Err() error { return n.failed.Err() }
 
 // Fail stops the node as a failure of its own would: nothing more is applied,
 // answered or appended, and no checkpoint is written. Err returns err.
 func (n *Node) Fail(err error) {
-	n.fail(err)
+	n.failed.set(err)
 	for i := range n.slots {
 		if p := n.slots[i].partition(); p != nil {
 			p.fail(err)
 		}
 	}
-}
-
-func (n *Node) fail(err error) {
-	n.failOnce.Do(func() {
-		n.failure = err
-		close(n.failed)
-	})
 }
 
 func (n *Node) skipped(partition int, offset int64) bool {
@@ -236,8 +226,7 @@ func (n *Node) App(appID []byte) (resolver.App, bool) {
 	if p == nil {
 		return resolver.App{}, false
 	}
-	a, ok := (*p.apps.Load())[number]
-	return a, ok
+	return p.published.app(number)
 }
 
 // WriteKey finds the source of an account's write key by the SHA-256 of the key. It takes no
@@ -247,17 +236,14 @@ func (n *Node) WriteKey(account uint64, hash [32]byte) (sources.Access, bool) {
 	if p == nil {
 		return sources.Access{}, false
 	}
-	s, ok := (*p.writeKeys.Load())[hash]
-	return s, ok && s.Account == account
+	return p.published.writeKey(account, hash)
 }
 
 // Accounts lists the numbers of the accounts of all partitions served here.
 func (n *Node) Accounts() []uint64 {
 	var out []uint64
 	for p := range n.here() {
-		for a := range *p.apps.Load() {
-			out = append(out, a)
-		}
+		out = append(out, p.published.accounts()...)
 	}
 	return out
 }

@@ -50,7 +50,7 @@ func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
 // Apply waits meanwhile.
 func (n *Node) machines(fn func(m *resolver.Machine, acts bool)) {
 	for p := range n.here() {
-		_, acts := p.isLeader()
+		_, acts := p.lease.acts()
 		p.mu.RLock()
 		if p.mu.m != nil {
 			fn(p.mu.m, acts)

@@ -17,7 +17,7 @@ func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return p.isLeader()
+	return p.lease.acts()
 }
 
 // ActingSince is the offset behind which everything was recorded since this node acts for
@@ -29,13 +29,13 @@ func (n *Node) ActingSince(account uint64) (offset int64) {
 	if err != nil {
 		return math.MaxInt64
 	}
-	switch epoch, ok := p.isLeader(); {
+	switch epoch, ok := p.lease.acts(); {
 	case !ok:
 		return math.MaxInt64
 	case epoch != 0:
 		return int64(epoch) // an epoch's number is the offset behind its record
 	}
-	return p.loadedTo
+	return p.loaded.to
 }
 
 // Look calls fn with a view of the account as far as it is applied here. Unlike
@@ -46,10 +46,8 @@ func (n *Node) Look(account uint64, fn func(*resolver.View) error) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-p.failed:
-		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
-	default:
+	if err := p.failed.unavailable(); err != nil {
+		return err
 	}
 	return p.look(account, fn)
 }
@@ -63,25 +61,7 @@ func (n *Node) Effect(account, epoch uint64) (end func(), ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	if epoch == 0 && n.opts.NodeID == "" {
-		_, ok := p.isLeader()
-		return func() {}, ok
-	}
-	t := &p.lease
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now, ok := p.isLeader(); !ok || now != epoch {
-		return nil, false
-	}
-	t.mu.effects++
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.mu.effects--; t.mu.effects == 0 && t.mu.idle != nil {
-			close(t.mu.idle)
-			t.mu.idle = nil
-		}
-	}, true
+	return p.lease.effect(epoch)
 }
 
 // Claim claims items of an account's outbox under an epoch, MaxClaims at most,
@@ -107,15 +87,7 @@ const effectsWait = 3 * time.Second
 // retire ends acting before a partition is given up: no effect is begun any
 // more, and those under way are waited for, so that a new owner repeats none.
 func (p *partition) retire(ctx context.Context) {
-	t := &p.lease
-	t.mu.Lock()
-	t.ended.Store(true)
-	var idle chan struct{}
-	if t.mu.effects > 0 {
-		idle = make(chan struct{})
-		t.mu.idle = idle
-	}
-	t.mu.Unlock()
+	idle := p.lease.end()
 	if idle == nil {
 		return
 	}
@@ -125,6 +97,6 @@ func (p *partition) retire(ctx context.Context) {
 	case <-idle:
 	case <-ctx.Done():
 	case <-limit.C:
-	case <-p.failed:
+	case <-p.failed.Done():
 	}
 }

@@ -3,64 +3,24 @@ package node
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
 )
 
-// lease is what a partition knows of its own right to act.
-type lease struct {
-	newest atomic.Uint64 // number of the newest epoch applied
-	own    atomic.Uint64 // number of this partition's newest epoch of its own, 0 for none
-	ended  atomic.Bool   // no effect is begun any more; set while mu is held
-
-	mu struct {
-		sync.Mutex
-		record  eventlog.RecordID // of the epoch record under way
-		effects int               // under way
-		idle    chan struct{}     // closed when none is; nil unless asked for
-	}
-}
-
-// holdsLease reports whether the newest epoch is this node's, and which it is. Embedded
-// there is none: its number is 0. A partition that has known epochs is a
-// cluster's, and not of a node without an id.
-func (p *partition) holdsLease() (epoch uint64, ok bool) {
-	newest := p.lease.newest.Load() // before own: see noteEpoch
-	own := p.lease.own.Load()
-	return own, own == newest && (own != 0) == (p.node.opts.NodeID != "")
-}
-
-// isLeader reports whether this node acts for the partition, and under which epoch.
-func (p *partition) isLeader() (epoch uint64, ok bool) {
-	epoch, ok = p.holdsLease()
-	return epoch, ok && !p.lease.ended.Load()
-}
-
 // noteEpoch notes the newest epoch of the state; id is that of the record just
 // applied. It is called while the partition's lock is held.
 func (p *partition) noteEpoch(m *resolver.Machine, id eventlog.RecordID) {
 	last := m.LastEpoch()
 	newest := last.Number
-	before := p.lease.newest.Load()
-	if newest == before {
+	if newest == p.lease.newest.Load() {
 		return
 	}
-	p.lease.mu.Lock()
-	own := p.lease.mu.record == id && id != eventlog.RecordID{}
-	p.lease.mu.Unlock()
-	_, reigned := p.holdsLease()
-	if own {
-		p.lease.own.Store(newest)
-	}
-	p.lease.newest.Store(newest)
-	switch {
-	case own:
+	switch won, lost := p.lease.note(newest, id); {
+	case won:
 		p.log.Info("acting", "epoch", newest)
-	case reigned && before != 0:
+	case lost:
 		p.log.Warn("another node acts for the partition from here on", "epoch", newest, "node", last.Node, "address", last.Address)
 	}
 	p.node.changed.Signal()
@@ -77,9 +37,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 	if err := p.node.stamp(&env); err != nil {
 		return err
 	}
-	p.lease.mu.Lock()
-	p.lease.mu.record = env.ID
-	p.lease.mu.Unlock()
+	p.lease.ask(env.ID)
 	args := resolver.EpochBegin{Node: o.NodeID, Address: o.Advertise, ApplyVersion: resolver.ApplyVersion}
 	var out resolver.Outcome
 	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), resolver.CommandPartitionEpoch, must.JSON(args)), &out); err != nil {
@@ -94,7 +52,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 // renew begins an epoch unless this node acts already: another node's record may
 // have come behind the last one.
 func (p *partition) renew(ctx context.Context) error {
-	if _, ok := p.holdsLease(); ok {
+	if _, ok := p.lease.held(); ok {
 		return nil
 	}
 	return p.appendEpoch(ctx)
@@ -131,7 +89,7 @@ func (n *Node) Acts(partition int) bool {
 	if p == nil {
 		return false
 	}
-	_, ok := p.isLeader()
+	_, ok := p.lease.acts()
 	return ok
 }
 

@@ -17,7 +17,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	}
 	count := o.Log.Partitions()
 	n := &Node{
-		opts: o, failed: make(chan struct{}), queued: wake.NewBroadcast(), campaigns: wake.NewBroadcast(), inboxes: wake.NewBroadcast(), changed: wake.NewBroadcast(),
+		opts: o, failed: newFatal(), queued: wake.NewBroadcast(), campaigns: wake.NewBroadcast(), inboxes: wake.NewBroadcast(), changed: wake.NewBroadcast(),
 		partitions: make([]atomic.Pointer[partition], count), slots: make([]slot, count),
 	}
 	n.life, n.endLife = context.WithCancel(context.Background())

@@ -13,7 +13,7 @@ func (n *Node) publishedOf(account uint64) (p *view.Published, ok bool) {
 	if err != nil || part.barrier(context.Background()) != nil {
 		return nil, false
 	}
-	return &part.published, true
+	return &part.published.segments, true
 }
 
 // PublishedSegment finds a saved segment and its members at nowMs, or at the log

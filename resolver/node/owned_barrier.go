@@ -22,10 +22,8 @@ const (
 
 // barrier waits until everything acknowledged before the call is applied.
 func (p *partition) barrier(ctx context.Context) error {
-	select {
-	case <-p.failed:
-		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
-	default:
+	if err := p.failed.unavailable(); err != nil {
+		return err
 	}
 	if !p.node.opts.RemoteLog {
 		return nil
@@ -49,8 +47,7 @@ func (n *Node) Recent(ctx context.Context, account uint64) error {
 	if err != nil {
 		return err
 	}
-	// A clock that was put back says nothing.
-	if age := n.opts.Now().UnixMilli() - p.currentMs.Load(); n.opts.RemoteLog && age >= 0 && age < recent.Milliseconds() {
+	if n.opts.RemoteLog && p.position.isRecent(n.opts.Now().UnixMilli(), recent) {
 		return nil
 	}
 	return p.barrier(ctx)
@@ -66,7 +63,7 @@ func (p *partition) remoteBarrier(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		p.currentMs.Store(began)
+		p.position.noteBarrier(began)
 		return nil
 	case errors.Is(err, resolver.ErrNotOwner), errors.Is(err, resolver.ErrUnavailable):
 		return err

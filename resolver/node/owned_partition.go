@@ -55,34 +55,27 @@ func (f *openFiles) wait() {
 // leave makes the partition refuse what is not under way, and stops what it
 // does by itself.
 func (p *partition) leave() {
-	p.released.Store(true)
-	p.stopActing() // first: what it does is not to find itself refused
-	p.waiting.Lock()
-	p.waiting.refused = true
-	p.waiting.Unlock()
-	p.leaves.Do(func() { close(p.left) })
+	p.life.release() // first: what it does is not to find itself refused
+	p.requests.refuse()
+	p.life.leave()
 }
 
 // drain waits until nobody waits for a record, or ctx ends.
 func (p *partition) drain(ctx context.Context) {
-	p.waiting.Lock()
-	p.waiting.idle = make(chan struct{})
-	idle := p.waiting.idle
-	p.checkIdle()
-	p.waiting.Unlock()
+	idle := p.requests.drained()
 	select {
 	case <-idle:
 	case <-ctx.Done():
-	case <-p.failed:
+	case <-p.failed.Done():
 	}
 }
 
 // These are the partition as a [view.Host].
 func (p *partition) Partition() int        { return p.id }
-func (p *partition) Left() <-chan struct{} { return p.left }
+func (p *partition) Left() <-chan struct{} { return p.life.left }
 
 func (p *partition) Epoch() uint64 {
-	epoch, _ := p.isLeader()
+	epoch, _ := p.lease.acts()
 	return epoch
 }
 
@@ -94,7 +87,7 @@ func (p *partition) HoldFiles() (release func()) {
 // Gone says why the partition does not answer: it was released, or the node
 // stops. Nothing was stored.
 func (p *partition) Gone() error {
-	if p.released.Load() {
+	if p.life.released.Load() {
 		return notOwner(p.id)
 	}
 	return fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
@@ -102,7 +95,7 @@ func (p *partition) Gone() error {
 
 // stopped is gone for a record that may have been stored.
 func (p *partition) stopped(what string) error {
-	if p.released.Load() {
+	if p.life.released.Load() {
 		return fmt.Errorf("%w: %s: this node no longer serves partition %d", resolver.ErrUnavailable, what, p.id)
 	}
 	return fmt.Errorf("%w: %s: the service stops", resolver.ErrUnavailable, what)
@@ -110,22 +103,12 @@ func (p *partition) stopped(what string) error {
 
 // publishApps makes the partition's accounts and write keys known to requests.
 func (p *partition) publishApps() {
-	apps, keys := map[uint64]resolver.App{}, map[[32]byte]sources.Access{}
+	var apps map[uint64]resolver.App
+	var keys map[[32]byte]sources.Access
 	p.mu.RLock()
 	if p.mu.m != nil {
 		apps, keys = p.mu.m.Apps(), p.mu.m.WriteKeys()
 	}
 	p.mu.RUnlock()
-	p.apps.Store(&apps)
-	p.writeKeys.Store(&keys)
-}
-
-// checkIdle tells the one who drains that nobody waits. The lock of waiting is
-// held.
-func (p *partition) checkIdle() {
-	w := &p.waiting
-	if w.idle != nil && len(w.byID) == 0 && w.enrolling == 0 {
-		close(w.idle)
-		w.idle = nil
-	}
+	p.published.setApps(apps, keys)
 }

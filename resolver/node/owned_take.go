@@ -16,7 +16,8 @@ func (n *Node) turn(ctx context.Context, partition int) (*slot, error) {
 		return nil, fmt.Errorf("there is no partition %d: the log has %d", partition, len(n.slots))
 	}
 	s := &n.slots[partition]
-	if err := ctx.Err(); err != nil {
+	err := ctx.Err()
+	if err != nil {
 		return nil, fmt.Errorf("partition %d: %w", partition, err)
 	}
 	select {
@@ -28,14 +29,15 @@ func (n *Node) turn(ctx context.Context, partition int) (*slot, error) {
 	}
 	select {
 	case <-n.life.Done():
-		<-s.turn
-		return nil, fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
-	case <-n.failed:
-		<-s.turn
-		return nil, fmt.Errorf("%w: %w", resolver.ErrUnavailable, n.failure)
+		err = fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
 	default:
-		return s, nil
+		err = n.failed.unavailable()
 	}
+	if err != nil {
+		<-s.turn
+		return nil, err
+	}
+	return s, nil
 }
 
 // Take begins to serve a partition: it loads the newest checkpoint and replays the
@@ -75,11 +77,9 @@ func (n *Node) Take(ctx context.Context, partition int) error {
 func (n *Node) load(ctx context.Context, s *slot, partition int) (*partition, error) {
 	p := newPartition(n, partition)
 	s.set(p)
-	select {
-	case <-n.failed: // Fail may have come before the slot was set
+	if err := n.failed.unavailable(); err != nil { // Fail may have come before the slot was set
 		s.set(nil)
-		return nil, fmt.Errorf("%w: %w", resolver.ErrUnavailable, n.failure)
-	default:
+		return nil, err
 	}
 	if err := p.load(ctx); err != nil {
 		return nil, n.notTaken(ctx, s, p, err)
@@ -93,7 +93,7 @@ func (n *Node) notTaken(ctx context.Context, s *slot, p *partition, err error) e
 	err = errors.Join(fmt.Errorf("partition %d: %w", p.id, err), p.close(ctx))
 	s.set(nil)
 	if errors.Is(err, resolver.ErrNewer) {
-		n.fail(err) // or its requests would wait here for another build
+		n.failed.set(err) // or its requests would wait here for another build
 	}
 	return err
 }

@@ -122,7 +122,7 @@ func newTestCluster(t testing.TB, seed uint64, nodes int) *testCluster {
 }
 
 func (c *testCluster) options(fs vfs.FS) Options {
-	return Options{FS: fs, Dir: "state", Log: c.log, History: c.history, Rand: c.ids, Owned: []int{}, RemoteLog: true,
+	return Options{FS: fs, Dir: "state", Log: c.log, History: c.history, Rand: c.ids, Cluster: Cluster{Owned: []int{}, RemoteLog: true},
 		Now:  func() time.Time { return time.UnixMilli(c.clock.Load()) },
 		Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}}
 }
@@ -306,7 +306,7 @@ func TestOwnedIsTold(t *testing.T) {
 		t.Errorf("a partition that the log lacks: %v", err)
 	}
 	for _, p := range []int{-1, 7} {
-		if _, err := Open(ctx, Options{FS: vfs.NewMem(), Dir: "s", Log: c.log, History: c.history, Rand: c.ids, Now: time.Now, Owned: []int{p}}); err == nil {
+		if _, err := Open(ctx, Options{FS: vfs.NewMem(), Dir: "s", Log: c.log, History: c.history, Rand: c.ids, Now: time.Now, Cluster: Cluster{Owned: []int{p}}}); err == nil {
 			t.Errorf("a partition that the log lacks: %d", p)
 		}
 	}
@@ -363,7 +363,7 @@ func TestL1L2Release(t *testing.T) {
 			}
 			if !patient {
 				cancel()
-				<-p.left
+				<-p.life.left
 			} else {
 				time.Sleep(20 * time.Millisecond) // nothing may happen in a while: the release waits for the requests
 				reads.frozen.set(false)

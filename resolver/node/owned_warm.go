@@ -58,7 +58,7 @@ func (n *Node) Cool(ctx context.Context, partition int) error {
 // serves it does. What was fetched goes with it, since nobody here learns what is
 // erased in it from now on.
 func (p *partition) discard() error {
-	p.discarded.Store(true)
+	p.life.discarded.Store(true)
 	p.leave()
 	err := p.close(context.Background()) // nothing is waited for
 	what := p.ckpt.Path(checkpoint.DirLive)

@@ -74,7 +74,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "the warm partition is at the end of the log", func() bool { return p.applied.Load() >= want })
+	eventually.Holds(t, "the warm partition is at the end of the log", func() bool { return p.position.applied.Load() >= want })
 	if two.Owns(1) || len(two.Owned()) > 0 {
 		t.Error("W1: a warm partition is served")
 	}

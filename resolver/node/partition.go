@@ -16,10 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/internal/wake"
 	"github.com/musterhq/muster/resolver/node/live"
-	"github.com/musterhq/muster/resolver/sources"
-	"github.com/musterhq/muster/resolver/view"
 )
 
 // partition runs one machine, from the first file opened to the last one closed.
@@ -38,149 +35,53 @@ type partition struct {
 		m *resolver.Machine
 	}
 
-	// How far it is. progress is signalled after each record, so whoever waits for
-	// something takes the channel first and looks then.
-	applied   atomic.Int64 // offset of the next record to apply
-	waits     atomic.Int64 // requests that wait for their record
-	appended  atomic.Int64 // offset behind the newest record this node appended
-	progress  *wake.Broadcast
+	position  position
+	requests  *requests
+	published published     // what requests read without a lock
 	pending   chan struct{} // the machine has tasks
-	ended     chan struct{} // closed when nothing is applied any more
-	currentMs atomic.Int64  // when the newest barrier began that was passed (Unix ms)
+	lease     lease
 
-	// What requests read without waiting for the record that is being applied. published
-	// and stats are written while mu is held.
-	published view.Published
-	apps      atomic.Pointer[map[uint64]resolver.App]
-	writeKeys atomic.Pointer[map[[32]byte]sources.Access] // by the SHA-256 of their text
-	stats     atomic.Pointer[resolver.MachineStats]       // after the newest record
-
-	// waiting are the requests whose records are not applied yet. Whoever takes a waiter
-	// out of it, the goroutine that applies, the log that failed or the request that gives up,
-	// decides whose its outcome is.
-	waiting struct {
-		sync.Mutex
-		byID map[eventlog.RecordID]*waiter
-		// enrolling is how many were answered but for the flows they begin.
-		enrolling int
-		refused   bool          // nobody may begin to wait
-		idle      chan struct{} // closed when nobody waits any more; nil unless asked for
+	loaded struct {
+		from checkpoint.Manifest // of the checkpoint that was loaded
+		to   int64               // the end of the log when the partition began to load it
 	}
+	checkpoint *checkpointing
+	sharing    sharing
+	history    historyRepair
+	// eraseFailed says that the newest attempt to take the erased out of all files failed:
+	// a stop does not wait for another one.
+	eraseFailed atomic.Bool
 
-	// lease is the right to act, which the log gives.
-	lease lease
-
-	// Checkpoints. The mutex is held from the freeze of one to its end.
-	checkpoint struct {
-		sync.Mutex
-		due      chan struct{} // as soon as can be
-		dueByLog chan struct{} // heeded after a pause
-		finished *wake.Broadcast
-		// held is what was frozen and could not be written: it is nowhere else, so it is
-		// written before anything else is frozen.
-		held *checkpoint.Frozen
-		// urgent is how many wait for one, or need one: it is written without rests.
-		urgent atomic.Int32
-		// pruning is held while checkpoints are removed or linked.
-		pruning sync.Mutex
-	}
-	behind         behind // how much log a start would replay
-	lastCheckpoint atomic.Int64
-	sharing        sharing
-	// from is the manifest of the checkpoint that was loaded.
-	from checkpoint.Manifest
-	// loadedTo is the end of the log when the partition began to load it.
-	loadedTo int64
-
-	// Rows of history, and erasures, that are still to be seen to.
-	rowsAgain   bool        // history may take rows of erased profiles again; set before the partition acts
-	rebuilding  atomic.Bool // rows are being made anew
-	eraseFailed atomic.Bool // the newest attempt to take the erased out of all files failed; a stop asks
-
-	// The end. A release first stops acting, what the node does by itself, and leaves run
-	// to those who still wait; stop ends run and with it everything. files outlives both
-	// while a snapshot is read.
-	run, acting      context.Context
-	stop, stopActing context.CancelFunc
-	done             sync.WaitGroup // the partition's goroutines
-	released         atomic.Bool    // this node gave the partition up; set before left is closed
-	discarded        atomic.Bool    // the end leaves nothing behind
-	left             chan struct{}  // closed when the partition begins to end
-	leaves           sync.Once
-	files            openFiles
-	closes           sync.Once
-	closeErr         error
-
-	// A failure: nothing is applied or acknowledged any more, and no checkpoint is
-	// written. failure is set before failed is closed.
-	failed   chan struct{}
-	failure  error
-	failOnce sync.Once
-
-	// For metrics.
-	applyNs      atomic.Int64
-	checkpoints  atomic.Int64
-	checkpointNs atomic.Int64
-	freezeMaxNs  atomic.Int64
-	repairs      atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
-}
-
-// waiter is a request that waits for its record to be applied. It is woken by Apply, or
-// by the log if the record does not become durable.
-type waiter struct {
-	p    *partition
-	id   eventlog.RecordID
-	out  *resolver.Outcome
-	err  error // set before done is sent to, by the log alone
-	done chan struct{}
-}
-
-// AppendFailed implements [eventlog.Failer].
-func (w *waiter) AppendFailed(err error) {
-	// One that has given up is not used again, so id is that of the record.
-	w.p.waiting.Lock()
-	waits := w.p.waiting.byID[w.id] == w
-	if waits {
-		delete(w.p.waiting.byID, w.id)
-		w.p.checkIdle()
-	}
-	w.p.waiting.Unlock()
-	if waits {
-		w.err = classify(err)
-		w.done <- struct{}{}
-	}
+	life   lifetime
+	files  openFiles // they outlive the partition while a snapshot is read
+	failed *fatal    // nothing is applied or acknowledged any more, and no checkpoint is written
 }
 
 func newPartition(n *Node, id int) *partition {
 	dir := checkpoint.Partition(n.opts.FS, n.opts.Dir, id)
 	p := &partition{
-		node:     n,
-		id:       id,
-		log:      n.opts.Logger.With("partition", id),
-		ckpt:     checkpoint.Dir{FS: n.opts.FS, Root: dir, Log: n.opts.LogName, Fatal: n.opts.End},
-		progress: wake.NewBroadcast(),
-		failed:   make(chan struct{}),
-		pending:  make(chan struct{}, 1),
-		ended:    make(chan struct{}),
-		left:     make(chan struct{}),
+		node:       n,
+		id:         id,
+		log:        n.opts.Logger.With("partition", id),
+		ckpt:       checkpoint.Dir{FS: n.opts.FS, Root: dir, Log: n.opts.LogName, Fatal: n.opts.End},
+		position:   newPosition(),
+		requests:   newRequests(),
+		pending:    make(chan struct{}, 1),
+		checkpoint: newCheckpointing(),
+		failed:     newFatal(),
 	}
 	p.ckpt.Damaged, p.ckpt.Disk = p.failDamaged, state.NewDisk(p.log)
-	p.apps.Store(&map[uint64]resolver.App{})
-	p.writeKeys.Store(&map[[32]byte]sources.Access{})
-	p.stats.Store(&resolver.MachineStats{})
-	p.waiting.byID = map[eventlog.RecordID]*waiter{}
+	p.published.reset()
+	p.lease.clustered = n.Clustered()
+	p.life.left = make(chan struct{})
 	p.sharing.due = make(chan struct{}, 1)
-	p.checkpoint.due = make(chan struct{}, 1)
-	p.checkpoint.dueByLog = make(chan struct{}, 1)
-	p.checkpoint.finished = wake.NewBroadcast()
 	p.feed = feed.New(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.Path(checkpoint.DirSpool), p.log)
 	return p
 }
 
 // apply applies records as they become durable.
 func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
-	defer p.done.Done()
-	defer close(p.ended)
+	defer close(p.position.ended)
 	defer r.Close()
 	var w window
 	w.reader, _ = r.(eventlog.Window)
@@ -217,7 +118,7 @@ func (p *partition) throttle(ctx context.Context) error {
 		finished := p.checkpoint.finished.Wait()
 		size, lagging := p.generationBytes()
 		if size > p.node.opts.GenerationBytes {
-			p.requestCheckpoint()
+			p.checkpoint.request()
 		}
 		// Records must be applied for the engine to catch up, and then a
 		// checkpoint can be written.
@@ -228,8 +129,8 @@ func (p *partition) throttle(ctx context.Context) error {
 		case <-finished:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.failed:
-			return p.failure
+		case <-p.failed.Done():
+			return p.failed.Err()
 		}
 	}
 }
@@ -280,7 +181,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	for {
 		rows = p.feed.Rows(e.Offset)
 		entries = len(rows.Transitions)
-		waits := p.takeWaiter(env.ID)
+		waits := p.requests.take(env.ID)
 		dst = &w.out
 		if waits != nil {
 			dst = waits.out
@@ -307,7 +208,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 		}
 		e, env = following, later
 	}
-	p.observe(p.mu.m)
+	p.published.setStats(p.mu.m.Stats())
 	signals := p.mu.m.TakeSignals()
 	p.mu.Unlock()
 	if err != nil {
@@ -323,7 +224,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 		caused = p.node.live.Caused(p.mu.m, env.Account, rows.Transitions[entries:])
 	}
 	p.feed.End(done - 1)
-	p.applyNs.Add(int64(time.Since(begun)))
+	p.position.applyNs.Add(int64(time.Since(begun)))
 	if signals.Accounts {
 		p.publishApps()
 	}
@@ -336,9 +237,8 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	if signals.InApp {
 		p.node.inboxes.Signal()
 	}
-	p.noteApplied(bytes)
-	p.applied.Store(done)
-	p.progress.Signal()
+	p.checkpoint.noteApplied(bytes, p.node.opts.CheckpointLogBytes)
+	p.position.advance(done)
 	if alone && env.Kind == eventlog.KindEvents {
 		p.node.live.Publish(env, e.Data, dst, caused)
 	}
@@ -349,10 +249,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 		waits.done <- struct{}{} // the outcome is the waiter's from here on
 	}
 	if signals.Pending {
-		select {
-		case p.pending <- struct{}{}:
-		default:
-		}
+		poke(p.pending)
 	}
 	return next, more, err
 }

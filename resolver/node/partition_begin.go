@@ -15,26 +15,23 @@ func (p *partition) begin(ctx context.Context) error {
 	if err := p.appendEpoch(ctx); err != nil {
 		return err
 	}
-	p.startSharing(p.run, p.from)
+	p.startSharing(p.life.run, p.loaded.from)
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
-	p.done.Add(5)
-	go p.rebuildLoop(p.acting)
-	go p.continueLoop(p.run)
-	go p.tickLoop(p.acting)
-	go p.eraseLoop(p.acting)
-	go p.buildLoop(p.acting)
+	p.life.act(p.rebuildLoop)
+	p.life.follow(p.continueLoop)
+	p.life.act(p.tickLoop)
+	p.life.act(p.eraseLoop)
+	p.life.act(p.buildLoop)
 	if p.node.emails != nil {
-		p.done.Add(1)
-		go p.releaseLoop(p.acting)
+		p.life.act(p.releaseLoop)
 		if p.id == 0 {
-			p.done.Add(1)
-			go p.reconcileLoop(p.acting)
+			p.life.act(p.reconcileLoop)
 		}
 	}
-	if p.from.Next < end {
+	if p.loaded.from.Next < end {
 		// The next start need not replay all that again.
-		p.requestCheckpoint()
+		p.checkpoint.request()
 	}
 	return nil
 }

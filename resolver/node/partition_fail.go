@@ -12,12 +12,10 @@ import (
 // fail stops the partition for good: nothing is applied or acknowledged any
 // more, and no checkpoint is written.
 func (p *partition) fail(err error) {
-	p.failOnce.Do(func() {
-		p.failure = err
-		close(p.failed)
+	if p.failed.set(err) {
 		p.log.Error("stopped", "error", err)
-		p.node.fail(err)
-	})
+		p.node.failed.set(err)
+	}
 }
 
 // ErrStateDamaged means that files of the state were found damaged while it was

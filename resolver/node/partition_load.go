@@ -22,7 +22,7 @@ func (p *partition) load(ctx context.Context) error {
 	defer func() { p.ckpt.Took = nil }()
 	aside, err := p.ckpt.SetMisplacedAside()
 	for _, path := range aside {
-		p.repairs.Add(1)
+		p.history.repairs.Add(1)
 		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+checkpoint.MisplacedSuffix)
 	}
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	p.mu.m = m
 	p.lease.newest.Store(m.LastEpoch().Number)
-	m.PublishAll(&p.published)
-	p.observe(m)
+	m.PublishAll(&p.published.segments)
+	p.published.setStats(m.Stats())
 	var items []*feed.Item
 	for _, sp := range f.Spool {
 		it := &feed.Item{From: sp.From, To: sp.To, File: sp.File}
@@ -70,9 +70,9 @@ func (p *partition) load(ctx context.Context) error {
 	if err := p.feed.Start(stored, f.Next, start, end, items); err != nil {
 		return errors.Join(err, m.Close())
 	}
-	p.lastCheckpoint.Store(f.Next)
-	p.applied.Store(f.Next)
-	p.appended.Store(end)
+	p.checkpoint.last.Store(f.Next)
+	p.position.applied.Store(f.Next)
+	p.requests.appended.Store(end)
 	r, err := p.node.opts.Log.Read(p.id, f.Next)
 	if err != nil {
 		p.feed.Close()
@@ -80,13 +80,10 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	p.files.open(m.Close)
 	p.publishApps()
-	var run context.Context
-	run, p.stop = context.WithCancel(context.Background())
-	p.run, p.from, p.loadedTo = run, f, end
-	p.acting, p.stopActing = context.WithCancel(run)
-	p.done.Add(2)
-	go p.apply(run, r)
-	go p.checkpointLoop(run)
+	p.loaded.from, p.loaded.to = f, end
+	p.life.begin()
+	p.life.follow(func(ctx context.Context) { p.apply(ctx, r) })
+	p.life.follow(p.checkpointLoop)
 	p.ckpt.Took.End("begin")
 	if err := p.replay(ctx, end); err != nil {
 		return err
@@ -95,7 +92,7 @@ func (p *partition) load(ctx context.Context) error {
 		return err
 	}
 	p.ckpt.Took.End("replay")
-	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.Took.Attr())
+	p.log.Info("loaded", "checkpoint", f.Next, "end", p.position.applied.Load(), p.ckpt.Took.Attr())
 	return nil
 }
 
@@ -120,7 +117,7 @@ func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver
 		if !errors.Is(err, statefiles.ErrDamaged) {
 			return checkpoint.Manifest{}, nil, err
 		}
-		p.repairs.Add(1)
+		p.history.repairs.Add(1)
 		p.log.Error("a checkpoint is damaged and is not used", "checkpoint", offsets[i], "reason", err)
 		faults = errors.Join(faults, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
@@ -33,30 +32,9 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	if err := p.mu.m.Apply(e.Offset, e.Data, rows, out); err != nil {
 		return err
 	}
-	p.mu.m.PublishRecord(&p.published, env)
+	p.mu.m.PublishRecord(&p.published.segments, env)
 	p.noteEpoch(p.mu.m, env.ID)
 	return nil
-}
-
-// observe publishes the machine's numbers for metrics. The lock is held.
-func (p *partition) observe(m *resolver.Machine) {
-	s := m.Stats()
-	p.stats.Store(&s)
-}
-
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
-
-// takeWaiter removes and returns the waiter of a record, nil if nobody waits
-// here. From then on the waiter's outcome is written to.
-func (p *partition) takeWaiter(id eventlog.RecordID) *waiter {
-	p.waiting.Lock()
-	defer p.waiting.Unlock()
-	w := p.waiting.byID[id]
-	if w != nil {
-		delete(p.waiting.byID, id)
-		p.checkIdle()
-	}
-	return w
 }
 
 // maxIdempotencyKeys bounds the keys held by a partition. The bound is judged
@@ -66,35 +44,25 @@ const maxIdempotencyKeys = 500_000_000
 
 // submit appends the record and waits until it is applied.
 func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
-	select {
-	case <-p.failed:
-		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
-	default:
+	if err := p.failed.unavailable(); err != nil {
+		return err
 	}
-	// Of its own records the node knows when they are applied, not when they are stored.
-	if max(p.appended.Load()-p.applied.Load(), p.waits.Load()) > p.node.opts.MaxBacklog {
+	if p.requests.backlog(p.position.applied.Load()) > p.node.opts.MaxBacklog {
 		return fmt.Errorf("%w: %d records are waiting to be applied", resolver.ErrOverloaded, p.node.opts.MaxBacklog)
 	}
-	stats := p.stats.Load()
+	stats := p.published.stats.Load()
 	if env.Kind == eventlog.KindEvents && stats.IdempotencyKeys > maxIdempotencyKeys {
 		return fmt.Errorf("%w: %d idempotency keys are held, the most there can be; shorten idempotency_hours", resolver.ErrOverloaded, maxIdempotencyKeys)
 	}
 	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && stats.FlowsWaiting > maxWaitingEvents {
 		return fmt.Errorf("%w: %d events wait for their people to be enrolled in flows", resolver.ErrOverloaded, maxWaitingEvents)
 	}
-	w := waiters.Get().(*waiter)
-	w.p, w.id, w.out, w.err = p, env.ID, out, nil
-	p.waiting.Lock()
-	if p.waiting.refused && env.Kind != eventlog.KindContinue { // those who wait may need what continues
-		p.waiting.Unlock()
-		waiters.Put(w)
+	w := p.requests.add(env, out)
+	if w == nil {
 		return p.Gone()
 	}
-	p.waiting.byID[env.ID] = w
-	p.waiting.Unlock()
-
-	p.waits.Add(1)
-	defer p.waits.Add(-1)
+	p.requests.count.Add(1)
+	defer p.requests.count.Add(-1)
 	var offset int64
 	var err error
 	notifier, once := p.node.opts.Log.(eventlog.Notifier)
@@ -106,40 +74,40 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	stored := err == nil
 	if stored {
 		if !once {
-			p.noteAppended(offset)
+			p.requests.noteAppended(offset)
 		}
 		select {
 		case <-w.done:
 			if err = w.err; err != nil {
-				waiters.Put(w)
+				w.free()
 				return err
 			}
-			waiters.Put(w)
+			w.free()
 			return p.waitEnrolled(ctx, env, out)
 		case <-ctx.Done():
 			err = fmt.Errorf("%w: the record is not applied yet, but may be stored: %w", resolver.ErrUnavailable, ctx.Err())
-		case <-p.ended:
+		case <-p.position.ended:
 			err = p.stopped("the record is not applied yet, but may be stored")
-		case <-p.failed:
-			err = fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
+		case <-p.failed.Done():
+			err = p.failed.unavailable()
 		}
 	} else {
 		err = classify(err)
 	}
-	if p.takeWaiter(env.ID) != nil {
+	if p.requests.take(env.ID) != nil {
 		if !once || !stored {
-			waiters.Put(w)
+			w.free()
 			return err
 		}
 		// The log may still tell w, so it is nobody else's.
-		p.noteAppended(offset)
+		p.requests.noteAppended(offset)
 		return err
 	}
 	// The record is being applied right now and out is being written to, or the log is
 	// telling of its failure.
 	select {
 	case <-w.done:
-	case <-p.ended:
+	case <-p.position.ended:
 		select {
 		case <-w.done:
 		default:
@@ -147,18 +115,8 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		}
 	}
 	err = w.err
-	waiters.Put(w)
+	w.free()
 	return err
-}
-
-// noteAppended notes that the log has got a record of this node's.
-func (p *partition) noteAppended(offset int64) {
-	for {
-		have := p.appended.Load()
-		if have > offset || p.appended.CompareAndSwap(have, offset+1) {
-			return
-		}
-	}
 }
 
 // The bounds on enrolments that found no room in their record. They are the
@@ -179,19 +137,12 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 	if !out.Enrols() || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
 		return nil
 	}
-	p.waiting.Lock()
-	p.waiting.enrolling++
-	p.waiting.Unlock()
-	defer func() {
-		p.waiting.Lock()
-		p.waiting.enrolling--
-		p.checkIdle()
-		p.waiting.Unlock()
-	}()
+	p.requests.beginEnrolling()
+	defer p.requests.endEnrolling()
 	limit := time.NewTimer(enrolledWait)
 	defer limit.Stop()
 	for {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		closed := p.mu.m == nil
 		done := !closed && p.mu.m.Enrolled(env.Account, out)
@@ -208,68 +159,27 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 			return nil
 		case <-limit.C:
 			return nil
-		case <-p.ended:
+		case <-p.position.ended:
 			return p.stopped("the record is stored and its flows are not begun yet")
-		case <-p.failed:
-			return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
+		case <-p.failed.Done():
+			return p.failed.unavailable()
 		}
 	}
-}
-
-// classify turns the log's errors into those of Submit.
-func classify(err error) error {
-	switch {
-	case errors.Is(err, eventlog.ErrQueueFull), errors.Is(err, eventlog.ErrNoSpace):
-		return fmt.Errorf("%w: %w", resolver.ErrOverloaded, err)
-	case errors.Is(err, eventlog.ErrTooLarge):
-		return err
-	}
-	return fmt.Errorf("%w: %w", resolver.ErrUnavailable, err)
 }
 
 // waitApplied waits until all records below the offset are applied.
 func (p *partition) waitApplied(ctx context.Context, offset int64) error {
-	for p.applied.Load() < offset {
-		changed := p.progress.Wait()
-		if p.applied.Load() >= offset {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-p.ended:
-			if p.applied.Load() >= offset {
-				return nil
-			}
-			select {
-			case <-p.failed: // before it ended
-				return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
-			default:
-			}
-			return p.Gone()
-		case <-p.failed:
-			return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
-		}
+	err := p.position.reach(ctx, offset, p.failed)
+	if errors.Is(err, errEnded) {
+		return p.Gone()
 	}
-	return nil
-}
-
-// requestCheckpoint asks for a checkpoint of at least what is applied now. It is not
-// lost while another one is being written, which may have begun too early, or end
-// without having written anything.
-func (p *partition) requestCheckpoint() {
-	select {
-	case p.checkpoint.due <- struct{}{}:
-	default:
-	}
+	return err
 }
 
 // checkpointLoop writes checkpoints when the generation is large or old, or much log
 // came since the last one. What is due by the log alone waits for a pause after the
 // checkpoint before.
 func (p *partition) checkpointLoop(ctx context.Context) {
-	defer p.done.Done()
 	var rested time.Duration
 	rests := checkpoint.Rests{Budget: p.node.opts.CheckpointInterval / 3, Sleep: func(d time.Duration) {
 		begun := time.Now()
@@ -291,13 +201,13 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 			dueByLog = p.checkpoint.dueByLog
 			continue
 		case <-dueByLog:
-			if !p.behind.due(p.node.opts.CheckpointLogBytes) {
+			if !p.checkpoint.behind.due(p.node.opts.CheckpointLogBytes) {
 				continue // another one came in between
 			}
 			publish = false
 		case <-ctx.Done():
 			return
-		case <-p.failed:
+		case <-p.failed.Done():
 			return
 		}
 		begun := time.Now() // it is the processor's time that counts
@@ -311,7 +221,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		case state.IsFull(err):
 			wait = min(max(2*wait, time.Second), p.node.opts.CheckpointInterval)
 			p.pause(ctx, wait)
-			p.requestCheckpoint()
+			p.checkpoint.request()
 			continue
 		case err != nil:
 			p.failCheckpoint(err)
@@ -323,7 +233,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 
 // throttleSleep is a pause of the checkpoint that is being written.
 func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
-	if p.checkpoint.urgent.Load() > 0 || p.behind.late(p.node.opts.CheckpointLogBytes) {
+	if !p.checkpoint.mayRest(p.node.opts.CheckpointLogBytes) {
 		return
 	}
 	if size, _ := p.generationBytes(); size <= p.node.opts.GenerationBytes {
@@ -361,7 +271,7 @@ func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) err
 		p.feed.Unlock()
 		return nil
 	}
-	if p.mu.m.Next() == p.lastCheckpoint.Load() || p.mu.m.Lagging() {
+	if p.mu.m.Next() == p.checkpoint.last.Load() || p.mu.m.Lagging() {
 		lagging := p.mu.m.Lagging()
 		p.mu.Unlock()
 		p.feed.Unlock()
@@ -374,11 +284,11 @@ func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) err
 		return nil
 	}
 	f := p.mu.m.Freeze()
-	p.behind.freeze()
+	p.checkpoint.behind.freeze()
 	f.Items = p.feed.Freeze()
 	p.mu.Unlock()
 	p.feed.Unlock()
-	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
+	p.checkpoint.noteFreeze(time.Since(begun))
 	return p.finishCheckpoint(f, rests, begun, publish)
 }
 
@@ -401,16 +311,11 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, rests *checkpoint.Res
 		}
 		return err
 	}
-	p.checkpoint.held = nil
 	p.ckpt.Disk.Clear(&p.ckpt.Disk.Checkpoint)
 	p.mu.Lock()
 	p.mu.m.Thaw(w)
 	p.mu.Unlock()
-	p.lastCheckpoint.Store(f.Next)
-	p.behind.wrote()
-	p.checkpoints.Add(1)
-	p.checkpointNs.Add(int64(time.Since(begun)))
-	p.checkpoint.finished.Signal()
+	p.checkpoint.wrote(f.Next, time.Since(begun))
 	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
 		return err
 	}
@@ -439,19 +344,18 @@ type notingLog interface{ NoteEnds() error }
 
 // continueLoop appends continue records while the machine has tasks.
 func (p *partition) continueLoop(ctx context.Context) {
-	defer p.done.Done()
 	for {
 		select {
 		case <-p.pending:
 		case <-ctx.Done():
 			return
-		case <-p.failed:
+		case <-p.failed.Done():
 			return
 		}
 		p.mu.RLock()
 		pending := p.mu.m.Pending() > 0
 		p.mu.RUnlock()
-		if _, reigns := p.holdsLease(); !reigns || !pending {
+		if _, reigns := p.lease.held(); !reigns || !pending {
 			continue // its owner sees to it, or it was so at a time during the replay
 		}
 		env := eventlog.Envelope{Kind: eventlog.KindContinue}
@@ -464,10 +368,7 @@ func (p *partition) continueLoop(ctx context.Context) {
 			// Try again when the queue has moved, or the log is back. One too many
 			// does no harm.
 			p.pause(ctx, 50*time.Millisecond)
-			select {
-			case p.pending <- struct{}{}:
-			default:
-			}
+			poke(p.pending)
 		}
 	}
 }
@@ -476,11 +377,11 @@ func (p *partition) continueLoop(ctx context.Context) {
 // last checkpoint and releases everything. Of a partition that was released no
 // checkpoint is begun after ctx has ended: its next owner replays instead.
 func (p *partition) close(ctx context.Context) error {
-	if p.stop == nil {
+	if !p.life.begun() {
 		return nil
 	}
-	p.closes.Do(func() { p.closeErr = p.closeOnce(ctx) })
-	return p.closeErr
+	p.life.closes.Do(func() { p.life.closeErr = p.closeOnce(ctx) })
+	return p.life.closeErr
 }
 
 // erasuresPending is how many erasures are not out of all files.
@@ -494,37 +395,15 @@ func (p *partition) erasuresPending() (n int) {
 }
 
 func (p *partition) closeOnce(ctx context.Context) error {
-	p.stop()
+	p.life.stop()
 	p.ckpt.Disk.Close()
-	p.leaves.Do(func() { close(p.left) })
-	p.done.Wait()
+	p.life.end()
 	var err error
-	select {
-	case <-p.failed:
+	switch {
+	case p.failed.Err() != nil:
 		// The state may be half changed: the newest checkpoint stands.
-	default:
-		if p.discarded.Load() {
-			break
-		}
-		if e := p.feed.WaitStored(ctx, p.applied.Load()); e != nil {
-			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
-		}
-		if p.released.Load() && ctx.Err() != nil {
-			p.log.Info("no checkpoint at the release: the rest is replayed", "reason", ctx.Err())
-			break
-		}
-		if err = p.writeCheckpoint(); errors.Is(err, resolver.ErrLagging) {
-			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
-			err = nil
-		} else if state.IsFull(err) {
-			p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
-			err = nil
-		} else if err != nil {
-			err = fmt.Errorf("no checkpoint could be written at the stop of partition %d; nothing is lost, the next start makes the state anew from the checkpoint before or from the log: %w", p.id, err)
-		}
-		if n := p.erasuresPending(); n > 0 {
-			p.log.Warn("erasures are not out of all files yet; the next start goes on with them", "erasures", n)
-		}
+	case !p.life.discarded.Load():
+		err = p.finish(ctx)
 	}
 	p.feed.Close()
 	// Nobody who takes the lock from here on finds a machine, and snapshots keep
@@ -547,4 +426,30 @@ func (p *partition) closeOnce(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.Join(err, fmt.Errorf("snapshots are still being read; the last one closes the files: %w", ctx.Err()))
 	}
+}
+
+// finish lets history catch up and writes the last checkpoint.
+func (p *partition) finish(ctx context.Context) error {
+	if err := p.feed.WaitStored(ctx, p.position.applied.Load()); err != nil {
+		p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", err)
+	}
+	if p.life.released.Load() && ctx.Err() != nil {
+		p.log.Info("no checkpoint at the release: the rest is replayed", "reason", ctx.Err())
+		return nil
+	}
+	err := p.writeCheckpoint()
+	switch {
+	case errors.Is(err, resolver.ErrLagging):
+		p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
+		err = nil
+	case state.IsFull(err):
+		p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
+		err = nil
+	case err != nil:
+		err = fmt.Errorf("no checkpoint could be written at the stop of partition %d; nothing is lost, the next start makes the state anew from the checkpoint before or from the log: %w", p.id, err)
+	}
+	if n := p.erasuresPending(); n > 0 {
+		p.log.Warn("erasures are not out of all files yet; the next start goes on with them", "erasures", n)
+	}
+	return err
 }

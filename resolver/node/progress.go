@@ -20,8 +20,8 @@ func (p *partition) reportProgress() (stop func()) {
 		for {
 			select {
 			case now := <-tick.C:
-				end := p.appended.Load() // it is set after the other two
-				text, attrs := g.line(now, p.lastCheckpoint.Load(), p.applied.Load(), end)
+				end := p.requests.appended.Load() // it is set after the other two
+				text, attrs := g.line(now, p.checkpoint.last.Load(), p.position.applied.Load(), end)
 				p.log.Info(text, attrs...)
 			case <-quit:
 				return

@@ -234,7 +234,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 			}
 			var saved struct{ ID string }
 			_ = json.Unmarshal(reply, &saved)
-			list, _, whole := n.partitions[0].Load().published.Segments(testAccount, 0)
+			list, _, whole := n.partitions[0].Load().published.segments.Segments(testAccount, 0)
 			found := slices.ContainsFunc(list, func(s view.CountedSegment) bool { return s.ID == saved.ID })
 			if whole && !found { // else the lock would be taken
 				t.Errorf("S1: segment %s is saved and not published", saved.ID)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
@@ -43,25 +44,31 @@ const (
 	rebuildNote      = 10 * time.Second // between two log lines
 )
 
+// historyRepair is what is to be done about history, and what was.
+type historyRepair struct {
+	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition acts
+	rebuilding atomic.Bool  // rows are being made anew
+	repairs    atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
+}
+
 // rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
 func (p *partition) rebuildLoop(ctx context.Context) {
-	defer p.done.Done()
-	if lacks, _ := p.feed.Lacks(); !lacks && p.rowsAgain {
+	if lacks, _ := p.feed.Lacks(); !lacks && p.history.rowsAgain {
 		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
-		p.rebuilding.Store(false)
+		p.history.rebuilding.Store(false)
 	}
 	for {
 		select {
 		case <-p.feed.Lacking:
 		case <-ctx.Done():
 			return
-		case <-p.failed:
+		case <-p.failed.Done():
 			return
 		}
-		p.repairs.Add(1)
-		p.rebuilding.Store(true)
+		p.history.repairs.Add(1)
+		p.history.rebuilding.Store(true)
 		p.untilDone(ctx, func() error { return p.rebuildHistory(ctx) })
-		p.rebuilding.Store(false)
+		p.history.rebuilding.Store(false)
 	}
 }
 
@@ -104,9 +111,9 @@ func (p *partition) judgeRebuild(marked bool, stored int64) error {
 	erased := p.mu.m.ErasedBelow()
 	p.mu.RUnlock()
 	lacks, _ := p.feed.Lacks()
-	p.rowsAgain = marked || erased > stored
-	if lacks || p.rowsAgain {
-		p.rebuilding.Store(true)
+	p.history.rowsAgain = marked || erased > stored
+	if lacks || p.history.rowsAgain {
+		p.history.rebuilding.Store(true)
 		return nil
 	}
 	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
@@ -114,7 +121,7 @@ func (p *partition) judgeRebuild(marked bool, stored int64) error {
 
 // finishRebuild erases again what was erased, once history has all rows.
 func (p *partition) finishRebuild(ctx context.Context) error {
-	upTo := p.applied.Load()
+	upTo := p.position.applied.Load()
 	if err := p.feed.WaitStored(ctx, upTo); err != nil {
 		if lacks, _ := p.feed.Lacks(); lacks {
 			return nil // rebuildHistory is next, and erases as well

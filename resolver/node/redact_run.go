@@ -121,7 +121,7 @@ func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 // keepOut is [resolver.Machine.KeepOut] of a record that is about to be stored. An erasure that
 // comes between is seen to afterwards, see noteRefused.
 func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *resolver.Refusal, error) {
-	if p.stats.Load().Erased == 0 {
+	if p.published.stats.Load().Erased == 0 {
 		return rec, nil, nil
 	}
 	p.mu.RLock()

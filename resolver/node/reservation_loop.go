@@ -21,10 +21,9 @@ const (
 // releaseLoop tells the directory of e-mails that are free again. They are in the
 // state until it has confirmed, so that this goes on after a crash.
 func (p *partition) releaseLoop(ctx context.Context) {
-	defer p.done.Done()
 	wait := releasePause
 	for ctx.Err() == nil {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		list := p.mu.m.Emails().ReleasesWaiting()
 		p.mu.RUnlock()
@@ -34,7 +33,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 			case <-changed:
 				p.pause(ctx, releasePause)
 			case <-ctx.Done():
-			case <-p.failed:
+			case <-p.failed.Done():
 				return
 			}
 			continue
@@ -55,9 +54,8 @@ func (p *partition) releaseLoop(ctx context.Context) {
 // reconcileLoop settles reservations that were not confirmed or released in time.
 // It runs with the directory.
 func (p *partition) reconcileLoop(ctx context.Context) {
-	defer p.done.Done()
 	for ctx.Err() == nil {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		open := p.mu.m.Stats().EmailsReserved
 		due := p.mu.m.Emails().ReservationsDue(p.node.opts.Now().UnixMilli())
@@ -66,7 +64,7 @@ func (p *partition) reconcileLoop(ctx context.Context) {
 			select {
 			case <-changed:
 			case <-ctx.Done():
-			case <-p.failed:
+			case <-p.failed.Done():
 				return
 			}
 		}

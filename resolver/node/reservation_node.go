@@ -150,10 +150,10 @@ func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", reservation.ErrUndecided, ctx.Err())
-	case <-w.p.ended:
+	case <-w.p.position.ended:
 		return w.p.Gone()
-	case <-w.p.failed:
-		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, w.p.failure)
+	case <-w.p.failed.Done():
+		return w.p.failed.unavailable()
 	}
 }
 

@@ -182,9 +182,9 @@ func TestM1NodesShareEmails(t *testing.T) {
 	defer c.close()
 	ctx := context.Background()
 	emails := someEmails("one", 60)
-	before := c.nodes[0].partitions[0].Load().applied.Load()
+	before := c.nodes[0].partitions[0].Load().position.applied.Load()
 	got, undecided := c.race(emails, 5) // on a busy machine
-	records := c.nodes[0].partitions[0].Load().applied.Load() - before
+	records := c.nodes[0].partitions[0].Load().position.applied.Load() - before
 	if undecided > 0 {
 		t.Errorf("%d calls were not decided, and nothing failed", undecided)
 	}

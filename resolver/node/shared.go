@@ -278,7 +278,7 @@ func (p *partition) endSharing(ctx context.Context) {
 // has its last checkpoint: what is erased under another owner must not live on
 // here until the partition comes back.
 func (p *partition) forget() error {
-	if p.node.opts.Shared == nil || p.sharing.offset.Load() < p.lastCheckpoint.Load() {
+	if p.node.opts.Shared == nil || p.sharing.offset.Load() < p.checkpoint.last.Load() {
 		return nil
 	}
 	return p.ckpt.FS.RemoveAll(p.ckpt.Root)

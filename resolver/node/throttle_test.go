@@ -46,14 +46,14 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	d.submit(t, rng, n, 100)
 	close(gated)
-	p.requestCheckpoint()
+	p.checkpoint.request()
 	<-begun
 	d.submit(t, rng, n, 101)
-	p.requestCheckpoint()
+	p.checkpoint.request()
 	close(release)
-	end := p.applied.Load()
+	end := p.position.applied.Load()
 	eventually.Succeeds(t, func() error {
-		if last := p.lastCheckpoint.Load(); last < end {
+		if last := p.checkpoint.last.Load(); last < end {
 			return fmt.Errorf("the newest checkpoint is of record %d, asked for at %d", last, end)
 		}
 		return nil

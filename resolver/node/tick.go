@@ -18,13 +18,12 @@ const (
 // tickLoop appends tick records when something falls due. While nothing is due
 // in the future it sleeps until something is applied.
 func (p *partition) tickLoop(ctx context.Context) {
-	defer p.done.Done()
 	for {
-		changed := p.progress.Wait()
+		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		due, ok := p.mu.m.NextDue()
 		p.mu.RUnlock()
-		if _, reigns := p.holdsLease(); !reigns {
+		if _, reigns := p.lease.held(); !reigns {
 			ok = false // its owner's ticks are enough
 		}
 		wait := time.Duration(due-p.node.opts.Now().UnixMilli()) * time.Millisecond
@@ -35,7 +34,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 				p.pause(ctx, tickPause)
 			case <-ctx.Done():
 				return
-			case <-p.failed:
+			case <-p.failed.Done():
 				return
 			}
 		case wait > 0:
@@ -45,7 +44,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 			p.pause(ctx, tickPause)
 		}
 		select {
-		case <-p.failed:
+		case <-p.failed.Done():
 			return
 		default:
 		}
@@ -76,6 +75,6 @@ func (p *partition) pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-t.C:
 	case <-ctx.Done():
-	case <-p.failed:
+	case <-p.failed.Done():
 	}
 }

@@ -37,7 +37,7 @@ func TestWindow(t *testing.T) {
 		})
 	}
 	p.mu.RLock() // keeps Apply out, and not the log
-	before := p.applied.Load()
+	before := p.position.applied.Load()
 	for i := range good {
 		send(i, &outs[i], &errs[i], func(rec []byte) []byte {
 			return eventlog.AppendEvent(eventlog.AppendEventCount(rec, 1), &eventlog.Event{Type: []byte("seen"), ExternalID: fmt.Appendf(nil, "p%d", i/2)})
@@ -49,7 +49,7 @@ func TestWindow(t *testing.T) {
 	send(good+1, &lateOut, &late, func(rec []byte) []byte {
 		return eventlog.AppendEvent(eventlog.AppendEventCount(rec, 1), &eventlog.Event{Type: []byte("seen"), ExternalID: []byte("late")})
 	})
-	if n := p.waits.Load(); n != good+2 {
+	if n := p.requests.count.Load(); n != good+2 {
 		t.Errorf("%d requests wait for their records, want %d", n, good+2)
 	}
 	p.mu.RUnlock()
@@ -69,7 +69,7 @@ func TestWindow(t *testing.T) {
 			t.Errorf("the record %s: %v", what, err)
 		}
 	}
-	if applied := p.applied.Load(); applied != before+good {
+	if applied := p.position.applied.Load(); applied != before+good {
 		t.Errorf("%d records are applied, want %d", applied-before, good)
 	}
 	if err := n.Err(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("record %d of partition 0 cannot be applied", before+good)) {

@@ -26,7 +26,7 @@ func TestCheckpointDueByLog(t *testing.T) {
 		q := n.partitions[0].Load()
 		eventually.Holds(t, "enough log for a checkpoint", func() bool {
 			p.events(n, 1)
-			return q.behind.due(20_000) || n.Stats()[0].Checkpoints > before
+			return q.checkpoint.behind.due(20_000) || n.Stats()[0].Checkpoints > before
 		})
 		eventually.Holds(t, "a checkpoint by the amount of log", func() bool { return n.Stats()[0].Checkpoints > before })
 	}
@@ -62,10 +62,43 @@ func TestLateCheckpointHurries(t *testing.T) {
 	n := f.mustOpen(t)
 	defer f.close(t, n)
 	p := n.partitions[0].Load()
-	p.behind.add(int(2 * n.opts.CheckpointLogBytes))
+	p.checkpoint.behind.add(int(2 * n.opts.CheckpointLogBytes))
 	begun := time.Now()
 	p.throttleSleep(t.Context(), time.Minute)
 	if d := time.Since(begun); d > 30*time.Second {
 		t.Errorf("too much log would be replayed, and it rested %v", d)
+	}
+}
+
+// TestCheckpointsAsked: a checkpoint that is asked for while another one is written is not
+// lost, one that is due by the amount of log is asked for once, and one that is late or
+// that somebody waits for is written without rests.
+func TestCheckpointsAsked(t *testing.T) {
+	c := newCheckpointing()
+	c.request()
+	c.request()
+	c.noteApplied(99, 100)
+	if len(c.due) != 1 || len(c.dueByLog) != 0 {
+		t.Errorf("%d asked for, %d due by the log", len(c.due), len(c.dueByLog))
+	}
+	c.noteApplied(1, 100)
+	c.noteApplied(24, 100)
+	if len(c.dueByLog) != 1 || !c.mayRest(100) {
+		t.Error("124 of 100 bytes: not due, or late already")
+	}
+	c.noteApplied(1, 100)
+	if c.mayRest(100) {
+		t.Error("125 of 100 bytes, and it may rest")
+	}
+	c.behind.freeze()
+	finished := c.finished.Wait()
+	c.wrote(7, time.Second)
+	c.wrote(9, time.Second)
+	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !c.mayRest(100) {
+		t.Errorf("after two: the newest at %d, %d written", c.last.Load(), c.written.Load())
+	}
+	c.urgent.Add(1)
+	if c.mayRest(100) {
+		t.Error("somebody waits for it, and it may rest")
 	}
 }

@@ -1,0 +1,63 @@
+package messaging
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/resolver/campaigns"
+)
+
+// PreparePush checks a push message: its title is the subject. A fault is a
+// [*ContentError].
+func PreparePush(c campaigns.Content) (campaigns.Content, error) {
+	if strings.TrimSpace(c.Subject) == "" {
+		return c, &ContentError{"title", fault("Field required")}
+	}
+	if err := checkText(c); err != nil {
+		return c, err
+	}
+	if c.Link != "" && !isWebLink(c.Link) && !isAppLink(c.Link) {
+		return c, &ContentError{"link", fault("Input should be an absolute http or https URL, or a link into an app, such as myapp://sale")}
+	}
+	if o := c.Push; o != nil {
+		n := &push.Notification{Title: "x", Image: o.Image, Collapse: o.Collapse, TTL: time.Duration(o.TTLSeconds) * time.Second}
+		if err := push.CheckNotification(n); err != nil {
+			return c, &ContentError{"", err}
+		}
+	}
+	// Merge tags become longer or shorter; each message is checked again.
+	if strings.Contains(c.Subject+c.Text+c.Link, "{{") {
+		return c, nil
+	}
+	n := &push.Notification{Title: c.Subject, Body: c.Text, Link: c.Link, ID: strings.Repeat("x", 49), Collapse: strings.Repeat("x", 32)}
+	if c.Push != nil {
+		n.Image = c.Push.Image
+	}
+	over := []push.Kind{push.KindFCM, push.KindAPNs}
+	if !isAppLink(c.Link) {
+		over = append(over, push.KindWeb)
+	}
+	if err := push.CheckNotification(n, over...); err != nil {
+		return c, &ContentError{"", err}
+	}
+	return c, nil
+}
+
+// isWebLink reports whether a link leads to a page.
+func isWebLink(link string) bool {
+	return strings.HasPrefix(link, "http://") || strings.HasPrefix(link, "https://")
+}
+
+var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,63}$`)
+
+// isAppLink reports whether a link opens an app: its scheme is the app's own.
+func isAppLink(link string) bool {
+	scheme, _, ok := strings.Cut(link, "://")
+	switch scheme {
+	case "http", "https", "javascript", "data", "vbscript", "file", "blob":
+		return false
+	}
+	return ok && schemes.MatchString(scheme)
+}

@@ -1,0 +1,29 @@
+package messaging
+
+import (
+	"context"
+	"time"
+)
+
+// The bounds of trying again.
+const (
+	attempts   = 4
+	firstPause = 500 * time.Millisecond
+	maxPause   = 30 * time.Second
+	// maxFailing is how many messages in a row may fail for a while before the
+	// run is stopped: the relay is down.
+	maxFailing = 40
+	// loadedAtOnce is how many profiles a dry run of a push message reads in one view,
+	// which Apply waits for.
+	loadedAtOnce = 50
+	// grace is how long a message under way is given at a stop.
+	grace = 10 * time.Second
+)
+
+// graceful is a context that outlives ctx by a while: a message under way at a
+// stop is finished and reported.
+func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() { stop(); cancel() }
+}

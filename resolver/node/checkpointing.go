@@ -1,0 +1,112 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/wake"
+)
+
+// checkpointing is when a partition's checkpoints are due, and what became of them. The
+// mutex is held from the freeze of one to its end.
+type checkpointing struct {
+	sync.Mutex
+	due      chan struct{} // as soon as can be
+	dueByLog chan struct{} // heeded after a pause
+	finished *wake.Broadcast
+	// held is what was frozen and could not be written: it is nowhere else, so it is
+	// written before anything else is frozen.
+	held *checkpoint.Frozen
+	// urgent is how many wait for one, or need one: it is written without rests.
+	urgent atomic.Int32
+	// pruning is held while checkpoints are removed or linked.
+	pruning sync.Mutex
+	behind  behind
+	last    atomic.Int64 // offset of the newest one
+
+	// For metrics.
+	written, writtenNs, freezeMaxNs atomic.Int64
+}
+
+func newCheckpointing() *checkpointing {
+	return &checkpointing{due: make(chan struct{}, 1), dueByLog: make(chan struct{}, 1), finished: wake.NewBroadcast()}
+}
+
+// request asks for a checkpoint of at least what is applied now. It is not lost while
+// another one is being written, which may have begun too early, or end without having
+// written anything.
+func (c *checkpointing) request() { poke(c.due) }
+
+// noteApplied counts records of so many bytes, and asks for a checkpoint when amount has
+// come.
+func (c *checkpointing) noteApplied(bytes int, amount int64) {
+	c.behind.add(bytes)
+	if c.behind.due(amount) {
+		poke(c.dueByLog)
+	}
+}
+
+// noteFreeze notes how long Apply has waited for a freeze. The mutex is held.
+func (c *checkpointing) noteFreeze(took time.Duration) {
+	c.freezeMaxNs.Store(max(c.freezeMaxNs.Load(), int64(took)))
+}
+
+// wrote notes that what was frozen is written: the checkpoint at the offset is whole. The
+// mutex is held.
+func (c *checkpointing) wrote(offset int64, took time.Duration) {
+	c.held = nil
+	c.last.Store(offset)
+	c.behind.wrote()
+	c.written.Add(1)
+	c.writtenNs.Add(int64(took))
+	c.finished.Signal()
+}
+
+// mayRest reports whether the checkpoint that is being written may take its time.
+func (c *checkpointing) mayRest(amount int64) bool {
+	return c.urgent.Load() == 0 && !c.behind.late(amount)
+}
+
+// poke leaves a signal in a channel that has room for one.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// leastBetween is the least time between the end of a checkpoint and the beginning of
+// one that is due by the amount of log. One that worked for longer is followed by a pause
+// as long as that: such checkpoints work for half of the time at most.
+const leastBetween = time.Second
+
+// behind measures how much log a start would replay, in bytes of records. The
+// goroutine that applies adds; whoever holds the partition's checkpoint lock does the
+// rest; everybody may ask.
+type behind struct {
+	applied atomic.Int64 // bytes applied since the partition was loaded
+	frozen  atomic.Int64 // applied at the newest freeze
+	written atomic.Int64 // applied at the freeze of the newest checkpoint that is whole
+}
+
+// add counts a record that was applied.
+func (b *behind) add(bytes int) { b.applied.Add(int64(bytes)) }
+
+// freeze notes that what is applied so far is about to be written. The machine's
+// lock is held.
+func (b *behind) freeze() { b.frozen.Store(b.applied.Load()) }
+
+// wrote notes that what was frozen is written.
+func (b *behind) wrote() { b.written.Store(b.frozen.Load()) }
+
+// due reports whether so many bytes were applied since the newest freeze that it is
+// time for another checkpoint.
+func (b *behind) due(amount int64) bool { return b.applied.Load()-b.frozen.Load() >= amount }
+
+// late reports whether a crash would have a quarter more replayed than makes a
+// checkpoint due: the one being written is then to be finished soon.
+func (b *behind) late(amount int64) bool {
+	return b.applied.Load()-b.written.Load() >= amount+amount/4
+}
