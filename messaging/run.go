@@ -89,7 +89,7 @@ func (r *run) send(ctx context.Context) {
 	var refusal *resolver.Refusal
 	if err != nil && !errors.Is(err, errWaits) && !errors.As(err, &refusal) {
 		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
-		_ = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error()}, nil)
+		_ = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error(), Anonymous: true}, nil)
 	}
 	r.stopped.Store(true)
 	r.err = r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
@@ -402,6 +402,12 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 		}
 	}
 	got.handed = got.handed || lost && got.result != outbox.ResultSent
+	if got.result != campaigns.ResultSkipped {
+		got.reason = nameless(got.reason, m.profile)
+		if got.err != nil { // it may be what stops the run
+			got.err = errors.New(nameless(got.err.Error(), m.profile))
+		}
+	}
 	switch got.result {
 	case outbox.ResultSent:
 		r.failing.Store(0)
@@ -417,7 +423,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 		}
 	}
 	next, err = r.report(ctx, campaigns.Result{
-		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
+		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Anonymous: got.reason != "", Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired, InApp: got.card, Unreachable: !x.Again && !onEveryChannel(m.refused) && got.unreachable(),
 	})
 	if err != nil {

@@ -123,7 +123,7 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 			if before != "" {
 				s.set(x, claimSet(before)).Add(o)
 			}
-			s.stopRun(tx, r, outOfCredits)
+			s.stopRun(tx, r, outOfCredits, false)
 			reply.Stopped = r.Errors[len(r.Errors)-1]
 			break
 		}

@@ -129,7 +129,7 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 			s.set(x, setPending).Remove(c.Ordinal)
 			s.unclaim(x, c.Ordinal)
 			s.set(x, setAudience).Add(c.Ordinal)
-			s.stopRun(tx, r, outOfCredits)
+			s.stopRun(tx, r, outOfCredits, false)
 			return true
 		}
 		s.host.SpendCredits(1)
@@ -139,7 +139,7 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 		return false
 	}
 	if c.Result != ResultSkipped {
-		r.note(c.Reason)
+		r.note(c.Reason, c.Anonymous)
 	}
 	s.claim(x, r, c.Ordinal, channel)
 	if !x.IgnoresLimits {

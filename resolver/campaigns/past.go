@@ -68,30 +68,18 @@ func (s *State) keepRun(x *Campaign, old *Run) []PastRun {
 func (s *State) ForgetErrors(names func(text string) bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.runs)) {
 		r := s.runs[id]
-		if kept := slices.DeleteFunc(slices.Clone(r.Errors), names); len(kept) != len(r.Errors) {
-			r.Errors = kept
+		if kept, changed := r.forget(names); changed {
+			r.RunCounts = kept
 			s.touch(r)
 		}
-		if past, changed := forgetPast(r.Past, names); changed {
-			r.Past = past
-			s.touch(r)
-		}
-	}
-}
-
-// forgetPast returns the runs without the errors that names holds of, and whether there
-// were any.
-func forgetPast(past []PastRun, names func(string) bool) ([]PastRun, bool) {
-	changed := false
-	for i := range past {
-		if kept := slices.DeleteFunc(slices.Clone(past[i].Errors), names); len(kept) != len(past[i].Errors) {
-			if !changed {
-				past, changed = slices.Clone(past), true // views may have the others
+		past := slices.Clone(r.Past) // views may have the others
+		for i := range past {
+			if kept, changed := past[i].forget(names); changed {
+				past[i].RunCounts, r.Past = kept, past
+				s.touch(r)
 			}
-			past[i].Errors = kept
 		}
 	}
-	return past, changed
 }
 
 // dropRunSets removes the sets of a campaign's runs.

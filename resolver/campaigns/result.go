@@ -19,6 +19,8 @@ type Result struct {
 	Variant int    `json:"variant"`
 	Result  string `json:"result"`
 	Reason  string `json:"reason,omitempty"`
+	// Anonymous says that the reason names no recipient.
+	Anonymous bool `json:"anonymous,omitempty"`
 	// Handed says that a message that failed went out in full and may have been
 	// taken: the answer was lost.
 	Handed bool `json:"handed,omitempty"`
@@ -97,7 +99,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	o := s.host.Root(c.Ordinal)
 	switch c.Result {
 	case ResultSkipped:
-		r.note(c.Reason)
+		r.note(c.Reason, c.Anonymous)
 		if len(r.Channels) > 0 && c.Unreachable && r.Busy() {
 			c.Reason = NoChannel
 		}
@@ -128,10 +130,10 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	default:
 		s.set(x, setFailed).Add(o)
 		r.Failed++
-		r.note(c.Reason)
+		r.note(c.Reason, c.Anonymous)
 		if c.Result == ResultRefused && r.Busy() {
 			// The rest waits for a start after the account is put right.
-			s.stopRun(tx, r, "stopped: "+c.Reason)
+			s.stopRun(tx, r, "stopped: "+c.Reason, c.Anonymous)
 		}
 	}
 	return nil
@@ -170,6 +172,8 @@ type Finish struct {
 	ID      string `json:"id"`
 	Run     int    `json:"run"`
 	Stopped string `json:"stopped,omitempty"`
+	// Anonymous says that Stopped names no recipient.
+	Anonymous bool `json:"anonymous,omitempty"`
 	// Epoch is the one under which the run was sent, 0 when embedded.
 	Epoch uint64 `json:"epoch,omitempty"`
 }
@@ -184,7 +188,7 @@ func (s *State) finish(tx *feature.Tx, c Finish) *refuse.Refusal {
 		return runOver()
 	}
 	if c.Stopped != "" {
-		s.stopRun(tx, r, c.Stopped)
+		s.stopRun(tx, r, c.Stopped, c.Anonymous)
 		s.returnCredits(x, r)
 	} else {
 		if !s.members(x, setPending).IsEmpty() || !s.members(x, setAudience).IsEmpty() || s.held(x, r) > 0 {
@@ -227,11 +231,11 @@ func (s *State) Busy() []Run {
 
 // stopRun ends a run before its end. What is pending costs its credit until its outcome is
 // recorded, or the next start; see returnCredits.
-func (s *State) stopRun(tx *feature.Tx, r *Run, reason string) {
+func (s *State) stopRun(tx *feature.Tx, r *Run, reason string, anonymous bool) {
 	x := s.campaigns[r.ID]
 	s.leaveWait(x, r)
 	s.dropHeld(x, r)
-	r.stop(tx.AtMs, reason)
+	r.stop(tx.AtMs, reason, anonymous)
 	s.dropContents(r)
 }
 

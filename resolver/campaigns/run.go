@@ -106,16 +106,35 @@ type RunCounts struct {
 	Failed  uint64         `json:"failed"`
 	Skipped map[string]int `json:"skipped,omitempty"` // reason → recipients who may not be sent to
 	Errors  []string       `json:"errors,omitempty"`
+	// Anonymous says which of the errors name nobody, a bit for each: they stay when a person
+	// is erased.
+	Anonymous uint32 `json:"anonymous_errors,omitempty"`
 }
 
-// note remembers an error, once.
-func (c *RunCounts) note(text string) {
+// note remembers an error, once, and whether it names nobody.
+func (c *RunCounts) note(text string, anonymous bool) {
 	if len(text) > maxErrorText {
 		text = text[:maxErrorText]
 	}
 	if len(c.Errors) < maxRunErrors && !slices.Contains(c.Errors, text) {
+		if anonymous {
+			c.Anonymous |= 1 << len(c.Errors)
+		}
 		c.Errors = append(c.Errors, text)
 	}
+}
+
+// forget returns the counts without the errors that names holds of, and whether there were
+// any. Those of views stay as they are.
+func (c *RunCounts) forget(names func(string) bool) (x RunCounts, changed bool) {
+	x = *c
+	x.Errors, x.Anonymous = nil, 0
+	for i, text := range c.Errors {
+		if anonymous := c.Anonymous>>i&1 == 1; anonymous || !names(text) {
+			x.note(text, anonymous)
+		}
+	}
+	return x, len(x.Errors) != len(c.Errors)
 }
 
 // skip counts a person that the run passes over.
@@ -125,6 +144,7 @@ func (c *RunCounts) skip(reason string) { countReason(&c.Skipped, reason) }
 func (c *RunCounts) clone(errors int) RunCounts {
 	x := *c
 	x.Skipped, x.Errors = maps.Clone(c.Skipped), slices.Clone(c.Errors[:min(len(c.Errors), errors)])
+	x.Anonymous &= 1<<len(x.Errors) - 1
 	return x
 }
 
@@ -171,9 +191,9 @@ func runOver() *refuse.Refusal {
 }
 
 // stop ends a run before its end.
-func (r *Run) stop(nowMs int64, reason string) {
+func (r *Run) stop(nowMs int64, reason string, anonymous bool) {
 	r.Status, r.FinishedMs = RunStopped, nowMs
-	r.note(reason)
+	r.note(reason, anonymous)
 }
 
 // ABTest says how a winner is found among the variants.

@@ -18,7 +18,7 @@ func TestC3ACrashedRunGivesBackItsCredits(t *testing.T) {
 	if w.host.credits != 996 {
 		t.Fatalf("%d credits", w.host.credits)
 	}
-	w.state.runs[c.ID].stop(w.now, "the service crashed")
+	w.state.runs[c.ID].stop(w.now, "the service crashed", false)
 	if again := w.start(Start{ID: c.ID, Plan: Plan{ListIDs: []string{list}}}); again.Total != 3 || w.host.credits != 999 {
 		t.Fatalf("%+v, %d credits", again, w.host.credits)
 	}

@@ -109,7 +109,7 @@ func (s *State) unschedule(tx *feature.Tx, c Unschedule) *refuse.Refusal {
 		return notScheduled()
 	}
 	if r := s.runs[c.ID]; r.paced(x) && c.ScheduledMs == 0 {
-		s.stopRun(tx, r, cancelled)
+		s.stopRun(tx, r, cancelled, false)
 		s.returnCredits(x, r)
 		s.touch(r)
 	}

@@ -411,7 +411,7 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 	case campaigns.CommandResult, campaigns.CommandResult1:
 		return rewrite(args, func(c *campaigns.Result) bool { return r.result(offset, c) })
 	case campaigns.CommandFinish:
-		return rewrite(args, func(c *campaigns.Finish) bool { return r.text(offset, &c.Stopped) })
+		return rewrite(args, func(c *campaigns.Finish) bool { return !c.Anonymous && r.text(offset, &c.Stopped) })
 	case erasure.CommandLift:
 		return rewrite(args, func(c *erasure.Lift) bool { return r.lift(offset, c) })
 	}
@@ -663,9 +663,9 @@ func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 
 func (r *Redactor) result(offset int64, c *campaigns.Result) bool {
 	if !r.isErased(c.Ordinal) {
-		return r.text(offset, &c.Reason)
+		return !c.Anonymous && r.text(offset, &c.Reason)
 	}
-	changed := erase(&c.Reason)
+	changed := !c.Anonymous && erase(&c.Reason)
 	changed = maskCard(&c.InApp) || changed
 	return r.devices(&c.Retired) || changed
 }

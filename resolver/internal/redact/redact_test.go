@@ -295,6 +295,20 @@ func TestAnswersAreRedacted(t *testing.T) {
 	}
 }
 
+// TestNamelessErrorsStay: what names nobody stays, so that a replay makes the same of it.
+func TestNamelessErrorsStay(t *testing.T) {
+	r := redactor()
+	r.Erase([]uint32{7}, r.below)
+	for name, args := range map[string]any{
+		campaigns.CommandResult: campaigns.Result{Ordinal: 7, Result: outbox.ResultFailed, Reason: "550 no such user", Anonymous: true},
+		campaigns.CommandFinish: campaigns.Finish{Stopped: "to " + erased[1], Anonymous: true},
+	} {
+		if splices, err := r.Record(erasedBelow-1, eventlog.AppendCommand(envelope(eventlog.KindCommand), name, must.JSON(args))); err != nil || splices != nil {
+			t.Errorf("%s changes: %v", name, err)
+		}
+	}
+}
+
 // TestRefusedPhoneIsRedacted: what was sent as a phone, and is none, goes as well.
 func TestRefusedPhoneIsRedacted(t *testing.T) {
 	r := redactor()
