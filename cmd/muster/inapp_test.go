@@ -72,8 +72,7 @@ func TestInAppSurvivesKills(t *testing.T) {
 	t.Parallel()
 	const seed, people = 11, 1000
 	t.Logf("seed %d", seed)
-	dir, args := t.TempDir(), []string{"--checkpoint-interval", "300ms"}
-	c := &crashed{server: serve(t, dir, args...)}
+	c := crash(t, "--checkpoint-interval", "300ms")
 	var keys inAppKeys
 	ok(t, c.surfaceA("POST", "/in-app/secret", nil, &keys))
 	events := []map[string]any{}
@@ -114,7 +113,7 @@ func TestInAppSurvivesKills(t *testing.T) {
 	read := func() {
 		c.call("GET", "/api/v1/campaign/"+campaign.ID+"/stats", "", &stats, "Authorization", "Bearer "+c.creds.APIKey)
 	}
-	c.killWhile(t, seed, rounds(3, 20), people, func() int { read(); return stats.Data.EmailsSent }, dir, args)
+	c.killWhile(t, seed, rounds(3, 20), people, func() int { read(); return stats.Data.EmailsSent })
 	eventually.Holds(t, "the campaign is sent", func() bool { read(); return stats.Data.Status == "sent" })
 	if d := stats.Data; d.EmailsSent != people || d.Delivered != people || d.Failed != 0 || d.Resumed == 0 {
 		t.Errorf("%+v", d)
