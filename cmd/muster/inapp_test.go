@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -58,6 +59,34 @@ func (s *server) page(method, path, token, origin string, data any) (int, http.H
 		ok(s.t, json.Unmarshal(b, data))
 	}
 	return res.StatusCode, res.Header
+}
+
+// readInbox reads the inbox of a person as a page does, from any goroutine.
+func readInbox(ctx context.Context, origin, token string, into *inbox) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", origin+"/in-app/inbox?limit=100", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	text, err := answerOf(req)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text), into)
+}
+
+// answerOf makes a request, which must be answered 200, and returns the answer.
+func answerOf(req *http.Request) (string, error) {
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", req.Method, req.URL.Path, res.StatusCode, b)
+	}
+	return string(b), err
 }
 
 type inAppKeys struct {
