@@ -21,7 +21,7 @@ import (
 // while clients talk to it.
 type crashed struct {
 	mu      sync.RWMutex // held for writing while clients have no server
-	*server              // clients talk to it: of several nodes to one that is alive
+	*server              // clients talk to it: of several nodes to one that lives, and does not have the account
 
 	dir   string // of the one server
 	args  []string
@@ -114,6 +114,9 @@ func (c *crashed) crashOnce() {
 			}
 			return true
 		})
+		c.mu.Lock()
+		c.server = c.nodes.all[1-c.nodes.owner(0)]
+		c.mu.Unlock()
 	}
 	away.to = time.Now()
 	c.kills = append(c.kills, away)
