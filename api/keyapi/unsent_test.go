@@ -118,7 +118,31 @@ func TestUnsentCampaignIsAFailure(t *testing.T) {
 		t.Errorf("all failed: %+v", a)
 	}
 	relay.Store(refuse("p1"))
-	if a := send(campaign()); a.Status != "success" || a.Message != "" || a.Data.Sent != 2 || len(a.Data.Errors) != 1 {
+	last := campaign()
+	if a := send(last); a.Status != "success" || a.Message != "" || a.Data.Sent != 2 || len(a.Data.Errors) != 1 {
 		t.Errorf("one of three failed: %+v", a)
+	}
+	// Each person counts once, by what became of the message in the end.
+	counts := func() string {
+		_, b := s.with(key, "GET", "/api/v1/campaign/"+last+"/stats", "")
+		var a struct {
+			Data struct {
+				Sent   int `json:"emails_sent"`
+				Failed int
+			}
+		}
+		ok(t, json.Unmarshal([]byte(b), &a))
+		_, b = s.with(key, "GET", "/api/v1/campaign/"+last+"/recipients/activity", "")
+		return fmt.Sprint(a.Data.Sent, a.Data.Failed, strings.Count(b, `"sent":true`), strings.Count(b, `"failed":true`))
+	}
+	if got := counts(); got != "2 1 2 1" {
+		t.Errorf("one of three failed: %s", got)
+	}
+	relay.Store(up)
+	if a := send(last); a.Status != "success" {
+		t.Errorf("sent again: %+v", a)
+	}
+	if got := counts(); got != "3 0 3 0" {
+		t.Errorf("reached by the second send: %s", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,20 +31,23 @@ const clusterPartitions = 3
 type nodes struct {
 	t    *testing.T
 	args []string
+	run  func(*exec.Cmd)
 	dirs []string
 	all  []*server
 }
 
 const clusterSecret = "a secret of the tests of clusters"
 
-// newNodes starts three nodes at once, with empty directories.
-func newNodes(t *testing.T) *nodes {
+// newNodes starts nodes at once, with empty directories and a partition for each. run has the
+// last word on how the command is run.
+func newNodes(t *testing.T, count int, run func(*exec.Cmd), args ...string) *nodes {
 	t.Helper()
-	c := &nodes{t: t, args: append(kafkaArgs(t), "--kafka-partitions", fmt.Sprint(clusterPartitions), "--kafka-session-timeout", "6s",
+	c := &nodes{t: t, run: run, args: append(kafkaArgs(t), "--kafka-partitions", fmt.Sprint(count), "--kafka-session-timeout", "6s",
 		"--cluster-secret", clusterSecret, "--checkpoint-interval", "2s", "--cache-bytes", "16MiB", "--log-level", "info")}
-	for range 3 {
+	c.args = append(c.args, args...)
+	for range count {
 		c.dirs = append(c.dirs, t.TempDir())
-		c.all = append(c.all, launch(t, c.dirs[len(c.dirs)-1], c.args...))
+		c.all = append(c.all, launchWith(t, c.dirs[len(c.dirs)-1], run, c.args...))
 	}
 	for _, s := range c.all {
 		s.untilReady()
@@ -204,7 +208,7 @@ func (s *server) get(method, path, body string, headers ...string) string {
 // return and a stop (L1, L2).
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	c := newNodes(t)
+	c := newNodes(t, clusterPartitions, plainly)
 	c.untilSpread(1, 0, 1, 2)
 	admin := c.firstCompany()
 	tenants := c.tenants(admin)
@@ -235,8 +239,8 @@ func (c *nodes) firstCompany() *server {
 	if len(made) != 1 {
 		c.t.Fatalf("%d nodes made a company\n%s", len(made), c.logs())
 	}
-	if account, _ := resolver.ParseAppID([]byte(made[0].creds.AppID)); account%clusterPartitions != 0 {
-		c.t.Errorf("the first company is of partition %d", account%clusterPartitions)
+	if account, _ := resolver.ParseAppID([]byte(made[0].creds.AppID)); account%uint64(len(c.all)) != 0 {
+		c.t.Errorf("the first company is of partition %d", account%uint64(len(c.all)))
 	}
 	made[0].console("GET", "/companies", "", nil) // signs in
 	return made[0]

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,50 +71,6 @@ func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// crashed is a server that is killed while clients talk to it.
-type crashed struct {
-	mu sync.RWMutex // held for writing while there is none
-	*server
-}
-
-// until makes a request until it is answered with a status, over all restarts,
-// and reads the answer.
-func (c *crashed) until(ctx context.Context, status int, path string, body, answer any, headers ...string) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	for ; ; time.Sleep(5 * time.Millisecond) { // a client that does not hurry while there is no server
-		c.mu.RLock()
-		origin := c.origin
-		c.mu.RUnlock()
-		req, err := http.NewRequestWithContext(ctx, "POST", origin+path, bytes.NewReader(text))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			req.Header.Set(headers[i], headers[i+1])
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			continue
-		}
-		b, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		switch {
-		case err != nil || res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests:
-			continue
-		case res.StatusCode != status:
-			return fmt.Errorf("POST %s %s: %d %s", path, text, res.StatusCode, b)
-		}
-		return json.Unmarshal(b, answer)
-	}
-}
-
 // flowPerson is somebody that everything was acknowledged of.
 type flowPerson struct {
 	external, email, profile string
@@ -143,9 +98,8 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	}
 	const seed = 1
 	t.Logf("seed %d", seed)
-	dir, relay, sink := t.TempDir(), newRelay(t), newHookSink(t)
-	args = append(args, "--smtp", relay.addr, "--smtp-tls", "none", "--allow-private-webhooks", "--checkpoint-interval", "300ms")
-	c := &crashed{server: serve(t, dir, args...)}
+	relay, sink := newRelay(t), newHookSink(t)
+	c := crash(t, append(args, "--smtp", relay.addr, "--smtp-tls", "none", "--allow-private-webhooks", "--checkpoint-interval", "300ms")...)
 	c.sendToAll()
 	ids := makeFlows(c.server, sink.url)
 
@@ -173,19 +127,13 @@ func flowsSurviveKills(t *testing.T, args []string) {
 		})
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	killed := make([]down, kills)
 	for i := range kills {
 		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(700*time.Millisecond)))) // the moment of a kill is random
 		eventually.Holds(t, "people come", func() bool { return ctx.Err() != nil || came.Load() >= int64(5*(i+1)) })
 		if ctx.Err() != nil {
 			break // somebody's request was refused
 		}
-		c.mu.Lock()
-		killed[i].from = time.Now()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		killed[i].to = time.Now()
-		c.mu.Unlock()
+		c.crashOnce()
 	}
 	close(finish)
 	ok(t, load.Wait())
@@ -195,7 +143,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	if len(all) < 5*kills {
 		t.Errorf("only %d people came in", len(all))
 	}
-	checkFlows(t, c.server, relay, sink, all, ids, killed)
+	checkFlows(t, c.server, relay, sink, all, ids, c.kills)
 }
 
 // makeFlows makes the flows and takes them live; it returns their ids by name.
@@ -391,40 +339,5 @@ func checkRepeats(t *testing.T, id string, arrivals []taking, killed []down) {
 	}
 	if !arrivals[len(arrivals)-1].ok {
 		t.Errorf("call %s was never taken", id)
-	}
-}
-
-// killWhile kills the server at random moments and starts it again, spread over the time in
-// which messages reach so many people.
-func (c *crashed) killWhile(t *testing.T, seed uint64, kills, people int, reached func() int, dir string, args []string) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for i := range kills {
-		want := (i + 1) * people / (kills + 1)
-		eventually.Holds(t, "messages go out", func() bool { return reached() >= want })
-		time.Sleep(time.Duration(rng.Int64N(int64(50 * time.Millisecond)))) // the moment of a kill is random
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
-	}
-}
-
-// killAtRandom kills the process again and again, each time at a random moment after which
-// enough has happened for that kill, and starts it again. It ends early once ctx is done: a
-// request was refused.
-func (c *crashed) killAtRandom(ctx context.Context, t *testing.T, seed uint64, kills int, what string, enough func(kill int) bool, dir string, args []string) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for kill := range kills {
-		time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))) // the moment of a kill is random
-		eventually.Holds(t, what, func() bool { return ctx.Err() != nil || enough(kill) })
-		if ctx.Err() != nil {
-			return
-		}
-		c.mu.Lock()
-		c.kill()
-		c.server = serve(t, dir, args...)
-		c.mu.Unlock()
 	}
 }

@@ -91,9 +91,8 @@ func TestL1UnorderedWebhooksSurviveKills(t *testing.T) {
 	const seed = 3
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
-	dir, sink := t.TempDir(), newEntrySink(t)
-	args := []string{"--allow-private-webhooks", "--checkpoint-interval", "300ms"}
-	c := &crashed{server: serve(t, dir, args...)}
+	sink := newEntrySink(t)
+	c := crash(t, "--allow-private-webhooks", "--checkpoint-interval", "300ms")
 	var made struct {
 		ID string `json:"_id"`
 	}
@@ -143,7 +142,7 @@ func TestL1UnorderedWebhooksSurviveKills(t *testing.T) {
 	}
 	c.killAtRandom(ctx, t, seed, kills, "people come and are delivered", func(kill int) bool {
 		return came.Load() >= int64(20*(kill+1)) && sink.accepted() >= 10*(kill+1)
-	}, dir, args)
+	})
 	close(finish)
 	ok(t, load.Wait())
 	eventually.Succeeds(t, func() error {

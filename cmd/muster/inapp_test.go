@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,22 +62,62 @@ func (s *server) page(method, path, token, origin string, data any) (int, http.H
 	return res.StatusCode, res.Header
 }
 
+// readInbox reads the inbox of a person as a page does, from any goroutine.
+func readInbox(ctx context.Context, origin, token string, into *inbox) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", origin+"/in-app/inbox?limit=100", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	text, err := answerOf(req)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text), into)
+}
+
+// answerOf makes a request, which must be answered 200, and returns the answer.
+func answerOf(req *http.Request) (string, error) {
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %d %s", req.Method, req.URL.Path, res.StatusCode, b)
+	}
+	return string(b), err
+}
+
 type inAppKeys struct {
 	Secret, Issuer string
 	Secrets        []struct{ ExpiresAt *string }
 }
 
-// TestInAppSurvivesKills: a campaign goes to 1,000 people while the process is killed. Everybody
-// has the message once, with their own name in it.
-func TestInAppSurvivesKills(t *testing.T) {
+// TestL1InAppSurvivesKills: a campaign goes to 1,000 people while the process is killed, pages hold
+// streams open, in a cluster through the node that does not have the account, and the secret of
+// tokens is changed twice. Everybody has the message once, with their own name in it, and each
+// page shows it once.
+func TestL1InAppSurvivesKills(t *testing.T) {
 	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
-	const seed, people = 11, 1000
+	inFilesAndCluster(t, inAppSurvivesKills)
+}
+
+func inAppSurvivesKills(t *testing.T, start start) {
+	t.Parallel()
+	const seed, people, watched = 11, 1000, 20
 	t.Logf("seed %d", seed)
-	dir, args := t.TempDir(), []string{"--checkpoint-interval", "300ms"}
-	c := &crashed{server: serve(t, dir, args...)}
-	var keys inAppKeys
-	ok(t, c.surfaceA("POST", "/in-app/secret", nil, &keys))
+	c := start(t, plainly, "--checkpoint-interval", "300ms")
+	keys := &sharedKeys{}
+	rotate := func(overlap string) {
+		var made inAppKeys
+		c.console("POST", "/in-app/secret", overlap, &made)
+		keys.set(made)
+	}
+	rotate("")
+	first := keys.get()
 	events := []map[string]any{}
 	for n := range people {
 		events = append(events, map[string]any{"event_type": "seen", "user": map[string]any{"external_id": fmt.Sprintf("u%d", n), "first_name": fmt.Sprintf("P%d", n)}})
@@ -91,7 +133,17 @@ func TestInAppSurvivesKills(t *testing.T) {
 	ok(t, c.surfaceA("POST", "/segments", map[string]any{"name": "Seen", "definition": map[string]any{"kind": "activity", "event": "seen", "did": true}}, &segment))
 	c.untilLive(segment.ID)
 	ok(t, c.surfaceA("POST", "/campaign", map[string]any{"name": "Sale", "channel": 2, "type": 4, "service": "in_app", "date": "2026-01-01", "subject": "Hello {{first_name}}", "body": "Sale", "in_app": map[string]any{"display": "banner"}}, &campaign))
-	ctx, origin := t.Context(), c.origin
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel()
+	pages := make([]*watchingPage, watched)
+	for i := range pages {
+		pages[i] = &watchingPage{person: fmt.Sprintf("u%d", i*people/watched), shown: map[string]string{}}
+		reading.Go(func() { pages[i].watch(ctx, c, keys) })
+	}
+	origin := c.origin
 	go func() { // a kill cuts the answer off
 		body := fmt.Sprintf(`{"segment_ids":[%q],"batch_size":50,"delay_between_batches":0.1}`, segment.ID)
 		req, _ := http.NewRequestWithContext(ctx, "POST", origin+"/api/v1/campaign/"+campaign.ID+"/send", strings.NewReader(body))
@@ -114,19 +166,189 @@ func TestInAppSurvivesKills(t *testing.T) {
 	read := func() {
 		c.call("GET", "/api/v1/campaign/"+campaign.ID+"/stats", "", &stats, "Authorization", "Bearer "+c.creds.APIKey)
 	}
-	c.killWhile(t, seed, rounds(3, 20), people, func() int { read(); return stats.Data.EmailsSent }, dir, args)
+	rotations := 0
+	c.killWhile(t, seed, rounds(3, 20), people, func() int {
+		read()
+		switch sent := stats.Data.EmailsSent; {
+		case sent >= people/3 && rotations == 0:
+			rotate("") // both secrets hold
+			rotations++
+		case sent >= people*2/3 && rotations == 1:
+			rotate(`{"overlap_hours":0}`) // those before end at once
+			rotations++
+		}
+		return stats.Data.EmailsSent
+	})
+	if rotations != 2 {
+		t.Errorf("the secret was changed %d times", rotations)
+	}
 	eventually.Holds(t, "the campaign is sent", func() bool { read(); return stats.Data.Status == "sent" })
 	if d := stats.Data; d.EmailsSent != people || d.Delivered != people || d.Failed != 0 || d.Resumed == 0 {
 		t.Errorf("%+v", d)
 	}
 	for n := range people {
 		var x inbox
-		status, _ := c.page("GET", "/in-app/inbox", personToken(keys.Secret, keys.Issuer, fmt.Sprintf("u%d", n), time.Hour), "", &x)
+		status, _ := c.page("GET", "/in-app/inbox", personToken(keys.get().Secret, first.Issuer, fmt.Sprintf("u%d", n), time.Hour), "", &x)
 		if status != 200 || len(x.Messages) != 1 || x.Messages[0].Title != fmt.Sprintf("Hello P%d", n) || x.Unseen != 1 || x.Messages[0].Display != "banner" {
 			t.Fatalf("person %d: %d %+v", n, status, x)
 		}
 	}
-	c.stop()
+	if status, _ := c.page("GET", "/in-app/inbox", personToken(first.Secret, first.Issuer, "u0", time.Hour), "", nil); status != 401 {
+		t.Errorf("a token of the secret that has ended is answered %d", status)
+	}
+	// Streams of secrets that have ended end, and what happens next comes by new ones.
+	rotate(`{"overlap_hours":0}`)
+	eventually.Succeeds(t, func() error {
+		for _, p := range pages {
+			if err := p.showsOnce(keys.get().Secret, "Hello"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var flow struct {
+		ID string `json:"_id"`
+	}
+	ok(t, c.surfaceA("POST", "/custom-flows", map[string]any{"name": "Thanks", "trigger": map[string]any{"type": "event", "event": "ordered"},
+		"steps": []map[string]any{{"id": "thanks", "type": "in_app", "title": "Thanks {{first_name}}"}}}, &flow))
+	ok(t, c.surfaceA("POST", "/custom-flows/"+flow.ID+"/publish", nil, nil))
+	for _, p := range pages {
+		c.event(fmt.Sprintf(`{"event_type":"ordered","user":{"external_id":%q}}`, p.person))
+	}
+	streams := 0
+	eventually.Succeeds(t, func() error {
+		streams = 0
+		for _, p := range pages {
+			if err := p.showsOnce(keys.get().Secret, "Thanks"); err != nil {
+				return err
+			}
+			streams += p.streams
+		}
+		return nil
+	})
+	t.Logf("%d pages had %d streams", len(pages), streams)
+	cancel()
+	reading.Wait()
+	c.stopAll()
+}
+
+// sharedKeys are the newest keys of in-app messages, for any goroutine.
+type sharedKeys struct {
+	mu   sync.Mutex
+	keys inAppKeys
+}
+
+func (s *sharedKeys) set(keys inAppKeys) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = keys
+}
+
+func (s *sharedKeys) get() inAppKeys {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys
+}
+
+// watchingPage is the page of a person that holds a stream open. As the script does, it opens
+// another after an interruption, with a new token, and reads the inbox then.
+type watchingPage struct {
+	person string
+
+	mu      sync.Mutex
+	shown   map[string]string // titles by id
+	secret  string            // of the open stream's token, "" while there is none
+	streams int
+	fault   error
+}
+
+func (p *watchingPage) watch(ctx context.Context, c *crashed, keys *sharedKeys) {
+	for ctx.Err() == nil {
+		k := keys.get()
+		token := personToken(k.Secret, k.Issuer, p.person, time.Hour)
+		_ = p.stream(ctx, c.reached(), token, k.Secret) // it ends at a kill, or with its secret
+		time.Sleep(50 * time.Millisecond)               // a page does not hurry while there is no server
+	}
+}
+
+func (p *watchingPage) stream(ctx context.Context, origin, token, secret string) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", origin+"/in-app/stream", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("a stream is answered %d", res.StatusCode)
+	}
+	var x inbox
+	if err := readInbox(ctx, origin, token, &x); err != nil {
+		return err
+	}
+	p.begin(secret)
+	defer p.begin("")
+	for _, m := range x.Messages {
+		p.show(m.ID, m.Title)
+	}
+	came := map[string]bool{}
+	kind := ""
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if text, is := strings.CutPrefix(lines.Text(), "event: "); is {
+			kind = text
+		}
+		text, is := strings.CutPrefix(lines.Text(), "data: ")
+		if !is || kind != "message" {
+			continue
+		}
+		var m struct{ ID, Title string }
+		if err := json.Unmarshal([]byte(text), &m); err != nil || came[m.ID] {
+			p.fails(fmt.Errorf("a stream shows %s, after %v: %v", text, came, err))
+		}
+		came[m.ID] = true
+		p.show(m.ID, m.Title)
+	}
+	return nil
+}
+
+func (p *watchingPage) begin(secret string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.secret = secret; secret != "" {
+		p.streams++
+	}
+}
+
+func (p *watchingPage) show(id, title string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown[id] = title
+}
+
+func (p *watchingPage) fails(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = err
+}
+
+// showsOnce reports what is wrong, if not one message begins so and the open stream is that of a
+// secret.
+func (p *watchingPage) showsOnce(secret, begin string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, title := range p.shown {
+		if title == begin+" P"+strings.TrimPrefix(p.person, "u") {
+			n++
+		}
+	}
+	if n != 1 || p.secret != secret || p.fault != nil {
+		return fmt.Errorf("the page of %s shows %v, its stream is of the newest secret: %t, fault %v", p.person, p.shown, p.secret == secret, p.fault)
+	}
+	return nil
 }
 
 // TestInAppOnAPage: what a page may do with the token of a person, and what it may not.

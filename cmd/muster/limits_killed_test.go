@@ -49,19 +49,18 @@ func (s *textCounter) people() int {
 // two messages, none goes out faster than the rate, and those whose night it is wait still.
 func TestL1LimitsSurviveKills(t *testing.T) {
 	t.Parallel()
-	inModes(t, limitsSurviveKills)
+	inModesAndCluster(t, limitsSurviveKills)
 }
 
-func limitsSurviveKills(t *testing.T, args []string) {
+func limitsSurviveKills(t *testing.T, start start) {
 	t.Parallel()
 	const seed, people, nightly, perMinute = 9, 100, 20, 600
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
-	dir, provider := t.TempDir(), &textCounter{first: map[string]map[string]time.Time{}}
+	provider := &textCounter{first: map[string]map[string]time.Time{}}
 	server := httptest.NewServer(provider)
 	t.Cleanup(server.Close)
-	args = append(args, "--allow-private-webhooks", "--checkpoint-interval", "300ms")
-	c := &crashed{server: serve(t, dir, args...)}
+	c := start(t, plainly, "--allow-private-webhooks", "--checkpoint-interval", "300ms")
 	c.console("PUT", "/message-providers/sms", fmt.Sprintf(`{"url":%q,"format":"json","body":"{\"to\":\"{{to}}\",\"id\":\"{{id}}\"}","from":"Shop"}`, server.URL), nil)
 	phone := func(n int) string { return fmt.Sprintf("+4917000%05d", n) }
 	for n := range people + nightly {
@@ -105,7 +104,7 @@ func limitsSurviveKills(t *testing.T, args []string) {
 	for _, id := range ids {
 		go send(c.origin, id) // a kill cuts the answer off
 	}
-	c.killWhile(t, seed, kills, people, provider.people, dir, args)
+	c.killWhile(t, seed, kills, people, provider.people)
 	var stats struct {
 		Data struct {
 			Status     string
@@ -122,8 +121,7 @@ func limitsSurviveKills(t *testing.T, args []string) {
 		eventually.Holds(t, "the campaign waits for the morning", func() bool { read(id); return stats.Data.Status == "waiting" })
 	}
 	took := time.Since(began)
-	c.kill()
-	c.server = serve(t, dir, args...)
+	c.crashOnce()
 	for _, id := range ids {
 		read(id)
 		if stats.Data.Status != "waiting" || stats.Data.Waiting != nightly {
@@ -135,7 +133,7 @@ func limitsSurviveKills(t *testing.T, args []string) {
 	if read(ids[0]); stats.Data.Status != "stopped" || stats.Data.Waiting != 0 {
 		t.Errorf("cancelled: %+v", stats.Data)
 	}
-	c.stop()
+	c.stopAll()
 	if sent != people || capped != people {
 		t.Errorf("%d were sent, %d were over the cap, expected %d of each", sent, capped, people)
 	}

@@ -100,9 +100,8 @@ func omniSurvivesKills(t *testing.T, args []string) {
 	const seed, people, barred = 7, 120, 8
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
-	dir, providers, mails := t.TempDir(), newTextProviders(t), newRelay(t)
-	args = append(args, "--allow-private-webhooks", "--checkpoint-interval", "300ms", "--smtp", mails.addr, "--smtp-tls", "none")
-	c := &crashed{server: serve(t, dir, args...)}
+	providers, mails := newTextProviders(t), newRelay(t)
+	c := crash(t, append(args, "--allow-private-webhooks", "--checkpoint-interval", "300ms", "--smtp", mails.addr, "--smtp-tls", "none")...)
 	for _, channel := range []string{"im", "sms"} {
 		c.console("PUT", "/message-providers/"+channel, providers.config(channel), nil)
 	}
@@ -136,7 +135,7 @@ func omniSurvivesKills(t *testing.T, args []string) {
 		}
 	}
 	go send(c.origin) // a kill cuts the answer off
-	c.killWhile(t, seed, kills, people, providers.triedSoFar, dir, args)
+	c.killWhile(t, seed, kills, people, providers.triedSoFar)
 	var stats struct {
 		Data struct {
 			Status     string

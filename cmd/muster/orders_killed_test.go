@@ -20,10 +20,13 @@ import (
 func TestL2OrdersSurviveKills(t *testing.T) {
 	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
+	inModesAndCluster(t, ordersSurviveKills)
+}
+
+func ordersSurviveKills(t *testing.T, start start) {
+	t.Parallel()
 	kills := rounds(3, 20)
-	dir := t.TempDir()
-	args := []string{"--checkpoint-interval", "300ms"}
-	c := &crashed{server: serve(t, dir, args...)}
+	c := start(t, plainly, "--checkpoint-interval", "300ms")
 	var ready []struct {
 		ID         string
 		Definition json.RawMessage
@@ -93,7 +96,7 @@ func TestL2OrdersSurviveKills(t *testing.T) {
 			}
 		})
 	}
-	c.killAtRandom(ctx, t, 4, kills, "orders come", func(kill int) bool { return came.Load() >= int64(10*(kill+1)) }, dir, args)
+	c.killAtRandom(ctx, t, 4, kills, "orders come", func(kill int) bool { return came.Load() >= int64(10*(kill+1)) })
 	close(finish)
 	ok(t, load.Wait())
 	all, refunds := 0, 0

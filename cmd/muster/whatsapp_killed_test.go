@@ -90,9 +90,8 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 	const seed, people, barred = 5, 150, 10
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
-	dir, cloud := t.TempDir(), newWhatsAppCloud(t)
-	args = append(args, "--allow-private-webhooks", "--checkpoint-interval", "300ms")
-	c := &crashed{server: serve(t, dir, args...)}
+	cloud := newWhatsAppCloud(t)
+	c := crash(t, append(args, "--allow-private-webhooks", "--checkpoint-interval", "300ms")...)
 	c.console("PUT", "/message-providers/whatsapp", fmt.Sprintf(`{"preset":"whatsapp_cloud","version":"v21.0","phone_number_id":"1062840","token":"cloud-token","base_url":%q}`, cloud.url), nil)
 	var made struct {
 		ID string `json:"_id"`
@@ -133,7 +132,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 		}
 		paid <- nil
 	}()
-	c.killWhile(t, seed, kills, people, cloud.reached, dir, args)
+	c.killWhile(t, seed, kills, people, cloud.reached)
 	ok(t, <-paid)
 	var stats struct {
 		Data struct {

@@ -62,6 +62,8 @@ func (r *Run) LinksBefore(variant int) (n int) {
 // Numbers are what is known of a campaign's recipients: how many there are in each state.
 type Numbers struct {
 	// Audience are those who are still to be sent to, Held those of them who were put aside.
+	// Failed are those whom no send has reached: who failed once and got the message by a later
+	// send counts as sent alone.
 	Audience, Held, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
 	// Dismissed and Expired are of in-app messages.
 	Dismissed, Expired uint64
@@ -74,7 +76,9 @@ func (s *State) Numbers(x Campaign) Numbers {
 	if r := s.runs[x.ID]; r != nil {
 		held = s.held(&x, r)
 	}
-	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), n(setFailed), n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed), n(Dismissed), n(Expired)}
+	failed := s.members(&x, setFailed)
+	unreached := failed.GetCardinality() - failed.AndCardinality(s.members(&x, setSent))
+	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), unreached, n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed), n(Dismissed), n(Expired)}
 }
 
 // RecipientStatus is what became of one recipient.
@@ -97,7 +101,7 @@ func (s *State) Recipients(x Campaign, from uint32, limit int) []RecipientStatus
 	var out []RecipientStatus
 	for _, o := range list[:min(limit, len(list))] {
 		root := s.host.Root(o)
-		out = append(out, RecipientStatus{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
+		out = append(out, RecipientStatus{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o) && !sent.Contains(o), complained(root), unsubscribed(root)})
 	}
 	return out
 }
