@@ -37,7 +37,7 @@ func TestPreviewSaysWhoCanBeReached(t *testing.T) {
 		return a
 	}
 	a := ask("")
-	if a.Count == 0 || a.Reachable["email"] != 0 || len(a.Reachable) != 5 || a.Explained != nil {
+	if a.Count == 0 || a.Reachable["email"] != 0 || a.Reachable["in_app"] != a.Count || len(a.Reachable) != 6 || a.Explained != nil {
 		t.Fatalf("%+v", a)
 	}
 	first, second := a.Sample[0].ProfileID, a.Sample[1].ProfileID
@@ -46,10 +46,11 @@ func TestPreviewSaysWhoCanBeReached(t *testing.T) {
 		{second, "/consent", `{"channel":"email","status":"subscribed"}`},
 		{second, "/suppression", `{"channel":"email"}`},
 		{first, "/consent", `{"channel":"sms","status":"subscribed"}`},
+		{first, "/consent", `{"channel":"in_app","status":"unsubscribed"}`},
 	} {
 		s.want("POST", "/profiles/"+x.id+x.path, x.body, nil)
 	}
-	if a = ask(""); a.Reachable["email"] != 1 || a.Reachable["sms"] != 0 {
+	if a = ask(""); a.Reachable["email"] != 1 || a.Reachable["sms"] != 0 || a.Reachable["in_app"] != a.Count-1 {
 		t.Errorf("%+v", a.Reachable)
 	}
 	s.want("PATCH", "/profiles/"+first, `{"phone":"+491701234567"}`, nil)

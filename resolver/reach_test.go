@@ -20,7 +20,7 @@ import (
 
 // reachOracle judges a profile by what is answered of it.
 func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
-	for _, channel := range []string{"email", "sms", "whatsapp", "im", "push"} {
+	for _, channel := range []string{"email", "sms", "whatsapp", "im", "push", "in_app"} {
 		status := p.Consent(channel).Status
 		address := p.Newest(IdentityPhone) != ""
 		asked := requireOptIn
@@ -29,6 +29,8 @@ func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
 			address = p.Newest(IdentityEmail) != ""
 		case "push":
 			address = len(p.Devices) > 0
+		case "in_app":
+			address, asked = p.Newest(IdentityEmail) != "" || p.Newest(IdentityExternalID) != "", false
 		default:
 			asked = true
 		}

@@ -5,10 +5,19 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/flows/ready"
+	"github.com/musterhq/muster/resolver/automation"
 )
 
+// pausedFor pauses a flow for a time.
+func (r *recorder) pausedFor(flow string, ms int64) {
+	r.t.Helper()
+	r.must(automation.CommandPause, automation.ID{ID: flow})
+	r.now += ms
+	r.must(automation.CommandResume, automation.ID{ID: flow})
+}
+
 // TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, unless they
-// have ordered since or the cart is empty.
+// have ordered since or the cart is empty, also where the flow goes on late after a pause.
 func TestReadyFlowForCarts(t *testing.T) {
 	const hour = int64(3_600_000)
 	cart := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}],"total":5,"currency":"EUR"}`)
@@ -19,17 +28,46 @@ func TestReadyFlowForCarts(t *testing.T) {
 		play func(r *recorder, flow string)
 		want string
 	}{
-		"left":               {func(r *recorder, _ string) { r.events(cart) }, "#1 wait:done ordered:no remind:skipped_not_subscribed completed"},
-		"left without total": {func(r *recorder, _ string) { r.events(cartWithoutTotal) }, "#1 wait:done ordered:no remind:skipped_not_subscribed completed"},
-		"ordered":            {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(order) }, "#1 wait:done ordered:yes completed"},
+		"left":               {func(r *recorder, _ string) { r.events(cart) }, "#1 wait:done open:yes remind:skipped_not_subscribed completed"},
+		"left without total": {func(r *recorder, _ string) { r.events(cartWithoutTotal) }, "#1 wait:done open:yes remind:skipped_not_subscribed completed"},
+		"ordered":            {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(order) }, "#1 wait:done open:no completed"},
 		"ordered in the same batch, by their own times": {func(r *recorder, _ string) {
 			c, o := cart, order
 			c.HasTime, c.TimeMs, o.HasTime, o.TimeMs = true, r.now-55_000, true, r.now-20_000
 			r.events(c, o)
-		}, "#1 wait:done ordered:yes completed"},
-		"ordered in the same batch": {func(r *recorder, _ string) { r.events(cart, order) }, "#1 wait:done ordered:yes completed"},
-		"emptied":                   {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(empty) }, "#1 wait:done ordered:yes completed"},
-		"empty":                     {func(r *recorder, _ string) { r.events(empty) }, "none"},
+		}, "#1 wait:done open:no completed"},
+		"ordered in the same batch": {func(r *recorder, _ string) { r.events(cart, order) }, "#1 wait:done open:no completed"},
+		"emptied":                   {func(r *recorder, _ string) { r.events(cart); r.now += hour; r.events(empty) }, "#1 wait:done open:no completed"},
+		"ordered before a pause of three days": {func(r *recorder, flow string) {
+			r.events(cart)
+			r.now += hour
+			r.events(order)
+			r.pausedFor(flow, 72*hour)
+		}, "#1 wait:done open:no completed"},
+		"ordered in a pause of three days": {func(r *recorder, flow string) {
+			r.events(cart)
+			r.must(automation.CommandPause, automation.ID{ID: flow})
+			r.now += 10 * hour
+			r.events(order)
+			r.now += 62 * hour
+			r.must(automation.CommandResume, automation.ID{ID: flow})
+		}, "#1 wait:done open:no completed"},
+		"emptied before a pause of ten hours": {func(r *recorder, flow string) {
+			r.events(cart)
+			r.now += hour
+			r.events(empty)
+			r.pausedFor(flow, 10*hour)
+		}, "#1 wait:done open:no completed"},
+		"left before a pause of ten hours":  {func(r *recorder, flow string) { r.events(cart); r.pausedFor(flow, 10*hour) }, "#1 wait:done open:yes remind:skipped_not_subscribed completed"},
+		"left before a pause of three days": {func(r *recorder, flow string) { r.events(cart); r.pausedFor(flow, 72*hour) }, "#1 wait:done open:no completed"},
+		"ordered, and another cart after it": {func(r *recorder, flow string) {
+			r.events(cart, order)
+			r.must(automation.CommandPause, automation.ID{ID: flow})
+			r.now += 70 * hour
+			r.events(cart)
+			r.must(automation.CommandResume, automation.ID{ID: flow})
+		}, "#1 wait:done open:yes remind:skipped_not_subscribed completed"},
+		"empty": {func(r *recorder, _ string) { r.events(empty) }, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRecorder(t, DefaultSettings())

@@ -1,8 +1,6 @@
 package keyapi
 
 import (
-	"strings"
-
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/keyapi/internal/analytics"
@@ -143,7 +141,7 @@ func addDeeds(c *keycall.Call, out []recipientActivity, q query.DeedsQuery) erro
 	}
 	for _, d := range deeds {
 		x := &out[at[d.Ordinal]]
-		if strings.HasSuffix(d.Type, "_opened") {
+		if analytics.IsOpen(d.Type) {
 			x.Opens += d.Events
 			first(&x.OpenedAt, d.FirstMs)
 			continue
@@ -174,14 +172,12 @@ func listCampaignActivity(c *keycall.Call) (any, error) {
 		if !ok {
 			return errNoCampaign
 		}
-		for _, deed := range [...]string{"_opened", "_clicked"} {
-			media := x.Media()
-			if x.Medium() == campaigns.MediumOmni {
-				media = analytics.Media // it may have been sent on others than its present ones
-			}
-			for _, medium := range media {
-				deeds.Types = append(deeds.Types, medium+deed)
-			}
+		media := x.Media()
+		if x.Medium() == campaigns.MediumOmni {
+			media = analytics.Media // it may have been sent on others than its present ones
+		}
+		for _, medium := range media {
+			deeds.Types = append(deeds.Types, analytics.Engagements(medium)...)
 		}
 		list := v.Campaigns().Recipients(x, from, limit)
 		for _, r := range list {

@@ -16,23 +16,25 @@ type Flow struct {
 func Flows() []Flow {
 	return []Flow{{
 		ID: "abandoned_cart", Name: "Abandoned cart",
-		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless they ordered within a day or emptied the cart (a cart with a total of 0).",
+		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless within a day they ordered or emptied the cart (a cart with a total of 0). A cart older than a day is not reminded of.",
 		Definition: json.RawMessage(abandonedCart),
 	}}
 }
 
-// The condition asks for a day, longer than the wait: an order has a time of its own, which may
-// be before the cart's record, and a flow that was paused goes on late. A cart with a total of
+// The condition looks at one day for all three events. A flow that was paused goes on late: then
+// the cart has to be of this day as well, and whatever followed it is of this day. A cart and an
+// order have times of their own, so that the day is longer than the wait. A cart with a total of
 // 0 is empty.
 const abandonedCart = `{
 	"name": "Abandoned cart",
 	"reentry": "after_exit",
 	"trigger": {"type": "event", "event": "cart_updated", "where": [{"property": "total", "op": "!=", "value": 0}]},
 	"steps": [
-		{"id": "wait", "type": "wait", "seconds": 14400, "next": "ordered"},
-		{"id": "ordered", "type": "condition", "if": {"match": "any", "conditions": [
-			{"kind": "activity", "event": "order_placed", "window": {"last_days": 1}},
-			{"kind": "activity", "event": "cart_updated", "window": {"last_days": 0.25}, "where": [{"property": "total", "op": "=", "value": 0}]}]}, "yes": null, "no": "remind"},
+		{"id": "wait", "type": "wait", "seconds": 14400, "next": "open"},
+		{"id": "open", "type": "condition", "if": {"match": "all", "conditions": [
+			{"kind": "activity", "event": "cart_updated", "window": {"last_days": 1}, "where": [{"property": "total", "op": "!=", "value": 0}]},
+			{"kind": "activity", "event": "order_placed", "did": false, "window": {"last_days": 1}},
+			{"kind": "activity", "event": "cart_updated", "did": false, "window": {"last_days": 1}, "where": [{"property": "total", "op": "=", "value": 0}]}]}, "yes": "remind", "no": null},
 		{"id": "remind", "type": "email", "subject": "You left something in your cart", "body": "<p>Hi {{first_name|there}},</p><p>your cart is waiting for you.</p><p><a href=\"{{unsubscribe_url}}\">Unsubscribe</a></p>", "next": null}
 	]
 }`

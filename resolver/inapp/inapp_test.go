@@ -100,8 +100,15 @@ func (n *naive) merge(winner, merged uint32, nowMs int64) {
 	n.tidy(winner, nowMs)
 }
 
+// fingerprinted is what is stored of an inbox, with its fingerprint.
+type fingerprinted struct {
+	inbox string
+	print uint64
+}
+
 // TestInboxesMatchNaive sends, repeats, marks, merges, erases, and lets messages end at random,
-// and compares all inboxes with a naive account of them.
+// and compares all inboxes with a naive account of them. The fingerprint of an inbox changes when
+// what is stored of it does, and at no other time.
 func TestInboxesMatchNaive(t *testing.T) {
 	for seed := range testlevel.Count[uint64](2, 8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -117,6 +124,7 @@ func TestInboxesMatchNaive(t *testing.T) {
 			gone := map[uint32]bool{}
 			kinds := []int{8, 200}[seed%2] // few have merges of what was done, many fill inboxes
 			body := strings.Repeat("x", int(seed/2%2)*card.MaxBodyBytes)
+			prints := map[uint32]fingerprinted{}
 			for step := range 800 {
 				w.Now += rng.Int64N(hourMs)
 				o := rng.Uint32N(people)
@@ -197,6 +205,21 @@ func TestInboxesMatchNaive(t *testing.T) {
 					if fmt.Sprint(got) != fmt.Sprint(want) {
 						t.Fatalf("step %d: the inbox of %d is\n%v, want\n%v", step, x, got, want)
 					}
+					var now fingerprinted
+					if sets.Members(setInboxes).Contains(x) {
+						b, err := w.Store.Entity(w.State.key(x))
+						if err != nil {
+							t.Fatal(err)
+						}
+						now.inbox = string(b)
+					}
+					if now.print, err = w.State.Fingerprint(x); err != nil {
+						t.Fatal(err)
+					}
+					if old, ok := prints[x]; ok && (old.print == now.print) != (old.inbox == now.inbox) || (now.print == 0) != (now.inbox == "") {
+						t.Fatalf("step %d: the fingerprint of the inbox of %d goes from %x to %x, and the inbox changes: %v", step, x, old.print, now.print, old.inbox != now.inbox)
+					}
+					prints[x] = now
 				}
 			}
 			w.Now += (maxHoursKept + 1) * hourMs

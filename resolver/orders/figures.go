@@ -144,11 +144,14 @@ func (s *State) sortedDays(of func(*Day) bool) (out []Day) {
 
 // OfCampaign are the figures of a campaign on all its channels, by currency.
 func (s *State) OfCampaign(id string) []CurrencyFigures {
+	return ByCurrency(s.Sources(func(x *Source) bool { return x.Campaign == id }))
+}
+
+// ByCurrency adds up figures of sources, by currency.
+func ByCurrency(list []*SourceFigures) []CurrencyFigures {
 	var r record
-	for _, f := range s.sources.All() {
-		if f.Campaign == id {
-			r.add(f.Currency, f.Figures)
-		}
+	for _, f := range list {
+		r.add(f.Currency, f.Figures)
 	}
 	return r.Totals
 }

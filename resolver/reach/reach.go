@@ -13,7 +13,7 @@ import (
 )
 
 // Version is the version of the rules by which the sets are made.
-const Version = 4
+const Version = 5
 
 // prefix is what the names of the sets begin with.
 const prefix = "reach/"
@@ -26,7 +26,7 @@ const push = "push"
 const inApp = "in_app"
 
 // Channels are the channels that campaigns and flows send on.
-var Channels = [...]string{"email", "sms", "whatsapp", "im", push}
+var Channels = [...]string{"email", "sms", "whatsapp", "im", push, inApp}
 
 // Sets are the sets of an account. Two for each channel say whom a message could be sent
 // to: those who are subscribed, and on channels that do not need a subscription those who
@@ -128,7 +128,7 @@ func (s *Sets) Reachable(optIn bool) map[string]*roaring.Bitmap {
 	out := make(map[string]*roaring.Bitmap, len(Channels))
 	for i, channel := range Channels {
 		c := &s.channels[i]
-		if c.open == nil || optIn {
+		if TakesSubscription(channel, optIn) {
 			out[channel] = c.subscribed.Bits.Clone()
 		} else {
 			out[channel] = roaring.Or(c.subscribed.Bits, c.open.Bits)

@@ -56,7 +56,11 @@ func reachable(d *profile.Document, channel string, optIn bool) bool {
 	}
 	known := has(identifier.Email) || has(identifier.ExternalID) || has(identifier.Phone) || !has(identifier.Anonymous)
 	address := map[string]bool{"email": has(identifier.Email), "push": len(d.Devices) > 0}
-	if channel != "email" && channel != "push" {
+	switch channel {
+	case "email", "push":
+	case "in_app":
+		address[channel], optIn = has(identifier.Email) || has(identifier.ExternalID), false
+	default:
 		address[channel], optIn = has(identifier.Phone), true
 	}
 	return known && address[channel] && (said == "subscribed" || said != "unsubscribed" && !optIn)

@@ -39,7 +39,7 @@ type Host interface {
 	// that of an ordinal.
 	Profile(id string) (ordinal uint32, d *profile.Document, r *refuse.Refusal)
 	Load(ordinal uint32) *profile.Document
-	// MakeProfile makes the profile of identifiers that are nobody's.
+	// MakeProfile makes the profile of identifiers that no profile has.
 	MakeProfile(of eventlog.Event) (ordinal uint32, r *refuse.Refusal)
 	// Update stores a document that was changed, says which fields have changed, and
 	// records events on the profile.

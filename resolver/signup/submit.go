@@ -59,7 +59,7 @@ func (s *State) submit(tx *feature.Tx, c forms.Submit) *refuse.Refusal {
 }
 
 // ownEmail is an e-mail address as the profile in d has it. A message goes there, and not to
-// the spelling that somebody sent: the two may be delivered to different people, as mail to
+// the spelling of the submission: the two may be delivered to different people, as mail to
 // ẞ in a domain is, though one is the other's normal form.
 func (s *State) ownEmail(d *profile.Document, sent string) string {
 	h, ok := s.profiles.Hasher.HashIdentifier(identifier.Email, []byte(sent), &s.normal)
@@ -119,7 +119,7 @@ func (s *State) find(c *forms.Submit) (o uint32, made bool) {
 func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Submission, made bool) {
 	if h, ok := s.profiles.Hasher.HashIdentifier(identifier.Phone, []byte(x.Phone), &s.normal); ok {
 		if owner := s.profiles.Identifiers.Owner(h); owner != o && owner != profile.NoOrdinal {
-			x.Phone = "" // somebody else's, which would be left out later
+			x.Phone = "" // another profile has it: it would be left out later
 		}
 	}
 	list := s.forms.Held(tx, o)
@@ -131,7 +131,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 		s.sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
 		s.forms.Unconfirmable(tx, x.Form)
 		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}) {
-			s.host.Update(o, d, engine.FieldConsents) // nobody has confirmed it
+			s.host.Update(o, d, engine.FieldConsents) // it is not confirmed
 		}
 		return
 	}

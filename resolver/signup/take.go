@@ -15,8 +15,8 @@ import (
 )
 
 // take makes a submission part of a profile, whose document is d. confirmed says that
-// the owner of the e-mail has confirmed it. What has no room is left out: there is nobody left
-// to tell.
+// the owner of the e-mail has confirmed it. What has no room is left out: the
+// submission was answered already.
 func (s *State) take(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Submission, confirmed bool) {
 	fields := s.takeValues(tx, o, d, x)
 	name := ""
@@ -97,8 +97,8 @@ func (s *State) takeValues(tx *feature.Tx, o uint32, d *profile.Document, x *for
 	return fields | s.takeIdentifier(tx, o, d, identifier.Phone, x.Phone)
 }
 
-// takeIdentifier makes an identifier of a submission the newest of its kind. One that is
-// somebody else's, or of an erased person, is left out.
+// takeIdentifier makes an identifier of a submission the newest of its kind. One that
+// another profile has, or that is of an erased person, is left out.
 func (s *State) takeIdentifier(tx *feature.Tx, o uint32, d *profile.Document, kind identifier.Kind, value string) engine.Fields {
 	if value == "" {
 		return 0

@@ -31,8 +31,17 @@ type SourceRevenue struct {
 
 // CampaignRevenue is the revenue of a campaign on all its channels, by currency.
 func CampaignRevenue(v *resolver.View, campaign string) []Revenue {
+	return newRevenues(v.Orders().OfCampaign(campaign))
+}
+
+// RevenueByCurrency adds up the revenue of sources, by currency.
+func RevenueByCurrency(list []*orders.SourceFigures) []Revenue {
+	return newRevenues(orders.ByCurrency(list))
+}
+
+func newRevenues(list []orders.CurrencyFigures) []Revenue {
 	out := []Revenue{}
-	for _, f := range v.Orders().OfCampaign(campaign) {
+	for _, f := range list {
 		out = append(out, NewRevenue(f.Currency, f.Figures))
 	}
 	return out

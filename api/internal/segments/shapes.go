@@ -34,4 +34,5 @@ var reachableShape = shape.Named("Reachable", shape.Object(
 	shape.Req("sms", shape.Count(120, "With a phone, and subscribed.")),
 	shape.Req("whatsapp", shape.Count(80, "Likewise.")), shape.Req("im", shape.Count(0, "Likewise.")),
 	shape.Req("push", shape.Count(210, "With a device; otherwise as by e-mail.")),
+	shape.Req("in_app", shape.Count(300, "With an external_id or an e-mail, and not unsubscribed.")),
 ).Says("How many of them a message could be sent to now, by channel: a campaign passes over the others. Profiles that are suppressed on a channel do not count for it, nor do those whose phone number another contact refused."))

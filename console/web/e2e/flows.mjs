@@ -142,13 +142,14 @@ await run(async (w) => {
   await message('Push message').getByLabel('Title').fill('Hello')
   await message('Push message').getByLabel('Link', { exact: true }).fill('myapp://welcome')
   await panel.getByRole('button', { name: 'Move Push message up' }).click()
+  await message('Text message').getByLabel('Ignore quiet hours and frequency caps').check()
   await page.getByRole('button', { name: /^Step omnichannel/ }).filter({ hasText: 'Push message, then Text message' }).waitFor()
   await w.axe('a step of several channels')
   await w.shots('flow-channels')
   const copy = (await w.people('GET', '/flows')).find((f) => f._id !== id)
   await until('the step is saved', async () => {
     const first = (await w.people('GET', `/flows/${copy._id}`)).steps[0]
-    assert.deepEqual(first.channels, [{ channel: 'push', title: 'Hello', link: 'myapp://welcome' }, { channel: 'sms', text: 'Hello {{first_name}}' }])
+    assert.deepEqual(first.channels, [{ channel: 'push', title: 'Hello', link: 'myapp://welcome' }, { channel: 'sms', text: 'Hello {{first_name}}', ignore_sending_limits: true }])
   })
   await page.getByRole('navigation').getByRole('link', { name: 'Flows' }).click()
   await until('both are listed', async () => assert.equal(await page.getByRole('row').filter({ hasText: 'Welcome' }).count(), 2))

@@ -1,6 +1,7 @@
 // Orders and revenue: the ready flow for carts goes live as it is, a person shows orders and the
-// cart, analytics show what came in by day, and the windows of attribution are saved.
+// cart, analytics show what came in by day, a flow what belongs to its messages, and the windows of attribution are saved.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { run, until } from './lib/run.mjs'
 
 await run(async (w) => {
@@ -40,6 +41,26 @@ await run(async (w) => {
   await page.getByRole('region', { name: 'Revenue by day' }).getByRole('row', { name: /EUR/ }).waitFor()
   await w.axe('the revenue')
   await w.shots('analytics-revenue')
+
+  // An order after a look at a flow's message is the flow's.
+  const made = await w.people('POST', '/flows', { name: 'Thanks', trigger: { type: 'event', event: 'visited' }, steps: [{ id: 'thanks', type: 'in_app', title: 'Welcome' }] })
+  await w.people('POST', `/flows/${made._id}/publish`)
+  const { secret, issuer } = await w.people('POST', '/in-app/secret', {})
+  const part = (v) => Buffer.from(JSON.stringify(v)).toString('base64url')
+  const signed = `${part({ alg: 'HS256' })}.${part({ iss: issuer, sub: user.email, sub_type: 'email', exp: Math.floor(Date.now() / 1000) + 3600 })}`
+  const headers = { Authorization: `Bearer ${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}` }
+  const inbox = async () => (await (await fetch(`${w.url}/in-app/inbox`, { headers })).json()).messages
+  await w.send([{ event_type: 'visited', user }])
+  await until('the message is in the inbox', async () => assert.equal((await inbox()).length, 1))
+  assert.equal((await fetch(`${w.url}/in-app/inbox/${(await inbox())[0].id}/seen`, { method: 'POST', headers })).status, 200)
+  await w.send([{ event_type: 'order_placed', user, properties: { order_id: 'A-3', total: 20, currency: 'EUR' } }])
+  await w.open(`/flows/${made._id}`)
+  const brought = page.getByRole('region', { name: 'Revenue', exact: true })
+  await brought.getByRole('cell', { name: '20.00' }).first().waitFor()
+  assert.match(await brought.getByRole('table', { name: 'Revenue of the flow' }).getByRole('row').nth(1).innerText(), /EUR\s+1\s+20\.00\s+0\.00\s+20\.00/)
+  assert.match(await brought.getByRole('table', { name: 'Revenue by step' }).getByRole('row').nth(1).innerText(), /thanks \(in-app\)\s+EUR\s+1\s+20\.00/)
+  await w.axe('the revenue of a flow')
+  await w.shots('flow-revenue')
 
   await w.open('/settings/revenue')
   const save = page.getByRole('button', { name: 'Save windows' })

@@ -50,7 +50,7 @@ type Host interface {
 }
 
 // ErrUndecided ends the attempts to reserve an e-mail.
-var ErrUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; try again in a minute", feed.ErrUnavailable)
+var ErrUndecided = fmt.Errorf("%w: it is not decided yet which contact has this e-mail; try again in a minute", feed.ErrUnavailable)
 
 // Do carries out a command that may give a contact an e-mail. It may stop at
 // any step: see [emaildir.Settle].

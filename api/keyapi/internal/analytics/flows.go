@@ -23,7 +23,8 @@ func flowRoutes() []keycall.Route {
 				shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape), shape.Req("series", flowSeriesShape()), shape.Req("flows", shape.List(flowLineShape(), "The oldest first.")))}},
 		{Handle: oneFlow, Operation: operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: keycall.HistoryTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
 			Data: flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps),
-				shape.Req("revenue", shape.List(shapes.SourceRevenue(), "Of orders that belong to messages of the flow, by step, channel and currency, since the flow was made."))),
+				shape.Req("revenue", shape.List(shapes.SourceRevenue(), "Of orders that belong to messages of the flow, by step, channel and currency, since the flow was made.")),
+				shape.Req("revenue_by_currency", shape.List(shapes.Revenue(), "The same of the whole flow: of each currency, what its steps and channels brought together."))),
 			Fails: []string{"there is no flow with this id"}}},
 	}
 }
@@ -190,8 +191,9 @@ func oneFlow(c *keycall.Call) (any, error) {
 		Series []flowPoint `json:"series"`
 		Steps  []stepLine  `json:"steps"`
 
-		Revenue []record.SourceRevenue `json:"revenue"`
-	}{s.body(), line, series, steps, record.SourceRevenues(sources)}, nil
+		Revenue           []record.SourceRevenue `json:"revenue"`
+		RevenueByCurrency []record.Revenue       `json:"revenue_by_currency"`
+	}{s.body(), line, series, steps, record.SourceRevenues(sources), record.RevenueByCurrency(sources)}, nil
 }
 
 // stepMessages are the steps of a flow, with their messages.

@@ -6,16 +6,21 @@ import (
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/segment"
 )
 
 // Media are the channels of messages. What bounces on one says nothing of another, so
 // they are never counted together.
-var Media = []string{MediumEmail, "sms", "whatsapp", "im", "push", "in_app"}
+var Media = []string{MediumEmail, "sms", "whatsapp", "im", "push", mediumInApp}
 
 // MediumEmail is the channel of e-mails.
 const MediumEmail = "email"
+
+// mediumInApp is the channel of in-app messages. They are in the inbox once they are sent, so
+// that all that were sent were delivered.
+const mediumInApp = inapp.Channel
 
 // What happens to messages, by the last part of the event's type.
 const (
@@ -45,13 +50,34 @@ type messageAct struct {
 
 var actOf = func() map[string]messageAct {
 	out := map[string]messageAct{unsubscribedEvent: {"", actUnsubscribed}}
-	for act, name := range acts {
+	for act := range acts {
 		for _, m := range Media {
-			out[m+"_"+name] = messageAct{m, act}
+			if m != mediumInApp || act != actDelivered {
+				out[eventOf(m, act)] = messageAct{m, act}
+			}
 		}
 	}
 	return out
 }()
+
+// eventOf is the type of the events that say that something happened to messages of a channel.
+func eventOf(medium string, act int) string {
+	if medium == mediumInApp && act == actOpened {
+		return mediumInApp + "_" + inapp.Seen
+	}
+	return medium + "_" + acts[act]
+}
+
+// Engagements are the types of the events of opens and clicks on a channel.
+func Engagements(medium string) []string {
+	return []string{eventOf(medium, actOpened), eventOf(medium, actClicked)}
+}
+
+// IsOpen reports whether events of a type are opens of messages.
+func IsOpen(eventType string) bool {
+	x, known := actOf[eventType]
+	return known && x.act == actOpened
+}
 
 // messageEvents are the types of the events of messages but unsubscribedEvent.
 func messageEvents() (out []string) {
@@ -120,6 +146,9 @@ type tally struct{ n, unique [countOfActs]uint64 }
 func (t *tally) add(r *messageRow) {
 	t.n[r.act] += r.Events
 	t.unique[r.act] += r.Profiles
+	if r.medium == mediumInApp && r.act == actSent {
+		t.n[actDelivered] += r.Events
+	}
 }
 
 // The thresholds of the guidance for e-mail: hard bounces below 2 %, complaints below

@@ -24,7 +24,7 @@ type Range = { from?: string; to?: string; granularity: Granularity }
 /** The range that an answer is of. */
 type Stretch = { from: string; to: string }
 
-const channelNames = { email: 'E-mail', sms: 'SMS', whatsapp: 'WhatsApp', im: 'Messenger', push: 'Push' } as const
+const channelNames = { email: 'E-mail', sms: 'SMS', whatsapp: 'WhatsApp', im: 'Messenger', push: 'Push', in_app: 'In-app' } as const
 const day = 86_400_000
 
 function useRange(): Range {

@@ -22,6 +22,7 @@ import { useTemplates } from '../templates/useTemplates'
 import { Enrolments, HereNow } from './Enrolments'
 import { DryRun } from './DryRun'
 import { FlowStatus } from './FlowList'
+import { FlowRevenue } from './FlowRevenue'
 import { checked, definitionOf, insert, remove, replace, stepNames, summary, text, type Definition } from './model'
 import { StepPanel, TriggerPanel } from './StepPanel'
 
@@ -337,6 +338,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
           </Paper>
         </Box>
       )}
+      {view === 'canvas' && !draft && <FlowRevenue id={id} />}
     </Page>
   )
 }

@@ -11,7 +11,17 @@ export function Field({ label, of, name, set, readOnly, placeholder, description
 }
 
 /** What is sent on a channel: by a step of it alone, or by one of several channels. */
-export function MessageFields({ channel, of, put, readOnly }: { channel: string; of: Fields; put: Set; readOnly: boolean }) {
+export function MessageFields(message: { channel: string; of: Fields; put: Set; readOnly: boolean }) {
+  const { of, put, readOnly } = message
+  return (
+    <>
+      <ContentFields {...message} />
+      <Checkbox label="Ignore quiet hours and frequency caps" checked={of.ignore_sending_limits === true} disabled={readOnly} onChange={(e) => put({ ignore_sending_limits: (e.currentTarget.checked || undefined) as never })} />
+    </>
+  )
+}
+
+function ContentFields({ channel, of, put, readOnly }: { channel: string; of: Fields; put: Set; readOnly: boolean }) {
   const templates = useTemplates()
   const field = (label: string, name: string, placeholder?: string, description?: string) => <Field label={label} of={of} name={name} set={put} readOnly={readOnly} placeholder={placeholder} description={description} />
   const area = (label: string, name: string) => <Textarea label={label} autosize minRows={3} value={text(of[name])} onChange={(e) => put({ [name]: e.currentTarget.value })} readOnly={readOnly} />
