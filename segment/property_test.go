@@ -13,11 +13,11 @@ import (
 )
 
 // rounds is how many cases a property is tried on.
-func rounds(short int) int {
+func rounds(usual int) int {
 	if testlevel.Long() {
-		return short * 50
+		return usual * 50
 	}
-	return short
+	return testlevel.Count(usual/4, usual)
 }
 
 func parse(t *testing.T, text []byte) *segment.Node {

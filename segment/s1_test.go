@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
-func rounds(short int) int {
+func rounds(usual int) int {
 	if testlevel.Long() {
-		return short * 50
+		return usual * 50
 	}
-	return short
+	return testlevel.Count(usual/4, usual)
 }
 
 // hardFloats draws floats where rounding is decided late.

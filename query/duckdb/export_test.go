@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -130,7 +131,7 @@ func (f *failing) Append(ctx context.Context, b *query.Batch) error {
 // TestCopyL2: what is copied to several partitions is what was there, once, also
 // when the copying is cut off and begun again (L2).
 func TestCopyL2(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range testlevel.Count[uint64](1, 3) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			from := openSmall(t, rng)
