@@ -106,12 +106,12 @@ type RunCounts struct {
 	Failed  uint64         `json:"failed"`
 	Skipped map[string]int `json:"skipped,omitempty"` // reason → recipients who may not be sent to
 	Errors  []string       `json:"errors,omitempty"`
-	// Anonymous says which of the errors name nobody, a bit for each: they stay when a person
+	// Anonymous says which of the errors name no person, a bit for each: they stay when a person
 	// is erased.
 	Anonymous uint32 `json:"anonymous_errors,omitempty"`
 }
 
-// note remembers an error, once, and whether it names nobody.
+// note remembers an error, once, and whether it names no person.
 func (c *RunCounts) note(text string, anonymous bool) {
 	if len(text) > maxErrorText {
 		text = text[:maxErrorText]

@@ -81,7 +81,7 @@ func TestKeyAccess(t *testing.T) {
 	}
 	run(testAccount, access.CommandUserDelete, access.UserDelete{ActorID: "usr_1", ID: maker})
 	if k, ok := have(testAccount, "made"); !ok || len(k.Permissions) != 0 {
-		t.Errorf("the key of a creator who went has %+v", k)
+		t.Errorf("the key of a deleted creator has %+v", k)
 	}
 	run(testAccount, access.CommandAPIKeyRevoke, access.APIKeyRevoke{ActorID: "usr_1", ID: id})
 	if _, ok := have(testAccount, "made"); ok {

@@ -83,7 +83,7 @@ func poke(c chan<- struct{}) {
 const leastBetween = time.Second
 
 // behind measures how much log a start would replay, in bytes of records. The
-// goroutine that applies adds; whoever holds the partition's checkpoint lock does the
+// goroutine that applies adds; the holder of the partition's checkpoint lock does the
 // rest; everybody may ask.
 type behind struct {
 	applied atomic.Int64 // bytes applied since the partition was loaded

@@ -72,7 +72,7 @@ func TestLateCheckpointHurries(t *testing.T) {
 
 // TestCheckpointsAsked: a checkpoint that is asked for while another one is written is not
 // lost, one that is due by the amount of log is asked for once, and one that is late or
-// that somebody waits for is written without rests.
+// that a request waits for is written without rests.
 func TestCheckpointsAsked(t *testing.T) {
 	c := newCheckpointing()
 	c.request()
@@ -99,6 +99,6 @@ func TestCheckpointsAsked(t *testing.T) {
 	}
 	c.urgent.Add(1)
 	if c.mayRest(100) {
-		t.Error("somebody waits for it, and it may rest")
+		t.Error("a request waits for it, and it may rest")
 	}
 }

@@ -5,7 +5,7 @@
 //
 // A machine is a pure function of its log. It has no clock, no locks, no goroutines and
 // no requests. A [Node] has all of these: it appends records, applies them in order as
-// they become durable, answers whoever waits for one, feeds history, writes checkpoints,
+// they become durable, answers the requests that wait for them, feeds history, writes checkpoints,
 // and appends by itself what the passing of time asks for. Nothing that it does decides
 // what a record leads to: two nodes that apply the same log come to the same state, at
 // whatever pace (R1).
@@ -42,7 +42,7 @@
 // rebuildLoop, and where there are several partitions releaseLoop and, with the
 // directory, reconcileLoop. All but continueLoop end when the partition is given up
 // (lifetime.acting); continueLoop, apply and checkpointLoop end with lifetime.run, since
-// whoever still waits for a record may need them. shareLoop is waited for only as long as a
+// requests that still wait for a record may need them. shareLoop is waited for only as long as a
 // stop allows: storage of others may hang. A node owns the three that send to the directory.
 //
 // # Locks
@@ -55,7 +55,7 @@
 //     removal of old ones.
 //  3. the feed's: taken by the goroutine that applies from Begin to End of a record.
 //  4. partition.mu: the machine. Apply, freeze and thaw have it alone, views and loops
-//     share it. mu.m is nil once the partition is closed; nobody may keep it.
+//     share it. mu.m is nil once the partition is closed; it may not be kept.
 //  5. requests.mu, lease.mu, sharing.mu, openFiles.mu, those of watchers: leaves.
 //     Nothing is called while one is held.
 package node

@@ -88,7 +88,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 			}
 			if err := n.Read(ctx, testAccount, func(v *resolver.View) error {
 				if _, ok := v.Resolve(id); ok {
-					t.Errorf("%s is still somebody", id)
+					t.Errorf("%s still leads to a profile", id)
 				}
 				if v.Universe().GetCardinality() != 1 || accountOf(v).Profiles.Universe().GetCardinality() != 1 {
 					t.Errorf("there are %v", v.Universe())
@@ -104,7 +104,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 			}
 		}
 		if x := submitEvents(t, n, event("stays-here@x.io", "gone-id"))[0]; x.Status != resolver.EventAccepted || x.Profile != out[2].Profile || x.Warning() == "" {
-			t.Errorf("event of somebody else that has an erased person's identifier: %+v", x)
+			t.Errorf("event of another person that has an erased person's identifier: %+v", x)
 		}
 		if _, err := n.Command(ctx, testAccount, contacts.CommandCreate, contacts.Create{Email: "Gone-Person@x.io"}); !isRefused(err, erasure.Message) {
 			t.Errorf("contact of an erased person: %v", err)

@@ -74,8 +74,8 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 	if s := n.Stats()[0]; s.FlowsWaiting != 0 {
 		t.Fatalf("%d events wait", s.FlowsWaiting)
 	}
-	// Whoever does not wait that long is answered: the record is applied.
-	p.lease.own.Store(1) // as if another node acted: nobody is enrolled any more
+	// A request that does not wait that long is answered: the record is applied.
+	p.lease.own.Store(1) // as if another node acted: enrolling has ended
 	short, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answered := make(chan error, 1)

@@ -27,7 +27,7 @@ func TestHistoryAheadOfTheLog(t *testing.T) {
 	f.close(t, f.mustOpen(t))
 }
 
-// TestFail: a node that was told to fail answers nothing, appends nothing and
+// TestFail: a node that must fail answers nothing, appends nothing and
 // leaves its checkpoints as they were.
 func TestFail(t *testing.T) {
 	f := newFixture(t)

@@ -23,7 +23,7 @@ func TestLiveEventsOfSources(t *testing.T) {
 	}
 	w, ok := n.Watch(testAccount)
 	if !ok {
-		t.Fatal("nobody may watch")
+		t.Fatal("watching is refused")
 	}
 	defer w.Close()
 	rec := (&eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9}, StampMs: n.opts.Now().UnixMilli()}).Append(nil)

@@ -141,13 +141,13 @@ func (c *Options) Validate() error {
 }
 
 // Node runs the machines of all partitions: it appends records, applies them
-// in order, answers those who wait, feeds history and writes checkpoints.
+// in order, answers the requests that wait, feeds history and writes checkpoints.
 type Node struct {
 	opts Options // never changed after Open
 
 	// partitions are those served here, nil for the others. Requests read them without a
-	// lock, so that one that is being taken holds up none; whoever has the slot's turn
-	// writes.
+	// lock, so that one that is being taken holds up none; the holder of the slot's
+	// turn writes.
 	partitions []atomic.Pointer[partition]
 	slots      []slot
 	changed    *wake.Broadcast // a partition was taken or released, or another node acts for it
@@ -161,16 +161,16 @@ type Node struct {
 	closes   sync.Once
 	closeErr error
 
-	// A failure is the whole node's: a partition that cannot go on would else be missed
-	// by nobody.
+	// A failure is the whole node's: a partition that cannot go on would otherwise go
+	// unnoticed.
 	failed *fatal
 
-	// People who watch, over all partitions. They are told by the goroutine that applies,
-	// which never waits for them.
+	// Watchers of events and transitions, over all partitions. The goroutine that applies
+	// sends to them, and never waits for them.
 	live        live.Events
 	transitions live.Transitions
 
-	// Whoever sends messages sleeps until one of these wakes it.
+	// The sender of messages sleeps until one of these wakes it.
 	queued    *wake.Broadcast // something was put into an outbox
 	campaigns *wake.Broadcast // a campaign was started
 	inboxes   *wake.Broadcast // an inbox of in-app messages has changed

@@ -21,7 +21,7 @@ func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
 }
 
 // ActingSince is the offset behind which everything was recorded since this node acts for
-// an account without a break: what is to be done by earlier records, somebody else or an
+// an account without a break: what earlier records ask for, another node or an
 // earlier process may have begun. It is at most the log's end, math.MaxInt64 when the
 // node does not act.
 func (n *Node) ActingSince(account uint64) (offset int64) {
@@ -39,8 +39,8 @@ func (n *Node) ActingSince(account uint64) (offset int64) {
 }
 
 // Look calls fn with a view of the account as far as it is applied here. Unlike
-// [Node.Read] it asks nobody whether there is more: it is for who acts by what it
-// sees under a claim, which does ask. Errors are those of Read.
+// [Node.Read] it does not ask the log whether there is more: it is for callers that
+// act under a claim, which does ask. Errors are those of Read.
 func (n *Node) Look(account uint64, fn func(*resolver.View) error) error {
 	p, err := n.owner(account)
 	if err != nil {

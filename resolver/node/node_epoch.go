@@ -79,7 +79,7 @@ func (n *Node) Epoch(partition int) (e resolver.Epoch, ok bool) {
 
 // Acts reports whether this node acts for a partition: it is here and the newest
 // epoch is this node's. [Node.Changed] says when that may have changed. One that
-// is here for which the node does not act was taken by another: whoever decides
+// is here for which the node does not act was taken by another: what decides
 // on ownership gives it back, or takes it again once it is sure.
 func (n *Node) Acts(partition int) bool {
 	if !n.Owns(partition) {

@@ -10,8 +10,8 @@ import (
 )
 
 // Barrier makes sure that everything acknowledged before the call is applied,
-// by whatever node. A record is acknowledged after it was applied; when nobody
-// else appends, that was here, and there is nothing to wait for. With
+// by whatever node. A record is acknowledged after it was applied; when no
+// other node appends, that was here, and there is nothing to wait for. With
 // Options.RemoteLog the log is asked for its end, and what is below it is waited
 // for, a few seconds at most. A partition that has failed cannot say. Errors are
 // those of [Node.Read].

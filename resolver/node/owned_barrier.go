@@ -32,15 +32,15 @@ func (p *partition) barrier(ctx context.Context) error {
 }
 
 // recent is how old the state may be that [Node.Recent] is content with. It is
-// well under the shortest session: nobody takes over from a node this soon after
-// it was told where the log ends, unless that node can reach the log and not the
+// well under the shortest session: no other node takes over from a node this soon after
+// it asked where the log ends, unless that node can reach the log and not the
 // group.
 const recent = time.Second
 
 // Recent makes sure that the state of the account's partition is no older than a
 // second: what any node acknowledged before that is applied. It costs a question
 // to the log now and then, where [Node.Barrier] costs one each time. For a log
-// that nobody else appends to there is nothing to ask. Errors are those of
+// that no other node appends to there is nothing to ask. Errors are those of
 // [Node.Read].
 func (n *Node) Recent(ctx context.Context, account uint64) error {
 	p, err := n.owner(account)

@@ -10,7 +10,7 @@ import (
 )
 
 // openFiles counts who uses a partition's files: the partition itself and
-// snapshots that outlive a view. The last one closes them, so that nobody reads
+// snapshots that outlive a view. The last one closes them, so that nothing reads
 // a store that was closed.
 type openFiles struct {
 	mu     sync.Mutex
@@ -60,7 +60,7 @@ func (p *partition) leave() {
 	p.life.leave()
 }
 
-// drain waits until nobody waits for a record, or ctx ends.
+// drain waits until no request waits for a record, or ctx ends.
 func (p *partition) drain(ctx context.Context) {
 	idle := p.requests.drained()
 	select {

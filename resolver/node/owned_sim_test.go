@@ -317,7 +317,7 @@ func (s *ownedSim) write(rng *rand.Rand, key string) {
 	for range 20 {
 		n := s.node(rng, p)
 		if n == nil {
-			time.Sleep(200 * time.Microsecond) // a client that does not hurry: nobody may own it for long
+			time.Sleep(200 * time.Microsecond) // a client that does not hurry: it may have no owner for long
 			continue
 		}
 		ctx, cancel := s.patience(rng)

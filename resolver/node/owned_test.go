@@ -504,7 +504,7 @@ func (l *aheadLog) Bounds(ctx context.Context, p int) (int64, int64, error) {
 }
 
 // TestBarrierIsBounded: a log that does not answer fails reads as unavailable,
-// the caller's patience is kept, and a node alone asks nobody.
+// the caller's patience is kept, and a node alone asks no other.
 func TestBarrierIsBounded(t *testing.T) {
 	c := newTestCluster(t, 1, 2)
 	a := c.open(0, nil)
@@ -793,11 +793,11 @@ func TestL2RemoteCommand(t *testing.T) {
 	}
 	mustRelease(t, a, 1)
 	if _, err := b.Command(ctx, account, eventtypes.CommandDefine, eventtypes.Define{Name: "X"}); !errors.Is(err, resolver.ErrNotOwner) {
-		t.Errorf("nobody owns it: %v", err)
+		t.Errorf("no node owns it: %v", err)
 	}
 }
 
-// TestFailStopsWhatIsTaken: a node that is told to fail takes nothing any more and
+// TestFailStopsWhatIsTaken: a node that must fail takes nothing any more and
 // stops what it has, and its Close returns.
 func TestFailStopsWhatIsTaken(t *testing.T) {
 	c := newTestCluster(t, 1, 1)

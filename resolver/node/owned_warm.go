@@ -55,7 +55,7 @@ func (n *Node) Cool(ctx context.Context, partition int) error {
 }
 
 // discard closes a partition that was never served. It writes no checkpoint: who
-// serves it does. What was fetched goes with it, since nobody here learns what is
+// serves it does. What was fetched goes with it, since nothing here learns what is
 // erased in it from now on.
 func (p *partition) discard() error {
 	p.life.discarded.Store(true)

@@ -29,7 +29,7 @@ type partition struct {
 	feed *feed.Feed
 
 	// mu is the machine's. Apply, freezing and thawing lock it, views and the loops share
-	// it. m is nil once the partition is closed, so nobody keeps it.
+	// it. m is nil once the partition is closed, so it is not kept.
 	mu struct {
 		sync.RWMutex
 		m *resolver.Machine
@@ -149,11 +149,11 @@ const (
 	windowBytes   = 16 << 10
 )
 
-// window is records that are applied in one go: the locks are taken, and everybody is told,
-// once for all of them. They are events that came with one commit and that nobody watches.
+// window is records that are applied in one go: the locks are taken, and waiting requests are
+// woken, once for all of them. They are events that came with one commit and have no watchers.
 type window struct {
 	reader  eventlog.Window  // nil: windows are of one record
-	out     resolver.Outcome // of records nobody waits for
+	out     resolver.Outcome // of records that no request waits for
 	waiters []*waiter
 }
 
@@ -175,8 +175,8 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	var entries int
 	var dst *resolver.Outcome
 	p.mu.Lock()
-	// Who watches is told of one record after the other. With the lock, for who begins to
-	// watch transitions gets all from then on.
+	// Watchers get one record after the other. This is decided under the lock: a new watcher
+	// of transitions gets all from then on.
 	alone := w.reader == nil || env.Kind != eventlog.KindEvents || p.node.live.Watchers()+p.node.transitions.Watchers() > 0
 	for {
 		rows = p.feed.Rows(e.Offset)
@@ -187,7 +187,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 			dst = waits.out
 		}
 		if err = p.step(env, e, rows, dst); err != nil {
-			break // whoever waits for the record is woken by the failure
+			break // what waits for the record is woken by the failure
 		}
 		if waits != nil {
 			w.waiters = append(w.waiters, waits)

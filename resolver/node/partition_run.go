@@ -99,7 +99,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 			w.free()
 			return err
 		}
-		// The log may still tell w, so it is nobody else's.
+		// The log may still tell w, so it may not be used again.
 		p.requests.noteAppended(offset)
 		return err
 	}
@@ -262,7 +262,7 @@ func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) err
 			return err
 		}
 	}
-	// Between two records: nobody applies while the lock is held, and the feed
+	// Between two records: nothing is applied while the lock is held, and the feed
 	// has been given all rows below the offset.
 	p.feed.Lock()
 	p.mu.Lock()
@@ -406,7 +406,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 		err = p.finish(ctx)
 	}
 	p.feed.Close()
-	// Nobody who takes the lock from here on finds a machine, and snapshots keep
+	// From here on there is no machine under the lock, and snapshots keep
 	// the files open that they read.
 	p.checkpoint.Lock()
 	p.mu.Lock()

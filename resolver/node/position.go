@@ -13,7 +13,7 @@ import (
 // it on, everybody may ask.
 type position struct {
 	applied atomic.Int64 // offset of the next record to apply
-	// progress is signalled after each record, so whoever waits for something takes the
+	// progress is signalled after each record, so a goroutine that waits for something takes the
 	// channel first and looks then.
 	progress *wake.Broadcast
 	ended    chan struct{} // closed when nothing is applied any more

@@ -28,7 +28,7 @@ func TestReach(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := at.reach(gone, 3, failed); !errors.Is(err, context.Canceled) {
-		t.Errorf("who went away is told %v", err)
+		t.Errorf("a request that was given up has the error %v", err)
 	}
 	close(at.ended)
 	if err := at.reach(t.Context(), 3, failed); !errors.Is(err, errEnded) {

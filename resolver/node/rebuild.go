@@ -73,7 +73,7 @@ func (p *partition) rebuildLoop(ctx context.Context) {
 }
 
 // untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
-// more, which the feed was told and asks again for. Between two calls it pauses for 1 s at
+// more, which the feed has noted and asks again for. Between two calls it pauses for 1 s at
 // first and for a minute at most, if history is tried again after 5 s: a call may read far more
 // than the rows of one batch.
 func (p *partition) untilDone(ctx context.Context, do func() error) {

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// requests are those of a partition that wait for their records to be applied. Whoever
-// takes a waiter out, the goroutine that applies, the log that failed or the request that
-// gives up, decides whose its outcome is.
+// requests are those of a partition that wait for their records to be applied. A waiter is
+// taken out once: by the goroutine that applies, by the log when it fails, or by the request
+// when it gives up. What takes it out sets its outcome.
 type requests struct {
 	count    atomic.Int64 // requests that wait for their record
 	appended atomic.Int64 // offset behind the newest record this node appended
@@ -21,8 +21,8 @@ type requests struct {
 		byID map[eventlog.RecordID]*waiter
 		// enrolling is how many were answered but for the flows they begin.
 		enrolling int
-		refused   bool          // nobody may begin to wait
-		idle      chan struct{} // closed when nobody waits any more; nil unless asked for
+		refused   bool          // no request may begin to wait
+		idle      chan struct{} // closed when no request waits any more; nil unless asked for
 	}
 }
 
@@ -44,7 +44,7 @@ type waiter struct {
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
 
-// free gives a waiter back that nobody else has any more.
+// free gives a waiter back to the pool. Nothing else may use it any more.
 func (w *waiter) free() { waiters.Put(w) }
 
 // AppendFailed implements [eventlog.Failer].
@@ -64,8 +64,8 @@ func (w *waiter) AppendFailed(err error) {
 	}
 }
 
-// add begins to wait for a record, whose outcome goes to out. It returns nil when nobody
-// may begin to wait, unless the record continues: those who wait may need what it does.
+// add begins to wait for a record, whose outcome goes to out. It returns nil when no
+// request may begin to wait, except for a continue record: requests that wait may need it.
 func (r *requests) add(env eventlog.Envelope, out *resolver.Outcome) *waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,8 +78,8 @@ func (r *requests) add(env eventlog.Envelope, out *resolver.Outcome) *waiter {
 	return w
 }
 
-// take removes and returns the waiter of a record, nil if nobody waits here. From then
-// on the waiter's outcome is written to.
+// take removes and returns the waiter of a record, nil if no request waits for it here.
+// From then on the waiter's outcome is written to.
 func (r *requests) take(id eventlog.RecordID) *waiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,14 +106,14 @@ func (r *requests) endEnrolling() {
 	r.mu.Unlock()
 }
 
-// refuse lets nobody begin to wait from now on.
+// refuse refuses requests that begin to wait from now on.
 func (r *requests) refuse() {
 	r.mu.Lock()
 	r.mu.refused = true
 	r.mu.Unlock()
 }
 
-// drained returns a channel that is closed when nobody waits any more.
+// drained returns a channel that is closed when no request waits any more.
 func (r *requests) drained() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +123,7 @@ func (r *requests) drained() <-chan struct{} {
 	return idle
 }
 
-// checkIdle tells the one who drains that nobody waits. The lock is held.
+// checkIdle closes the channel of drained when no request waits. The lock is held.
 func (r *requests) checkIdle() {
 	if r.mu.idle != nil && len(r.mu.byID) == 0 && r.mu.enrolling == 0 {
 		close(r.mu.idle)

@@ -37,15 +37,15 @@ func TestRequestsAreTakenOnce(t *testing.T) {
 	}
 	failed.AppendFailed(errors.New("no disk"))
 	if <-failed.done; !errors.Is(failed.err, resolver.ErrUnavailable) {
-		t.Errorf("the log failed, and the request is told %v", failed.err)
+		t.Errorf("the log failed, and the request has the error %v", failed.err)
 	}
 	if r.take(failed.id) != nil {
-		t.Error("a request that was told still waits")
+		t.Error("a request that was answered still waits")
 	}
 }
 
-// TestRequestsDrain: a release lets nobody else begin to wait, but for what those who
-// wait may need, and ends when all are answered and enrolled.
+// TestRequestsDrain: a release refuses requests that begin to wait, but for what waiting ones
+// may need, and ends when all are answered and enrolled.
 func TestRequestsDrain(t *testing.T) {
 	r := newRequests()
 	var out resolver.Outcome
@@ -62,12 +62,12 @@ func TestRequestsDrain(t *testing.T) {
 	idle := r.drained()
 	for _, end := range []func(){func() { r.take(w.id) }, r.endEnrolling, func() { r.take(more.id) }} {
 		if closed(idle) {
-			t.Error("drained while somebody waits")
+			t.Error("drained while a request waits")
 		}
 		end()
 	}
 	if !closed(idle) || !closed(r.drained()) {
-		t.Error("nobody waits, and it is not drained")
+		t.Error("no request waits, and it is not drained")
 	}
 }
 

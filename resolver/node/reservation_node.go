@@ -130,9 +130,9 @@ func (w nodeEmails) Confirm(x emaildir.Confirmed) { w.p.node.emails.confirms.pos
 
 func (w nodeEmails) Release(x emaildir.Names) { w.p.node.emails.releases.post(x) }
 
-// The pauses between attempts: who makes the same contact elsewhere is through in
-// milliseconds. What somebody left half done takes until it is settled, which is
-// not waited for.
+// The pauses between attempts: another node that makes the same contact is done within
+// milliseconds. What a node left half done takes until it is settled, which is not waited
+// for.
 const (
 	takeAttempts = 12
 	takePause    = 10 * time.Millisecond

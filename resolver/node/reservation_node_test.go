@@ -274,7 +274,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 			}
 			errs = append(errs, err)
 		}
-		// Somebody may have it who was not told.
+		// A contact may have it whose account does not know yet.
 		if made > 1 || slices.ContainsFunc(errs, func(err error) bool { return err != nil && err.Error() != contacts.MessageDuplicateEmail }) {
 			t.Errorf("%q: made %d times: %v", email, made, errs)
 		}
@@ -352,7 +352,7 @@ func TestM3NodesSettle(t *testing.T) {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}
 	if err := create(before, time.Minute); err != nil {
-		t.Errorf("M3: nobody has %s, and it is refused: %v", before, err)
+		t.Errorf("M3: no contact has %s, and it is refused: %v", before, err)
 	}
 	var refusal *resolver.Refusal
 	if err := create(behind, time.Minute); !errors.As(err, &refusal) || refusal.Message != contacts.MessageDuplicateEmail {

@@ -24,7 +24,7 @@ type SharedCheckpoints interface {
 	// an error dir may hold a part. The error wraps [ErrForeignCheckpoints] when
 	// what is there belongs to another log.
 	Newest(ctx context.Context, partition int, dir string, have int64) (offset int64, err error)
-	// Publish stores the checkpoint in dir, which nobody changes meanwhile. The
+	// Publish stores the checkpoint in dir, which must not change meanwhile. The
 	// checkpoint has the state before offset, under the epoch of that number. A
 	// partition is published by one call at a time.
 	Publish(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error

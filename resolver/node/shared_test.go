@@ -32,7 +32,7 @@ type shelf struct {
 	published map[int][]int64             // offsets by partition
 	newest    func() error                // asked before Newest
 	publish   func(context.Context) error // asked before Publish
-	asked     []int64                     // what Newest was told the node has
+	asked     []int64                     // what Newest was called with
 }
 
 func newShelf() *shelf { return &shelf{fs: vfs.NewMem(), published: map[int][]int64{}} }

@@ -135,7 +135,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 	must(send(n, c, contacts.CommandCreate, contacts.Create{Email: "other@x.io"}))
 	refused(a, "other@x.io")
 	must(send(n, a, resolver.CommandContactErase, resolver.ContactErase{ID: kept.ID}))
-	// The directory is told behind the answer.
+	// The directory gets it behind the answer.
 	eventually.Succeeds(t, func() error {
 		_, err := send(n, b, contacts.CommandCreate, contacts.Create{Email: "ann@x.io"})
 		return err

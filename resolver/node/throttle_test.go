@@ -17,7 +17,7 @@ import (
 )
 
 // TestRequestWhileOneIsWritten: a checkpoint asked for while another is being written is
-// written afterwards. When it was forgotten, whoever applies records could wait for it
+// written afterwards. When it was forgotten, the goroutine that applies records could wait for it
 // until the next interval.
 func TestRequestWhileOneIsWritten(t *testing.T) {
 	d := newDamageFixture(t, 1)
@@ -61,9 +61,9 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 	d.stop(t, n, log)
 }
 
-// TestRestsUnlessSomebodyWaits: what writes a checkpoint rests, but not while somebody
+// TestRestsUnlessARequestWaits: what writes a checkpoint rests, but not while a request
 // waits for it or the next generation is as large as may be.
-func TestRestsUnlessSomebodyWaits(t *testing.T) {
+func TestRestsUnlessARequestWaits(t *testing.T) {
 	f := newFixture(t)
 	n, err := Open(t.Context(), f.options(func(o *Options) { o.GenerationBytes = 100 << 10 }))
 	if err != nil {
@@ -80,11 +80,11 @@ func TestRestsUnlessSomebodyWaits(t *testing.T) {
 		return time.Since(begun)
 	}
 	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
-		t.Errorf("nobody waits, and it rested %v", d)
+		t.Errorf("no request waits, and it rested %v", d)
 	}
 	p.checkpoint.urgent.Add(1)
 	if d := took(time.Minute); d > 30*time.Second {
-		t.Errorf("somebody waits, and it rested %v", d)
+		t.Errorf("a request waits, and it rested %v", d)
 	}
 	p.checkpoint.urgent.Add(-1)
 	// No checkpoint is written meanwhile, which would make it small again.

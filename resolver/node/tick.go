@@ -54,7 +54,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 	}
 }
 
-// tick appends one. When it cannot be, or nobody knows whether it was, another
+// tick appends one. When it cannot be, or it is unknown whether it was, another
 // one follows: the log may be away for a while.
 func (p *partition) tick(ctx context.Context) {
 	env := eventlog.Envelope{Kind: eventlog.KindTick}

@@ -61,7 +61,7 @@ func (n *Node) NoteRefusedCall(source *sources.Access, call string, raw []byte, 
 // Refused lists the newest refused events of an account, the oldest first.
 func (n *Node) Refused(account uint64) []live.Refused { return n.live.Refused(account) }
 
-// erases reports whether a record erases somebody.
+// erases reports whether a record erases a person.
 func erases(env eventlog.Envelope, data []byte) bool {
 	if env.Kind != eventlog.KindCommand {
 		return false

@@ -647,7 +647,7 @@ func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 		changed := r.text(offset, &c.Reason)
 		return c.Log != nil && r.text(offset, &c.Log.Answer) || changed
 	}
-	// Whoever answered may have repeated what it was sent. Some ids of providers hold the number
+	// A relay or provider may repeat what it was sent. Some ids of providers hold the number
 	// that a text went to.
 	changed := false
 	if c.Log == nil {

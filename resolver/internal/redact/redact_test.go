@@ -295,7 +295,7 @@ func TestAnswersAreRedacted(t *testing.T) {
 	}
 }
 
-// TestNamelessErrorsStay: what names nobody stays, so that a replay makes the same of it.
+// TestNamelessErrorsStay: what names no person stays, so that a replay makes the same of it.
 func TestNamelessErrorsStay(t *testing.T) {
 	r := redactor()
 	r.Erase([]uint32{7}, r.below)
