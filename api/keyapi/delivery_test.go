@@ -65,7 +65,7 @@ func newSending(t *testing.T) *sending {
 		client := x.remote.Client()
 		d, err := messaging.New(t.Context(), messaging.Options{
 			Node: node, Mailer: messaging.CaptureMailer{Store: x.capture}, Capture: x.capture, PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),
-			Push: push.Options{Client: client, BaseURL: x.remote.URL, TokenURL: x.remote.URL + "/token", AllowPrivate: true, Now: o.Now},
+			Push: push.Options{Client: client, AllowPrivate: true, Now: o.Now},
 			Text: text.Options{Client: client, AllowPrivate: true, Now: o.Now},
 		})
 		ok(t, err)
@@ -133,7 +133,7 @@ func (x *sending) firebase() map[string]string {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	ok(x.t, err)
 	return map[string]string{
-		"type": "service_account", "project_id": "demo-1", "private_key_id": "k", "client_email": "a@demo-1.iam.example.com", "token_uri": "https://oauth2.googleapis.com/token",
+		"type": "service_account", "project_id": "demo-1", "private_key_id": "k", "client_email": "a@demo-1.iam.example.com", "token_uri": "https://oauth2.googleapis.com/token", "base_url": x.remote.URL,
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	}
 }

@@ -38,9 +38,10 @@ type delivered struct {
 // post plays the providers of all channels, by their own protocols, and notes what they took.
 type post struct {
 	relay  string // takes e-mails, by SMTP
-	texts  string // is Twilio, WhatsApp's Cloud API, and an instant messenger
+	texts  string // is Twilio, WhatsApp's Cloud API, an instant messenger, FCM and APNs
 	push   *httptest.Server
 	client *ecdh.PrivateKey // of the browsers that show push messages
+	app    pushServices
 
 	// refuses says to which people a channel cannot deliver an omni-channel message, ever.
 	refuses func(person int, channel string) bool
@@ -53,6 +54,7 @@ type post struct {
 		holder  map[string]delivered              // by message id: whose it is, on any device
 		cut     map[delivered]map[string]bool     // refused for good, by message id
 		inboxes map[int]map[string]bool           // by person: ids of the in-app messages that were there
+		kinds   map[string]int                    // by kind of device: push messages
 		faults  []string
 	}
 }
@@ -60,7 +62,7 @@ type post struct {
 func newPost(t *testing.T) *post {
 	t.Helper()
 	p := &post{}
-	p.mu.taken, p.mu.holder, p.mu.cut, p.mu.inboxes = map[delivered]map[string][]taking{}, map[string]delivered{}, map[delivered]map[string]bool{}, map[int]map[string]bool{}
+	p.mu.kinds, p.mu.taken, p.mu.holder, p.mu.cut, p.mu.inboxes = map[string]int{}, map[delivered]map[string][]taking{}, map[string]delivered{}, map[delivered]map[string]bool{}, map[int]map[string]bool{}
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	ok(t, err)
 	p.client = key
@@ -68,6 +70,9 @@ func newPost(t *testing.T) *post {
 	texts.HandleFunc("POST /2010-04-01/Accounts/{account}/Messages.json", p.twilio)
 	texts.HandleFunc("POST /v21.0/1062840/messages", p.cloud)
 	texts.HandleFunc("POST /messenger", p.messenger)
+	texts.HandleFunc("POST /fcm/token", p.app.token)
+	texts.HandleFunc("POST /fcm/v1/projects/demo-1/messages:send", p.firebase)
+	texts.HandleFunc("POST /apns/3/device/{token}", p.apple)
 	server := httptest.NewServer(texts)
 	t.Cleanup(server.Close)
 	p.texts = server.URL
@@ -230,8 +235,7 @@ func (p *post) browser(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	now := p.take("push", person, device, m.Title, m.ID+" as "+topic)
-	(&answers{{201, ""}, {503, ""}, {400, ""}}).write(w, now)
+	p.takePush(w, "webpush", person, device, m.Title, m.ID, topic, &answers{{201, ""}, {503, ""}, {400, ""}})
 }
 
 // subscription is that of a browser.

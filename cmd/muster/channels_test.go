@@ -261,6 +261,9 @@ func (w *channelWorld) setUp(t *testing.T) {
 	w.console("PUT", "/message-providers/im", fmt.Sprintf(`{"url":"%s/messenger","format":"json","body":"{\"to\":\"{{to}}\",\"text\":\"{{body}}\"}","headers":[{"name":"Idempotency-Key","value":"{{id}}"}],"from":"Shop","code_path":"code","codes":{"7":"permanent"}}`, w.post.texts), nil)
 	w.console("PUT", "/message-providers/whatsapp", fmt.Sprintf(`{"preset":"whatsapp_cloud","version":"v21.0","phone_number_id":"1062840","token":"cloud-token","base_url":%q}`, w.post.texts), nil)
 	w.console("PUT", "/push-credentials/webpush", `{"generate":true,"subject":"mailto:push@muster.local"}`, nil)
+	for kind, credentials := range w.post.app.credentials(t, w.post.texts) {
+		w.console("PUT", "/push-credentials/"+kind, credentials, nil)
+	}
 	ok(t, w.surfaceA("POST", "/in-app/secret", nil, &w.keys))
 	const makers = 6
 	var making sync.WaitGroup
@@ -317,7 +320,8 @@ func (w *channelWorld) person(n int) error {
 	}
 	err := w.attempt("POST", "/contacts", obj{"email": mailOf(n), "phone": phoneOf(n), "external_id": externalOf(n), "first_name": fmt.Sprintf("P%d", n)}, &made)
 	for device := 0; err == nil && device < devicesOf(n); device++ {
-		err = w.attempt("POST", "/profiles/"+made.ID+"/devices", obj{"kind": "webpush", "address": w.post.subscription(n, device)}, nil)
+		kind, address := w.post.device(n, device)
+		err = w.attempt("POST", "/profiles/"+made.ID+"/devices", obj{"kind": kind, "address": address}, nil)
 	}
 	for _, channel := range preference {
 		if err == nil {
@@ -755,6 +759,11 @@ func (w *channelWorld) checkTotals(t *testing.T) {
 		if tookSome(ids) {
 			x.device = 0
 			people[x.channel][x] = true
+		}
+	}
+	for _, kind := range []string{"webpush", "fcm", "apns"} {
+		if p.mu.kinds[kind] == 0 {
+			t.Errorf("no push message went to a device of kind %s", kind)
 		}
 	}
 	p.mu.Unlock()

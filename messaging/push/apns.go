@@ -40,13 +40,16 @@ type APNsCredentials struct {
 	Topic string `json:"topic"`
 	// Sandbox addresses devices that run development builds.
 	Sandbox bool `json:"sandbox"`
+	// BaseURL is another server that speaks the interface of Apple's.
+	BaseURL string `json:"base_url,omitempty"`
 }
 
 // APNs sends to Apple devices.
 type APNs struct {
-	o   Options
-	c   APNsCredentials
-	key *ecdsa.PrivateKey
+	o    Options
+	c    APNsCredentials
+	key  *ecdsa.PrivateKey
+	base string // where messages go
 
 	mu struct {
 		sync.Mutex
@@ -69,14 +72,15 @@ func NewAPNs(c APNsCredentials, o Options) (*APNs, error) {
 	if err != nil || key.Curve.Params().BitSize != 256 {
 		return nil, errors.New("push: private_key must be the content of the .p8 file with its BEGIN and END lines")
 	}
-	a := &APNs{o: o.withDefaults(), c: c, key: key}
-	if a.o.BaseURL == "" {
-		a.o.BaseURL = apnsProduction
-		if c.Sandbox {
-			a.o.BaseURL = apnsDevelopment
-		}
+	usual := apnsProduction
+	if c.Sandbox {
+		usual = apnsDevelopment
 	}
-	return a, nil
+	base, err := o.baseURL(c.BaseURL, usual)
+	if err != nil {
+		return nil, err
+	}
+	return &APNs{o: o.withDefaults(), c: c, key: key, base: base}, nil
 }
 
 // Close ends idle connections.
@@ -167,7 +171,7 @@ func (a *APNs) Send(ctx context.Context, token string, n *Notification) outcome.
 }
 
 func (a *APNs) request(token, auth string, body []byte, n *Notification) (*http.Request, error) {
-	req, err := http.NewRequest(http.MethodPost, a.o.BaseURL+"/3/device/"+strings.ToLower(token), bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, a.base+"/3/device/"+strings.ToLower(token), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

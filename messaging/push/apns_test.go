@@ -48,7 +48,7 @@ func newApple(t *testing.T) *apple {
 		w.Header().Set("apns-id", r.Header.Get("apns-id"))
 	})
 	var err error
-	a.sender, err = NewAPNs(APNsCredentials{KeyID: "KEY1234567", TeamID: "TEAM123456", PrivateKey: p8, Topic: "com.example.app"}, a.options(t, a.clk))
+	a.sender, err = NewAPNs(APNsCredentials{KeyID: "KEY1234567", TeamID: "TEAM123456", PrivateKey: p8, Topic: "com.example.app", BaseURL: a.URL}, a.options(t, a.clk))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,16 +163,17 @@ func TestAPNsAnswers(t *testing.T) {
 func TestAPNsCredentials(t *testing.T) {
 	_, p8 := ecPEM(t)
 	good := APNsCredentials{KeyID: "KEY1234567", TeamID: "TEAM123456", PrivateKey: p8, Topic: "com.example.app"}
-	if err := Validate(KindAPNs, encode(t, good)); err != nil {
+	if err := Validate(KindAPNs, encode(t, good), false); err != nil {
 		t.Error(err)
 	}
 	for word, change := range map[string]func(*APNsCredentials){
 		"key_id": func(c *APNsCredentials) { c.KeyID = "x" }, "team_id": func(c *APNsCredentials) { c.TeamID = "" },
 		"topic": func(c *APNsCredentials) { c.Topic = "a b" }, "private_key": func(c *APNsCredentials) { c.PrivateKey = pkcs8(t, rsaKey()) },
+		"base_url": func(c *APNsCredentials) { c.BaseURL = "http://push.example.com" },
 	} {
 		c := good
 		change(&c)
-		if err := Validate(KindAPNs, encode(t, c)); err == nil || !strings.Contains(err.Error(), word) {
+		if err := Validate(KindAPNs, encode(t, c), false); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}

@@ -30,7 +30,8 @@ type FCM struct {
 	o       Options
 	account serviceAccount
 	key     *rsa.PrivateKey
-	send    string
+	send    string // where messages go
+	tokens  string // where access tokens come from
 
 	// token guards the access token; as a channel of one so that waiting for it
 	// ends with the context.
@@ -49,6 +50,9 @@ type serviceAccount struct {
 	PrivateKey string `json:"private_key"`
 	Email      string `json:"client_email"`
 	TokenURI   string `json:"token_uri"`
+	// BaseURL is another server that speaks the interfaces of FCM and, below /token, of
+	// Google's token endpoint.
+	BaseURL string `json:"base_url"`
 }
 
 // NewFCM reads a service account's JSON as Google's console gives it.
@@ -57,14 +61,17 @@ func NewFCM(serviceAccountJSON []byte, o Options) (*FCM, error) {
 	if err != nil {
 		return nil, err
 	}
+	base, err := o.baseURL(a.BaseURL, fcmBase)
 	switch {
+	case err != nil:
+		return nil, err
 	case a.Type != "service_account":
 		return nil, errors.New(`push: credentials must be a service account's key file with type "service_account"`)
 	case a.ProjectID == "" || len(a.ProjectID) > 64 || strings.Trim(a.ProjectID, base64URL+".:") != "":
 		return nil, errors.New("push: project_id is missing or malformed; use the key file as downloaded")
 	case !strings.Contains(a.Email, "@"):
 		return nil, errors.New("push: client_email is missing; use the key file as downloaded")
-	case a.TokenURI != "" && a.TokenURI != googleToken && o.TokenURL == "":
+	case a.TokenURI != "" && a.TokenURI != googleToken:
 		// Elsewhere the account's signature would be sent to strangers.
 		return nil, fmt.Errorf("push: token_uri must be %s", googleToken)
 	}
@@ -72,14 +79,11 @@ func NewFCM(serviceAccountJSON []byte, o Options) (*FCM, error) {
 	if err != nil {
 		return nil, errors.New("push: private_key is no RSA key in PEM; use the key file as downloaded")
 	}
-	f := &FCM{o: o.withDefaults(), account: a, key: key, token: make(chan accessToken, 1)}
-	if f.o.BaseURL == "" {
-		f.o.BaseURL = fcmBase
+	f := &FCM{o: o.withDefaults(), account: a, key: key, tokens: googleToken, token: make(chan accessToken, 1)}
+	if a.BaseURL != "" {
+		f.tokens = base + "/token"
 	}
-	if f.o.TokenURL == "" {
-		f.o.TokenURL = googleToken
-	}
-	f.send = f.o.BaseURL + "/v1/projects/" + url.PathEscape(a.ProjectID) + "/messages:send"
+	f.send = base + "/v1/projects/" + url.PathEscape(a.ProjectID) + "/messages:send"
 	f.token <- accessToken{}
 	return f, nil
 }
@@ -261,7 +265,7 @@ func (f *FCM) forget(ctx context.Context, text string) {
 
 func (f *FCM) fetch(ctx context.Context, now time.Time) (accessToken, outcome.Result) {
 	t := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
-		"iss": f.account.Email, "scope": fcmScope, "aud": f.o.TokenURL, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		"iss": f.account.Email, "scope": fcmScope, "aud": f.tokens, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	})
 	t.Header["kid"] = f.account.KeyID
 	assertion, err := t.SignedString(f.key)
@@ -269,7 +273,7 @@ func (f *FCM) fetch(ctx context.Context, now time.Time) (accessToken, outcome.Re
 		return accessToken{}, outcome.Failed(outcome.Refused, "credentials", err)
 	}
 	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {assertion}}.Encode()
-	req, err := http.NewRequest(http.MethodPost, f.o.TokenURL, strings.NewReader(form))
+	req, err := http.NewRequest(http.MethodPost, f.tokens, strings.NewReader(form))
 	if err != nil {
 		return accessToken{}, outcome.Failed(outcome.Refused, "configuration", err)
 	}

@@ -84,8 +84,7 @@ func account(t *testing.T, change map[string]string) []byte {
 
 func (g *google) sender() *FCM {
 	o := g.options(g.t, g.clk)
-	o.TokenURL = g.URL + "/token"
-	f, err := NewFCM(account(g.t, nil), o)
+	f, err := NewFCM(account(g.t, map[string]string{"base_url": g.URL + "/"}), o)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -220,20 +219,21 @@ func TestFCMTokenEndpointFailures(t *testing.T) {
 }
 
 func TestFCMCredentials(t *testing.T) {
-	if err := Validate(KindFCM, account(t, nil)); err != nil {
+	if err := Validate(KindFCM, account(t, nil), false); err != nil {
 		t.Error(err)
 	}
 	_, ec := ecPEM(t)
 	for word, change := range map[string]map[string]string{
 		"service_account": {"type": "authorized_user"}, "project_id": {"project_id": "../x"}, "client_email": {"client_email": ""},
 		"private_key": {"private_key": ec}, "token_uri": {"token_uri": "https://evil.example.com/token"},
+		"base_url": {"base_url": "https://name:password@push.example.com"},
 	} {
-		if err := Validate(KindFCM, account(t, change)); err == nil || !strings.Contains(err.Error(), word) {
+		if err := Validate(KindFCM, account(t, change), false); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
 	for _, raw := range []string{"", "[]", "null", strings.Repeat(" ", maxCredentials+1)} {
-		if err := Validate(KindFCM, []byte(raw)); err == nil {
+		if err := Validate(KindFCM, []byte(raw), false); err == nil {
 			t.Errorf("%.10q was taken", raw)
 		}
 	}

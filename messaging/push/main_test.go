@@ -89,7 +89,7 @@ func (s *service) options(t *testing.T, c *clock) Options {
 	roots.AddCert(s.Certificate())
 	client := exchange.NewClient(exchange.TransportOptions{AllowPrivate: true, RootCAs: roots})
 	t.Cleanup(client.CloseIdleConnections)
-	return Options{Client: client, BaseURL: s.URL, Now: c.now, Timeout: 5 * time.Second, AllowPrivate: true}
+	return Options{Client: client, Now: c.now, Timeout: 5 * time.Second, AllowPrivate: true}
 }
 
 func ecPEM(t *testing.T) (*ecdsa.PrivateKey, string) {

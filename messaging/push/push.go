@@ -145,10 +145,7 @@ type Options struct {
 	// public addresses only, HTTP/2 where the service speaks it. It must not
 	// follow redirects.
 	Client *http.Client
-	// BaseURL replaces the service's address (FCM, APNs); TokenURL Google's
-	// token endpoint.
-	BaseURL, TokenURL string
-	// AllowPrivate permits private addresses, for push services of one's own.
+	// AllowPrivate permits private addresses and http, for push services of one's own.
 	AllowPrivate bool
 	// Timeout bounds one send, including fetching a token. Default 15 s.
 	Timeout time.Duration
@@ -166,8 +163,20 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	return o
+}
+
+// baseURL is the address of a service: the usual one, unless the credentials name another
+// server that speaks the same interface.
+func (o *Options) baseURL(given, usual string) (string, error) {
+	if given == "" {
+		return usual, nil
+	}
+	u, err := url.Parse(given)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || len(given) > 2048 || u.Scheme != "https" && (u.Scheme != "http" || !o.AllowPrivate) {
+		return "", errors.New("push: base_url must be an absolute https URL without a password, query or fragment")
+	}
+	return strings.TrimRight(given, "/"), nil
 }
 
 // Open makes a sender from credentials in JSON: [WebCredentials], a Google
@@ -194,9 +203,9 @@ func Open(kind Kind, credentials []byte, o Options) (Sender, error) {
 }
 
 // Validate reports what is wrong with credentials as Open would, without
-// talking to anyone.
-func Validate(kind Kind, credentials []byte) error {
-	s, err := Open(kind, credentials, Options{})
+// talking to anyone. allowPrivate is [Options.AllowPrivate].
+func Validate(kind Kind, credentials []byte, allowPrivate bool) error {
+	s, err := Open(kind, credentials, Options{AllowPrivate: allowPrivate})
 	if err != nil {
 		return err
 	}

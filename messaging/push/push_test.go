@@ -106,7 +106,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, _ := GenerateWebCredentials("mailto:ops@example.com")
-	if err := Validate(KindWeb, encode(t, a)); err != nil {
+	if err := Validate(KindWeb, encode(t, a), false); err != nil {
 		t.Error(err)
 	}
 	for word, c := range map[string]WebCredentials{
@@ -116,11 +116,11 @@ func TestCredentials(t *testing.T) {
 		"no P-256 key":   {a.PublicKey, strings.Repeat("A", 43), a.Subject},
 		"subject must b": {a.PublicKey, a.PrivateKey, ""},
 	} {
-		if err := Validate(KindWeb, encode(t, c)); err == nil || !strings.Contains(err.Error(), word) {
+		if err := Validate(KindWeb, encode(t, c), false); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
-	if err := Validate("sms", nil); err == nil || !strings.Contains(err.Error(), "web, fcm or apns") {
+	if err := Validate("sms", nil, false); err == nil || !strings.Contains(err.Error(), "web, fcm or apns") {
 		t.Error(err)
 	}
 }

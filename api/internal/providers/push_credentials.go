@@ -111,7 +111,7 @@ func asStruct(body map[string]json.RawMessage, v any) error {
 
 // preparePushCredential takes credentials as the services give them. With
 // generate, a pair of VAPID keys is made; its public half is shown always.
-func preparePushCredential(_ *API, _ *handler.Call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
+func preparePushCredential(a *API, _ *handler.Call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
 	kind, _ := messaging.PushKind(name)
 	if name == "webpush" {
 		var in struct {
@@ -132,7 +132,7 @@ func preparePushCredential(_ *API, _ *handler.Call, name string, body map[string
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := push.Validate(kind, raw); err != nil {
+		if err := push.Validate(kind, raw, a.opts.AllowPrivate); err != nil {
 			return nil, nil, handler.BadField("", "%s", err)
 		}
 		return in.WebCredentials, nil, nil
@@ -141,7 +141,7 @@ func preparePushCredential(_ *API, _ *handler.Call, name string, body map[string
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := push.Validate(kind, raw); err != nil {
+	if err := push.Validate(kind, raw, a.opts.AllowPrivate); err != nil {
 		return nil, nil, handler.BadField("", "%s", err)
 	}
 	return body, nil, nil
@@ -149,7 +149,7 @@ func preparePushCredential(_ *API, _ *handler.Call, name string, body map[string
 
 func showPushCredential(_ *handler.Call, name string, config json.RawMessage) map[string]any {
 	return pick(config, map[string][]string{
-		"webpush": {"public_key", "subject"}, "fcm": {"project_id", "client_email"}, "apns": {"key_id", "team_id", "topic", "sandbox"},
+		"webpush": {"public_key", "subject"}, "fcm": {"project_id", "client_email", "base_url"}, "apns": {"key_id", "team_id", "topic", "sandbox", "base_url"},
 	}[name]...)
 }
 

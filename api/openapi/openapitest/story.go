@@ -529,7 +529,7 @@ func credentials() []Step {
 	return []Step{
 		{Request: "PUT " + c + "/push-credentials/webpush", Body: `{"generate":true,"subject":"mailto:push@example.com"}`, Keep: "public=data.details.public_key"},
 		{Request: "PUT " + c + "/push-credentials/webpush", Body: `{"public_key":"$vapidpublic","private_key":"$vapidprivate","subject":"mailto:push@example.com"}`},
-		{Request: "PUT " + c + "/push-credentials/fcm", Body: `{"type":"service_account","project_id":"demo-1","private_key_id":"k","private_key":$rsa,"client_email":"a@demo-1.example.com","token_uri":"https://oauth2.googleapis.com/token"}`},
+		{Request: "PUT " + c + "/push-credentials/fcm", Body: `{"type":"service_account","project_id":"demo-1","private_key_id":"k","private_key":$rsa,"client_email":"a@demo-1.example.com","token_uri":"https://oauth2.googleapis.com/token","base_url":"https://push.example.com"}`},
 		{Request: "PUT " + c + "/push-credentials/apns", Body: `{"key_id":"ABC123DEFG","team_id":"DEF123GHIJ","private_key":$ec,"topic":"com.example.app","sandbox":true}`},
 		{Request: "PUT " + c + "/push-credentials/apns", Body: `{"key_id":"x"}`, Fails: true},
 		{Request: "GET " + c + "/push-credentials"},
