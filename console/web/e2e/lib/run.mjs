@@ -10,15 +10,20 @@ import { chromium } from 'playwright-core'
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const patience = 30_000 // milliseconds that anything may take at most
 
-/** Waits until check is true, or does not throw; the last reason is in the error. */
+/** Waits until check is true, or does not throw; the last reason is in the error. A page that
+ *  hangs answers no check, and Playwright does not give up: it fails here, by its name. */
 export async function until(what, check, ms = patience) {
   const end = Date.now() + ms
   for (let reason = ''; ; ) {
+    let late
+    const unanswered = new Promise((_, fail) => (late = setTimeout(() => fail(new Error('the page did not answer')), Math.max(end - Date.now(), 0) + 2000)))
     try {
-      if ((await check()) !== false) return
+      if ((await Promise.race([check(), unanswered])) !== false) return
       reason = 'it is not so'
     } catch (e) {
       reason = e.message
+    } finally {
+      clearTimeout(late)
     }
     if (Date.now() > end) assert.fail(`${what}: ${reason}`)
     await new Promise((go) => setTimeout(go, 40))
