@@ -1,7 +1,9 @@
 package messaging
 
 import (
+	"encoding/json"
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"unicode"
@@ -9,14 +11,15 @@ import (
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/view"
+	"github.com/musterhq/muster/segment"
 )
 
 // recipient stands in an error for whatever named the person.
 const recipient = "(recipient)"
 
 // nameless takes what names a recipient out of a text of a provider or relay, which often
-// repeats what it was sent: identifiers, wherever they stand, the part of an address before
-// its @, and names. Errors of campaigns are shown to everybody who sees the campaign, and
+// repeats what it was sent: identifiers and addresses of devices, wherever they stand, the part
+// of an e-mail before its @, and names. Errors of campaigns are shown to everybody who sees the campaign, and
 // outlive the person.
 func nameless(text string, p *view.Profile) string {
 	if text == "" || p == nil {
@@ -34,6 +37,9 @@ func nameless(text string, p *view.Profile) string {
 			words = append(words, id.Value)
 		}
 	}
+	for _, d := range p.Devices {
+		anywhere = append(anywhere, addressesOf(d)...)
+	}
 	words = append(words, strings.Fields(p.FirstName)...)
 	words = append(words, strings.Fields(p.LastName)...)
 	for _, x := range anywhere {
@@ -47,6 +53,23 @@ func nameless(text string, p *view.Profile) string {
 		}
 	}
 	return text
+}
+
+// addressesOf is how an answer may name a device: by its token, or by the URL of its push
+// service or what follows the host in it.
+func addressesOf(d view.Device) []string {
+	if d.Kind != segment.DeviceWebPush {
+		return []string{d.Address}
+	}
+	var subscription struct{ Endpoint string }
+	if json.Unmarshal([]byte(d.Address), &subscription) != nil {
+		return nil
+	}
+	endpoint, err := url.Parse(subscription.Endpoint)
+	if err != nil {
+		return []string{subscription.Endpoint}
+	}
+	return []string{subscription.Endpoint, endpoint.RequestURI(), path.Base(endpoint.Path)}
 }
 
 // withoutWord puts [recipient] in the place of a word, whatever its letter case.
