@@ -122,7 +122,7 @@ func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
 		o.text(ctx, status, text)
 	case "/metrics":
 		if !ctx.IsGet() && !ctx.IsHead() {
-			o.text(ctx, fasthttp.StatusMethodNotAllowed, "use GET\n")
+			o.refuse(ctx, "/metrics", fasthttp.StatusMethodNotAllowed, "use GET")
 			return
 		}
 		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -44,10 +45,26 @@ func (p *partition) read(ctx context.Context, account uint64, fn func(*resolver.
 	return p.look(account, fn)
 }
 
-// look calls fn with a view of the account as far as it is applied.
-func (p *partition) look(account uint64, fn func(*resolver.View) error) error {
+// look calls fn with a view of the account as far as it is applied. What fn meets of damaged
+// files is [resolver.ErrUnavailable]: the state is rebuilt from the log.
+func (p *partition) look(account uint64, fn func(*resolver.View) error) (err error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	defer func() {
+		met := err
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			if met = r; !corrupt(met) {
+				panic(r)
+			}
+		default:
+			panic(r)
+		}
+		if corrupt(met) {
+			err = fmt.Errorf("%w: %w", resolver.ErrUnavailable, met)
+		}
+	}()
 	if p.mu.m == nil {
 		return p.Gone()
 	}

@@ -24,8 +24,12 @@ var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuil
 
 // damage reports whether an error of the store says that a file's content is not
 // what was written, or that a file is gone.
-func damage(err error) bool {
-	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || statefiles.IsNotExist(err)
+func damage(err error) bool { return corrupt(err) || statefiles.IsNotExist(err) }
+
+// corrupt reports whether an error of the store says that a file's content is not what was
+// written.
+func corrupt(err error) bool {
+	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err)
 }
 
 // failDamaged stops the partition because files of its state are damaged.

@@ -1,0 +1,39 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestReadMeetsDamage: a read that meets a damaged file of the state, by an error or by a
+// panic, ends as [resolver.ErrUnavailable]; other errors and panics stay what they are.
+func TestReadMeetsDamage(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	defer f.close(t, n)
+	other := errors.New("no such form")
+	read := func(fn func(*resolver.View) error) (err error, panicked any) {
+		defer func() { panicked = recover() }()
+		return n.Read(t.Context(), testAccount, fn), nil
+	}
+	damaged := fmt.Errorf("orders: %w", pebble.ErrCorruption)
+	for name, fn := range map[string]func(*resolver.View) error{
+		"error": func(*resolver.View) error { return damaged },
+		"panic": func(*resolver.View) error { panic(damaged) },
+	} {
+		if err, panicked := read(fn); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, pebble.ErrCorruption) || panicked != nil {
+			t.Errorf("%s: %v, %v", name, err, panicked)
+		}
+	}
+	if err, _ := read(func(*resolver.View) error { return other }); err != other {
+		t.Error(err)
+	}
+	if _, panicked := read(func(*resolver.View) error { panic("a fault") }); panicked != "a fault" {
+		t.Error(panicked)
+	}
+}
