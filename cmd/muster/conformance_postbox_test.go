@@ -19,8 +19,16 @@ import (
 type postbox struct {
 	addr string
 
-	mu   sync.Mutex
-	mail map[string][]letter // by recipient
+	mu     sync.Mutex
+	mail   map[string][]letter // by recipient
+	refuse func(to string) error
+}
+
+// refuseBy has a function refuse recipients by what it returns.
+func (p *postbox) refuseBy(refuse func(to string) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = refuse
 }
 
 // letter is a message that came.
@@ -52,6 +60,12 @@ func (s *postboxSession) Logout() error                               { return n
 func (s *postboxSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if s.to = to; strings.HasPrefix(to, "gone") {
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+	}
+	s.p.mu.Lock()
+	refuse := s.p.refuse
+	s.p.mu.Unlock()
+	if refuse != nil {
+		return refuse(to)
 	}
 	return nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,41 +11,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/testlevel"
 )
-
-// person is somebody whose every detail occurs nowhere else.
-type erasedPerson struct{ tag string }
-
-func (p erasedPerson) email() string { return p.tag + "-mail@people.example" }
-func (p erasedPerson) user(with ...string) obj {
-	u := obj{"first_name": p.tag + "-Firstname", "last_name": p.tag + "-Lastname", "attributes": obj{p.tag + "_attribute": p.tag + "-attributevalue", "city": p.tag + "-city"}}
-	for _, w := range with {
-		u[w] = map[string]string{"email": p.email(), "external_id": p.tag + "-id", "phone": "+49 30 7" + p.digits()}[w]
-	}
-	return u
-}
-func (p erasedPerson) digits() string {
-	return strings.Repeat(fmt.Sprint(len(p.tag)%10), 3) + "5551234"
-}
-func (p erasedPerson) properties() obj {
-	return obj{p.tag + "_property": p.tag + "-propertyvalue", "url": "https://shop.example/" + p.tag}
-}
-
-// holds lists the files below a directory that hold a text in any letter case.
-func holds(t *testing.T, dir, text string) (in []string) {
-	t.Helper()
-	ok(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // removed meanwhile
-		}
-		b, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(bytes.ToLower(b), bytes.ToLower([]byte(text))) {
-			in = append(in, strings.TrimPrefix(path, dir))
-		}
-		return nil
-	}))
-	return in
-}
 
 // restart ends the server and starts it on the same files; between is called while it
 // is down.
@@ -70,6 +35,7 @@ func (w *world) again(t *testing.T, args []string) {
 // person was sent again and refused. With state and history removed everything else
 // comes back as it was.
 func TestErasedPersonIsInNoFile(t *testing.T) {
+	testlevel.SkipQuick(t, "stores and erases persons by every way")
 	t.Parallel()
 	args := []string{"--checkpoint-interval", "1s"}
 	w := newWorld(t, args)
@@ -90,53 +56,23 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 	}
 	segment := c.segment(obj{"kind": "activity", "event": "bought", "count": obj{"op": ">=", "value": 1}})
 
+	e := newEraser(c)
 	persons := map[string]erasedPerson{}
 	ids := map[string]string{}
-	for _, path := range []string{"event", "merge", "campaign", "webhook", "contact", "import", "upload"} {
-		persons[path] = erasedPerson{"zq" + path + "zq"}
+	for _, path := range erasedPaths {
+		p := erasedPerson{"zq" + path.name + "zq"}
+		persons[path.name] = p
+		path.come(e, p)
+		ids[path.name] = e.event("seen", p.user("email"), p.properties())
 	}
-	for path, p := range persons {
-		switch path {
-		case "merge":
-			c.event("seen", p.user("email"), p.properties())
-			c.event("seen", p.user("external_id"), p.properties())
-			ids[path] = c.event("seen", p.user("email", "external_id", "phone"), p.properties())
-		case "campaign":
-			ids[path] = c.contact(obj{"email": p.email(), "first_name": p.tag + "-Firstname"})
-			id := c.campaign(obj{"subject": "For {{first_name}}", "body": `<p>Dear {{first_name}} <a href="https://shop.example/a">A</a></p>`})
-			c.send(id, c.list(p.email(), "other1@people.example")).success()
-			l := c.links(p.email())
-			c.fetch(l.pixel)
-			c.fetch(l.clicks[0])
-		case "contact":
-			ids[path] = c.contact(obj{"email": p.email(), "first_name": p.tag + "-Firstname", "last_name": p.tag + "-Lastname"})
-			c.console("PATCH", "/profiles/"+ids[path], obj{"first_name": p.tag + "-Secondname", "attributes": obj{"x": p.tag + "-attributevalue"}})
-			c.event("seen", p.user("email"), p.properties())
-		case "import":
-			events := []obj{{"event_type": "seen", "timestamp": "2026-01-02T03:04:05Z", "user": obj{"email": "other2@people.example"}},
-				{"event_type": "seen", "timestamp": "2026-01-02T03:04:05Z", "user": p.user("email"), "properties": p.properties()}}
-			c.b("/events/batch", obj{"events": events}).http(202)
-			ids[path] = c.event("seen", p.user("email"), p.properties())
-		case "upload":
-			// Imported, with a row that is refused and kept with its reason; complete and
-			// not started; and not complete.
-			c.uploadPerson(p)
-			ids[path] = c.event("seen", p.user("email"), p.properties())
-		default:
-			ids[path] = c.event("seen", p.user("email", "external_id"), p.properties())
-			for i := range 50 {
-				c.event("seen", p.user("email"), obj{"n": i, "text": p.tag + "-text"})
-			}
-		}
-	}
-	for path, p := range persons {
-		if len(holds(t, data, p.tag)) == 0 {
-			t.Fatalf("%s: the test does not find what is stored", path)
-		}
-		if path == "campaign" {
-			c.a("DELETE", "/contacts/"+ids[path], nil).success()
+	e.untilShown(data, erasedPaths, persons)
+	w.restart(t, args, func() { mustHold(t, readStopped(t, data), erasedPaths, persons) })
+	c = (&check{T: t, world: w}).first()
+	for path, id := range ids {
+		if path == "campaigns" {
+			c.a("DELETE", "/contacts/"+id, nil).success()
 		} else {
-			c.console("DELETE", "/profiles/"+ids[path], nil).http(200)
+			c.console("DELETE", "/profiles/"+id, nil).http(200)
 		}
 	}
 	// Wherever it is broken off, it is taken up again.
@@ -146,22 +82,11 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 		w.again(t, args)
 	}
 	c = (&check{T: t, world: w}).first()
-	nobody := func(when, dir string) {
+	without := func(when string, files files) {
 		t.Helper()
-		for path, p := range persons {
-			for _, in := range holds(t, dir, p.tag) {
-				t.Errorf("%s, %s: %s has it", when, path, in)
-			}
-		}
+		mustNotHold(t, when, files, persons)
 	}
-	c.until("the files are rid of them", func() bool {
-		for _, p := range persons {
-			if len(holds(t, data, p.tag)) > 0 {
-				return false
-			}
-		}
-		return true
-	})
+	c.until("the files are rid of them", func() bool { return !anyIn(readFiles(t, data), persons) })
 
 	// Who is erased and comes again is refused, and in no file.
 	for _, p := range persons {
@@ -169,7 +94,7 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 		c.b("/events/batch", obj{"events": []obj{{"event_type": "seen", "user": obj{"email": "other3@people.example"}}, {"event_type": "seen", "user": p.user("email"), "properties": p.properties()}}}).http(202)
 		c.a("POST", "/contacts", obj{"email": p.email(), "first_name": p.tag + "-Firstname"})
 	}
-	nobody("refused", data)
+	without("refused", readFiles(t, data))
 
 	type picture map[string]string
 	look := func() picture {
@@ -189,11 +114,14 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 	before := look()
 	store := t.TempDir()
 	w.restart(t, args, func() {
-		nobody("stopped", data)
+		without("stopped", readStopped(t, data))
+		if code, out, errs := muster(t, "", "check", "--data", data, "--deep", "--temp", t.TempDir()); code != 0 {
+			t.Errorf("check --deep after the erasures: %d\n%s%s", code, out, errs)
+		}
 		if code, out, errs := muster(t, "", "backup", "--data", data, "--to", "file://"+filepath.ToSlash(store)); code != 0 {
 			t.Fatalf("%d %s %s", code, out, errs)
 		}
-		nobody("backup", store)
+		without("backup", readStopped(t, store))
 		ok(t, os.RemoveAll(filepath.Join(data, "state")))
 		found, err := filepath.Glob(filepath.Join(data, "history.duckdb*"))
 		ok(t, err)
@@ -218,10 +146,97 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 		}
 		return true
 	})
-	nobody("rebuilt", data)
+	without("rebuilt", readFiles(t, data))
 	for path, id := range ids {
 		if c.console("GET", "/profiles/"+id, nil).status != 404 {
 			t.Errorf("%s is back", path)
+		}
+	}
+}
+
+// TestAnswerAfterErasureIsInNoFile: relays and providers answer when the person whom they repeat
+// is erased already; no file has anything of their answers.
+func TestAnswerAfterErasureIsInNoFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, []string{"--checkpoint-interval", "1s"})
+	e := newEraser((&check{T: t, world: w}).first())
+	persons := map[string]erasedPerson{}
+	for _, path := range latePaths {
+		p := erasedPerson{"zq" + path.name + "zq"}
+		persons[path.name] = p
+		path.come(e, p)
+	}
+	const answers = 11
+	e.until("the answers are awaited", func() bool { return e.providers.held() == answers })
+	for _, p := range persons {
+		e.console("DELETE", "/profiles/"+e.profile(p), nil).http(200)
+	}
+	data := filepath.Join(w.dir, "data")
+	e.until("the files are rid of them", func() bool { return !anyIn(readFiles(t, data), persons) })
+	e.providers.tell()
+	e.underWay.Wait()
+	w.server.stop()
+	mustNotHold(t, "answered", readStopped(t, data), persons)
+	if code, out, errs := muster(t, "", "check", "--data", data, "--deep", "--temp", t.TempDir()); code != 0 {
+		t.Errorf("check --deep: %d\n%s%s", code, out, errs)
+	}
+}
+
+// untilShown waits until all that the ways bring is in the files.
+func (e *eraser) untilShown(data string, paths []erasedPath, persons map[string]erasedPerson) {
+	e.Helper()
+	missing := []string{"all"}
+	for end := time.Now().Add(15 * time.Second); len(missing) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		missing = nil
+		files := readFiles(e.T, data)
+		for _, path := range paths {
+			if path.shows == nil {
+				continue
+			}
+			for _, text := range path.shows(persons[path.name]) {
+				if len(files.with(text)) == 0 {
+					missing = append(missing, path.name+": "+text)
+				}
+			}
+		}
+	}
+	if len(missing) > 0 {
+		e.Errorf("not in the files: %q", missing)
+	}
+}
+
+// mustHold checks that a search finds every person: as bytes, in tables of state, and in history.
+func mustHold(t *testing.T, files files, paths []erasedPath, persons map[string]erasedPerson) {
+	t.Helper()
+	for _, path := range paths {
+		kinds := map[string]bool{}
+		for _, in := range files.with(persons[path.name].texts()...) {
+			kinds[strings.SplitN(strings.TrimPrefix(in, "/"), "/", 2)[0]] = true
+		}
+		for _, kind := range []string{"log", "state", "history.duckdb (read)"} {
+			if !kinds[kind] {
+				t.Errorf("%s: the search does not find what %s has", path.name, kind)
+			}
+		}
+	}
+}
+
+// anyIn reports whether a search finds any of the persons.
+func anyIn(files files, persons map[string]erasedPerson) bool {
+	for _, p := range persons {
+		if len(files.with(p.texts()...)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// mustNotHold checks that a search finds none of the persons.
+func mustNotHold(t *testing.T, when string, files files, persons map[string]erasedPerson) {
+	t.Helper()
+	for path, p := range persons {
+		for _, in := range files.with(p.texts()...) {
+			t.Errorf("%s, %s: %s has it: %s", when, path, in, files.around(in, p.texts()...))
 		}
 	}
 }
