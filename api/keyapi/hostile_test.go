@@ -30,7 +30,7 @@ import (
 //
 // MUSTER_LONG=1 makes more requests; MUSTER_SEED repeats a run.
 func TestHostileRequests(t *testing.T) {
-	requests, seed := testlevel.Count(1000, 4000), uint64(3)
+	requests, seed := testlevel.Count(500, 4000), uint64(3)
 	if testlevel.Long() {
 		requests, seed = 30_000, rand.Uint64()
 	}
@@ -188,7 +188,7 @@ func TestHostileFields(t *testing.T) {
 	w.haste = true
 	a := &attack{hostile: hostile{rand.New(rand.NewPCG(1, 1))}, world: w, statuses: map[int]int{}}
 	a.renew()
-	every, made := testlevel.Count(20, 1), 0
+	every, made := testlevel.Count(60, 1), 0
 	send := func(e entry, x *example, field int, value, id string) {
 		if made++; made%every == 0 {
 			a.field(e, x, field, value, id)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // flipUnder flips a byte of a file that a server may have open, where a text stands.
@@ -28,6 +30,7 @@ func flipUnder(t *testing.T, path, text string) {
 // TestBackupOfADamagedLog: a log that is damaged is not backed up, by a running server or
 // without one; the error names the file, and the backup from before stays the newest.
 func TestBackupOfADamagedLog(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	base, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(base, "data")

@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestL1BackupAndRestore: a directory that was killed, backed up and restored has
 // everything that was acknowledged; one in use is not backed up, and none is
 // restored over.
 func TestL1BackupAndRestore(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")

@@ -115,6 +115,7 @@ func (s *server) surfaceA(method, path string, body, data any) error {
 // process killed in the middle: everybody gets it, and only messages that were
 // in flight may come twice, with the same Message-ID.
 func TestL1CampaignSurvivesKills(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	people, kills := 1500, 2
 	if testlevel.Long() {

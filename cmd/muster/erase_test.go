@@ -265,6 +265,7 @@ func (c *check) uploadPerson(p erasedPerson) {
 // TestStopFinishesErasures: a stop right after an erasure ends when the person's data is
 // in no file any more, which otherwise would wait for the next start.
 func TestStopFinishesErasures(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir, "--drain-timeout", "1m")

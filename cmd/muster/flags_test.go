@@ -36,6 +36,7 @@ func refusedUsage(t *testing.T, dir string, args []string, want ...string) {
 // TestFlagsWithoutSense: values that cannot be meant are refused with the flag and what
 // is wanted.
 func TestFlagsWithoutSense(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -269,6 +270,7 @@ func TestDirectoryOfARunningServer(t *testing.T) {
 // TestExportWithoutHistory: an export of a stopped directory whose history is missing
 // names the remedy, and the remedy works.
 func TestExportWithoutHistory(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

@@ -8,12 +8,14 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestFlowTargets: a flow with a webhook to a private address does not go live unless
 // that is allowed; why a webhook failed stands on the enrolment's path, also when the
 // address is refused only at the call.
 func TestFlowTargets(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir, sink := t.TempDir(), newHookSink(t)
 	refusing := freeAddr(t) // nobody listens

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestFormsAreKept: people sign up by the hosted page and by an embedded form; a person on file
 // confirms by the link of a captured message; after a kill nothing of it is lost or counted
 // twice, a segment has the people and a flow has enrolled them.
 func TestFormsAreKept(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

@@ -261,6 +261,7 @@ func refusedStart(t *testing.T, dir string, args ...string) string {
 // TestFullDiskAtStart: a start on a full disk says so in one line, with the file system
 // and what to do, and one with space again has everything.
 func TestFullDiskAtStart(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	disk := smallDisk(t, 32)
 	weight := ballast{t, filepath.Join(disk, "ballast")}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestHeapLimit: bodies get no room for garbage; everything else gets as much as it
@@ -63,6 +64,7 @@ func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 // 1.5 were seen then. Without the memory limit it was 1.66 and 2.18. So it does not run
 // beside other tests of the package.
 func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	const limit, body = 256 << 20, 8_000_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "256MiB")
 	before := s.metric("process_resident_memory_bytes")

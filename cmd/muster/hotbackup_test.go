@@ -115,6 +115,7 @@ func restored(t *testing.T, credentials, store string, more ...string) *server {
 // TestHotBackup: a backup of a server that takes events has all that was acknowledged
 // before it began; a second one sends what is new; history comes again from the log.
 func TestHotBackup(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
@@ -295,6 +296,7 @@ func TestKilledDuringBackup(t *testing.T) {
 // TestRestoreWithTheLogThatIsLeft: a backup and what is left of the log have everything
 // that was acknowledged, however much else was lost.
 func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	base, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	s := serve(t, base, "--checkpoint-interval", "100ms")

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestImport (L2): a file is imported once, through a server and into a
 // directory, whatever is repeated.
 func TestImport(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	var csv, jsonl strings.Builder

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // metric reads one number of GET /metrics.
@@ -34,6 +36,7 @@ func (s *server) metric(name string) float64 {
 // end of a large body, with a key or without any credentials, take no more than
 // --max-inflight-bytes, which the gauge shows; the service goes on.
 func TestQ1BodiesOfAllSurfacesAreBounded(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	const limit, body = 32 << 20, 1_040_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "32MiB")

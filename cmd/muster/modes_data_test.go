@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // openFiles lists what others than the owner may use below a directory.
@@ -30,6 +32,7 @@ func openFiles(t *testing.T, dir string) (list []string) {
 // TestDataIsPrivate: nobody else may read the data directory, whatever the umask is,
 // also one that was made open, or filled by a version that left it so.
 func TestDataIsPrivate(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // signInFrom signs in with a header X-Forwarded-For and returns the status.
@@ -33,6 +34,7 @@ func (s *server) failsUntilThrottled(address func(attempt int) string) {
 // TestTrustedProxies: behind a trusted proxy each client fails for itself; a client
 // that is no proxy gets no other address by claiming one.
 func TestTrustedProxies(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	s := serve(t, t.TempDir(), "--trusted-proxies", "127.0.0.0/8, ::1")
 	// Further left is what the client itself sent.

@@ -8,12 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestPreferencesAreKept: a person follows the link of a captured message, leaves a topic and
 // turns e-mail off; after a kill the page and the log of consents still say so, and campaigns
 // skip the person.
 func TestPreferencesAreKept(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)

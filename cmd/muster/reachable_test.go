@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestAdvertisedAddress: an address that leads to another server is refused, one that
 // leads nowhere, or not yet, is spoken of.
 func TestAdvertisedAddress(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)

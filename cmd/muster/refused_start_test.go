@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // snapshot is the name and content of everything in a directory, but for lock files.
@@ -68,6 +69,7 @@ func copyData(t *testing.T, data string) string {
 // TestRefusedStart: a start that is refused changes nothing in the directory, not even
 // the torn tail of the log.
 func TestRefusedStart(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	// A directory as kill -9 leaves it: with checkpoints, a log that goes on behind
 	// them, and here also the beginning of a batch, which a start cuts off.

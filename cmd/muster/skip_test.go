@@ -8,11 +8,13 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // TestSkipRecord (L3): a record that cannot be applied ends the process with
 // its place named, and --skip-record leads past it for good.
 func TestSkipRecord(t *testing.T) {
+	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
