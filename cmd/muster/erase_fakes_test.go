@@ -47,6 +47,7 @@ func newRepeating(t *testing.T) *repeating {
 	plain.HandleFunc("POST /text", r.text)
 	plain.HandleFunc("POST /v21.0/1062840/messages", r.cloud)
 	plain.HandleFunc("POST /hook/{person}", r.hook)
+	plain.HandleFunc("POST /gone", r.gone)
 	r.plain = httptest.NewServer(plain)
 	t.Cleanup(r.plain.Close)
 	// Its certificate is that of all servers of httptest, so the one that w.trust names.
@@ -139,6 +140,17 @@ func (r *repeating) hook(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	fmt.Fprintf(w, "got %s by %s", body, req.URL)
+}
+
+// gone is the receiver of an account's webhooks that wants no more of them.
+func (r *repeating) gone(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(req.Body, 1<<20))
+	if err != nil {
+		return // cut off by a kill
+	}
+	_, email, _ := strings.Cut(string(body), `"email":"`)
+	email, _, _ = strings.Cut(email, `"`)
+	http.Error(w, "no more of "+email, http.StatusGone)
 }
 
 // subscription is that of a browser of the person; its push service is here, or nowhere.

@@ -43,6 +43,17 @@ var erasedPaths = []erasedPath{
 			e.event("seen", p.user("email"), obj{"n": i, "text": p.tag + "-text"})
 		}
 	}},
+	// Events of the account that wait for a receiver, and one that is a dead letter.
+	{name: "webhook", come: func(e *eraser, p erasedPerson) {
+		gone := e.console("POST", "/webhooks", obj{"url": e.providers.plain.URL + "/gone", "events": []string{"contact.created"}}).http(200).str("data._id")
+		e.contact(obj{"email": p.email(), "first_name": p.tag + "-Firstname"})
+		e.until("the delivery is a dead letter", func() bool {
+			return len(e.console("GET", "/webhooks/"+gone+"/dead-letters", nil).http(200).array("data")) == 1
+		})
+		for i := range 50 {
+			e.event("seen", p.user("email", "external_id"), obj{"n": i, "text": p.tag + "-text"})
+		}
+	}, shows: func(p erasedPerson) []string { return []string{"no more of " + p.email()} }},
 	{name: "merge", come: func(e *eraser, p erasedPerson) {
 		e.event("seen", p.user("external_id"), p.properties())
 		e.event("seen", p.user("email"), p.properties())
@@ -95,6 +106,8 @@ var erasedPaths = []erasedPath{
 	}, shows: func(p erasedPerson) []string { return []string{"campaign_in_app " + p.tag + "-firstname"} }},
 	{name: "campaigns", come: func(e *eraser, p erasedPerson) {
 		e.subscriber(p)
+		id := e.campaign(obj{"subject": "For {{first_name}}", "body": `<p>Dear {{first_name}} <a href="https://shop.example/a">A</a></p>`})
+		e.send(id, e.list(p.email(), "other1@people.example")).success()
 		e.sendBy(p, "email", "sms", "im", "push", "whatsapp", "omni")
 		l := e.links(p.email())
 		e.fetch(l.pixel)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -86,7 +87,7 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 		t.Helper()
 		mustNotHold(t, when, files, persons)
 	}
-	c.until("the files are rid of them", func() bool { return !anyIn(readFiles(t, data), persons) })
+	untilRid(t, data, persons)
 
 	// Who is erased and comes again is refused, and in no file.
 	for _, p := range persons {
@@ -172,7 +173,7 @@ func TestAnswerAfterErasureIsInNoFile(t *testing.T) {
 		e.console("DELETE", "/profiles/"+e.profile(p), nil).http(200)
 	}
 	data := filepath.Join(w.dir, "data")
-	e.until("the files are rid of them", func() bool { return !anyIn(readFiles(t, data), persons) })
+	untilRid(t, data, persons)
 	e.providers.tell()
 	e.underWay.Wait()
 	w.server.stop()
@@ -219,6 +220,18 @@ func mustHold(t *testing.T, files files, paths []erasedPath, persons map[string]
 			}
 		}
 	}
+}
+
+// untilRid waits until a search of the files finds none of the persons. If it still finds one
+// in the end, the test fails with the place.
+func untilRid(t *testing.T, data string, persons map[string]erasedPerson) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			mustNotHold(t, "in the end", readFiles(t, data), persons)
+		}
+	}()
+	eventually.Holds(t, "the files are rid of the erased persons", func() bool { return !anyIn(readFiles(t, data), persons) })
 }
 
 // anyIn reports whether a search finds any of the persons.
