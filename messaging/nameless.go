@@ -19,8 +19,8 @@ const recipient = "(recipient)"
 
 // nameless takes what names a recipient out of a text of a provider or relay, which often
 // repeats what it was sent: identifiers and addresses of devices, wherever they stand, the part
-// of an e-mail before its @, and names. Errors of campaigns are shown to everybody who sees the campaign, and
-// outlive the person.
+// of an e-mail before its @, and names. Errors of campaigns are shown to all who may see the
+// campaign, and outlive the person.
 func nameless(text string, p *view.Profile) string {
 	if text == "" || p == nil {
 		return text
@@ -55,6 +55,10 @@ func nameless(text string, p *view.Profile) string {
 	return text
 }
 
+// minDeviceToken is the length, in bytes, from which the last part of a push service's URL is
+// taken for what tells devices apart. Tokens of the services in use are far longer.
+const minDeviceToken = 12
+
 // addressesOf is how an answer may name a device: by its token, or by the URL of its push
 // service or what follows the host in it.
 func addressesOf(d view.Device) []string {
@@ -69,7 +73,11 @@ func addressesOf(d view.Device) []string {
 	if err != nil {
 		return []string{subscription.Endpoint}
 	}
-	return []string{subscription.Endpoint, endpoint.RequestURI(), path.Base(endpoint.Path)}
+	names := []string{subscription.Endpoint, endpoint.RequestURI()}
+	if token := path.Base(endpoint.Path); len(token) >= minDeviceToken { // else it is a word of the service's
+		names = append(names, token)
+	}
+	return names
 }
 
 // withoutWord puts [recipient] in the place of a word, whatever its letter case.
