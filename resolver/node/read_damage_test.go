@@ -17,23 +17,23 @@ func TestReadMeetsDamage(t *testing.T) {
 	n := f.mustOpen(t)
 	defer f.close(t, n)
 	other := errors.New("no such form")
-	read := func(fn func(*resolver.View) error) (err error, panicked any) {
+	read := func(fn func(*resolver.View) error) (panicked any, err error) {
 		defer func() { panicked = recover() }()
-		return n.Read(t.Context(), testAccount, fn), nil
+		return nil, n.Read(t.Context(), testAccount, fn)
 	}
 	damaged := fmt.Errorf("orders: %w", pebble.ErrCorruption)
 	for name, fn := range map[string]func(*resolver.View) error{
 		"error": func(*resolver.View) error { return damaged },
 		"panic": func(*resolver.View) error { panic(damaged) },
 	} {
-		if err, panicked := read(fn); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, pebble.ErrCorruption) || panicked != nil {
+		if panicked, err := read(fn); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, pebble.ErrCorruption) || panicked != nil {
 			t.Errorf("%s: %v, %v", name, err, panicked)
 		}
 	}
-	if err, _ := read(func(*resolver.View) error { return other }); err != other {
+	if _, err := read(func(*resolver.View) error { return other }); err != other {
 		t.Error(err)
 	}
-	if _, panicked := read(func(*resolver.View) error { panic("a fault") }); panicked != "a fault" {
+	if panicked, _ := read(func(*resolver.View) error { panic("a fault") }); panicked != "a fault" {
 		t.Error(panicked)
 	}
 }
