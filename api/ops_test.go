@@ -31,8 +31,9 @@ func TestOps(t *testing.T) {
 	s.ops.Open(func(ctx *fasthttp.RequestCtx) {}, func() error { return errors.New("the disk is full") })
 	want("/readyz", 503, "the disk is full")
 	res, _ := s.send("POST", "/metrics", "")
-	if res.StatusCode != 405 {
-		t.Errorf("POST /metrics: %d", res.StatusCode)
+	// Refused as other requests are: that form has the id and the line in the log.
+	if res.StatusCode != 405 || !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		t.Errorf("POST /metrics: %d, %s", res.StatusCode, res.Header.Get("Content-Type"))
 	}
 	s.ops = NewOps(nil, nil)
 	want("/healthz", 200, "alive")

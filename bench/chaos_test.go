@@ -26,9 +26,7 @@ const (
 // MUSTER_LONG=1), with seed MUSTER_CHAOS_SEED (default 1). MUSTER_BINARY names a
 // binary that is built already.
 func TestL1L2F1Chaos(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("builds and starts the real binary; not with -short")
-	}
+	testlevel.SkipQuick(t, "starts the real binary")
 	t.Parallel()
 	rounds, seed := roundsOf(t, "CHAOS", fewFaults, manyFaults)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute+time.Duration(rounds)*time.Minute)

@@ -14,9 +14,7 @@ import (
 // cluster on a small load: a run whose checks fail is an error. Rates and times
 // are not judged here.
 func TestL1L2Cluster(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("builds and starts the real binary; not with -short")
-	}
+	testlevel.SkipQuick(t, "starts the real binary")
 	services.Kafka(t) // or skips
 	services.ClickHouse(t)
 	file := filepath.Join(t.TempDir(), "report.json")

@@ -26,9 +26,7 @@ const (
 // with seed MUSTER_CRASH_SEED (default 1). MUSTER_BINARY names a binary that is
 // built already.
 func TestL1L2KillNine(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("builds and starts the real binary; not with -short")
-	}
+	testlevel.SkipQuick(t, "starts the real binary")
 	t.Parallel()
 	rounds, seed := roundsOf(t, "CRASH", fewRounds, manyRounds)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(rounds)*30*time.Second)

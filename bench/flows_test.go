@@ -12,9 +12,7 @@ import (
 // answered, once, and each effect comes once. All of flows on a small account: a
 // run whose checks fail is an error. Times are not judged here.
 func TestF1Flows(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("builds and starts the real binary; not with -short")
-	}
+	testlevel.SkipQuick(t, "starts the real binary")
 	file := filepath.Join(t.TempDir(), "report.json")
 	r, table := runReport[flows.Report](t, file, "flows", "--flows", "22", "--profiles", "300", "--duration", "500ms", "--connections", "8", "--probes", "20",
 		"--sleepers", "1000", "--budget", "5m", "--binary", musterBinary(t), "--json", file)

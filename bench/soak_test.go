@@ -17,9 +17,7 @@ import (
 // L1, L2: a short soak and two kills under clients that retry at once: each
 // acknowledged event is in history once, and every sample is there.
 func TestSoakAndRecovery(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("builds and starts the real binary; not with -short")
-	}
+	testlevel.SkipQuick(t, "starts the real binary")
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

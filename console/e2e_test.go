@@ -54,9 +54,7 @@ func browser(t *testing.T) string {
 	if os.Getenv("MUSTER_REQUIRE_BROWSER") != "" {
 		absent = t.Fatalf
 	}
-	if testlevel.Quick() {
-		t.Skip("the console is not tested in a browser in short mode")
-	}
+	testlevel.SkipQuick(t, "starts a browser")
 	if _, err := exec.LookPath("node"); err != nil {
 		absent("the console is not tested in a browser: node is missing; install Node.js 20 or later (Debian: nodejs)")
 	}

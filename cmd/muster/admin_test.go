@@ -12,9 +12,7 @@ import (
 // TestAdmin walks through the subcommands against a real server, and uses what
 // they made on Surfaces A, B and C.
 func TestAdmin(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("starts servers")
-	}
+	testlevel.SkipQuick(t, "starts servers")
 	dir := t.TempDir()
 	s := serve(t, dir)
 	admin := func(v any, args ...string) string {

@@ -204,7 +204,7 @@ var erasedPaths = []erasedPath{
 	}, shows: func(p erasedPerson) []string { return []string{p.tag + "-device", p.tag + "-token"} }},
 }
 
-// latePaths are the ways by which an answer comes that repeats a person who is erased by then.
+// latePaths are sends whose provider answers after the recipient was erased, and repeats the recipient.
 var latePaths = []erasedPath{
 	{name: "lateflows", come: func(e *eraser, p erasedPerson) {
 		e.subscriber(p)

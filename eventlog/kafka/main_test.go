@@ -19,9 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ownBrokers begins a test that starts brokers of its own. It takes long, and
 // waits most of the time.
 func ownBrokers(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("starts brokers of its own")
-	}
+	testlevel.SkipQuick(t, "starts brokers")
 	t.Parallel()
 }
 

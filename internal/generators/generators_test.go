@@ -23,9 +23,7 @@ func ok(t *testing.T, err error) {
 // TestGenerators: tools take the document without a complaint, and the clients
 // that they make work.
 func TestGenerators(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("generators of clients are not tested with -short")
-	}
+	testlevel.SkipQuick(t, "generates clients")
 	begin := time.Now()
 	with := installed(t)
 	t.Logf("the tools were there after %v", time.Since(begin).Round(time.Second))

@@ -16,9 +16,7 @@ import (
 // TestSamplesOfSendingEvents runs the programs of docs/sending-events.md that use an SDK of
 // others on servers, with the address and key of a source in them.
 func TestSamplesOfSendingEvents(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("SDKs are not tested with -short")
-	}
+	testlevel.SkipQuick(t, "runs SDKs")
 	page, err := os.ReadFile("../../docs/sending-events.md")
 	ok(t, err)
 	_, section, _ := strings.Cut(string(page), "\n## SDKs of Segment, RudderStack and PostHog\n")

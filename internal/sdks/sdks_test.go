@@ -291,9 +291,7 @@ func sdksOfGo(t *testing.T) []sdk {
 
 // TestSDKs: the SDKs of others send to muster with nothing but host and key changed.
 func TestSDKs(t *testing.T) {
-	if testlevel.Quick() {
-		t.Skip("SDKs are not tested with -short")
-	}
+	testlevel.SkipQuick(t, "runs SDKs")
 	muster := foreign.Muster(t)
 	origin, file := foreign.Serve(t, muster)
 	b, err := os.ReadFile(file)

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// TestReach: who waits for an offset is woken when it is applied, and told why it will
-// not be.
+// TestReach: waiting for an offset ends when it is applied, or with the error of the partition
+// that cannot apply it.
 func TestReach(t *testing.T) {
 	at, failed := newPosition(), newFatal()
 	done := make(chan error)
