@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
@@ -268,14 +269,14 @@ func TestReplayOfRedactedLog(t *testing.T) {
 		limit  int // of identifiers
 		stream uint64
 	}{{50, 1}, {6, 100}} {
-		for seed := range uint64(60) {
+		for seed := range testlevel.Count[uint64](20, 60) {
 			t.Run(fmt.Sprint(x.limit, "/", seed), func(t *testing.T) {
 				replayOfRedactedLog(t, seed, x.limit, rand.New(rand.NewPCG(seed, x.stream)), randomEvent, &sum)
 			})
 		}
 	}
 	t.Logf("%d erased profiles, %d records looked at before, %d conflicts, %d states that are the same to the byte", sum.erased, sum.checked, sum.conflicts, sum.whole)
-	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < 100 {
+	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < testlevel.Count(30, 100) {
 		t.Fatal("the test misses a kind of event")
 	}
 }
@@ -283,13 +284,13 @@ func TestReplayOfRedactedLog(t *testing.T) {
 // TestReplayOfRedactedForms is TestReplayOfRedactedLog with submissions of forms.
 func TestReplayOfRedactedForms(t *testing.T) {
 	var sum redactSum
-	for seed := range uint64(40) {
+	for seed := range testlevel.Count[uint64](14, 40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &redactWorld{forms: map[uint64]string{}, event: randomEvent}
 			replayOfRedacted(t, w, seed, 50, rand.New(rand.NewPCG(seed, 1)), &sum)
 		})
 	}
-	if sum.erased == 0 || sum.checked == 0 || sum.whole < 30 {
+	if sum.erased == 0 || sum.checked == 0 || sum.whole < testlevel.Count(10, 30) {
 		t.Fatalf("%+v: the test misses a kind of record", sum)
 	}
 }
@@ -302,13 +303,13 @@ func TestReplayOfRedactedForms(t *testing.T) {
 // of identifier then decided otherwise.
 func TestReplayOfRedactedTrackingLog(t *testing.T) {
 	var sum redactSum
-	for seed := range uint64(60) {
+	for seed := range testlevel.Count[uint64](20, 60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			replayOfRedactedLog(t, seed, 50, rand.New(rand.NewPCG(seed, 3)), trackingEvent, &sum)
 		})
 	}
 	t.Logf("%d erased profiles, %d records looked at before, %d conflicts, %d states that are the same to the byte", sum.erased, sum.checked, sum.conflicts, sum.whole)
-	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < 20 {
+	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < testlevel.Count(6, 20) {
 		t.Fatal("the test misses a kind of event")
 	}
 }

@@ -188,7 +188,7 @@ func TestHostileFields(t *testing.T) {
 	w.haste = true
 	a := &attack{hostile: hostile{rand.New(rand.NewPCG(1, 1))}, world: w, statuses: map[int]int{}}
 	a.renew()
-	every, made := testlevel.Count(60, 1), 0
+	every, made := testlevel.Count(150, 1), 0
 	send := func(e entry, x *example, field int, value, id string) {
 		if made++; made%every == 0 {
 			a.field(e, x, field, value, id)

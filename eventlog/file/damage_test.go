@@ -88,7 +88,7 @@ func inspect(fsys vfs.FS) (start int64, got [][]byte, err error) {
 }
 
 // TestFlippedByteL1 damages each byte of each file in turn (every third where
-// the log was killed, unless MUSTER_LONG is set). The log then
+// the log was killed, unless MUSTER_LONG is set, and of these every fifth at the quick level). The log then
 // either still holds every record or is a CorruptError that names the file.
 // Only when the last batch has no mark behind it may that batch be cut.
 func TestFlippedByteL1(t *testing.T) {
@@ -97,9 +97,9 @@ func TestFlippedByteL1(t *testing.T) {
 			files, wantStart, want, lastBatch := damageLog(t, how)
 			rng := rand.New(rand.NewPCG(7, 7))
 			var flips, refused, cut int
-			step := 1
+			step := testlevel.Count(5, 1)
 			if how != closed && !testlevel.Long() {
-				step = 3
+				step *= 3
 			}
 			for _, path := range slices.Sorted(maps.Keys(files)) {
 				for i := 0; i < len(files[path]); i += step {

@@ -43,7 +43,7 @@ func TestSimulationL1(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(1500)
+	seeds := testlevel.Count[uint64](400, 1500)
 	if testlevel.Long() {
 		seeds *= 20
 	}

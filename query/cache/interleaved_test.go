@@ -184,11 +184,7 @@ func cacheEqualsHistory(t *testing.T, inner Backend, hits uint64) {
 	w := &interleaving{t: t, rng: rand.New(rand.NewPCG(seed, 3)), inner: inner, cache: openOn(t, inner, 8*mb), gone: map[uint32]bool{},
 		nowMs: 8 * dayMs}
 	happened := map[string]int{}
-	steps := 150
-	if testlevel.Quick() {
-		steps = 60
-	}
-	for range steps {
+	for range testlevel.Count(60, 150) {
 		happened[w.change()]++
 		for range 6 {
 			w.ask()

@@ -12,10 +12,6 @@ import (
 // TestS1S2EngineEqualsNaiveEqualsDuckDB: see [historytest.EngineEqualsHistory]. One history
 // answers from its tables, the other from columns and a cache where it can.
 func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
-	cases := 2_000
-	if testlevel.Quick() {
-		cases = 300
-	}
 	files := 0
 	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {
 		s, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), duckdb.Options{})
@@ -30,7 +26,7 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 		c := openColumned(t, 50)
 		t.Cleanup(func() { files += c.files })
 		return []historytest.Named{{Name: "DuckDB", History: s}, {Name: "columns", History: c}}
-	}, 150, historytest.Cases(cases))
+	}, 150, historytest.Cases(testlevel.Count(150, 2_000)))
 	if files == 0 {
 		t.Error("no file of columns was made")
 	}
