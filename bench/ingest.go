@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -36,6 +37,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
 	baselineOnly := f.Bool("baseline-only", false, "measure the baseline servers alone")
+	charts := f.String("charts", "", "directory for charts of rate, latency, CPU and memory over time, as SVG; empty draws none")
 	t := newTrial(f, s)
 	prepare := func() (err error) {
 		o.Keep, t.without = t.keep, *baselineOnly
@@ -49,7 +51,22 @@ func ingest(ctx context.Context, s streams, args []string) error {
 		}
 		return o.Validate()
 	}
-	return measure(ctx, f, t, args, &o.Options, prepare, func() (*contest.Report, error) { return contest.Run(ctx, o) })
+	return measure(ctx, f, t, args, &o.Options, prepare, func() (*contest.Report, error) {
+		r, err := contest.Run(ctx, o)
+		if r == nil || *charts == "" {
+			return r, err
+		}
+		return r, errors.Join(err, plot(r, *charts))
+	})
+}
+
+// plot draws a report's charts in a directory, which is made if it is not there.
+func plot(r *contest.Report, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("charts: %w", err)
+	}
+	_, err := r.Plot(dir)
+	return err
 }
 
 // ingestModes are the modes that the flags of ingest ask for.

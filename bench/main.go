@@ -37,6 +37,7 @@ func commands() []command {
 		{name: "console", what: "fill a server and measure searches, suggestions and previews as a console asks them", run: consoleRun},
 		{name: "flows", what: "measure flows under load and what sleeping enrolments cost", run: flowsRun},
 		{name: "cluster", what: "load nodes on Kafka and ClickHouse beside the bare clients of both, and move a partition", run: clusterRun},
+		{name: "figures", what: "measure ingest, recovery and segments, and write one page of figures with charts", run: figuresRun},
 		{name: "shop", what: "write the history of a made-up shop as JSON lines", run: shopRun},
 		{name: "retail", what: "convert the UCI Online Retail file to JSON lines", run: retailRun},
 		{name: baselineCommand, run: baselineServer, hidden: true},

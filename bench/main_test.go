@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/contest"
+	"github.com/musterhq/muster/bench/internal/figures"
 	"github.com/musterhq/muster/bench/internal/segments"
 	"github.com/musterhq/muster/internal/foreign"
 	"github.com/musterhq/muster/internal/testlevel"
@@ -147,6 +148,29 @@ func TestIngestBaselines(t *testing.T) {
 	if batch.Median.ReadCPUMicros >= batch.Median.ParseCPUMicros {
 		t.Errorf("reading takes %.2f µs per event, parsing as well %.2f µs: that cannot be",
 			batch.Median.ReadCPUMicros, batch.Median.ParseCPUMicros)
+	}
+}
+
+// The page of figures, short and on small accounts.
+func TestFigures(t *testing.T) {
+	testlevel.SkipQuick(t, "measures servers for a minute")
+	out := t.TempDir()
+	_, page := runReport[figures.Report](t, filepath.Join(out, "report.json"), "figures", "--binary", musterBinary(t), "--out", out, "--json", filepath.Join(out, "report.json"),
+		"--rounds", "1", "--duration", "500ms", "--max-profiles", "1000", "--stale-reads", "200", "--events", "5000", "--kills", "1")
+	wantText(t, page, "| single events, traits of nearly each event change |", "| batches of 100, traits of 5 % of the events change |", "0 missing, 0 doubled",
+		"## After kill -9", "## Segments, 1,000 profiles", "| 0 stale |")
+	written, err := os.ReadFile(filepath.Join(out, "README.md"))
+	if err != nil || !strings.HasPrefix(string(written), page) {
+		t.Errorf("the page in the directory is another: %v", err)
+	}
+	charts, err := filepath.Glob(filepath.Join(out, "*.svg"))
+	if err != nil || len(charts) != 4*4+6 {
+		t.Errorf("%d charts, %v", len(charts), err)
+	}
+	for _, c := range charts {
+		if !strings.Contains(string(written), "("+filepath.Base(c)+")") {
+			t.Errorf("the page lacks %s", c)
+		}
 	}
 }
 

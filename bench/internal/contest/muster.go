@@ -82,7 +82,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if result.Sweep, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Sweep(ctx) }); err != nil {
 		return err
 	}
-	if result.Saturated, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
+	if result.Saturated, err = timed(s.PID(), fleet, o.Duration, func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
 		return err
 	}
 	o.Log("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
@@ -91,7 +91,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	if result.Paced, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }); err != nil {
+	if result.Paced, err = timed(s.PID(), fleet, o.Duration, func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }); err != nil {
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate

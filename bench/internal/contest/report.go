@@ -1,6 +1,8 @@
 package contest
 
 import (
+	"time"
+
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
@@ -56,6 +58,27 @@ type Phase struct {
 	CPUMicrosPerEvent       float64 `json:"cpu_us_per_event"`
 	LoaderCPUMicrosPerEvent float64 `json:"loader_cpu_us_per_event"`
 	PeakRSSBytes            int64   `json:"peak_rss_bytes"`
+	// OverTime are the parts of Muster's two phases.
+	OverTime []Moment `json:"over_time,omitempty"`
+}
+
+// timed is [measure], and also tells the phase by its parts.
+func timed(pid int, fleet *loader.Fleet, phase time.Duration, load func() (*loader.Result, error)) (Phase, error) {
+	fleet.Interval = momentOf(phase)
+	defer func() { fleet.Interval = 0 }()
+	stop, uses := make(chan struct{}), make(chan []use, 1)
+	go watch(pid, fleet.Interval, stop, uses)
+	var slots []loader.Slot
+	p, err := measure(pid, func() (*loader.Result, error) {
+		r, err := load()
+		if err == nil {
+			slots = r.Slots
+		}
+		return r, err
+	})
+	close(stop)
+	p.OverTime = momentsOf(fleet.Interval, slots, <-uses)
+	return p, err
 }
 
 // measure runs a phase against a server and measures its CPU time.

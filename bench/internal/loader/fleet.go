@@ -39,6 +39,10 @@ func (t Target) Head(bodyBytes int) []byte {
 
 // Fleet is the connections of a load. Its phases are run one after the other.
 type Fleet struct {
+	// Interval is how long the parts of a phase are that it is also told by, see
+	// [Result.Slots]; 0 for none.
+	Interval time.Duration
+
 	spec    payload.Spec
 	members []*member
 }

@@ -39,6 +39,9 @@ type Result struct {
 	Late *hdrhistogram.Histogram
 	// FirstFailure is one of the failures, nil if there were none.
 	FirstFailure error
+	// Slots are the parts of the phase, each as long as [Fleet.Interval]. Without an
+	// interval there are none.
+	Slots []Slot
 }
 
 // EventsPerSecond is the rate of acknowledged events.
@@ -61,6 +64,7 @@ type tally struct {
 	Result
 	failures int // in a row
 	last     time.Time
+	series   *series // nil where no parts are wanted
 }
 
 // note counts the outcome of one request due or sent at from and reports
@@ -72,6 +76,9 @@ func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) 
 		t.Requests++
 		t.Events += m.perCall
 		record(t.Latency, t.last.Sub(from))
+		if t.series != nil {
+			t.series.add(t.last, m.perCall, t.last.Sub(from))
+		}
 		return true
 	}
 	t.Failed++
@@ -104,10 +111,14 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 		}
 	})
 	defer unwatch()
+	var parts *series
+	if f.Interval > 0 {
+		parts = &series{start: start, interval: f.Interval}
+	}
 	tallies := make([]*tally, len(f.members))
 	var wg sync.WaitGroup
 	for i, m := range f.members {
-		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start}
+		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start, series: parts}
 		wg.Go(func() { part(m, tallies[i]) })
 	}
 	wg.Wait()
@@ -127,5 +138,8 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 		}
 	}
 	total.Elapsed = last.Sub(start)
+	if parts != nil {
+		total.Slots = parts.slots
+	}
 	return total
 }

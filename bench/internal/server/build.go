@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // mainPackage is what Build builds.
@@ -19,4 +20,13 @@ func Build(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("building %s: %w\n%s", mainPackage, err, out)
 	}
 	return path, nil
+}
+
+// Version is what a binary says it is.
+func Version(ctx context.Context, binary string) (string, error) {
+	out, err := exec.CommandContext(ctx, binary, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s version: %w", binary, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

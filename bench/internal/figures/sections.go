@@ -1,0 +1,129 @@
+package figures
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/bench/internal/contest"
+	"github.com/musterhq/muster/bench/internal/recovery"
+)
+
+// section is a part of the page: a table of figures and the command that repeats it.
+type section struct {
+	title, command string
+	rows           [][2]string
+}
+
+func (s *section) add(what, format string, args ...any) {
+	s.rows = append(s.rows, [2]string{what, fmt.Sprintf(format, args...)})
+}
+
+// write writes the section, unless it has no figures.
+func (s section) write(b *bytes.Buffer) {
+	if len(s.rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n`%s`\n\n| figure | value |\n|---|---|\n", s.title, s.command)
+	for _, r := range s.rows {
+		fmt.Fprintf(b, "| %s | %s |\n", r[0], r[1])
+	}
+}
+
+func (r *Report) ingest() section {
+	s := section{title: "Taking events", command: "go run ./bench ingest"}
+	if r.Ingest == nil {
+		return s
+	}
+	var acked, missing, doubled uint64
+	for _, m := range r.Ingest.Modes {
+		what := "single events"
+		if m.Mode.Batch > 0 {
+			what = fmt.Sprintf("batches of %d", m.Mode.Batch)
+		}
+		if m.Mode.Repeat {
+			what += fmt.Sprintf(", traits of %g %% of the events change", 100*m.Mode.ChangeRatio)
+		} else {
+			what += ", traits of nearly each event change"
+		}
+		x := m.Median
+		s.add(what, "%s events/s, %.1f µs of CPU an event; %.1f %% of a server that only parses, %.1f %% of one that only reads",
+			count(x.MusterPerSecond), x.MusterCPUMicros, 100*x.OfParse, 100*x.OfRead)
+		s.add("— at half of that rate", "p50 %.1f ms, p99 %.1f ms, p99.9 %.1f ms", x.PacedP50Millis, x.PacedP99Millis, x.PacedP999Millis)
+		for _, round := range m.Rounds {
+			if round.Muster != nil {
+				acked += round.Muster.Once.Acked
+				missing += round.Muster.Once.Missing
+				doubled += round.Muster.Once.Doubled
+			}
+		}
+		s.add("— on disk", "%s", disk(m.Rounds))
+	}
+	s.add(fmt.Sprintf("of %s acknowledged events", count(float64(acked))), "%d missing, %d doubled", missing, doubled)
+	return s
+}
+
+// disk is the bytes of an event on disk, of the last round.
+func disk(rounds []contest.Round) string {
+	if len(rounds) == 0 || rounds[len(rounds)-1].Muster == nil {
+		return "not measured"
+	}
+	m := rounds[len(rounds)-1].Muster
+	var sum int64
+	for _, n := range m.DiskBytes {
+		sum += n
+	}
+	return fmt.Sprintf("%.0f bytes an event (log, history, state)", float64(sum)/float64(max(m.Once.Rows, 1)))
+}
+
+func (r *Report) recovery() section {
+	s := section{title: "After kill -9", command: "go run ./bench recovery"}
+	if r.Recovery == nil || len(r.Recovery.Rounds) == 0 {
+		return s
+	}
+	slowest := func(value func(recovery.Round) float64) float64 {
+		return value(slices.MaxFunc(r.Recovery.Rounds, func(a, b recovery.Round) int { return cmp.Compare(value(a), value(b)) }))
+	}
+	s.add("the first event is taken", "%.1f s after the start", slowest(func(x recovery.Round) float64 { return x.FirstSeconds }))
+	s.add(fmt.Sprintf("one of each of %d clients that retry without a pause", r.Recovery.Options.Clients), "%.1f s after the start",
+		slowest(func(x recovery.Round) float64 { return x.AllSeconds }))
+	s.add(fmt.Sprintf("of %s acknowledged events, %d kills", count(float64(r.Recovery.Once.Acked)), len(r.Recovery.Rounds)), "%d missing, %d doubled",
+		r.Recovery.Once.Missing, r.Recovery.Once.Doubled)
+	return s
+}
+
+func (r *Report) segments() section {
+	s := section{title: "Segments", command: "go run ./bench segments"}
+	if r.Segments == nil || len(r.Segments.Steps) == 0 {
+		return s
+	}
+	x := r.Segments.Steps[len(r.Segments.Steps)-1]
+	s.title += fmt.Sprintf(", %s profiles, %s events", count(float64(x.Profiles)), count(float64(x.Events)))
+	s.add("an event with 20 live segments", "%.1f µs of CPU; without segments %.1f", x.Ingest.With.LeastMicros, x.Ingest.Without.LeastMicros)
+	if len(r.Segments.Steps) > 1 {
+		s.add("the same at the sizes measured, dearest by cheapest", "%.2f with 20 segments, %.2f without", r.Segments.Sizes.With, r.Segments.Sizes.Without)
+	}
+	if x.Counts != nil {
+		s.add("a count while events come", "p50 %.0f µs, p99 %.0f µs", x.Counts.Busy.P50Micros, x.Counts.Busy.P99Micros)
+	}
+	if x.Preview != nil {
+		s.add("a preview of a definition", "%.1f ms where segments have its conditions, %.0f ms with one that none has, %.0f ms wholly from history",
+			x.Preview.KnownMillis, x.Preview.UnknownMillis, x.Preview.SQLMillis)
+	}
+	s.add("memory a profile after a restart", "%.0f bytes of heap, %.0f resident", x.Memory.HeapPerProfile, x.Memory.RSSPerProfile)
+	if r.Segments.Stale != nil {
+		s.add(fmt.Sprintf("of %s reads, each right after its event", count(float64(r.Segments.Stale.Reads))), "%d stale", r.Segments.Stale.Stale)
+	}
+	return s
+}
+
+// count is a number in a few digits, with a comma at the thousands.
+func count(v float64) string {
+	n := int64(v + 0.5)
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
