@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
@@ -22,7 +23,11 @@ const (
 
 // muster measures the real binary on a new directory.
 func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err error) {
-	installation, s, err := topology.Begin(ctx, o.Options, dir, o.Segments)
+	at := o.Options
+	if o.Stalls {
+		at.ServerArgs = append(slices.Clone(at.ServerArgs), "--pprof")
+	}
+	installation, s, err := topology.Begin(ctx, at, dir, o.Segments)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +96,11 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	if result.Paced, err = timed(s.PID(), fleet, o.Duration, func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }); err != nil {
+	pace := func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }
+	if o.Stalls {
+		pace = o.traced(ctx, s, fleet, result, pace)
+	}
+	if result.Paced, err = timed(s.PID(), fleet, o.Duration, pace); err != nil {
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate

@@ -50,6 +50,9 @@ type Options struct {
 	EventBytes int     `json:"event_bytes"`
 	Seed       uint64  `json:"seed"`
 
+	// Stalls says what slow requests of the paced phase waited for, from a trace of the
+	// server, which costs it some CPU.
+	Stalls bool `json:"stalls,omitempty"`
 	// Segments is how many segments are live meanwhile.
 	Segments int `json:"segments"`
 

@@ -78,6 +78,9 @@ func (m *Muster) print(w io.Writer, round int) {
 		}
 	}
 	fmt.Fprintln(w)
+	if m.Stalls != nil {
+		m.Stalls.Print(w)
+	}
 }
 
 func (s Summary) print(w io.Writer) {

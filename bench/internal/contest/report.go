@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/stalls"
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
@@ -42,6 +43,8 @@ type Muster struct {
 	// CPUMicrosPerEvent is all CPU time from the start of the load until
 	// history had everything, per event, paced phase and idling included.
 	CPUMicrosPerEvent float64 `json:"cpu_us_per_event"`
+	// Stalls is what slow requests of the paced phase waited for, if it was asked.
+	Stalls *stalls.Report `json:"stalls,omitempty"`
 	// PeakRSSBytes is the most memory the server had resident.
 	PeakRSSBytes int64 `json:"peak_rss_bytes"`
 	// DiskBytes is what the data directory holds after the stop.

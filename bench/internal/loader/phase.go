@@ -13,6 +13,8 @@ import (
 const (
 	// grace is how long after its end a phase waits for answers.
 	grace = 30 * time.Second
+	// maxSlow is the number of slow requests that are kept.
+	maxSlow = 100_000
 	// failurePause keeps a connection that is refused from spinning.
 	failurePause = 10 * time.Millisecond
 	// maxFailures in a row end a connection's part of a phase.
@@ -39,10 +41,16 @@ type Result struct {
 	Late *hdrhistogram.Histogram
 	// FirstFailure is one of the failures, nil if there were none.
 	FirstFailure error
+	// Slow are the requests that took longer than [Fleet.Slow], 100,000 at most.
+	Slow []Span
 	// Slots are the parts of the phase, each as long as [Fleet.Interval]. Without an
 	// interval there are none.
 	Slots []Slot
 }
+
+// Span is the time in which a request was unanswered: from when it was due, in an open
+// loop, or sent, to its answer.
+type Span struct{ From, To time.Time }
 
 // EventsPerSecond is the rate of acknowledged events.
 func (r *Result) EventsPerSecond() float64 {
@@ -65,6 +73,7 @@ type tally struct {
 	failures int // in a row
 	last     time.Time
 	series   *series // nil where no parts are wanted
+	slowOver time.Duration
 }
 
 // note counts the outcome of one request due or sent at from and reports
@@ -78,6 +87,9 @@ func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) 
 		record(t.Latency, t.last.Sub(from))
 		if t.series != nil {
 			t.series.add(t.last, m.perCall, t.last.Sub(from))
+		}
+		if t.slowOver > 0 && t.last.Sub(from) > t.slowOver && len(t.Slow) < maxSlow {
+			t.Slow = append(t.Slow, Span{From: from, To: t.last})
 		}
 		return true
 	}
@@ -118,7 +130,7 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 	tallies := make([]*tally, len(f.members))
 	var wg sync.WaitGroup
 	for i, m := range f.members {
-		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start, series: parts}
+		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start, series: parts, slowOver: f.Slow}
 		wg.Go(func() { part(m, tallies[i]) })
 	}
 	wg.Wait()
@@ -130,6 +142,7 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 		total.Failed += t.Failed
 		total.Latency.Merge(t.Latency)
 		total.Late.Merge(t.Late)
+		total.Slow = append(total.Slow, t.Slow[:min(len(t.Slow), maxSlow-len(total.Slow))]...)
 		if total.FirstFailure == nil {
 			total.FirstFailure = t.FirstFailure
 		}

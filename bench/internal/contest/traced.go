@@ -1,0 +1,83 @@
+package contest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/stalls"
+	"github.com/musterhq/muster/internal/pause"
+)
+
+const (
+	// slow is how long a request takes that is looked into.
+	slow = 20 * time.Millisecond
+	// A trace begins after a pause and is not longer than longestTrace: its size and the
+	// memory to read it grow with it. maxTraceBytes bounds it in any case.
+	beforeTrace   = time.Second
+	longestTrace  = 20 * time.Second
+	maxTraceBytes = 256 << 20
+)
+
+// traced runs the phase while a trace of the server is recorded, and explains its slow requests.
+func (o Options) traced(ctx context.Context, s *server.Server, fleet *loader.Fleet, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
+	return func() (*loader.Result, error) {
+		fleet.Slow = slow
+		defer func() { fleet.Slow = 0 }()
+		type recorded struct {
+			trace []byte
+			err   error
+		}
+		ready := make(chan recorded, 1)
+		go func() {
+			trace, err := record(ctx, s, min(longestTrace, o.Duration-2*beforeTrace))
+			ready <- recorded{trace, err}
+		}()
+		r, err := phase()
+		got := <-ready
+		if err != nil {
+			return r, err
+		}
+		if got.err != nil {
+			return r, fmt.Errorf("recording a trace: %w", got.err)
+		}
+		into.Stalls, err = stalls.Explain(bytes.NewReader(got.trace), r.Slow, slow)
+		return r, err
+	}
+}
+
+// record records a trace of the server for a while.
+func record(ctx context.Context, s *server.Server, length time.Duration) ([]byte, error) {
+	if err := pause.For(ctx, beforeTrace); err != nil {
+		return nil, err
+	}
+	target, err := s.Credentials.Target(false)
+	if err != nil {
+		return nil, err
+	}
+	url := fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", target.Address, max(length, time.Second).Seconds())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(res.Body, maxTraceBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case res.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("status %d: %.200s", res.StatusCode, b)
+	case len(b) > maxTraceBytes:
+		return nil, fmt.Errorf("over %d bytes; take a shorter --duration", maxTraceBytes)
+	}
+	return b, nil
+}
