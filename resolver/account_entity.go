@@ -6,7 +6,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// saveAccount stores the account's entity and has requests told of it.
+// saveAccount stores the account's entity and has the requests that read it see the
+// change.
 func (m *Machine) saveAccount(a *account.State) {
 	m.accountsChanged = true
 	m.saveNumbers(a)

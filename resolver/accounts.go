@@ -42,8 +42,8 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	return a
 }
 
-// hookCounts counts the account's events of the types that webhooks are told of, without
-// types that have none.
+// hookCounts counts the account's events of the types that webhooks can subscribe to,
+// without types that have none.
 func hookCounts(a *account.State) map[string]uint64 {
 	counts := map[string]uint64{}
 	for typ := range hookNames {

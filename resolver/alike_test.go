@@ -60,7 +60,7 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 					t.Fatalf("%q was erased, %q is still taken: %v", first, second, got.Message)
 				}
 				if a := r.m.accounts[testAccount]; a.Profiles.CaseFolds() != 0 {
-					t.Fatalf("%d folded forms of nobody are kept", a.Profiles.CaseFolds())
+					t.Fatalf("%d folded forms of erased profiles are kept", a.Profiles.CaseFolds())
 				}
 			}
 		}

@@ -75,7 +75,7 @@ func call(fields ...string) eventlog.Event {
 	return e
 }
 
-// who is the live profile that an event went to.
+// who returns the live profile that an event went to.
 func (r *recorder) who(e eventlog.Event) uint32 {
 	r.t.Helper()
 	out := r.events(e).Events[0]
@@ -109,7 +109,7 @@ func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
 	// A person that is known already is another device's, too.
 	r.who(call("anonymous", "d2"))
 	if r.people() != 2 {
-		t.Fatal("a device is nobody's before its login")
+		t.Fatal("a device belongs to a person before its login")
 	}
 	o := r.who(call("anonymous", "d2", "external_id", "u1"))
 	if r.people() != 1 || !slices.Equal(r.personAt(o).AnonymousIDs, []string{"d1", "d2"}) {
@@ -267,10 +267,10 @@ func TestI5AliasJoinsTwoNames(t *testing.T) {
 			}
 			if name == "nobody yet, and it comes later" {
 				if r.who(call("anonymous", "old")) != o {
-					t.Fatal("the previous id came after its alias, and is somebody else")
+					t.Fatal("the previous id came after its alias, and is another profile")
 				}
 				if r.who(call("external_id", "old")) != o || r.people() != 1 {
-					t.Fatal("the previous id came as an external id after its alias, and is somebody else")
+					t.Fatal("the previous id came as an external id after its alias, and is another profile")
 				}
 				if r.who(call("external_id", "old", "email", "a@x.io")) != o || r.people() != 1 {
 					t.Fatal("the previous id is the person's from now on")
@@ -473,7 +473,7 @@ func TestAttackMadeUpDevices(t *testing.T) {
 	if p := r.personAt(o); !slices.Contains(p.AnonymousIDs, "real") || len(p.AnonymousIDs) != resolution.MaxAnonymousIDs {
 		t.Fatalf("%d anonymous ids, the newest %s", len(p.AnonymousIDs), p.AnonymousIDs[len(p.AnonymousIDs)-1])
 	}
-	// What is beyond what an erasure finds leads to nobody afterwards.
+	// Identifiers beyond those that an erasure finds lead to no profile afterwards.
 	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].Profiles.Headers.Get(o).ID.String()})
 	if got := r.who(call("anonymous", "made-up-0")); got == o || len(r.personAt(got).AnonymousIDs) != 1 {
 		t.Fatal("a device of old leads to the erased person")
@@ -494,7 +494,7 @@ func (r *recorder) lastMove(segment string, o uint32) string {
 }
 
 // TestI6AnonymousProfilesStayOutside: of segments, flows, lists, searches and counts, unless a
-// definition includes them. Who is identified enters by that, with what was done before.
+// definition includes them. A profile enters when it is identified, with what it did before.
 func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 	r := newRecorder(t, withoutOptIn())
 	viewed := r.segment(`{"kind":"activity","event":"viewed"}`)
@@ -552,7 +552,7 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 			t.Errorf("enrolled %s, want %s", got, want)
 		}
 	}
-	r.now += 3 * 86_400_000 // the date is over while nobody knows who it is
+	r.now += 3 * 86_400_000 // the date is over while the profile is anonymous
 	r.who(call("anonymous", "d1"))
 	r.rest()
 	entered("0 0 1 0")
@@ -642,8 +642,8 @@ func TestI6LateEventsBeforeTheLogin(t *testing.T) {
 	}
 }
 
-// TestEraseForgetsAnonymousIDs: they lead to nothing of the erased person afterwards, and are
-// those of whoever comes next on the device.
+// TestEraseForgetsAnonymousIDs: they lead to nothing of the erased person afterwards, and
+// belong to the next person on the device.
 func TestEraseForgetsAnonymousIDs(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
@@ -659,13 +659,13 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 			t.Errorf("%s under the rules of before: %+v", id, out)
 		}
 		if _, ok := r.view().Find(IdentityAnonymous, id); ok {
-			t.Errorf("%s leads to somebody", id)
+			t.Errorf("%s leads to a profile", id)
 		}
 	}
 	if n := r.countIn(everybody); n != 0 || !a.Engine.Anonymous().IsEmpty() {
 		t.Errorf("%d members, %d anonymous profiles", n, a.Engine.Anonymous().GetCardinality())
 	}
-	// Another person on the device is somebody else, known or not yet.
+	// Another person on the device is another profile, known or not yet.
 	if out := r.events(call("anonymous", "d1", "external_id", "u1")).Events[0]; out.Status != EventRefused {
 		t.Errorf("the erased person came back: %+v", out)
 	}

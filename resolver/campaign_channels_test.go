@@ -59,7 +59,7 @@ func TestOmniChannelStory(t *testing.T) {
 		}
 		return answer[campaigns.ResultReply](t, out).Next
 	}
-	// The e-mail of somebody fails, so that there is a credit for the next.
+	// One e-mail fails, so that there is a credit for the next.
 	if next := report("poor", 2, "failed", true); next != nil || a.EmailCredits != 1 {
 		t.Errorf("next %+v, %d credits", next, a.EmailCredits)
 	}

@@ -30,7 +30,7 @@ type claimWorld struct {
 
 	epoch uint64 // the newest in the log
 	// Of each item: how often it came about, how often that may be once more
-	// because somebody was superseded while it was under way, and because an
+	// because its node was superseded while it was under way, and because an
 	// answer was lost under the epoch that held.
 	effects, hits, lost map[claimedItem]int
 	refused             int // claims
@@ -89,7 +89,7 @@ func (w *claimWorld) command(name string, args any) eventlog.RecordID {
 
 func (n *claimNode) behind(w *claimWorld) bool { return n.m.next < int64(len(w.log)) }
 
-// apply applies one record and tells who waits for it.
+// apply applies one record and answers what waits for it.
 func (w *claimWorld) apply(n *claimNode) {
 	var out Outcome
 	rec := w.log[n.m.next]
@@ -145,7 +145,7 @@ func (w *claimWorld) work(x *claimWorker) {
 		switch w.rng.IntN(6) {
 		case 0: // it did not come about
 			x.result = outbox.ResultRetry
-		case 1: // it did, and nobody knows
+		case 1: // it did, and the answer is lost
 			x.result = outbox.ResultRetry
 			w.effects[id]++
 			if x.epoch == w.epoch {
@@ -195,8 +195,8 @@ func (w *claimWorld) step(n *claimNode) {
 }
 
 // TestSimClaims: whenever a node is frozen and the other takes over, each effect
-// comes about, at most once more than nobody was superseded or lost an answer
-// while it was under way, and both replicas are the same (R1).
+// comes about, at most once more for each time a node was superseded or lost an
+// answer while it was under way, and both replicas are the same (R1).
 func TestSimClaims(t *testing.T) {
 	refused, repeated, items := 0, 0, 0
 	for seed := range uint64(60) {

@@ -157,8 +157,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestOutcomesOfAnOlderEpoch: that something was sent is noted whoever says it;
-// anything else would make the attempt that is under way another one.
+// TestOutcomesOfAnOlderEpoch: that something was sent is noted whichever node
+// reports it; anything else would make the attempt that is under way another one.
 func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultGone, outbox.ResultMoot} {
 		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// TestAttackSecondIdentifier: a browser's key gives nobody a second e-mail, external id or
+// TestAttackSecondIdentifier: a browser's key gives no profile a second e-mail, external id or
 // phone, whichever of them ranks higher. The conflict is noted, and the event is the person's.
 func TestAttackSecondIdentifier(t *testing.T) {
 	for _, x := range []struct{ known, public eventlog.Event }{
@@ -184,7 +184,7 @@ func TestClaimsYieldToServers(t *testing.T) {
 		}
 		r.who(call("external_id", "x", "email", "a@x.io"))
 		if r.who(call("external_id", "x", "phone", "+49301")); r.people() != 1 {
-			t.Errorf("%d people: who has the identifier for certain is the person", r.people())
+			t.Errorf("%d people: the event must go to the profile that has the identifier for certain", r.people())
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 		}
 	}
 	if joined == 0 {
-		t.Fatal("servers joined nobody: the test tests nothing")
+		t.Fatal("servers merged no profiles: the test tests nothing")
 	}
 }
 

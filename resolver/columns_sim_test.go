@@ -99,8 +99,8 @@ type keptAnswer struct {
 	members *roaring.Bitmap
 }
 
-// compareKept compares the answers with a profile of the same state; what is left in them
-// after all profiles is nobody's.
+// compareKept compares the answers with a profile of the same state; nothing may be left
+// in them after all profiles.
 func compareKept(t *testing.T, seed uint64, kept map[string]keptAnswer, ordinal uint32, f *segment.Facts, nowMs int64) {
 	t.Helper()
 	for _, k := range kept {

@@ -56,7 +56,7 @@ func sayings() []saying {
 // channel.
 type way struct {
 	name string
-	// assumes are the channels on which it subscribes who has said nothing.
+	// assumes are the channels on which it subscribes a person without a consent.
 	assumes []string
 	do      func(r *recorder, id, list string)
 }
@@ -85,7 +85,7 @@ func ways() []way {
 		{"list.add of before version 8, which makes a contact", []string{"email", "sms"}, func(r *recorder, _, list string) {
 			r.must(contacts.CommandListAdd1, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
-		{"list.add of who is on file", nil, func(r *recorder, _, list string) {
+		{"list.add of a contact on file", nil, func(r *recorder, _, list string) {
 			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "anna@x.io", Phone: "+49 1"}})
 		}},
 		{"contact.update with a new phone", []string{"sms"}, func(r *recorder, id, _ string) {
@@ -116,7 +116,7 @@ func ways() []way {
 }
 
 // TestC1NothingButAWordLiftsARefusal walks every channel, what was said of it and
-// what happens then: only who has said nothing is subscribed, and blocks stay
+// what happens then: only a person without a consent is subscribed, and blocks stay
 // (C1, docs/behaviour/contacts.md).
 func TestC1NothingButAWordLiftsARefusal(t *testing.T) {
 	for _, doubleOptIn := range []bool{false, true} {

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// TestContactMadeRefusing: somebody who is made with refusals is on record with them, is
-// not asked to confirm anything; what nothing was said of is assumed as ever.
+// TestContactMadeRefusing: a contact made with refusals has them on record and is not
+// asked to confirm anything; other channels get the usual assumption.
 func TestContactMadeRefusing(t *testing.T) {
 	for _, x := range []struct {
 		name       string

@@ -107,7 +107,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 }
 
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
-// get none: then nobody else who shows the number is taken to want them.
+// get none: then no other profile with the number is assumed to want them.
 func (m *Machine) refusesSMS(a *account.State, phone identifier.Hash) bool {
 	if err := a.Profiles.Load(a.Profiles.Identifiers.Owner(phone), &m.scratch.other); err != nil {
 		panic(err) // the store is at fault; the record is named

@@ -116,7 +116,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 		}
 	}
 	if p.LastEventMs >= 0 {
-		t.Errorf("somebody who did nothing has a last event at %d", p.LastEventMs)
+		t.Errorf("a contact without events has a last event at %d", p.LastEventMs)
 	}
 	if o := r.events(ev("email", "ada@x.io")); o.Events[0].Profile.String() != id {
 		t.Errorf("the event of the contact went to %v", o.Events[0].Profile)
@@ -201,7 +201,7 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	o, _ := v.Find(IdentityEmail, "ada@x.io")
 	p, err := v.Profile(o)
 	if err != nil || p.FirstName != "Ada" || p.Consent("email").Status != "never_subscribed" {
-		t.Errorf("who was on file: %+v %v", p, err)
+		t.Errorf("the contact that was on file: %+v %v", p, err)
 	}
 	if r.m.accounts[testAccount].Types.Get("list_joined").Count != 2 {
 		t.Error("joining twice is one event")

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// TestNobodySavesOverAnotherVersion: whoever says which version they changed does not
-// overwrite one that was saved meanwhile; whoever does not say so does.
+// TestNobodySavesOverAnotherVersion: a save that names the version it changed does
+// not overwrite one that was saved meanwhile; a save without a version does.
 func TestNobodySavesOverAnotherVersion(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	all := `{"kind":"attribute","field":"email","op":"exists"}`

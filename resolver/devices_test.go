@@ -204,7 +204,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 }
 
 // TestDevicesOfSomebodyErased: a dry run of a push message reads its audience in pieces;
-// who was erased since the first has no devices.
+// a profile erased since the first has no devices.
 func TestDevicesOfSomebodyErased(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "ada@x.io"})

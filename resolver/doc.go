@@ -32,10 +32,10 @@
 // newest checkpoint and replays.
 //
 // Package resolver/node runs machines: it appends records, applies them as they
-// become durable, hands outcomes to those who wait, feeds history and writes
-// checkpoints. A machine knows it as a [view.Host] only, and has no locks: whoever runs it
-// lets Apply, freezing and thawing have it alone, and readers beside each other. A
-// method that needs more says so.
+// become durable, hands outcomes to the requests that wait, feeds history and writes
+// checkpoints. A machine knows it as a [view.Host] only, and has no locks: its caller runs
+// Apply, freezing and thawing alone, and readers beside each other. A method that needs
+// more says so.
 //
 // # Where to look
 //

@@ -45,7 +45,8 @@ func (m *Machine) unreserve(a *account.State, email string) {
 }
 
 // namesToReserve are the names that an account must reserve before an e-mail that
-// is nobody's can be one of its contacts'. What it holds it need not reserve again.
+// no contact has can become one of its contacts'. What it holds it need not reserve
+// again.
 func (m *Machine) namesToReserve(a *account.State, email string) (names []emaildir.Name) {
 	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
 		return nil
@@ -85,8 +86,8 @@ func (m *Machine) MissingEmail(account uint64, c *contacts.EmailCommand) (take, 
 	return take, check
 }
 
-// mayHold refuses an e-mail, on file with nobody here, that the directory has not
-// given to the account.
+// mayHold refuses an e-mail that no profile of the account has and that the
+// directory has not given to the account.
 func (m *Machine) mayHold(a *account.State, email string, g *emaildir.Grant) *Refusal {
 	if g == nil {
 		return nil

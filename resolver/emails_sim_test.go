@@ -97,7 +97,7 @@ type lateRecord struct {
 type emailOp struct {
 	account uint64
 	email   string
-	had     bool // somebody had the e-mail at some instant since the call began
+	had     bool // a contact had the e-mail at some instant since the call began
 }
 
 // emailActor is a coroutine. stop makes it panic with errSim at the step where it
@@ -255,7 +255,7 @@ func (s *emailSim) check() {
 	}
 }
 
-// look notes for each call under way whether somebody has its e-mail.
+// look notes for each call under way whether a contact has its e-mail.
 func (s *emailSim) look() {
 	for _, op := range s.ops {
 		op.had = op.had || s.has(op.account, op.email)
@@ -328,7 +328,7 @@ func (s *emailSim) partitionOf(account uint64) int { return int(account % emailP
 
 func (w *simWay) Reserve(ctx context.Context, ask emaildir.Ask) (got emaildir.Answered, err error) {
 	items := []emaildir.Ask{ask}
-	if !w.s.calm && w.s.rng.IntN(3) == 0 { // with somebody else's in one record
+	if !w.s.calm && w.s.rng.IntN(3) == 0 { // with another account's in one record
 		other := emaildir.Ask{Account: pick(w.s.rng, emailAccounts...), ID: w.s.newID(), Take: ask.Take, Check: ask.Check, UntilMs: ask.UntilMs}
 		items = slices.Insert(items, w.s.rng.IntN(2), other)
 	}
@@ -452,7 +452,7 @@ func (s *emailSim) call(account uint64, name string, args any) {
 			return
 		}
 		if out.Refusal != nil && out.Refusal.Message == contacts.MessageDuplicateEmail && !op.had {
-			s.fatalf("M4: %s of %q was refused by account %d, and nobody had it", name, c.Email(), account)
+			s.fatalf("M4: %s of %q was refused by account %d, and no contact had it", name, c.Email(), account)
 		}
 	})
 }
@@ -624,9 +624,9 @@ func (s *emailSim) checkReplayed() {
 	}
 }
 
-// TestEmailReservationsSurviveAnything: M1 to M4 and R1, whatever fails and whoever
-// is killed at whatever step. MUSTER_EMAIL_SEEDS says how many worlds, and
-// MUSTER_EMAIL_SEED which one.
+// TestEmailReservationsSurviveAnything: M1 to M4 and R1, whatever fails and
+// whichever node is killed at whatever step. MUSTER_EMAIL_SEEDS says how many
+// worlds, and MUSTER_EMAIL_SEED which one.
 func TestEmailReservationsSurviveAnything(t *testing.T) {
 	seeds, from := testlevel.Count(40, 200), uint64(1)
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_EMAIL_SEEDS")); err == nil {
@@ -693,7 +693,7 @@ func (s *emailSim) checkFree() {
 	}
 	for _, email := range []string{"ada@x.io", "straße@x.io", "bob@x.io"} {
 		if r := s.create(fresh, email); r != nil {
-			s.fatalf("M3: %q is nobody's and refused: %v", email, r)
+			s.fatalf("M3: no contact has %q, and it is refused: %v", email, r)
 		}
 	}
 	s.drain()

@@ -34,14 +34,14 @@ func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 	}
 	a.Flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
 	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
-		e.Settle(r.Ordinal) // who enters by being identified enters by that, whatever the event changes
+		e.Settle(r.Ordinal) // a segment entered by being identified is entered by that, whatever the event changes
 	}
 	a.Types.LookAtProfile(r.Ordinal, m.logTime, &m.resolution.Doc, r.Fields)
 }
 
 // trackIdentity tells the segment engine whether a profile is anonymous, and returns the
-// fields that it must be told of. One that ceases to be enters where it was kept out, and is
-// looked at as a new one is.
+// changed fields to pass on. A profile that ceases to be anonymous enters the segments that
+// kept it out, and is evaluated as a new one.
 func trackIdentity(a *account.State, o uint32, d *profile.Document, changed engine.Fields) engine.Fields {
 	if is := d.IsAnonymous(); is != a.Engine.Anonymous().Contains(o) {
 		a.Engine.SetAnonymous(o, is)
@@ -50,9 +50,9 @@ func trackIdentity(a *account.State, o uint32, d *profile.Document, changed engi
 	return changed
 }
 
-// trackMerge tells the segment engine that profiles became one and has it
-// settled, before anything is told of what brought them together: who enters by
-// the merge starts no flow, who enters by what came with it does.
+// trackMerge tells the segment engine of a merge and settles the winner before the
+// event that caused the merge is evaluated: entering a segment by the merge starts
+// no flow, entering by the event does.
 func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
 	e, winner := a.Engine, r.Ordinal
 	// All of them first: bringing one up to the time settles, and must not settle
@@ -70,8 +70,8 @@ func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
 	e.Settle(winner)
 }
 
-// appendEvent records an event of the service's own on a profile. The engine has been
-// told of the profile's changes, and is told to settle afterwards.
+// appendEvent records an event of the service's own on a profile. The engine has the
+// profile's changes by then, and settles afterwards.
 func (m *Machine) appendEvent(c *command, o uint32, x feature.Event) {
 	m.appendEncoded(c, o, x, x.Properties.Encode())
 }
@@ -108,7 +108,7 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a.Engine.Settle(o)
 }
 
-// makeProfile makes the profile of identifiers that are nobody's.
+// makeProfile makes a profile with identifiers that no profile has.
 func (m *Machine) makeProfile(a *account.State, of eventlog.Event) (uint32, *Refusal) {
 	p := a.Profiles.LookUp(of)
 	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.Identifiers{})

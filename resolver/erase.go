@@ -28,8 +28,8 @@ type ContactErase struct {
 	ID string `json:"id"`
 }
 
-// eraseContact forgets a profile. What one may have is bounded, and so is this,
-// but for the sets it may be in, which are looked at one by one.
+// eraseContact erases a profile. The work is bounded like what a profile may have,
+// except for the sets it may be in, which are looked at one by one.
 func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	a := cmd.account
 	o, d, refusal := m.profileOf(a, c.ID)
@@ -78,7 +78,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	// Of nobody any more: it is not erased with the next one.
+	// Without a profile: the notification must not go with the profile's erasure.
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.Erasure.Begin(m.tx(a), task)
@@ -158,7 +158,7 @@ func (m *Machine) ErasedBelow() (upTo int64) {
 }
 
 // ErasedProfiles lists the ordinals of erased profiles by account. Their events are in the
-// log still, so whoever makes rows of history anew takes theirs out again.
+// log still, so a rebuild of history must leave out their rows again.
 func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
 	for _, a := range m.byIndex {

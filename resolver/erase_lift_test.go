@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 )
 
-// TestC1RefusalsOutliveAnErasure: what somebody had refused holds again when the
+// TestC1RefusalsOutliveAnErasure: what a person had refused holds again when the
 // erasure was lifted and the person is stored anew, by whatever way and after a
 // restart; who had refused nothing has refused nothing (C1, R1).
 func TestC1RefusalsOutliveAnErasure(t *testing.T) {

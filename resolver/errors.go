@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// Errors of whoever serves a machine, wrapped: those of a node's Submit and reads.
+// Errors of a node's Submit and reads, wrapped.
 var (
 	// ErrOverloaded means too much work is waiting. Nothing was stored; try
 	// again later (HTTP: 503 with Retry-After).

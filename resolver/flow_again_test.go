@@ -83,8 +83,8 @@ func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 	}
 }
 
-// TestTagStepKeepsWhatIsNoText: tags are texts; what else somebody put among them
-// is not the step's.
+// TestTagStepKeepsWhatIsNoText: tags are texts; the step leaves other values among
+// them alone.
 func TestTagStepKeepsWhatIsNoText(t *testing.T) {
 	for _, c := range []struct{ have, want string }{
 		{`{}`, `{"tags":["n"]}`},

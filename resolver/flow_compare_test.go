@@ -94,8 +94,8 @@ func (s *flowSim) compareTold() {
 	}
 }
 
-// told is a cause as far as the oracle tells causes apart: what somebody did and
-// what was changed of somebody are one.
+// told is a cause as far as the oracle tells causes apart: what a profile did and
+// what was changed of it are one.
 func told(c segment.Cause) segment.Cause {
 	if c == segment.CauseProfile {
 		return segment.CauseEvent
@@ -129,9 +129,9 @@ func (s *flowSim) compareOutbox() {
 	}
 }
 
-// compareLedger holds effects against steps, whoever carried them out and when:
-// with a record, as many messages are new as steps queued one, and each new call
-// is awaited by one way, or was by one that a merge has ended since.
+// compareLedger compares effects with steps, whichever node carried them out and
+// when: with a record, as many messages are new as steps queued one, and each new
+// call is awaited by one way, or was by one that a merge has ended since.
 func (s *flowSim) compareLedger() {
 	s.t.Helper()
 	a := s.n.account()
@@ -212,8 +212,9 @@ type stillFlow struct {
 	arrived            string
 }
 
-// pausedMoveNobody checks, whoever carries things out and when, that nobody has
-// begun, ended or come to a step in a flow that was paused all through a record.
+// pausedMoveNobody checks, whichever node carries things out and when, that no
+// profile has begun, ended or come to a step in a flow that was paused all through
+// a record.
 func (s *flowSim) pausedMoveNobody() {
 	s.t.Helper()
 	for _, f := range inspect(s.n.account()) {
@@ -368,7 +369,7 @@ func (s *flowSim) soundQueue() {
 	x := s.n.account().Flows
 	next, err := peek.Deferred(x, func(_ uint32, flows []uint32) {
 		if len(flows) == 0 {
-			s.fatalf("somebody waits for no flow")
+			s.fatalf("enrolments wait, but no flow is left")
 		}
 		stored--
 	})

@@ -135,8 +135,8 @@ func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
 	r.expectCut(n+n/2+n, 0, on, in, call)
 }
 
-// TestF1CausedCountsThroughMerge makes somebody part of another: what is left of
-// the larger number is left.
+// TestF1CausedCountsThroughMerge merges one profile into another: of the two
+// remaining allowances, the smaller is left.
 func TestF1CausedCountsThroughMerge(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))

@@ -104,7 +104,7 @@ const (
 	threeSeen = `{"kind":"activity","event":"page_viewed","count":{"op":">=","value":3}}`
 )
 
-// TestF1MergingEventEnrols: an event that makes somebody match a segment enrols,
+// TestF1MergingEventEnrols: an event that makes a profile match a segment enrols,
 // also when it brings two profiles together.
 func TestF1MergingEventEnrols(t *testing.T) {
 	s := newStitch(t, signedUp)
@@ -180,7 +180,7 @@ func TestF1MergingEventOfThreeEnrols(t *testing.T) {
 }
 
 // TestF1MergingEventEnrolsWhoLeaves: the same for flows on exits. The visitor
-// leaves by the merge, which enrols nobody.
+// leaves by the merge, which does not enrol.
 func TestF1MergingEventEnrolsWhoLeaves(t *testing.T) {
 	s := newStitch(t, noSignUp)
 	flow := s.onSegment("segment_exited", s.seg)
@@ -243,7 +243,7 @@ func TestF1MergeAloneEnrolsNobody(t *testing.T) {
 }
 
 // TestF1MergingEventEnrolsNobodyTwice: where either was in the flow, the event
-// does not enrol; nor does it where somebody is in progress.
+// does not enrol; nor does it while an enrolment is in progress.
 func TestF1MergingEventEnrolsNobodyTwice(t *testing.T) {
 	s := newStitch(t, isPro)
 	flow := s.onSegment("segment_entered", s.seg)
@@ -255,7 +255,7 @@ func TestF1MergingEventEnrolsNobodyTwice(t *testing.T) {
 	s.enrolled(flow, s.cust, 1)
 }
 
-// TestF1MergingEventTellsBothInOrder: somebody may leave by the merge and enter by
+// TestF1MergingEventTellsBothInOrder: a profile may leave by the merge and enter by
 // the event of the same record (S2); the entry enrols.
 func TestF1MergingEventTellsBothInOrder(t *testing.T) {
 	s := newStitch(t, `{"match":"any","conditions":[{"kind":"activity","event":"page_viewed","count":{"op":"=","value":1}},`+signedUp+`]}`)

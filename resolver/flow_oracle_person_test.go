@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// seenMs is when somebody was seen, by the attribute of this name.
+// seenMs is when a person was seen, by the attribute of this name.
 func seenMs(attrs map[string]any) (int64, bool) {
 	text, ok := attrs["seen"].(string)
 	if !ok {
@@ -271,7 +271,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	o.dates(p)
 	o.consent(p, "email", "subscribed", profile.SourceManual)
 	if c.Phone != "" && !o.who.barred[phone] {
-		// Whoever had the number before may not want SMS to it.
+		// The previous holder of the number may not want SMS to it.
 		refused := held && (o.people[holder].consents["sms"].Status == profile.ConsentUnsubscribed || o.people[holder].blocks["sms"] > profile.BlockPending)
 		if !refused {
 			o.consent(p, "sms", "subscribed", profile.SourceManual)
@@ -284,7 +284,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	return false
 }
 
-// erase forgets somebody.
+// erase erases a person.
 func (o *flowOracle) erase(p int) {
 	x := o.people[p]
 	o.who.erase(p)

@@ -56,7 +56,8 @@ func (o *flowOracle) topUp(n int64) {
 	}
 }
 
-// goLive ends the publishing of a flow: who is in its segment is to be enrolled.
+// goLive ends the publishing of a flow: the members of its segment are to be
+// enrolled.
 func (o *flowOracle) goLive(f *oracleFlow) {
 	f.publishing = false
 	if f.def.SendsEmail() && o.credits == 0 {
@@ -123,7 +124,7 @@ func (o *flowOracle) setDate(f *oracleFlow, p int, due int64) {
 	}
 }
 
-// nextDate is when a date trigger is due for somebody after an instant, 0 for
+// nextDate is when a date trigger is due for a person after an instant, 0 for
 // never.
 func (o *flowOracle) nextDate(f *oracleFlow, p int, after int64) int64 {
 	x, t := o.who.profiles[p], f.def.Trigger.Date
@@ -331,7 +332,8 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool, reason string
 			w.Path[len(w.Path)-1].Reason = reason
 		}
 		if !f.live() {
-			// A paused flow moves nobody: the way goes on with this when it is resumed.
+			// A paused flow advances no enrolment: this one continues here at the
+			// resume.
 			w.DueMs = o.now
 			if w.Phase = flows.HeardFailed; delivered {
 				w.Phase = flows.HeardDelivered
@@ -357,7 +359,7 @@ func (o *flowOracle) answered(f *oracleFlow, w *flows.Enrolment, delivered bool,
 	}
 }
 
-// named finds somebody by the first identifier that is on file, −1 for nobody.
+// named finds a person by the first identifier that is on file, −1 for none.
 func (o *flowOracle) named(c automation.Trigger) int {
 	for kind, raw := range [identifier.Kinds]string{c.Email, c.ExternalID, c.Phone} {
 		k := IdentityKind(kind)
@@ -368,7 +370,7 @@ func (o *flowOracle) named(c automation.Trigger) int {
 	return -1
 }
 
-// call enrols somebody by name. It reports whether that is refused, or was done by
+// call enrols a person by name. It reports whether that is refused, or was done by
 // the same key before.
 func (o *flowOracle) call(f *oracleFlow, c automation.Trigger) (refused, repeated bool) {
 	p := o.named(c)

@@ -17,7 +17,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// trigger has somebody enrolled when what is at hand has been told in full.
+// trigger queues the enrolment of a person for when the record at hand is processed
+// in full.
 func (o *flowOracle) trigger(f *oracleFlow, p int, at int64, event []byte) {
 	o.queue = append(o.queue, oracleEntry{f, p, at, o.depth, o.ours, slices.Clone(event)})
 }
@@ -105,7 +106,7 @@ func (o *flowOracle) enrol(e oracleEntry) {
 		return
 	}
 	if e.ours {
-		// The service may cause 64 of somebody's enrolments in a minute.
+		// The service may cause 64 enrolments of a person in a minute.
 		minute := time.UnixMilli(o.at).Truncate(time.Minute).UnixMilli()
 		if o.people[p].loops[minute] == 64 {
 			f.counts.LoopsCut++

@@ -16,12 +16,12 @@ import (
 )
 
 // flowOracle interprets the written rules of flows, one thing after the other:
-// it keeps all that ever happened to everybody, asks the naive evaluator who is
-// a member of what at each instant at which that may change, and walks ways step
-// by step. It has no indexes, no timers and no budgets.
+// it keeps the whole history of every person, asks the naive evaluator for the
+// members of each segment at each instant at which that may change, and walks ways
+// step by step. It has no indexes, no timers and no budgets.
 type flowOracle struct {
 	t       testing.TB
-	who     *naive    // who is who
+	who     *naive    // identities and merges
 	people  []*person // by ordinal
 	now     int64     // log time
 	at      int64     // the instant at hand, not after it
@@ -59,7 +59,7 @@ type person struct {
 type oracleSegment struct {
 	live, next *segment.Node
 	members    map[int]bool
-	owed       map[int]bool // to be told of a change of definition
+	owed       map[int]bool // transitions pending after a change of definition
 	owedMs     int64
 }
 
@@ -76,7 +76,7 @@ type oracleRow struct {
 	props   string
 }
 
-// oracleEntry is somebody to be enrolled.
+// oracleEntry is a person to be enrolled.
 type oracleEntry struct {
 	f     *oracleFlow
 	p     int
@@ -174,8 +174,8 @@ func (o *flowOracle) nextStep() (first *oracleFlow, p int, due int64, date bool)
 	return first, p, due, date
 }
 
-// nextChange is the first instant, from the one at hand until another, at which
-// somebody enters or leaves a segment because time passes.
+// nextChange is the first instant, from the one at hand until another, at which a
+// person enters or leaves a segment because time passes.
 func (o *flowOracle) nextChange(until int64) (who int, first int64, ok bool) {
 	if until < o.at {
 		return 0, 0, false
@@ -284,7 +284,7 @@ func (o *flowOracle) facts(p int) *segment.NaiveProfile {
 	return x.facts
 }
 
-// settle judges the segments of somebody to whom something has happened.
+// settle evaluates the segments of a person after a change.
 func (o *flowOracle) settle(p int, cause segment.Cause) {
 	for _, id := range o.ranked() {
 		s := o.segs[id]
@@ -301,7 +301,7 @@ func (o *flowOracle) turn(id string, p int, is bool, cause segment.Cause) {
 	o.untold = append(o.untold, query.Transition{Segment: id, Ordinal: uint32(p), Entered: is, Cause: cause, AtMs: o.at})
 }
 
-// announce tells what somebody is owed of a change of definition.
+// announce emits a person's pending transition after a change of definition.
 func (o *flowOracle) announce(id string, p int) {
 	if s := o.segs[id]; s.owed[p] {
 		delete(s.owed, p)

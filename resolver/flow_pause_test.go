@@ -38,7 +38,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 				t.Fatalf("F1: counts of a paused flow went from %s to %s", must.JSON(before.Counts), must.JSON(f.Counts))
 			}
 			if n := r.count(automation.EventCompleted) + r.count(automation.EventExited); n != 0 {
-				t.Fatalf("F1: a paused flow told of %d ends", n)
+				t.Fatalf("F1: a paused flow emitted %d ends", n)
 			}
 			ways, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
 			if err != nil || ways[0].Phase == flows.Awaiting || ways[0].DueMs != answered {
@@ -94,8 +94,8 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 	}
 }
 
-// TestF1NotedAnswerThroughMergeEraseAndDelete does to somebody whose answer was
-// noted what may happen while a flow is paused.
+// TestF1NotedAnswerThroughMergeEraseAndDelete takes a person whose call answer was
+// noted through what may happen while a flow is paused.
 func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 	begin := func(t *testing.T) (r *recorder, flow string, near, far ProfileID) {
 		r = newRecorder(t, DefaultSettings())
@@ -134,7 +134,7 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		r.rest()
 		o, _ := r.view().Resolve(far)
 		if p, _ := r.view().Profile(o); r.count(automation.EventCompleted) != 0 || len(p.Attributes) != 0 {
-			t.Fatalf("somebody went on in a deleted flow: %s", p.Attributes)
+			t.Fatalf("an enrolment advanced in a deleted flow: %s", p.Attributes)
 		}
 	})
 }

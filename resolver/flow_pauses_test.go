@@ -77,7 +77,7 @@ func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
 			// Nothing is kept of pauses that are over for everybody.
 			r.must(automation.CommandPause, automation.ID{ID: flow})
 			if f := r.flowState(flow); len(f.Pauses) != 0 {
-				t.Fatalf("L3: %d pauses are kept for nobody", len(f.Pauses))
+				t.Fatalf("L3: %d pauses are kept without an enrolment", len(f.Pauses))
 			}
 		})
 	}

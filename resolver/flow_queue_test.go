@@ -56,7 +56,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 		t.Fatalf("%d entries wait for %d events", n, size)
 	}
 	r.hashedEntry(state.WaitingKey(testAccount, 0))
-	// Whoever comes meanwhile waits behind.
+	// Later profiles wait behind.
 	r.events(people(1, size)...)
 	check()
 	r.expectWay(ids[0], r.out.Events[0].Profile, "none")

@@ -482,7 +482,7 @@ func (s *flowSim) editSegment() {
 		s.o.segs[id].next = root
 	})
 	s.build(false)
-	for range s.rng.IntN(5) { // before the last is told
+	for range s.rng.IntN(5) { // before the last transition is emitted
 		s.n.now += s.rng.Int64N(2000)
 		s.state()
 	}

@@ -87,7 +87,7 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times somebody in as many ways as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait, %d messages on a next channel",
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d of them ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times a person in as many enrolments as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait, %d messages on a next channel",
 			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load(), x.waited.Load(), x.next.Load())
 		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
 			"people with as many ways as the service may cause": x.caused.Load() * 100,

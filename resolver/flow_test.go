@@ -180,7 +180,8 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 	r.expectWay(out, after, "#1 t:done completed")
 	r.expectWay(out, before, "#1 t:done completed")
 
-	// Paused: nobody enrols; who came and stayed does at resume.
+	// Paused: no profile is enrolled; those that entered and stayed are, at the
+	// resume.
 	r.must(automation.CommandPause, automation.ID{ID: in})
 	r.must(automation.CommandPause, automation.ID{ID: out})
 	r.events(ev("email", "a@x.io"), ev("email", "b@x.io"))
@@ -231,8 +232,8 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	r.rest()
 	r.expectWay(mail, ada, "#1 m:queued n:queued completed")
-	// Pausing one that waits for credits changes nothing; one that somebody paused
-	// before is not lifted by a top-up.
+	// Pausing one that waits for credits changes nothing; a top-up does not resume
+	// one that a user paused before.
 	a.EmailCredits = 0
 	a.Flows.PauseForCredits()
 	r.must(automation.CommandPause, automation.ID{ID: mail})

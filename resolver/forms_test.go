@@ -74,8 +74,8 @@ func newsConsent() *forms.Consent {
 	return &forms.Consent{Text: "Send me news.", Channels: []string{"email", "sms"}, Required: true}
 }
 
-// TestFormsStory: forms and their submissions through their lives: people who are new, known,
-// unsubscribed, suppressed, merged and erased, through restarts.
+// TestFormsStory: forms and their submissions from submission to erasure: people who are new,
+// known, unsubscribed, suppressed, merged and erased, through restarts.
 func TestFormsStory(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
@@ -84,7 +84,7 @@ func TestFormsStory(t *testing.T) {
 	segment := r.segment(`{"kind":"activity","event":"signup_form_submitted","did":true}`)
 	r.refuses("the list is used by form", contacts.CommandListDelete, contacts.ListDelete{ID: plain})
 
-	// Somebody new.
+	// A new person.
 	send := forms.Submit{ID: form, Email: "ann@x.io", Consented: true, Keys: []string{"one", "zero"},
 		Values: forms.Values{Phone: "+491701234567", FirstName: "Ann", Attributes: json.RawMessage(`{"city":"Ulm"}`), Wording: "Send me news.", Client: "192.0.2.0/24"}}
 	if r.sends(send).Repeated || !r.sends(send).Repeated {
@@ -161,7 +161,7 @@ func TestFormsStory(t *testing.T) {
 	r.now += forms.HeldForMs
 	r.refuses("older than a week", forms.CommandConfirm, forms.Confirm{Profile: cid, Submission: ids[0]})
 
-	// A merge takes what waits along; the phone of somebody else is left out.
+	// A merge takes what waits along; the phone of another person is left out.
 	r.sends(forms.Submit{ID: form, Email: "cid@x.io", Consented: true, Values: forms.Values{Phone: "+491701234567", LastName: "Cid"}})
 	_, ids = r.asked()
 	r.events(eventlog.Event{Type: []byte("seen"), Email: []byte("dee@x.io"), ExternalID: []byte("7")})
@@ -315,7 +315,7 @@ func TestChangedConsentIsReadAgain(t *testing.T) {
 	r.must(forms.CommandSubmit, submit("c", ""))
 }
 
-// TestNuisanceIsBounded: whatever is sent with somebody's address, that person gets one message
+// TestNuisanceIsBounded: whatever is sent with a person's address, that person gets one message
 // an hour for a form, and few a week.
 func TestNuisanceIsBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
@@ -337,7 +337,7 @@ func TestNuisanceIsBounded(t *testing.T) {
 
 // TestFormsMatchNaive: people who are new, known, unsubscribed, suppressed or off a topic, and
 // forms with their addresses at random. What an oracle does not expect never happens: above all
-// that anything of somebody on file changes before that person confirms.
+// that anything of a person on file changes before that person confirms.
 func TestFormsMatchNaive(t *testing.T) {
 	seeds := uint64(30)
 	if testlevel.Quick() {

@@ -60,9 +60,9 @@ func (m *Machine) WriteCheckpoint(c *checkpoint.Dir, f *checkpoint.Frozen, feed 
 	return c.Write(f, m.store.DB, feed, rests)
 }
 
-// MoveOn writes a checkpoint of a machine that nobody serves, which frees the memory of
-// what changed, and prunes those before. feed has the rows that are not stored yet, nil
-// for none.
+// MoveOn writes a checkpoint of a machine that no node serves, which frees the memory
+// of what changed, and prunes those before. feed has the rows that are not stored yet,
+// nil for none.
 func (m *Machine) MoveOn(c *checkpoint.Dir, feed *feed.Feed) error {
 	f := m.Freeze()
 	w, err := m.WriteCheckpoint(c, f, feed, nil)

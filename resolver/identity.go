@@ -13,7 +13,8 @@ const (
 	IdentityEmail      = identifier.Email
 	IdentityExternalID = identifier.ExternalID
 	IdentityPhone      = identifier.Phone
-	// IdentityAnonymous is what an SDK made up for a device: it identifies nobody.
+	// IdentityAnonymous is what an SDK made up for a device: it identifies no
+	// person.
 	IdentityAnonymous = identifier.Anonymous
 )
 

@@ -39,7 +39,7 @@ type naiveProfile struct {
 	lastEvent       int64
 	firstSeen       int64
 	merged          []int
-	conflicts       []int // with whom, -1 for nobody
+	conflicts       []int // with which profile, -1 for none
 	erased          bool
 	subscribed      [identifier.Kinds]bool // to e-mail, and to what goes to a phone
 	shared          map[string]bool        // of idents by kind and normal form: another's, who had it first
@@ -592,8 +592,8 @@ func (n *naive) contact(c contacts.Create) int {
 	return who
 }
 
-// patch gives a profile a phone; it returns whether that is refused. What another has, or
-// had who is erased, it must show already.
+// patch gives a profile a phone; it returns whether that is refused. The profile must
+// show the phone already if another profile has it, or an erased one had it.
 func (n *naive) patch(profile int, phone string) bool {
 	norm := IdentityPhone.String() + "\x00" + normal(IdentityPhone, phone)
 	w := n.profiles[n.profiles[profile].winner]
@@ -625,7 +625,7 @@ func (n *naive) patch(profile int, phone string) bool {
 	return true
 }
 
-// erase forgets a profile and bars what identified it.
+// erase erases a profile and suppresses its identifiers.
 func (n *naive) erase(profile int) bool {
 	w := n.profiles[n.profiles[profile].winner]
 	if w.erased {
@@ -664,7 +664,7 @@ func (n *naive) insteadOf(claiming int, by IdentityKind, previous int, apart boo
 		}
 		contradicts = contradicts || len(n.profiles[claiming].idents[k]) > 0
 		if o := owner[k]; o >= 0 && !n.profiles[o].claimedLink(false, true, o, owner, norm) {
-			return o, k // somebody else, for certain
+			return o, k // another profile, for certain
 		}
 	}
 	if previous >= 0 && !apart {

@@ -70,8 +70,9 @@ func TestAcceptedAllocatesNoWarning(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnotherPerson: who reuses an idempotency key for somebody else is told that
-// the event was not recorded; a repeat of the same person's event is not.
+// TestKeyOfAnotherPerson: the answer to a reuse of an idempotency key for another
+// person says that the event was not recorded; a repeat of the same person's event is
+// not.
 func TestKeyOfAnotherPerson(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	outcome := func(step string, want EventStatus, warning string, pairs ...string) ProfileID {

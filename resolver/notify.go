@@ -66,7 +66,7 @@ func (m *Machine) notifyProfile(a *account.State, o uint32, name string, data fe
 }
 
 // notifyTransition queues the event that a profile entered or left a segment. A change of
-// a definition is none: nobody did anything.
+// a definition queues none: no profile changed.
 func (m *Machine) notifyTransition(a *account.State, t *query.Transition) {
 	if !a.Outbox.Listening() || t.Cause == segment.CauseDefinition {
 		return

@@ -29,8 +29,8 @@ func (d *durable) entitiesOf(kind byte) (n int) {
 }
 
 // TestB1ListsAreBoundedAtATime: an account may make lists for ever as long as it
-// deletes others; deleted ones cost nothing, and nobody is on a list made later
-// because of having been on one that was deleted (B1, R1).
+// deletes others; deleted ones cost nothing, and a list made later has no members
+// of a deleted one (B1, R1).
 func TestB1ListsAreBoundedAtATime(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
@@ -54,7 +54,7 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 	}
 	v := r.view()
 	if list, _ := v.Contacts().Find(late); v.Contacts().Members(list).GetCardinality() != 0 {
-		t.Error("somebody is on a list that was just made")
+		t.Error("a list that was just made has members")
 	}
 	a := r.m.accounts[testAccount]
 	if len(a.Contacts.Lists()) != 2 || len(a.Contacts.ListIDs()) != 2 {

@@ -36,7 +36,7 @@ func (r *recorder) revenue(email string) string {
 	r.t.Helper()
 	o, ok := r.view().ResolveText(r.idOf(email))
 	if !ok {
-		r.t.Fatalf("%s is nobody", email)
+		r.t.Fatalf("%s is on no profile", email)
 	}
 	var out []string
 	for _, f := range r.view().Orders().Summary(o).Totals {
@@ -52,8 +52,8 @@ func (r *recorder) expectRevenue(email, want string) {
 	}
 }
 
-// TestOrders: an order counts once, whoever repeats it; a refund takes off what is left; what is
-// not as documented is an event like others.
+// TestOrders: an order counts once, however often it is repeated; a refund takes off what is
+// left; what is not as documented is an event like others.
 func TestOrders(t *testing.T) {
 	r := newDurable(t, DefaultSettings())
 	revenue := r.segment(`{"kind":"activity","event":"revenue_recorded","where":[{"property":"currency","op":"=","value":"EUR"}],"aggregate":{"fn":"sum","property":"amount","op":">=","value":50}}`)
@@ -109,7 +109,7 @@ func TestOrders(t *testing.T) {
 	if n := r.countIn(revenue); n != 0 {
 		t.Fatalf("%d with revenue", n)
 	}
-	// A refund may come first, and be sent of somebody else.
+	// A refund may come first, and be of another person.
 	sends(orderEvent("order_refunded", "b@x.io", `{"order_id":"late","amount":3}`), EventAccepted, "")
 	r.expectRevenue("b@x.io", "")
 	sends(orderEvent("order_placed", "a@x.io", `{"order_id":"late","total":10,"currency":"USD"}`), EventAccepted, "")
@@ -691,7 +691,8 @@ func TestReplayOfRedactedOrders(t *testing.T) {
 	}
 }
 
-// TestOrdersCostOthersNothing: what is no standard event is told by its type alone.
+// TestOrdersCostOthersNothing: an event that is no standard event is recognised by
+// its type alone.
 func TestOrdersCostOthersNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		if orders.KindOf([]byte("page_viewed")) != orders.None {

@@ -279,7 +279,7 @@ func TestWebhooksTellWhoEntersASegment(t *testing.T) {
 	if p := payloads[0]; p["segment_id"] != onList || p["profile_id"] != id || p["cause"] != "profile" {
 		t.Fatalf("%v", p)
 	}
-	// A definition moves nobody; what people do does.
+	// A change of a definition notifies of no transition; what people do does.
 	r.m.notifyTransition(a, &query.Transition{Segment: onList, Entered: true, Cause: segment.CauseDefinition})
 	if names, _ = r.heard(); len(names) != 0 {
 		t.Fatalf("%v", names)
@@ -314,7 +314,7 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 func TestWebhookNamesAreKnown(t *testing.T) {
 	for typ, name := range hookNames {
 		if !webhookevent.Known(name) {
-			t.Errorf("%s is told as %s, which is no event", typ, name)
+			t.Errorf("%s is notified as %s, which is no event", typ, name)
 		}
 	}
 }

@@ -35,9 +35,9 @@ type EventOutcome struct {
 	// Erased are identifiers of persons who were erased; the event was stored by one
 	// that ranks higher.
 	Erased resolution.KindSet
-	// Foreign says of a duplicate that none of its identifiers leads to Profile: the
-	// key was used for somebody else's event, and this one is not stored. It is a hint to
-	// the sender and no part of what a record led to, which golden logs hold.
+	// Foreign says of a duplicate that none of its identifiers leads to Profile: the key
+	// was used for another person's event, and this one is not stored. It is a hint to
+	// the sender and no part of the recorded outcome, which golden logs hold.
 	Foreign bool `json:"-"`
 	// Order says what of an order, a refund or a cart was not taken over, likewise as a hint.
 	Order   orders.Problem `json:"-"`
@@ -83,7 +83,7 @@ type Outcome struct {
 // [Machine.Enrolled].
 func (out *Outcome) Enrols() bool { return out.enrolments != automation.Position{} }
 
-// foreignKey is the warning of a key that was used for somebody else's event.
+// foreignKey is the warning of a key that was used for another person's event.
 const foreignKey = "not recorded: the idempotency_key was used before, for the event of another person, and this answer repeats the first one; give each event a key of its own"
 
 // Warning says what of a stored event was not taken over, "" when all was.

@@ -105,8 +105,8 @@ func (p *paced) skipped(id, reason string, want int) {
 	}
 }
 
-// TestQuietHoursAndCapsStory sends campaigns and a flow to people in several zones: those whose
-// night it is get theirs when it ends, nobody gets more than the caps allow, and
+// TestQuietHoursAndCapsStory sends campaigns and a flow to people in several zones: people in
+// their quiet hours get theirs when these end, no person gets more than the caps allow, and
 // messages that were not sent do not count. All of it survives starts from checkpoints.
 func TestQuietHoursAndCapsStory(t *testing.T) {
 	p := newPaced(t, "2026-06-10 18:00", [2]string{"berlin"}, [2]string{"mars", "Mars/Olympus"}, [2]string{"paris", "Europe/Paris"}, [2]string{"tokyo", "Asia/Tokyo"}, [2]string{"york", "America/New_York"})

@@ -120,7 +120,7 @@ func TestPreferencesStory(t *testing.T) {
 	if got := r.chooses(ann, choice); len(got.Channels)+len(got.Topics) > 0 || r.seen("unsubscribed") != 1 || r.seen(contacts.EventListLeft) != 2 {
 		t.Errorf("a repeat changed %+v, from %s", got, before)
 	}
-	// Nobody but the person puts her on the topic again.
+	// Only the person puts herself on the topic again.
 	r.refuses("the contact left this list", contacts.CommandListAdd, contacts.ListAdd{ListID: weekly, Create: contacts.Create{Email: "ann@x.io"}})
 	r.events(eventlog.Event{Type: []byte("seen"), ExternalID: []byte("7"), Phone: []byte("+491701234567")})
 	r.refuses("the contact left this list", contacts.CommandCreate, contacts.Create{ExternalID: "7", ListID: weekly})
@@ -204,7 +204,7 @@ func TestPreferencesRefused(t *testing.T) {
 		r.refusedWhole("invalid", messages.CommandPreferences, c)
 	}
 	r.refusedWhole("not_found", messages.CommandPreferences, messages.Preferences{Profile: "prf_none"})
-	// A list that never was a topic is nobody's to leave by the page.
+	// A list that never was a topic cannot be left by the page.
 	if got := r.chooses(ann, messages.Preferences{Topics: []messages.TopicChoice{{ListID: list}}}); len(got.Topics) > 0 || len(r.profile(ann).Lists) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -256,7 +256,7 @@ func TestConsentLogBegins(t *testing.T) {
 	}
 }
 
-// naivePerson is what an oracle knows of a person: the present consent of e-mail and SMS and
+// naivePerson is the oracle's state of a person: the present consent of e-mail and SMS and
 // whether it was said, the lists, and the topics left.
 type naivePerson struct {
 	consent map[string]string

@@ -133,9 +133,9 @@ func (w *searchWorld) reachStep() {
 	}
 }
 
-// TestReachMatchesScan: whoever was made, merged, erased, blocked or asked, the sets have
-// those to whom a message could be sent, also when they are read back from a checkpoint
-// or made for one that has none.
+// TestReachMatchesScan: after any making, merging, erasing, blocking and asking, the sets
+// have exactly the profiles that a message could be sent to, also when they are read back
+// from a checkpoint or made for one that has none.
 func TestReachMatchesScan(t *testing.T) {
 	seeds := 20
 	if testlevel.Quick() {
@@ -175,7 +175,7 @@ func TestReachMatchesScan(t *testing.T) {
 			}
 		}
 		if reached == 0 {
-			t.Fatal("nobody could ever be sent to")
+			t.Fatal("no profile could ever be sent to")
 		}
 		hashOf(t, w.m)
 		w.m.accounts[testAccount].Sets.Set("reach/email/subscribed").Add(1 << 20)
@@ -209,6 +209,6 @@ func TestReachMatchesScanOfPending(t *testing.T) {
 		}
 	}
 	if pending == 0 {
-		t.Fatal("nobody was ever asked to confirm")
+		t.Fatal("no profile was ever asked to confirm")
 	}
 }

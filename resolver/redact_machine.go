@@ -47,7 +47,8 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 	return r, nil
 }
 
-// redactPeople is the account as it is, for whoever holds the machine still.
+// redactPeople is the account as it is now. The caller keeps the machine from
+// changing.
 func (m *Machine) redactPeople(a *account.State) redact.People {
 	return redact.People{
 		Marked: a.Erasure.MarkedAt,

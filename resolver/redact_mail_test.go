@@ -27,7 +27,7 @@ func TestReplayOfRedactedMail(t *testing.T) {
 	}
 	w.do(CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(0).ID.String()})
 	if a.Erasure.Pending() != 1 {
-		t.Fatal("nobody was erased")
+		t.Fatal("no profile was erased")
 	}
 	w.redact()
 	replayed := testMachine(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-// TestReplayOfSharedNumber: who shows the number of a person who was erased keeps it as
+// TestReplayOfSharedNumber: a person with the number of an erased person keeps it as
 // they wrote it, before and after the erasure, also when the redacted log is replayed;
 // and what is refused, or left out, has the number in the log no longer.
 func TestReplayOfSharedNumber(t *testing.T) {

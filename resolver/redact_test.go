@@ -38,7 +38,8 @@ type redactWorld struct {
 	// kept are the events of records that were stored, by the offset of the record.
 	kept  map[int][]EventStatus
 	event func(rng *rand.Rand, world int, now int64) eventlog.Event
-	// forms are the forms of the accounts that people send, none where nobody does.
+	// forms are the forms of the accounts that people send, none for accounts
+	// without.
 	forms map[uint64]string
 }
 
@@ -194,7 +195,7 @@ func (w *redactWorld) act(world int) {
 				ev.Properties = []byte(`{"Secret-key":"Secret-value"}`)
 			}
 			if rng.IntN(4) == 0 {
-				// Of a size that decides who is merged.
+				// Of a size that decides whether profiles merge.
 				ev.Attributes = fmt.Appendf(nil, `{"Secret-%d":"%s","n":%d}`, rng.IntN(3), strings.Repeat("Secret-", 4678), rng.IntN(100))
 			}
 			evs = append(evs, ev)
@@ -257,7 +258,7 @@ func documentOf(t testing.TB, m *Machine, a *account.State, o uint32) []byte {
 
 // TestReplayOfRedactedLog: a log from which persons were taken out replays to the same
 // state to the byte: the same profiles with the same ids, the same merges, conflicts
-// and reservations, over two accounts; and of who was erased nothing is in it.
+// and reservations, over two accounts; and nothing of erased persons is in it.
 //
 // The streams of random numbers are ones without the two cases that a redactor judges
 // wrongly (docs/decisions/0032): an e-mail did not come to identify anybody by its event,
@@ -426,11 +427,11 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 		for _, a := range m.accounts {
 			for _, x := range a.Types.Keys() {
 				if s := a.Types.Properties(x); s != nil && seed%2 == 0 && len(s.Fields()) > 0 {
-					t.Fatalf("nobody is left, and %s has %+v", x, s.Fields())
+					t.Fatalf("no profile is left, and %s has %+v", x, s.Fields())
 				}
 			}
 			if p := a.Types.Attributes(); p != nil && seed%2 == 0 && len(p.Fields()) > 0 {
-				t.Fatalf("nobody is left, and profiles had %+v", p.Fields())
+				t.Fatalf("no profile is left, and attributes have %+v", p.Fields())
 			}
 		}
 	}
@@ -482,7 +483,7 @@ func (w *redactWorld) mixed(offset int64) bool {
 	return false
 }
 
-// mayStay reports whether a record names nobody who was ever stored.
+// mayStay reports whether a record names no person who was ever stored.
 func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]
@@ -514,7 +515,8 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 		r, _ := eventlog.NewEventsReader(body)
 		var ev eventlog.Event
 		for i := 0; r.Next(&ev); i++ {
-			// The device of an erased person is free: what was not stored is nobody's.
+			// The device of an erased person is free: an event that was not stored has
+			// no profile.
 			free := r.Rules() >= identrules.VersionCalls && w.kept[offset][i] != EventAccepted
 			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID} {
 				if free && IdentityKind(k) == IdentityAnonymous {

@@ -49,8 +49,8 @@ func (m *Machine) emitTransitions(c *command) {
 	}
 }
 
-// react hands over the transitions of the record's account, and enrols in flows whoever
-// something has triggered one for.
+// react hands over the transitions of the record's account, and enrols the profiles
+// whose triggers fired in flows.
 func (m *Machine) react() { m.rec.account.Flows.React() }
 
 // advance lets time pass for the record's account: what falls due in segments
@@ -88,7 +88,7 @@ func (m *Machine) applyTick() {
 }
 
 // applyEngines lets the engines and flows go on with what they have begun. Each
-// entry that is told may enrol in all flows of its segment.
+// entry that is emitted may enrol in all flows of its segment.
 func (m *Machine) applyEngines() {
 	deferring := 0
 	for _, a := range m.byIndex {

@@ -8,7 +8,7 @@ import (
 )
 
 // View is a view of an account, nil when there is none of that number. The host is
-// nil for a machine that nobody serves.
+// nil for a machine that no node serves.
 func (m *Machine) View(host view.Host, account uint64) *View {
 	a := m.accounts[account]
 	if a == nil {
@@ -17,8 +17,8 @@ func (m *Machine) View(host view.Host, account uint64) *View {
 	return view.New(host, m.store, a, m.next, m.logTime)
 }
 
-// PublishAll publishes the segments of all accounts; nobody reads them yet, or the machine is
-// held still.
+// PublishAll publishes the segments of all accounts; there are no readers yet, or the machine
+// is held still.
 func (m *Machine) PublishAll(p *view.Published) { p.All(m.byIndex, m.logTime) }
 
 // PublishRecord publishes what the record, which was just applied, changed of segments. The
@@ -44,7 +44,7 @@ func (m *Machine) Next() int64 { return m.next }
 // LastEpoch is the newest epoch that the log has begun; its number is 0 when there is none.
 func (m *Machine) LastEpoch() Epoch { return m.epoch }
 
-// Signals are what a record did that somebody outside waits for.
+// Signals are effects of a record that goroutines outside the machine wait for.
 type Signals struct {
 	// Accounts: an account, its secret or a setting that requests need has changed.
 	Accounts bool
@@ -75,8 +75,8 @@ type MachineStats struct {
 	FlowsWaiting int64
 	// EmailsReserved counts reservations of e-mails that are neither confirmed nor
 	// released, of at most 100,000; EmailsToRelease names of e-mails that the
-	// directory is to be told of, of at most 200,000. Both are 0 in a log of one
-	// partition.
+	// directory does not know as released yet, of at most 200,000. Both are 0 in a
+	// log of one partition.
 	EmailsReserved, EmailsToRelease int64
 	// Erased counts identifiers that are kept out because their people were erased.
 	Erased int64

@@ -47,7 +47,8 @@ type ServeOptions struct {
 // Serve opens a node.
 var Serve func(ctx context.Context, o ServeOptions) (Served, error)
 
-// servedFixture is where a served machine lives from start to start.
+// servedFixture has the directories and the log of a served machine from start to
+// start.
 type servedFixture struct {
 	t       *testing.T
 	log     *file.Log

@@ -109,7 +109,7 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 	if p := r.profile(second); p.Newest(IdentityPhone) != "+49 30 1" || len(p.Conflicts) != 0 {
 		t.Errorf("Grace shows %+v, conflicts %+v", p.Identities, p.Conflicts)
 	}
-	// The number is kept out, and nobody who comes with it. Who shows it goes on to.
+	// The number is kept out, its contact is not. Profiles that have it keep it.
 	var made contacts.Reply
 	if err := json.Unmarshal(r.must(contacts.CommandCreate, contacts.Create{Email: "barbara@x.io", Phone: "+49 30 1"}).Reply, &made); err != nil {
 		t.Fatal(err)
@@ -148,8 +148,8 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 	}
 }
 
-// TestSharedNumberOfSomebodyWhoWantsNoSMS: nobody is subscribed to SMS by a number that
-// has refused them (C1).
+// TestSharedNumberOfSomebodyWhoWantsNoSMS: a number whose holder refused SMS subscribes
+// no other person to it (C1).
 func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
 	for what, refuse := range map[string]func(r *recorder, id string){
 		"unsubscribed": func(r *recorder, id string) {
@@ -171,8 +171,8 @@ func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
 }
 
 // TestSecondIdentifierThroughALowerRankedOne: an e-mail that is not on file comes with
-// the phone of somebody who has another. The event is that one's, by the order of
-// identifiers, and the doubt is on record.
+// the phone of a profile that has another. The event goes to that profile, by the
+// order of identifiers, and the conflict is on record.
 func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	id := r.events(ev("email", "ada@x.io", "external_id", "1", "phone", "+49 30 1")).Events[0].Profile.String()

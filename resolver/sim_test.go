@@ -28,7 +28,7 @@ import (
 
 var _ io.Reader = (*seededReader)(nil)
 
-// acked is what a client was told.
+// acked is what the server answered to a client.
 type acked struct {
 	key     string
 	status  EventStatus
@@ -198,7 +198,8 @@ func simulate(t *testing.T, seed uint64) {
 		if rng.IntN(4) > 0 || dying.Load() {
 			fs, history = crashed, left
 		}
-		// What is derived from the log may be damaged or lost while nobody looks.
+		// What is derived from the log may be damaged or lost while the machine is
+		// closed.
 		if rng.IntN(4) == 0 {
 			damageSomeFile(t, rng, fs)
 		}
@@ -290,7 +291,7 @@ func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]E
 	return m, answers
 }
 
-// erasedInSims counts profiles that were told of and erased.
+// erasedInSims counts profiles that were acknowledged and erased.
 var erasedInSims atomic.Int64
 
 func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory, told []acked) {

@@ -21,8 +21,8 @@ func writeKey(text string, public bool) *sources.NewWriteKey {
 	return k
 }
 
-// TestSourcesStory: sources and their write keys through their lives, and through a
-// checkpoint; every command has a refusal that changes nothing.
+// TestSourcesStory: sources and their write keys from creation to deletion, and
+// through a checkpoint; every command has a refusal that changes nothing.
 func TestSourcesStory(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder

@@ -24,7 +24,7 @@ import (
 type SplitOptions struct {
 	FS vfs.FS
 	// From is the directory of a node (Options.Dir of package node) whose log has one partition.
-	// Nobody else may have it open.
+	// No other process may have it open.
 	From string
 	// To is such a directory of a log with Partitions partitions. What is in it is
 	// replaced.
@@ -55,9 +55,8 @@ var ErrSplitBehind = errors.New("the newest checkpoint is not at the end of the 
 // accounts whose number modulo the number of partitions is its own; each account
 // is what it was, to the last bit of what [Machine.Hash] looks at, which is
 // compared before anything is published. Several partitions get a directory of
-// contacts' e-mails, in the first. Record ids and idempotency keys do not
-// tell whose they are: every partition has them all, and forgets them in time as
-// it would have.
+// contacts' e-mails, in the first. Record ids and idempotency keys do not show
+// whose they are: every partition has them all, and drops them when they expire.
 //
 // What is in From stays as it is, but for the directory in which an open
 // partition works, which the next start makes anew.

@@ -333,7 +333,7 @@ func (l *lockstep) streamOf(log [][]byte, account uint64, first bool) *stream {
 			b.Company.ID, b.User.ID, b.APIKey.ID = fmt.Sprintf("com_%d", account), fmt.Sprintf("usr_%d", account), fmt.Sprintf("key_%d", account)
 			body = eventlog.AppendCommand(nil, CommandCompanyCreate, must.JSON(b))
 		}
-		// An e-mail is one company's: nobody here meets those of the others.
+		// An e-mail is one company's: companies share none here.
 		body = bytes.ReplaceAll(bytes.Clone(body), []byte("@x.io"), []byte("@"+string('a'+byte(account%16))+".io"))
 		if env.Account != 0 {
 			env.Account = account

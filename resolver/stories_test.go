@@ -19,7 +19,7 @@ import (
 
 // TestStories tells the files of testdata/stories to a machine: each paragraph is a
 // command, its input, and behind the dashes what must come of it. -rewrite writes what
-// comes of it now. Each story is told twice: the second time the machine is written to a
+// comes of it now. Each story runs twice: the second time the machine is written to a
 // checkpoint and read back before each paragraph, and nothing may be different (R1).
 //
 //	settings            {"placeholders": [...]}: fields of the account's settings

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLastEventsAreOfOneState: what changes between finding the places and reading the
-// profiles moves nobody; who was merged or erased since is not listed.
+// profiles does not change the order; profiles merged or erased since are not listed.
 func TestLastEventsAreOfOneState(t *testing.T) {
 	for seed := range uint64(30) {
 		w := &searchWorld{rand.New(rand.NewPCG(seed, 11)), newDurable(t, DefaultSettings())}

@@ -28,7 +28,7 @@ func newUser(actor, email string, permissions ...string) UserSave {
 	return UserSave{ActorID: actor, Email: &email, PasswordHash: &hash, Permissions: &permissions}
 }
 
-// TestUserRules: nobody is raised above who raises him, and somebody is always
+// TestUserRules: users grant only permissions that they hold, and a user is always
 // left who can manage users and the system.
 func TestUserRules(t *testing.T) {
 	r := newWorld(t)
@@ -57,7 +57,7 @@ func TestUserRules(t *testing.T) {
 	r.Refused("not_found", CommandUserDelete, UserDelete{ActorID: boss, ID: "usr_nobody"})
 	r.Refused("conflict", CommandUserUpdate, UserSave{ActorID: boss, ID: boss, Admin: &no})
 
-	// Once another is administrator, the first may go; then nobody else may.
+	// Once another is administrator, the first may go; then no other may.
 	up = founderPermissions
 	r.Must(CommandUserUpdate, UserSave{ActorID: boss, ID: lead, Permissions: &up, Admin: &yes, Name: &text})
 	r.Must(CommandUserDelete, UserDelete{ActorID: lead, ID: boss})
@@ -70,7 +70,7 @@ func TestUserRules(t *testing.T) {
 }
 
 // TestPasswordsEndSessions: a new password ends all sessions but that which
-// set it; one set by somebody else, and removal, end all.
+// set it; one set by another user, and removal, end all.
 func TestPasswordsEndSessions(t *testing.T) {
 	r := newWorld(t)
 	other := r.Must(CommandUserCreate, newUser("usr_1", "b@x.io"))

@@ -50,7 +50,8 @@ type KeyUse struct {
 	AtMs    int64  `json:"at_ms"`
 }
 
-// noteHash finds a key by its hash from now on. One whose hash cannot be read lets nobody in.
+// noteHash finds a key by its hash from now on. A key whose hash cannot be read authenticates
+// no request.
 func (s *State) noteHash(k *APIKey) {
 	if hash, ok := feature.ParseHash(k.Hash); ok {
 		s.hashes[hash] = k

@@ -1,7 +1,9 @@
-// Package access is who may do what in an account: users, their sessions, and API keys.
+// Package access keeps an account's users, their sessions, and API keys, with their
+// permissions.
 //
-// Nobody gives a permission that they do not have, and somebody is always left who can
-// manage the users, and the system. A key can do what its creator still can.
+// A user can grant only permissions that they hold. An account always keeps a user who
+// can manage the users, and one who can manage the system. A key can do what its
+// creator still can.
 package access
 
 import (
@@ -59,7 +61,7 @@ type State struct {
 	hashes   map[[32]byte]*APIKey // keys by the hash of their text
 }
 
-// New is the state of an account that nobody may enter.
+// New is the state of an account without users and keys.
 func New() *State {
 	return &State{
 		users: feature.NewTable[User](state.EntityUser), emails: map[string]*User{},

@@ -21,7 +21,7 @@ type User struct {
 }
 
 // UserSave creates a user, or changes what is set of the one with the ID.
-// ActorID is who does it: nobody gives what he has not got himself.
+// ActorID is the user who does it, who can grant only permissions that they hold.
 type UserSave struct {
 	ActorID      string    `json:"actor_id"`
 	ID           string    `json:"id,omitempty"`
@@ -32,8 +32,7 @@ type UserSave struct {
 	Admin        *bool     `json:"admin,omitempty"`
 }
 
-// UserDelete removes a user, who is signed out and whose API keys hold no
-// longer.
+// UserDelete removes a user, ends their sessions and revokes their API keys.
 type UserDelete struct {
 	ActorID string `json:"actor_id"`
 	ID      string `json:"id"`
@@ -177,7 +176,7 @@ func granted(actor *User, permissions []string) ([]string, *refuse.Refusal) {
 	return list, nil
 }
 
-// leaves refuses a change after which nobody could manage the account's users,
+// leaves refuses a change after which no user could manage the account's users,
 // or the system. after is nil when the user goes.
 func (s *State) leaves(before, after *User) *refuse.Refusal {
 	others := func(is func(*User) bool) bool {

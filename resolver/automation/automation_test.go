@@ -96,8 +96,8 @@ func TestL3DeferredEnrolmentsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestF1TheLastCreditPauses: a flow without credits pauses, keeps who is in it, and goes on
-// with them.
+// TestF1TheLastCreditPauses: a flow without credits pauses, keeps its enrolments, and goes
+// on with them.
 func TestF1TheLastCreditPauses(t *testing.T) {
 	w := newWorld(t, 2)
 	w.credits = 1
@@ -150,7 +150,7 @@ func TestF1LoopsEnd(t *testing.T) {
 	}
 }
 
-// TestCallsEnrolOncePerKey: a repeat of a call enrols nobody, and says so.
+// TestCallsEnrolOncePerKey: a repeat of a call does not enrol again, and says so.
 func TestCallsEnrolOncePerKey(t *testing.T) {
 	w := newWorld(t, 2)
 	id := w.live(`{"name":"x","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"e","type":"exit"}]}`)

@@ -19,7 +19,7 @@ type Trigger struct {
 	Phone      string `json:"phone,omitempty"`
 	// Data is an object, behind the merge tags event.….
 	Data json.RawMessage `json:"data,omitempty"`
-	// Key makes a repeat harmless: it enrols nobody again.
+	// Key makes a repeat harmless: it does not enrol again.
 	Key string `json:"key,omitempty"`
 }
 

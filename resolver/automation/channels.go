@@ -37,7 +37,7 @@ func (s *State) NextChannel(flow, step string, ordinal uint32, channel string, e
 		r := s.port.Reach(d, x.Channel)
 		if r == flows.Queued && !x.IgnoresLimits {
 			if r, _ = s.port.MayGo(o, x.Channel); r == flows.Held {
-				r = flows.QuietHours // nobody stands at the step who could wait
+				r = flows.QuietHours // no enrolment stands at the step that could wait
 			}
 		}
 		switch {
@@ -82,7 +82,7 @@ func (s *State) channels(f *flow, step int) []ChannelCount {
 	return c.Channels
 }
 
-// clone is a copy that nobody else changes.
+// clone is a copy that shares nothing with c.
 func (c *StepCount) clone() StepCount {
 	out := *c
 	out.Results = maps.Clone(c.Results)

@@ -62,7 +62,7 @@ func omnichannelRun(t *testing.T, rng *rand.Rand) (next int) {
 				return reach[p][slices.Index(channels, channel)]
 			}
 		}
-		t.Fatal("nobody's document")
+		t.Fatal("the document of a profile that does not exist")
 		return 0
 	}
 	id := w.live(`{"name":"x","trigger":{"type":"event","event":"viewed"},"reentry":"after_exit","steps":[{"id":"o","type":"omnichannel","channels":[` + strings.Join(parts, ",") + `],"next":null}]}`)

@@ -53,7 +53,7 @@ type Flow struct {
 	Publishing bool `json:"publishing,omitempty"`
 	// PublishError says why a draft did not go live after all.
 	PublishError string `json:"publish_error,omitempty"`
-	PausedFor    string `json:"paused_for,omitempty"` // empty when somebody did
+	PausedFor    string `json:"paused_for,omitempty"` // empty when a user paused it
 	CreatedMs    int64  `json:"created_ms"`
 	UpdatedMs    int64  `json:"updated_ms"`
 	PublishedMs  int64  `json:"published_ms,omitempty"`
@@ -97,7 +97,7 @@ type StepCount struct {
 	// Results are how often each [flows.Result] was met.
 	Results map[flows.Result]uint64 `json:"results,omitempty"`
 	// Channels count the messages of an omnichannel step, in its order; there are none until
-	// somebody came to the step.
+	// a profile came to the step.
 	Channels []ChannelCount `json:"channels,omitempty"`
 }
 
@@ -154,7 +154,7 @@ func pendingSet(number uint32) string {
 }
 
 // conditionPrefix begins the ids of the segments that conditions of flows are to
-// the engine. Nobody sees them.
+// the engine. No API shows them.
 const conditionPrefix = "flow/"
 
 // IsCondition reports whether a segment of the engine is the condition of a flow's step,

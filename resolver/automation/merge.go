@@ -9,10 +9,9 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// Merge makes the enrolments of a profile in flows those of the profile that
-// it became part of. Of two in progress in one flow the further one goes on. A
-// merge begins none; who is pending stays so, unless either was in the flow and it
-// takes nobody again.
+// Merge moves the enrolments of a merged profile to the winner. Of two in progress
+// in one flow the further one goes on. A merge begins none; a pending profile stays
+// pending, unless either was in the flow and it has no re-entry.
 func (s *State) Merge(_ *feature.Tx, winner, loser uint32) {
 	for _, f := range s.all {
 		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
@@ -89,7 +88,7 @@ func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 	s.run.running = host{}
 }
 
-// Erase forgets a profile's enrolments in flows. It returns the keys under
+// Erase removes a profile's enrolments in flows. It returns the keys under
 // which they were stored.
 func (s *State) Erase(o uint32) (keys []string) {
 	for _, f := range s.all {

@@ -53,8 +53,8 @@ func (s *State) resume(f *flow) {
 	s.save(f, &saved)
 }
 
-// keepPending leaves out who is pending and, since a merge, not where it would
-// enrol: a merge tells of no exit of the profile that goes on.
+// keepPending drops pending profiles that, since a merge, are not where they would
+// enrol: a merge emits no exit of the winner.
 func (s *State) keepPending(f *flow) {
 	if f.pending.Bits.IsEmpty() {
 		return

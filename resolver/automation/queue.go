@@ -19,10 +19,10 @@ const flowLooks = 16
 // record: who, when, which flows, and the event, once for all of them. Its entries
 // are entities; in memory is where they begin and end.
 //
-// While something waits, all that is triggered from outside waits behind it, so
-// that nobody is overtaken. What the service's own doing triggers does not wait:
-// there is little of it (profile.MaxCaused), and it belongs to the enrolment that brought it
-// about. Nor do calls, whose flows nothing else triggers.
+// While something waits, all that is triggered from outside waits behind it, so that the
+// order stays. What the service's own doing triggers does not wait: there is little of it
+// (profile.MaxCaused), and it belongs to the enrolment that brought it about. Nor do calls,
+// whose flows nothing else triggers.
 type enrolQueue struct {
 	first, next uint64 // numbers of entries; both 0 when nothing waits
 	// emptied is how often the queue was worked off by this process. It is no part of
@@ -110,11 +110,11 @@ func (s *State) queueDeferred() {
 	s.run.position = Position{q.emptied, q.next}
 }
 
-// Drain enrols those who wait: so many, roughly. Each is judged as it is now, with
-// the event that triggered it: who is in the flow already, was erased, or whose
-// flow is paused or gone is not enrolled; who was merged is, as the profile it
-// became part of. Who waits for its entry into a segment (or exit) when the flow
-// is paused counts as having entered while it is.
+// Drain enrols about as many deferred profiles. Each is judged as it is now, with
+// the event that triggered it. A profile that is in the flow already or was erased,
+// or whose flow is paused or deleted, is not enrolled; for a merged one the winner
+// is. A profile deferred for its entry into a segment (or exit) when the flow is
+// paused counts as having entered during the pause.
 func (s *State) Drain(most int) {
 	q := &s.queue
 	var e waitingEnrolment

@@ -32,7 +32,7 @@ type toEnrol struct {
 	event []byte
 }
 
-// trigger has somebody enrolled when the record has reached a state that fits
+// trigger has a profile enrolled when the record has reached a state that fits
 // together: see React.
 func (s *State) trigger(f *flow, o uint32, atMs int64, event []byte) {
 	if len(event) > maxEventBytes {
@@ -74,10 +74,10 @@ func (s *State) Transition(t *query.Transition) {
 		case f.Status != Live && !into:
 			f.pending.Remove(t.Ordinal)
 		case silent:
-			// Nobody enrols for it. Who is pending in a live flow is to be enrolled all
-			// the same.
+			// It triggers no enrolment. A pending profile of a live flow is enrolled
+			// all the same.
 		case f.Status == Live:
-			// Who was pending enrols for what it was pending for first.
+			// A pending profile enrols for the earlier transition first.
 			if f.pending.Remove(t.Ordinal) {
 				s.trigger(f, t.Ordinal, f.sinceMs(), nil)
 			}
@@ -85,7 +85,7 @@ func (s *State) Transition(t *query.Transition) {
 				s.trigger(f, t.Ordinal, max(t.AtMs, f.sinceMs()), nil)
 			}
 		default:
-			// A merge in the same record came before this is told.
+			// A merge in the same record came before this transition.
 			f.pending.Add(s.port.Root(t.Ordinal))
 		}
 	}
@@ -94,8 +94,8 @@ func (s *State) Transition(t *query.Transition) {
 // sinceMs is when a live flow began to be live.
 func (f *Flow) sinceMs() int64 { return max(f.PublishedMs, f.ResumedMs) }
 
-// React hands over the transitions of the account and enrols whoever something has
-// triggered a flow for, until nothing new follows.
+// React hands over the transitions of the account and enrols the profiles whose
+// triggers fired, until nothing new follows.
 func (s *State) React() {
 	s.port.EmitTransitions()
 	for i := 0; i < len(s.run.triggered); i++ {
@@ -198,7 +198,7 @@ func (s *State) runEnrolment(f *flow, o uint32, e *flows.Enrolment, atMs int64) 
 		s.port.Record(o, EventExited, p, must.PlainJSON(p))
 	}
 	s.saveEnrolments(f, o)
-	s.run.running = host{} // the record at hand is nobody's
+	s.run.running = host{} // further effects of the record are not this enrolment's
 }
 
 // enterTimer notes when an enrolment in progress goes on, if it does by itself.

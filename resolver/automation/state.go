@@ -30,7 +30,7 @@ type State struct {
 	// What follows is found by index.
 	all        []*flow // not deleted, in order of number
 	live       []*flow
-	catching   []*flow            // live ones that have somebody pending, or scan
+	catching   []*flow            // live ones that have pending profiles, or scan
 	unfinished []*flow            // publishing, or deleted with enrolments left
 	onEvent    map[string][]*flow // live
 	onList     map[string][]*flow // live

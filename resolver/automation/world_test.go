@@ -229,7 +229,7 @@ func (w *world) Named(email, _, _ string) (uint32, *refuse.Refusal) {
 			return uint32(o), nil
 		}
 	}
-	return 0, refuse.NotFound("", "nobody has this e-mail")
+	return 0, refuse.NotFound("", "no profile has this e-mail")
 }
 
 func (w *world) Load(o uint32) *profile.Document { return &w.docs[o] }

@@ -33,9 +33,10 @@ type BatchReply struct {
 	Recipients []Recipient `json:"recipients"`
 	// Left is how many have not been looked at, or were put aside.
 	Left uint64 `json:"left"`
-	// WaitMs is how long an A/B test still waits, when nobody else is left.
+	// WaitMs is how long an A/B test still waits, when no other recipients are
+	// left.
 	WaitMs int64 `json:"wait_ms,omitempty"`
-	// PauseMs is how long the campaign's rate keeps anybody else from being sent to.
+	// PauseMs is how long the campaign's rate holds further recipients back.
 	PauseMs int64 `json:"pause_ms,omitempty"`
 	// Waiting says that the run waits until an instant: it goes on by itself then.
 	Waiting bool `json:"waiting,omitempty"`
@@ -187,7 +188,7 @@ func (s *State) putAside(x *Campaign, r *Run, ordinal uint32, before string, unt
 	}
 }
 
-// rest has a run pause or wait that can send to nobody now.
+// rest has a run pause or wait that has no recipient it can send to now.
 func (s *State) rest(tx *feature.Tx, x *Campaign, r *Run, reply *BatchReply) {
 	restMs := r.rateMs(x.Rate, tx.AtMs)
 	if s.members(x, setAudience).IsEmpty() {

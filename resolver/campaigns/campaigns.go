@@ -116,8 +116,8 @@ func (c *Campaign) Medium() string {
 }
 
 // Schedule says when a campaign is sent by itself. The time is that of the log:
-// the first record from that instant on makes the campaign due, and whoever carries out
-// what is to be sent starts its run, once: the start takes the schedule away.
+// the first record from that instant on makes the campaign due, and the dispatcher
+// starts its run, once: the start takes the schedule away.
 type Schedule struct {
 	// Dated campaigns are sent at their date, if it is in the future when they are
 	// saved and they have an audience. Cleared by a start and by a cancellation.

@@ -33,7 +33,7 @@ type fakeHost struct {
 	credits  int64
 	building string // a segment that is being built
 	epoch    uint64
-	told     []map[string]any // events that webhooks were told of
+	told     []map[string]any // events queued for webhooks
 	recorded []Report
 	// unreachable is why profiles are not reached, by medium.
 	unreachable map[string]map[uint32]string

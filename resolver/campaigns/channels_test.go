@@ -34,8 +34,8 @@ func contents(c Campaign) (out []Content) {
 	return out
 }
 
-// TestChannelsAreChecked: what is wrong with the channels of a campaign is told by their
-// fields, and changes nothing.
+// TestChannelsAreChecked: what is wrong with the channels of a campaign is reported by
+// their fields, and changes nothing.
 func TestChannelsAreChecked(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {

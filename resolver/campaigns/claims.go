@@ -13,7 +13,7 @@ func (s *State) claim(x *Campaign, r *Run, ordinal uint32, channel int) {
 	s.set(x, claimSet(r.Channels[channel])).Add(ordinal)
 }
 
-// unclaim forgets which channel a recipient is sent to on.
+// unclaim removes the note of the channel on which a recipient is sent to.
 func (s *State) unclaim(x *Campaign, ordinal uint32) {
 	for _, medium := range channelNames { // an earlier run may have had others
 		if s.members(x, claimSet(medium)).Contains(ordinal) {

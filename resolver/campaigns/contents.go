@@ -42,7 +42,7 @@ func (s *State) keepContents(r, old *Run, contents, links []byte) {
 	r.LinkBytes = s.putText(textLinks, r.ID, old.LinkBytes, links)
 }
 
-// dropContents forgets what a run that is over was sent with, but for its links:
+// dropContents removes the contents of a run that is over, except for its links:
 // clicks on them come later.
 func (s *State) dropContents(r *Run) {
 	r.ContentBytes = s.putText(textContent, r.ID, r.ContentBytes, nil)

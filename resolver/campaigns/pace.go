@@ -38,7 +38,7 @@ func (s *State) releaseHeld(x *Campaign, r *Run, nowMs int64) {
 	}
 }
 
-// dropHeld forgets those of a run who were put aside.
+// dropHeld removes the recipients of a run that were put aside.
 func (s *State) dropHeld(x *Campaign, r *Run) {
 	for _, ms := range r.Held {
 		s.dropSet(x, heldSet(ms))

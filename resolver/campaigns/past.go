@@ -39,7 +39,7 @@ func (s *State) record(x *Campaign, r *Run) PastRun {
 	return p
 }
 
-// sentBy are those whom the present run was sent to: who was sent to and is in no set of
+// sentBy are the recipients of the present run: those sent to that are in no set of
 // another run. Of runs before each had a set of its own, these are of the first that has.
 func (s *State) sentBy(x *Campaign, r *Run) *roaring.Bitmap {
 	out := s.members(x, setSent).Clone()

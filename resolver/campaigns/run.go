@@ -35,8 +35,8 @@ const (
 const (
 	RunSending = "sending"
 	RunTesting = "testing" // an A/B test waits for its winner
-	// RunWaiting is that of a run which waits until an instant: nobody can be sent to before,
-	// because of quiet hours, of local times, or of the campaign's rate.
+	// RunWaiting is that of a run which waits until an instant: no recipient can be sent to
+	// before, because of quiet hours, of local times, or of the campaign's rate.
 	RunWaiting = "waiting"
 	RunDone    = "sent"
 	RunStopped = "stopped"

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestC3ACrashedRunGivesBackItsCredits: a run that nobody finished, as after a crash, gives
+// TestC3ACrashedRunGivesBackItsCredits: a run left unfinished, as after a crash, gives
 // back what its pending messages cost when the campaign is started again, and no credit
 // twice (C3).
 func TestC3ACrashedRunGivesBackItsCredits(t *testing.T) {

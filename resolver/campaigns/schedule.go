@@ -63,7 +63,7 @@ func (s *State) setSchedule(x *Campaign, schedule Schedule) {
 	s.put(state.EntityCampaign, c.ID, must.JSON(c))
 }
 
-// enterSchedule notes when a campaign is due, leaveSchedule forgets it.
+// enterSchedule notes when a campaign is due, leaveSchedule removes the note.
 func (s *State) enterSchedule(c *Campaign) {
 	switch {
 	case c.Due:

@@ -1,7 +1,7 @@
 package campaigns
 
-// The sets of a campaign's recipients: who is still to be sent to, who is being sent to, to
-// whom a provider took responsibility for the message, and who could not be sent to.
+// The sets of a campaign's recipients: those still to be sent to, those being sent to,
+// those whose message a provider accepted, and those who could not be sent to.
 const (
 	setAudience = "audience"
 	setPending  = "pending"

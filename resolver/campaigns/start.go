@@ -26,7 +26,7 @@ type Start struct {
 	// Devices leaves out people without a device; without lists and segments it sends to
 	// all who have one.
 	Devices bool `json:"devices,omitempty"`
-	// ScheduledMs is the schedule that starts it, 0 where somebody does.
+	// ScheduledMs is the schedule that starts it, 0 where a user does.
 	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
 	// CountsSent counts those who were sent the campaign before among the run's recipients,
 	// as skipped. Starts of before apply version 10 left them out of both.

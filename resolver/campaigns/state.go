@@ -2,9 +2,9 @@
 // runs, and templates.
 //
 // A campaign is a message. A run sends it: it takes its audience at the start as a set of
-// profiles, and batch by batch those who may be sent to become pending. Whoever carries
-// out a run reports each message, see [Result]. What recipients do later counts for the
-// campaign, and by the sets of recipients for the run that reached them.
+// profiles, and batch by batch those who may be sent to become pending. The dispatcher
+// carries out the run and reports each message, see [Result]. What recipients do later
+// counts for the campaign, and by the sets of recipients for the run that reached them.
 //
 // Texts are the bodies of campaigns and templates, and what campaigns are sent with. They
 // may be long and are seldom read, so they are in the store alone: the account has their
@@ -27,8 +27,8 @@ const dayMs = 24 * 60 * 60 * 1000
 // Shared is what the campaigns of one machine's accounts have in common.
 type Shared struct {
 	Store *state.Store
-	// Started is set when a run has started or a campaign has become due. Whoever acts on
-	// it clears it.
+	// Started is set when a run has started or a campaign has become due. The node clears
+	// it when it acts on it.
 	Started bool
 	// MaxCampaigns bounds the campaigns of an account, MaxTextBytes its texts. They are
 	// part of the rules: only tests change them.

@@ -7,7 +7,7 @@
 // Not every object is shown to it: [Sampled] says which. All numbers are of those looked
 // at. A path or value that has no room is counted and not kept.
 //
-// A path or value may be a person's alone. Of each the sketch knows up to [maxProfiles]
-// profiles that it was seen with, and forgets it when the last of these is erased. See
+// A path or value may be a person's alone. Of each the sketch keeps up to [maxProfiles]
+// profiles that it was seen with, and drops it when the last of these is erased. See
 // docs/decisions/0053.
 package catalog

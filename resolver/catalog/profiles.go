@@ -36,7 +36,7 @@ func (p *profiles) remove(gone func(ordinal uint32) bool) bool {
 	return was != kept
 }
 
-// Erase forgets profiles, and each field and value that is not known to have been seen
+// Erase removes profiles, and each field and value that is not known to have been seen
 // with another one. It reports whether anything changed. The counts of what stays are
 // unchanged.
 func (s *Sketch) Erase(b *Budget, gone func(ordinal uint32) bool) (changed bool) {

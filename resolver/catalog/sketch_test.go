@@ -305,10 +305,10 @@ func TestErase(t *testing.T) {
 			case got != nil && some == 0:
 				t.Fatalf("%s was of erased people alone and is there", path)
 			case got == nil && some > 0 && len(f.by) <= maxProfiles:
-				t.Fatalf("%s is somebody's still, and gone", path)
+				t.Fatalf("a profile still has %s, and it is gone", path)
 			case got == nil && some > 0:
 				if _, known := s.Find(strings.Split(path, ".")); known {
-					t.Fatalf("%s is somebody's, and said not to be there", path)
+					t.Fatalf("a profile has %s, and it is said not to be there", path)
 				}
 				continue
 			case got == nil:

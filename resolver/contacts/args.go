@@ -66,7 +66,7 @@ type Update struct {
 }
 
 // Blank is the first identifier that is given as an empty text, "" for none. It changes
-// nothing: whoever sends it means to remove one, and identifiers are never removed.
+// nothing: the sender means to remove one, and identifiers are never removed.
 func (c *Update) Blank() string {
 	for k, v := range [identifier.Kinds]*string{c.Email, c.ExternalID, c.Phone} {
 		if v != nil && *v == "" {

@@ -207,7 +207,7 @@ func (s *State) DropDevices(o uint32, d *profile.Document, reason string, which 
 	return events
 }
 
-// Evict forgets the addresses of devices that were too many after a merge.
+// Evict removes the addresses of devices that were too many after a merge.
 func (s *State) Evict(devices []profile.Device) {
 	for _, v := range devices {
 		s.ids.Remove(s.deviceHash(v.Kind, v.Address))

@@ -1,5 +1,5 @@
-// Package contacts has what an account knows of profiles as people whom messages are sent
-// to: its lists with their members, consents and suppressions, and devices.
+// Package contacts has the contact part of an account's profiles: its lists with their
+// members, consents and suppressions, and devices.
 //
 // Lists are entities. The rest is in the documents of profiles; beside them the account has
 // sets of profiles by name, and the addresses of devices in its map of identifiers. A list's

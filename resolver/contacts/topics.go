@@ -75,7 +75,8 @@ func (s *State) HasLeft(ordinal uint32, l *List) bool {
 	return l.Topic != nil && s.sets.Members(leftSet(l.Number)).Contains(ordinal)
 }
 
-// LeftTopic refuses to put somebody on a list who left it on the preference page.
+// LeftTopic refuses to put a contact on a list that they left on the preference
+// page.
 func LeftTopic() *refuse.Refusal {
 	return &refuse.Refusal{Code: "conflict", Field: "list_id", Message: "list_id: the contact left this list on the preference page; only the contact can join it again"}
 }

@@ -69,7 +69,7 @@ func (s *State) Merge(tx *feature.Tx, winner, merged uint32) {
 	}
 }
 
-// Erase forgets erased profiles, see [feature.Eraser].
+// Erase removes erased profiles, see [feature.Eraser].
 func (s *State) Erase(tx *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		if _, ok := s.last[o]; ok {

@@ -25,8 +25,8 @@ func (s *State) Owner(n Name) (account uint64, ok bool) {
 // Held are the names that this partition's accounts hold, with the accounts.
 func (s *State) Held() iter.Seq2[Name, uint64] { return maps.All(s.held) }
 
-// Hold gives an account those of the names that nobody here holds. With a grant it holds
-// them under the id under which the directory has them.
+// Hold gives an account those of the names that no account of the partition holds. With
+// a grant it holds them under the id under which the directory has them.
 func (s *State) Hold(account uint64, names []Name, g *Grant) {
 	under := []byte{}
 	if g != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// State is what a partition knows of contacts' e-mails: which account holds which name,
-// over all its accounts; in partition 0 also what is reserved and not confirmed; and what
-// the partition has yet to release. Who holds which name among all partitions is in
-// partition 0's store alone.
+// State is a partition's part of the directory of contacts' e-mails: which account holds
+// which name, over all its accounts; in partition 0 also what is reserved and not
+// confirmed; and what the partition has yet to release. Who holds which name among all
+// partitions is in partition 0's store alone.
 type State struct {
 	store    *state.Store
 	held     map[Name]uint64 // account
@@ -154,8 +154,8 @@ func (s *State) reserveOne(tx *feature.Tx, x *Ask) Answer {
 				free = append(free, n)
 			}
 		case h.Account == x.Account:
-			// Under another id it is about to be released, or somebody else's who makes
-			// the same contact: it is not relied on.
+			// Under another id it is about to be released, or another request makes the
+			// same contact: it is not relied on.
 			busy = busy || take && h.ID != x.ID
 		case s.reserved[h.ID] != nil:
 			busy = true

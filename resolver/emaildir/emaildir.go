@@ -26,7 +26,7 @@
 //     id; an answered creation holds its e-mail;
 //   - M3: what was refused, or stopped half way, is held for no longer than until
 //     it is settled; erased e-mails are free in the end;
-//   - M4: an e-mail is refused as a duplicate only if somebody had it at some
+//   - M4: an e-mail is refused as a duplicate only if a contact had it at some
 //     instant between question and answer.
 package emaildir
 
@@ -109,7 +109,7 @@ type Reserve struct {
 	Items []Ask `json:"items"`
 }
 
-// Ask asks for names of one e-mail under a new id. Nobody else may have any of
+// Ask asks for names of one e-mail under a new id. No other account may hold any of
 // Check.
 type Ask struct {
 	Account uint64        `json:"account"`

@@ -90,7 +90,7 @@ func TestM3LateRecordsConfirmNothing(t *testing.T) {
 	r.ask(ask)
 	r.Must(CommandConfirm, confirm)
 	if len(r.State.reserved) != 1 {
-		t.Error("M3: nobody has the e-mail, and it is confirmed for good")
+		t.Error("M3: no account has the e-mail, and it is confirmed for good")
 	}
 }
 

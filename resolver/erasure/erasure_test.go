@@ -31,7 +31,8 @@ func TestErasureOfHostileHash(t *testing.T) {
 }
 
 // TestMarkKeepsOutUntilLifted: a mark keeps an identifier out; what the person had refused
-// holds for whoever has it after the mark was lifted, once, and is loaded as it was.
+// holds for the profile that has it after the mark was lifted, once, and is loaded as it
+// was.
 func TestMarkKeepsOutUntilLifted(t *testing.T) {
 	w := newWorld(t)
 	var buf []byte

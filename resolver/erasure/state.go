@@ -1,11 +1,12 @@
 // Package erasure keeps erased persons out. When a profile is erased, the hashes of its
 // identifiers stay as marks: what comes later with such an identifier is refused, until the
-// mark is lifted. What the person had refused by then holds again for whoever the identifier
-// is stored with afterwards.
+// mark is lifted. What the person had refused by then holds again for the profile that the
+// identifier is stored with afterwards.
 //
-// An erasure is over once history, the log and the checkpoints are rid of the person. Until
-// then it is a task, and so is what was refused because of erased persons and may be in the
-// log. Whoever carries tasks out takes them in a [Batch] and reports them by [CommandDone].
+// An erasure is over once history, the log and the checkpoints hold nothing of the person.
+// Until then it is a task, and so is what was refused because of erased persons and may be
+// in the log. The node that carries tasks out takes them in a [Batch] and reports them by
+// [CommandDone].
 package erasure
 
 import (
@@ -47,7 +48,8 @@ type Mark struct {
 	// has the identifier is refused.
 	At int64 `json:"at,omitempty"`
 	// Refused is what the person, or the account, had refused by then. It holds
-	// again for whoever the identifier is stored with after the mark was lifted.
+	// again for the profile that the identifier is stored with after the mark was
+	// lifted.
 	Refused []Refused `json:"refused,omitempty"`
 	// LiftedMs is when the mark was lifted, 0 while it keeps the identifier out.
 	LiftedMs int64 `json:"lifted_ms,omitempty"`
@@ -111,7 +113,7 @@ func (s *State) MarkedAt(h identifier.Hash) (offset int64, ok bool) {
 }
 
 // Marks counts the identifiers that are kept out, Kept also those whose marks were lifted
-// and that somebody had refused something for.
+// and that a refusal is kept for.
 func (s *State) Marks() int { return len(s.marks) }
 
 // Kept counts all marks, see [State.Marks].
@@ -293,7 +295,7 @@ type Refused struct {
 }
 
 // RefusedBy are the opt-outs and blocks of a profile. Their source is not among them: it
-// is a text that may name somebody.
+// is a text that may name a person.
 func RefusedBy(d *profile.Document) (out []Refused) {
 	for _, c := range d.Consents {
 		if c.Status == profile.ConsentUnsubscribed {

@@ -33,7 +33,7 @@ type Define struct {
 	Name string `json:"name"`
 }
 
-// Update changes what people are told of an event type. What is nil stays.
+// Update changes how the catalog describes an event type. What is nil stays.
 type Update struct {
 	Key         string  `json:"id"`
 	Description *string `json:"description,omitempty"`

@@ -91,7 +91,7 @@ func (s *State) LookAtProfile(ordinal uint32, atMs int64, d *profile.Document, f
 	}
 }
 
-// Erase implements [feature.Eraser]: it forgets what the catalog has of erased profiles
+// Erase implements [feature.Eraser]: it removes what the catalog has of erased profiles
 // alone.
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	gone := roaring.BitmapOf(ordinals...)

@@ -130,7 +130,8 @@ func (s *State) PutHeld(tx *feature.Tx, ordinal uint32, list []Submission) {
 	s.sweep(tx.AtMs)
 }
 
-// sweep forgets what has waited for too long, a few profiles at a time.
+// sweep removes submissions that have waited for too long, a few profiles at a
+// time.
 func (s *State) sweep(atMs int64) {
 	for range maxSwept {
 		it, ok := s.held.order.Min()
@@ -173,7 +174,7 @@ func (s *State) Merge(tx *feature.Tx, winner, merged uint32) {
 	s.PutHeld(tx, winner, list[max(0, len(list)-MaxHeld):])
 }
 
-// Erase forgets erased profiles, see [feature.Eraser].
+// Erase removes erased profiles, see [feature.Eraser].
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		s.forget(o)

@@ -11,7 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// Submit is a form as somebody sent it. Callers have checked its values against the form.
+// Submit is a submission of a form as it was sent. Callers have checked its values
+// against the form.
 type Submit struct {
 	ID string `json:"id"` // of the form
 	// Keys make a repeat harmless: one that has a key of one before counts as the same, and

@@ -56,7 +56,8 @@ type State struct {
 // Shared is what the in-app messages of one machine's accounts have in common.
 type Shared struct {
 	Store *state.Store
-	// Changed is set when an inbox has changed. Whoever acts on it clears it.
+	// Changed is set when an inbox has changed. The node clears it when it acts on
+	// it.
 	Changed bool
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// testHost counts messages that nobody saw, by campaign and profile.
+// testHost counts messages that were not seen, by campaign and profile.
 type testHost struct {
 	sets    *profile.OrdinalSets
 	expired map[string]bool

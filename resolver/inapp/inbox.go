@@ -257,7 +257,7 @@ func (s *State) Merge(tx *feature.Tx, winner, merged uint32) {
 	s.shared.Changed = true
 }
 
-// Erase forgets erased profiles, see [feature.Eraser].
+// Erase removes erased profiles, see [feature.Eraser].
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		s.shared.Store.PutEntity(s.key(o), nil)

@@ -1,10 +1,10 @@
 package messages
 
-// CommandTextAnswer queues an answer to a text that somebody wrote.
+// CommandTextAnswer queues an answer to an inbound text.
 const CommandTextAnswer = "text.answer"
 
-// TextAnswer is an answer to a text that somebody wrote, such as what to do for help. It
-// goes to who wrote, whatever they have subscribed to.
+// TextAnswer is an answer to an inbound text, such as what to do for help. It goes to
+// the sender of that text, whatever they have subscribed to.
 type TextAnswer struct {
 	Profile string `json:"profile_id"`
 	Channel string `json:"channel"` // sms or whatsapp

@@ -40,7 +40,7 @@ func CampaignSend(campaign, ordinal uint32, variant int) (id ID) {
 	return id
 }
 
-// Campaign tells what [CampaignSend] was told; ok is false for other messages.
+// Campaign returns the arguments of [CampaignSend]; ok is false for other messages.
 func (id ID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
 	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
 }
@@ -68,7 +68,7 @@ func (id ID) On(medium string) ID {
 	return id
 }
 
-// Medium is what [ID.On] was told, "" if it was not.
+// Medium is the argument of [ID.On], "" for an id without.
 func (id ID) Medium() string {
 	n := 0
 	switch id[0] {
@@ -91,7 +91,7 @@ func OutboxSend(origin uint64, ordinal uint32) (id ID) {
 	return id
 }
 
-// Outbox tells what [OutboxSend] was told; ok is false for other messages.
+// Outbox returns the arguments of [OutboxSend]; ok is false for other messages.
 func (id ID) Outbox() (origin uint64, ordinal uint32, ok bool) {
 	return binary.BigEndian.Uint64(id[1:]) & (1<<56 - 1), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
 }
@@ -103,7 +103,7 @@ func ProfileSend(ordinal uint32) (id ID) {
 	return id
 }
 
-// Profile tells what [ProfileSend] was told; ok is false for other ids.
+// Profile returns the argument of [ProfileSend]; ok is false for other ids.
 func (id ID) Profile() (ordinal uint32, ok bool) {
 	return binary.BigEndian.Uint32(id[1:]), id[0] == sendOfProfile
 }

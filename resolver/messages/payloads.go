@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// Text is the payload of a text message. It is rendered when it goes out,
-// for whoever the profile is then.
+// Text is the payload of a text message. It is rendered when it goes out, with the
+// profile's values of then.
 type Text struct {
 	Text string `json:"text"` // with merge tags
 	// Event is what started the flow, the object behind the merge tags event.….

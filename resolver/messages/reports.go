@@ -10,8 +10,8 @@ const (
 	CommandOutboxDone1 = "outbox.done"
 )
 
-// CommandEngagement records what somebody did with a message, or what became of
-// it later.
+// CommandEngagement records what the recipient did with a message, or what became
+// of it later.
 const CommandEngagement = "engagement.record.2"
 
 // The kinds of engagement.

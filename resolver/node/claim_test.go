@@ -57,7 +57,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 		}
 		f.close(t, n)
 	}
-	// Who has no id does not act in a cluster's partition.
+	// A node without an id does not act in a cluster's partition.
 	f.openLog(t)
 	n = open("")
 	if e, ok := n.Epoch(0); !ok || e.Number != last || n.Acts(0) {

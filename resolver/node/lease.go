@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// lease is what a partition knows of its own right to act, which the log gives.
+// lease is a partition's right to act, which the log gives.
 type lease struct {
 	clustered bool          // other nodes may act as well; does not change
 	newest    atomic.Uint64 // number of the newest epoch applied

@@ -31,7 +31,7 @@ type frozenLog struct {
 	frozen freeze
 }
 
-// freeze holds up who waits for it, while it is on.
+// freeze holds up its callers while it is on.
 type freeze struct {
 	mu     sync.Mutex
 	thawed chan struct{} // guarded by mu; nil while it is off
@@ -429,7 +429,7 @@ func (s *ownedSim) act(rng *rand.Rand) {
 	case 0, 1: // moves
 		moves(from.node.Load().Release(ctx, p))
 		moves(to.node.Load().Take(ctx, p))
-	case 2, 3: // is taken from one who does not know and who reads nothing meanwhile
+	case 2, 3: // is taken from a node that does not know and reads nothing meanwhile
 		from.log.frozen.set(true)
 		moves(to.node.Load().Take(ctx, p))
 		pause(8)

@@ -706,7 +706,7 @@ func TestSnapshotHoldsFilesOpen(t *testing.T) {
 	}
 }
 
-// TestWaitHistoryEnds: who waits for a history that takes nothing is let go when
+// TestWaitHistoryEnds: waiting for a history that takes nothing ends when
 // the partition is released.
 func TestWaitHistoryEnds(t *testing.T) {
 	c := newTestCluster(t, 1, 1)

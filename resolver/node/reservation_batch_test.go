@@ -12,8 +12,8 @@ import (
 )
 
 // TestEmailsWaitForTheRecordBefore: what is asked while a record is under way goes
-// into the next one, as much as one takes; a full queue refuses, and the end answers
-// who waits.
+// into the next one, as much as one takes; a full queue refuses, and closing answers
+// the waiting requests.
 func TestEmailsWaitForTheRecordBefore(t *testing.T) {
 	var mu sync.Mutex
 	var sizes []int
@@ -63,7 +63,8 @@ func TestEmailsWaitForTheRecordBefore(t *testing.T) {
 	}
 }
 
-// TestQ1EmailsThatWaitAreBounded: a full queue refuses, and the end answers who waits.
+// TestQ1EmailsThatWaitAreBounded: a full queue refuses, and closing answers the
+// waiting requests.
 func TestQ1EmailsThatWaitAreBounded(t *testing.T) {
 	b := newEmailBatches(1, func(context.Context, []int) ([]int, error) { return []int{1}, nil })
 	var items []*emailItem[int, int]

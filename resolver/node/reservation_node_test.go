@@ -199,7 +199,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 	// 20 contacts of the directory's own partition are among them; each e-mail is
 	// asked for three times and confirmed.
 	t.Logf("%d records for %d e-mails", records, len(emails))
-	// Who has none of an e-mail's gets it once it is erased.
+	// An account that was refused an e-mail gets it once it is erased.
 	email := emails[0]
 	for p := range clusterPartitions {
 		_, err := c.nodes[0].Command(ctx, clusterAccount(p), resolver.CommandContactErase, resolver.ContactErase{ID: got[email][0]})
@@ -297,8 +297,8 @@ func TestEmailsOfOnePartitionCostNothing(t *testing.T) {
 	}
 }
 
-// forgetfulWay tells the directory nothing of what became of a reservation, as one
-// who is killed behind the contact's command, or before it.
+// forgetfulWay reports no outcome of a reservation to the directory, like a node
+// that is killed after the contact's command, or before it.
 type forgetfulWay struct {
 	nodeEmails
 	before bool

@@ -28,7 +28,7 @@
 // hash of its id. A set of the account has the profiles with a record. Of the account, tables
 // in memory: figures by day and currency, and by campaign or step of a flow and currency
 // (figures.go). A merge adds up. An erasure removes what is kept of the profile; figures of the
-// account name nobody, and stay.
+// account name no person, and stay.
 //
 // Amounts are whole numbers of ten-thousandths ([Amount]). Currencies are never added up.
 package orders

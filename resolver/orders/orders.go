@@ -373,7 +373,7 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	s.putRecord(winner, r)
 }
 
-// Erase forgets erased profiles with their orders, see [feature.Eraser].
+// Erase removes erased profiles with their orders, see [feature.Eraser].
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		for _, e := range s.list(o) {
@@ -384,7 +384,7 @@ func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	return nil
 }
 
-// eraseOrder forgets an order of a profile, or its refunds that wait. Those of others stay.
+// eraseOrder removes an order of a profile, or its refunds that wait. Those of others stay.
 func (s *State) eraseOrder(h identifier.Hash, ordinal uint32) {
 	if x := s.order(h); x != nil && !x.Placed {
 		x.Waiting = slices.DeleteFunc(x.Waiting, func(w Waiting) bool { return s.host.Root(w.Ordinal) == ordinal })
@@ -457,7 +457,7 @@ func (s *State) putRecord(ordinal uint32, r record) {
 
 func (s *State) touchSet(ordinal uint32) { s.sets.Set(setOrders).Add(ordinal) }
 
-// drop forgets a profile, but for the orders themselves.
+// drop removes a profile, except for the orders themselves.
 func (s *State) drop(ordinal uint32) {
 	s.store.PutEntity(s.ordinalKey(textRecord, ordinal), nil)
 	s.store.PutEntity(s.ordinalKey(textList, ordinal), nil)

@@ -96,7 +96,7 @@ var problems = [...]string{
 	RefundsMore: "recorded; refunds take off no more than what is left of the order",
 }
 
-// Warning is what the sender is told of a problem, "" for none.
+// Warning is the warning that the sender gets of a problem, "" for none.
 func (p Problem) Warning() string { return problems[p] }
 
 // bad is the problem of properties that are not as documented.

@@ -94,7 +94,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// FuzzList: what is not a list of orders is told, and a list is written as it was read.
+// FuzzList: what is not a list of orders is reported, and a list is written as it was
+// read.
 func FuzzList(f *testing.F) {
 	f.Add([]byte{listVersion})
 	f.Add(append([]byte{listVersion}, make([]byte, entryBytes)...))

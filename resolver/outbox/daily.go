@@ -13,7 +13,7 @@ import (
 // endpoint first asked for totals. The totals of a day are what was recorded
 // during it, whenever it is said to have happened.
 type daily struct {
-	FromMs int64             `json:"from_ms"` // 0: nobody asks
+	FromMs int64             `json:"from_ms"` // 0: no endpoint asks for it
 	Counts map[string]uint64 `json:"counts,omitempty"`
 }
 

@@ -191,7 +191,7 @@ func (s *State) saveDelivery(d *Delivery) {
 	s.shared.Store.PutPayload(s.deliveryKey(d.Endpoint, d.Origin), must.JSON(d))
 }
 
-// forgetDelivery removes a line, and the payload if it is nobody else's.
+// forgetDelivery removes a line, and the payload if no other line has it.
 func (s *State) forgetDelivery(endpoint string, x *deliveryLine, payload bool) {
 	s.log(endpoint).remove(x)
 	s.shared.Store.PutEntity(s.deliveryKey(endpoint, x.origin), nil)

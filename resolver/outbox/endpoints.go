@@ -24,8 +24,8 @@ const (
 	CommandWebhookReplay = "webhook.replay"
 )
 
-// Commands are those of webhook endpoints that concern the outbox alone. Whoever applies
-// [CommandWebhookDelete] has more to do, see [State.DeleteWebhook].
+// Commands are those of webhook endpoints that concern the outbox alone. The machine
+// applies [CommandWebhookDelete], which concerns more, see [State.DeleteWebhook].
 var Commands = map[string]feature.Command[*State]{
 	CommandWebhookCreate: feature.Do((*State).createWebhook),
 	CommandWebhookUpdate: feature.Do((*State).updateWebhook),

@@ -54,7 +54,8 @@ const (
 // Shared is what the outboxes of one machine's accounts have in common.
 type Shared struct {
 	Store *state.Store
-	// Due is set when an item may have become due. Whoever acts on it clears it.
+	// Due is set when an item may have become due. The node clears it when it acts
+	// on it.
 	Due bool
 	// Dropped counts events for which an endpoint had no room, since the process started.
 	Dropped uint64
@@ -74,8 +75,9 @@ func (x *Shared) Begin() { clear(x.named) }
 type State struct {
 	account uint64
 	shared  *Shared
-	// counts returns how many events of each type there are that endpoints are told of,
-	// without types that have none. The totals of a day are the difference of two calls.
+	// counts returns how many events of each type there are that endpoints can subscribe
+	// to, without types that have none. The totals of a day are the difference of two
+	// calls.
 	counts func() map[string]uint64
 
 	last  uint64 // number of the newest item

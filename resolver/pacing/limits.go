@@ -39,7 +39,8 @@ type Limits struct {
 	Caps       []Cap       `json:"frequency_caps"`
 }
 
-// QuietHours are a time of each day in which nobody is sent a message, by the person's clocks.
+// QuietHours are a time of each day in which a person is sent no message, by the person's
+// clock.
 type QuietHours struct {
 	// From and To are times of the day as HH:MM. Where To is not after From it is on the next
 	// day.

@@ -330,7 +330,7 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	s.put(winner, all)
 }
 
-// Erase forgets erased profiles, see [feature.Eraser].
+// Erase removes erased profiles, see [feature.Eraser].
 func (s *State) Erase(_ *feature.Tx, ordinals ...uint32) error {
 	for _, o := range ordinals {
 		s.store.PutEntity(s.key(o), nil)

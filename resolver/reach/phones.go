@@ -38,8 +38,8 @@ type DoubtfulPhones struct {
 	Refusing *roaring.Bitmap
 }
 
-// DoubtfulPhones are by the channels that go to a phone and that somebody refused. The
-// answer is the caller's.
+// DoubtfulPhones are those of the channels that go to a phone and that a contact
+// refused, by channel. The caller may change the result.
 func (s *Sets) DoubtfulPhones() map[string]DoubtfulPhones {
 	out := map[string]DoubtfulPhones{}
 	all := s.channels[slices.Index(Channels[:], "sms")].doubtful.Bits
@@ -79,7 +79,7 @@ func OtherSpellings(p People, ordinal uint32, fn func(ordinal uint32)) error {
 
 // KeptFrom says why nothing is sent to an address on a channel that its holder has not
 // asked for: "erased", or what keeps campaigns from them but a missing subscription. It
-// is "" for no reason, and for addresses of nobody.
+// is "" for no reason, and for addresses that no profile has.
 func KeptFrom(p People, channel, address string) (reason string, err error) {
 	kind, spellings := identifier.Email, []string{address}
 	if channel != "email" {

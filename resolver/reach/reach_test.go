@@ -35,9 +35,9 @@ func randomDocument(rng *rand.Rand) *profile.Document {
 	return d
 }
 
-// reachable says by the rules, in their words, whether somebody can be sent to: nothing blocks
-// the channel, the profile is known and has an address there, and has subscribed, or need not
-// and has not unsubscribed.
+// reachable says by the rules, in their words, whether a profile can be sent to: nothing
+// blocks the channel, the profile is known and has an address there, and has subscribed, or
+// need not and has not unsubscribed.
 func reachable(d *profile.Document, channel string, optIn bool) bool {
 	has := func(kind identifier.Kind) bool {
 		return slices.ContainsFunc(d.Identifiers, func(x profile.Identifier) bool { return x.Kind == kind })
@@ -143,7 +143,7 @@ func checkStatuses(t *testing.T, sets *Sets, docs map[uint32]*profile.Document, 
 		}
 		p.Op, p.Values[0].Str = segment.OpEq, segment.ContactBounced
 		if _, ok := sets.StatusMembers(&p, all); ok {
-			t.Fatal("the sets tell apart why somebody is blocked")
+			t.Fatal("the sets tell apart why a contact is blocked")
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// Three sets for each channel say who has which kind of status there, as far as time
-// does not decide it: searches look at no others.
+// Three sets for each channel hold the contacts by kind of status there, as far as
+// time does not decide it: searches look at no others.
 const (
 	standingActive       = iota // subscribed, engaged or at risk
 	standingUnsubscribed        // unsubscribed

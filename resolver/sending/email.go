@@ -23,7 +23,7 @@ const (
 	senderWithoutNames = "no-reply@"
 )
 
-// sendEmail queues one message: it goes to whoever can be reached, but not to addresses
+// sendEmail queues one message: it goes to any deliverable address, but not to those
 // that bounced, complained or are suppressed. People who have unsubscribed get it only
 // when its template is transactional.
 func (s *State) sendEmail(tx *feature.Tx, c messages.EmailSend) *refuse.Refusal {
@@ -68,7 +68,7 @@ func (s *State) sendEmail(tx *feature.Tx, c messages.EmailSend) *refuse.Refusal 
 	return nil
 }
 
-// checkMail says what cannot be sent, whoever it is for.
+// checkMail says what cannot be sent to any recipient.
 func (s *State) checkMail(c *messages.EmailSend) *refuse.Refusal {
 	if strings.TrimSpace(c.To) == "" {
 		return refuse.Invalid("to", "to Field required")

@@ -44,7 +44,7 @@ type Host interface {
 	// refuses what concerns an erased one, and notes that the record does.
 	Profile(id string) (ordinal uint32, d *profile.Document, r *refuse.Refusal)
 	ErasedProfile() *refuse.Refusal
-	// MakeProfile makes the profile of an e-mail that is nobody's.
+	// MakeProfile makes the profile of an e-mail that no profile has.
 	MakeProfile(email string) (ordinal uint32, r *refuse.Refusal)
 	// Update stores a document that was changed, says which fields have changed, and
 	// records events on the profile.

@@ -15,9 +15,9 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// submit takes a submission of a form. Anybody can send one with the address of anybody,
-// and is told the same whatever becomes of it: what concerns a person on file is held until
-// that person confirms it, and what cannot be confirmed changes nothing.
+// submit takes a submission of a form. Anybody can send one with any address, and gets the
+// same answer whatever becomes of it: what concerns a person on file is held until that
+// person confirms it, and what cannot be confirmed changes nothing.
 func (s *State) submit(tx *feature.Tx, c forms.Submit) *refuse.Refusal {
 	f, ok := s.forms.Get(c.ID)
 	if !ok || !f.Published {

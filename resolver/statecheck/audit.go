@@ -33,7 +33,7 @@ type AuditOptions struct {
 	Read func(ctx context.Context, from int64, fn func(offset int64, data []byte) error) error
 	// Rows takes what history must have of the records, in order; nil does not.
 	Rows func(ctx context.Context, rows *query.Batch) error
-	// Progress is told after each record how far it is; nil is not.
+	// Progress is called after each record with the next offset, unless it is nil.
 	Progress func(next int64)
 }
 

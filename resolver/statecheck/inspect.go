@@ -115,8 +115,8 @@ func History(fs vfs.FS, dir, name string, partition int, start, end, stored int6
 const foreignPrefix = "foreign-"
 
 // SetForeignAside gives the whole checkpoints of other logs in a partition's state other
-// names, so that the rest is used. They stay: they are somebody's. The arguments are
-// those of [Inspect].
+// names, so that the rest is used. They stay: another log may need them. The arguments
+// are those of [Inspect].
 func SetForeignAside(fs vfs.FS, dir, name string, partition int, start, end int64) error {
 	p := checkpoints(fs, dir, name, partition)
 	offsets, err := p.List()

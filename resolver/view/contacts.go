@@ -2,7 +2,7 @@ package view
 
 import "github.com/musterhq/muster/resolver/internal/profile"
 
-// ContactInfo is what is known of a profile as somebody messages are sent to.
+// ContactInfo is the contact part of a profile.
 type ContactInfo struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
 	IsContact bool

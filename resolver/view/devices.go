@@ -23,7 +23,7 @@ func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members u
 }
 
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
-// if they may. Who was erased has none.
+// if they may. An erased profile has none.
 func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
 	if !v.Has(ordinal) {
 		return nil, "erased", nil

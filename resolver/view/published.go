@@ -11,11 +11,11 @@ import (
 // Published is what a partition publishes of its segments after each record, so
 // that counting members waits for no record that is being applied.
 //
-// It is written while the partition's lock is held, before anybody is told of
-// the record: a count includes every event acknowledged before it (S1), and no
-// reader goes back behind what it saw under the lock. Who reads takes no lock:
-// the sequence is odd while it is written and another one afterwards, and what
-// was read across that is read again.
+// It is written while the partition's lock is held, before the record is
+// acknowledged: a count includes every event acknowledged before it (S1), and no
+// reader sees less than it saw under the lock. Readers take no lock: the sequence
+// is odd while it is written and another one afterwards, and what was read across
+// that is read again.
 type Published struct {
 	sequence atomic.Uint64
 	logTime  atomic.Int64
@@ -38,7 +38,7 @@ type publishedSegment struct {
 }
 
 // All publishes the segments of all accounts as of a log time (Unix ms); the partition's lock is
-// held, or nobody reads yet.
+// held, or there are no readers yet.
 func (p *Published) All(list []*account.State, logTimeMs int64) {
 	p.sequence.Add(1)
 	accounts := make(map[uint64]*publishedAccount, len(list))
@@ -55,7 +55,7 @@ func (p *Published) All(list []*account.State, logTimeMs int64) {
 
 // Record publishes what a record changed in accounts. saved is the number of the one whose
 // segments may have been saved, 0 for none. The partition's lock is held. Should it panic, the
-// sequence stays odd, and nobody takes what is half written.
+// sequence stays odd, and no reader takes what is half written.
 func (p *Published) Record(changed []*account.State, saved uint64, logTimeMs int64) {
 	p.sequence.Add(1)
 	p.logTime.Store(logTimeMs)

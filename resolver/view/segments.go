@@ -19,8 +19,8 @@ func (v *View) SegmentProgress(id string) (progress float64, live bool) {
 	return progress, live && v.a.Engine.Live(id)
 }
 
-// Facts is what conditions other than activity look at in a profile, as the
-// engine is told it. It stays as it is when the view is left.
+// Facts is what conditions other than activity look at in a profile, as the engine
+// gets it. It stays as it is when the view is left.
 func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {

@@ -39,7 +39,7 @@ func (v *View) Sent(id messages.ID) (s Sent, ok bool) {
 	s = Sent{Profile: v.a.Profiles.Root(ordinal), Channel: id.Medium(), OfCampaign: true}
 	x, ok := v.a.Campaigns.ByNumber(number)
 	if !ok {
-		// The campaign was deleted. Whoever was sent it may still say no.
+		// The campaign was deleted. Its recipients may still unsubscribe.
 		return s, s.Channel != ""
 	}
 	if x.Medium() != campaigns.MediumOmni {

@@ -17,7 +17,7 @@ const (
 	StatusSuppressed   = segment.ContactSuppressed
 )
 
-// Status is a contact's status on a channel at an instant, "" for somebody who
+// Status is a contact's status on a channel at an instant, "" for a contact who
 // never subscribed to it: see [segment.Facts.Status].
 func (p *Profile) Status(channel string, nowMs int64) string {
 	return p.standing().Status(channel, nowMs)
@@ -26,7 +26,7 @@ func (p *Profile) Status(channel string, nowMs int64) string {
 // Subscribed reports whether the person may get marketing by e-mail: they subscribed, and
 // did not unsubscribe, bounce or complain and are not suppressed. A contact without an
 // e-mail is subscribed until they refuse, as every contact is that was just made. One
-// with an e-mail that nobody consented for is not: no campaign goes there.
+// with an e-mail and no consent for it is not: no campaign goes there.
 func (p *Profile) Subscribed() bool {
 	f := p.standing()
 	if f.Status("email", 0) == "" {

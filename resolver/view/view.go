@@ -16,7 +16,7 @@ import (
 // View is the state of one account at one offset. It is valid inside the
 // function it is handed to and must be left quickly: Apply waits meanwhile.
 type View struct {
-	host    Host // nil for a machine that nobody serves
+	host    Host // nil for a machine that no node serves
 	store   *state.Store
 	a       *account.State
 	next    int64 // offset of the next record
@@ -24,7 +24,7 @@ type View struct {
 }
 
 // New makes a view of an account as it is behind the record before next. host is nil for a
-// machine that nobody serves.
+// machine that no node serves.
 func New(host Host, store *state.Store, a *account.State, next, logTimeMs int64) *View {
 	return &View{host, store, a, next, logTimeMs}
 }
@@ -214,12 +214,13 @@ func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
 	return p
 }
 
-// HeldHere is [profile.ConflictHeld] as the profile is told that held the identifier first.
+// HeldHere is [profile.ConflictHeld] as shown on the profile that held the identifier
+// first.
 const HeldHere = "another profile was made with this identifier; it goes on to identify this one, which held it first"
 
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles
-// that became one the first is told.
+// that became one the first is returned.
 func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 	for _, c := range d.Conflicts {
 		shared := slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
@@ -254,8 +255,8 @@ func consent(c profile.Consent) Consent {
 	return Consent{profile.NameOf(profile.Channels, c.Channel), profile.NameOf(profile.ConsentStatuses, c.Status), string(c.Source), c.SinceMs, c.SubscribedMs}
 }
 
-// Host serves a machine: what views of it, and snapshots that outlive them, need to
-// know of whoever does.
+// Host is what views of a machine, and snapshots that outlive them, need of the
+// node that serves it.
 type Host interface {
 	// Partition is the number of the machine's partition.
 	Partition() int

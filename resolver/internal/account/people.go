@@ -21,7 +21,7 @@ func (a *State) ResolveText(id string) (o uint32, ok bool) {
 	return a.Profiles.Find(p)
 }
 
-// OrdinalOf is the ordinal that an id carries, of whoever is left of it.
+// OrdinalOf is the ordinal that an id carries, or after a merge the winner's.
 func (a *State) OrdinalOf(id string) (uint32, bool) {
 	x, ok := profile.ParseID(id)
 	if !ok {

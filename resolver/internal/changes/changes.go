@@ -33,9 +33,9 @@ type Pending struct {
 	before  []byte // the segment's definition
 }
 
-// Begin reads who makes a command and what it is about, before it is applied. It is nil for
-// one that is not audited, which has no kind, or that nobody has signed. Without an action the
-// thing is created or updated.
+// Begin reads the actor and the subject of a command before it is applied. It is nil for one
+// that is not audited, which has no kind, or that names no actor. Without an action the thing
+// is created or updated.
 func Begin(a *account.State, kind, action string, args []byte) *Pending {
 	if kind == "" {
 		return nil

@@ -49,8 +49,8 @@ type Frozen struct {
 	WholeSegments bool
 }
 
-// FrozenAccount is what changed in an account: who has which identifier, and pages of
-// headers by their numbers.
+// FrozenAccount is what changed in an account: the owners of identifiers, and pages
+// of headers by their numbers.
 type FrozenAccount struct {
 	Number     uint64
 	Identities []profile.IdentifierChange
@@ -148,7 +148,7 @@ func (w *BatchWriter) Set(key, value []byte) {
 	}
 }
 
-// Err is the first error, for whoever wants to stop early.
+// Err is the first error, for callers that stop early.
 func (w *BatchWriter) Err() error { return w.err }
 
 func (w *BatchWriter) commit() {

@@ -18,7 +18,7 @@ import (
 const maxIndexRewrite = 64 << 20
 
 // scrubProfileIndex makes Pebble write anew what the index of an account had of erased
-// profiles. Texts that they had before, such as a former name, are known to nobody any
+// profiles. Texts that they had before, such as a former name, are not stored any
 // more, so all of the index is written anew; of a large one, only what surrounds the
 // texts that the profiles had at last.
 func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []Scrubbed) error {

@@ -2,8 +2,8 @@ package checkpoint
 
 import "time"
 
-// Rests are those of whoever writes a checkpoint, so that what answers requests has
-// the processors.
+// Rests are pauses while a checkpoint is written, so that requests get the
+// processors.
 type Rests struct {
 	// Sleep waits for a while. It returns at once when there is haste.
 	Sleep func(time.Duration)
@@ -12,9 +12,9 @@ type Rests struct {
 	Budget time.Duration
 }
 
-// The pace of a checkpoint that nobody waits for. One of a second's work that is
-// written in one go takes a processor for that second, and where there are few of
-// them requests wait for it.
+// The pace of a checkpoint that no request waits for. One of a second's work that
+// is written in one go takes a processor for that second, and where there are few
+// of them requests wait for it.
 const (
 	// idleRatio is how many times as long as it works a checkpoint rests.
 	idleRatio = 8

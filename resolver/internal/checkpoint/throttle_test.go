@@ -6,7 +6,7 @@ import (
 )
 
 // TestPace: a checkpoint rests in proportion to its work, never long at once, and not
-// for much longer in all however large it is; whoever waits for one has it hurry.
+// for much longer in all however large it is; a waiting request has it hurry.
 func TestPace(t *testing.T) {
 	for _, x := range []struct {
 		keys   int

@@ -15,7 +15,7 @@ func NewRecords(size int) Records {
 	return Records{set: map[eventlog.RecordID]struct{}{}, size: size}
 }
 
-// Add remembers an id and forgets the oldest beyond the window. It returns
+// Add keeps an id and drops the oldest beyond the window. It returns
 // false when the id is in the window already.
 func (r *Records) Add(id eventlog.RecordID) bool {
 	if _, ok := r.set[id]; ok {

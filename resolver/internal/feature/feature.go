@@ -74,7 +74,7 @@ type Merger interface {
 
 // Eraser is a state that has something of profiles, or of people.
 type Eraser interface {
-	// Erase forgets erased profiles.
+	// Erase removes erased profiles.
 	Erase(tx *Tx, ordinals ...uint32) error
 }
 

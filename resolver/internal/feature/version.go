@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// Version names a content by its hash, in 16 hexadecimal digits. Somebody who saves over it
-// says by this what they have seen: whatever was saved in between makes another version,
+// Version names a content by its hash, in 16 hexadecimal digits. A save over it names the
+// version that its caller has read: whatever was saved in between makes another version,
 // unless it is the same content.
 func Version(parts ...string) string {
 	h := sha256.New()

@@ -38,7 +38,7 @@ type Feed struct {
 		mem     int64        // bytes of items in memory
 		disk    int64        // bytes of spool files
 		stored  int64        // history's position
-		demand  int64        // somebody waits for this position
+		demand  int64        // a reader waits for this position
 		free    []*query.Batch
 		hold    int // checkpoints that are linking spool files
 		doomed  []string
@@ -369,7 +369,7 @@ func (f *Feed) store(ctx context.Context, it *Item) error {
 	return f.history.Append(ctx, b)
 }
 
-// drop forgets the oldest item: history has it. The lock is held.
+// drop removes the oldest item: history has it. The lock is held.
 func (f *Feed) drop(it *Item) {
 	f.mu.items = f.mu.items[1:]
 	f.mu.stored = max(f.mu.stored, it.To)

@@ -60,7 +60,7 @@ func adder(t *testing.T, f *Feed, next *int64) func(records int) {
 	}
 }
 
-// TestRowsWaitForOthers: rows wait for others as long as they may, unless somebody waits
+// TestRowsWaitForOthers: rows wait for others as long as they may, unless a reader waits
 // for them, they are many, or a checkpoint takes them.
 func TestRowsWaitForOthers(t *testing.T) {
 	h := new(counting)
@@ -71,7 +71,7 @@ func TestRowsWaitForOthers(t *testing.T) {
 	defer f.Close()
 	var next int64
 	add := adder(t, f, &next)
-	// As soon as there is a row, somebody would store it who did not wait.
+	// As soon as there is a row, a feed that did not wait would store it.
 	add(10)
 	f.nudge()
 	if rows, _ := h.stored(); rows != 0 {
@@ -83,7 +83,7 @@ func TestRowsWaitForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows, batches := h.stored(); rows != 10 || batches != 1 {
-		t.Fatalf("%d rows in %d batches after somebody waited, want 10 in one", rows, batches)
+		t.Fatalf("%d rows in %d batches after a reader waited, want 10 in one", rows, batches)
 	}
 	add(60)
 	add(60) // beyond what is stored in one go
@@ -122,8 +122,8 @@ func (h *slow) Append(ctx context.Context, b *query.Batch) error {
 }
 
 // TestL2LackingWhileStoring: history is found to lack rows while a batch is on its way to
-// it. What comes after the rebuilding is stored, whatever became of that batch, and the
-// feed ends when it is told to, also while too much waits in memory.
+// it. What comes after the rebuilding is stored, whatever became of that batch, and Close
+// ends the feed, also while too much waits in memory.
 func TestL2LackingWhileStoring(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
 	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// lack is what a feed knows of rows that neither history nor a spool file has,
+// lack is the range of rows that neither history nor a spool file has,
 // because history was lost, damaged or put back from an earlier time. They are made
 // anew from the log by a second machine (resolver/node/rebuild.go), in two steps:
 //

@@ -5,6 +5,6 @@
 //
 // A table is made by a scan, beside a question that scans anyway, and is not state: it may
 // be dropped at any time and is never written down. It is exact when no profile has changed
-// since: who changes one says so ([Tables.Mark]), and who asks has the changed ones read
-// again ([Tables.Refresh]).
+// since: writers mark the profiles that they change ([Tables.Mark]), and readers have the
+// changed ones read again ([Tables.Refresh]).
 package fieldcolumns

@@ -10,7 +10,7 @@ import (
 
 const (
 	// pageRows is how many profiles' values are copied when one of them changes while
-	// somebody looks at the column.
+	// a reader uses the column.
 	pageRows = 4096
 	// maxValues is how many different values a column has; a field with more has none.
 	maxValues = math.MaxUint16 + 1
@@ -58,7 +58,7 @@ func (x *table) wasteful() bool {
 type column struct {
 	field  segment.Column
 	pages  [][]uint16
-	lent   []bool // pages that somebody may look at: they are copied before they change
+	lent   []bool // pages that a reader may use: they are copied before they change
 	values []string
 	index  map[string]uint16
 	built  int // values when the table was built

@@ -118,7 +118,7 @@ func TestNoColumnWhileChangesAreLeft(t *testing.T) {
 		t.Error("no column although nothing has changed")
 	}
 	if _, ok := tables.View(account, "last_name"); ok {
-		t.Error("a column that nobody asked for")
+		t.Error("a column that no query asked for")
 	}
 	if _, ok := tables.View(account+1, "first_name"); ok {
 		t.Error("another account's column")
@@ -219,7 +219,7 @@ func TestColumnsHaveBounds(t *testing.T) {
 		t.Error("the table asked for longest ago was kept")
 	}
 
-	// Values that nobody has any more do not add up for ever.
+	// Values that no profile has any more do not add up for ever.
 	tables = New(10 << 20)
 	p = people{"ada"}
 	p.build(tables, "first_name").End(true)

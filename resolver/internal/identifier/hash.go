@@ -24,7 +24,7 @@ const (
 	ExternalID
 	Phone
 	// Anonymous is an id that an SDK made up for a device. It comes by the tracking API
-	// alone, identifies nobody, and is shown on the person's page only.
+	// alone, identifies no person, and is shown on the person's page only.
 	Anonymous
 	Kinds // the number of kinds
 )

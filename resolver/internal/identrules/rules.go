@@ -51,8 +51,8 @@ type Identifiers struct {
 	KeepAddress bool
 	// KeepMerged: likewise when profiles become one, and only the one merged is subscribed.
 	KeepMerged bool
-	// FirstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
-	// merged, and the others stay with whom they identify.
+	// FirstOnly: the highest-ranked identifier alone says which profile the record is
+	// of. No profiles merge, and the others stay with the profiles that they identify.
 	FirstOnly bool
 	// Calls: the rules for what SDKs send that came with version 7. What a browser's key
 	// attaches is a claim; a profile gives up its oldest anonymous ids, and

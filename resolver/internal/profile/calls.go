@@ -128,7 +128,7 @@ func (t *TraitTimes) Say(key uint64, ms int64, has bool) (stands, moved bool) {
 		t.list[i].ms = ms
 		return true, moved
 	case ms < t.floor:
-		return !has, false // nobody knows when it was said: the past fills gaps
+		return !has, false // its time is not known: the past fills gaps
 	}
 	t.list = slices.Insert(t.list, i, traitTime{key, ms})
 	if len(t.list) > 2*maxTraitTimes {
@@ -137,7 +137,8 @@ func (t *TraitTimes) Say(key uint64, ms int64, has bool) (stands, moved bool) {
 	return true, true
 }
 
-// Trim bounds the list. Whoever changes it trims it before the document is stored.
+// Trim bounds the list. The caller that changes it trims it before the document is
+// stored.
 func (t *TraitTimes) Trim() {
 	if len(t.list) > maxTraitTimes {
 		t.trim()
@@ -161,7 +162,7 @@ func (t *TraitTimes) Later(o *TraitTimes, key uint64, has, other bool) bool {
 	theirs, otherListed := o.Of(key)
 	switch {
 	case has && !listed && t.floor == 0, !otherListed && (has || !other):
-		return false // nobody knows when: what is there stays
+		return false // the time is not known: what is there stays
 	case !has && !listed:
 		return other
 	case !otherListed:

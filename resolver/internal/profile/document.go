@@ -27,7 +27,7 @@ type Identifier struct {
 	// this one shows it, and no look-up by it leads here. See resolution/shared_values.go.
 	Shared bool
 	// Claimed says that a key which everybody can read attached the value, and that no
-	// server has confirmed it: what is known by it alone joins nobody. See
+	// server has confirmed it: such a value alone merges no profiles. See
 	// resolution/claims.go.
 	Claimed bool
 	// Previous says of an anonymous id that an alias brought it before anything else did:

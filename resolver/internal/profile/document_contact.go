@@ -7,9 +7,8 @@ import (
 	"github.com/musterhq/muster/internal/wire"
 )
 
-// Contact is what a document holds of a profile as somebody messages are
-// sent to. Profiles that only ever sent events have none of it, at the cost of
-// one byte.
+// Contact is the part of a document that only contacts have. Profiles that only
+// ever sent events have none of it, at the cost of one byte.
 type Contact struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
 	IsContact   bool

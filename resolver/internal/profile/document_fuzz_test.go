@@ -42,6 +42,6 @@ func TestDocumentOfAnonymousProfile(t *testing.T) {
 	}
 	again.Identifiers = append(again.Identifiers, Identifier{Kind: identifier.ExternalID, Value: []byte("u")})
 	if again.IsAnonymous() || again.Known() != 1 || (&Document{}).IsAnonymous() {
-		t.Fatal("who is identified, or has no identifier at all, is not anonymous")
+		t.Fatal("a profile that is identified, or has no identifier at all, is not anonymous")
 	}
 }

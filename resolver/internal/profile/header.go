@@ -88,7 +88,7 @@ func (t *HeaderTable) Add() (uint32, *Header) {
 	return o, h
 }
 
-// Share lets somebody else read the present pages for good: later writes go to
+// Share lets another goroutine read the present pages for good: later writes go to
 // copies.
 func (t *HeaderTable) Share() []*HeaderPage {
 	t.epoch.Add(1)

@@ -78,7 +78,7 @@ func (m *IdentifierMap) LoadAll(list, room []IdentifierChange) {
 	}
 }
 
-// Set makes a profile hold an identifier, whoever held it before.
+// Set makes a profile hold an identifier, also when another held it before.
 func (m *IdentifierMap) Set(h identifier.Hash, ordinal uint32) {
 	binary.LittleEndian.PutUint32(m.entries.Put((*hashtable.Key)(&h)), ordinal)
 	m.Version++

@@ -12,9 +12,9 @@ import (
 // pieceOrdinals is how many ordinals share one stored piece of a set.
 const pieceOrdinals = 1 << 16
 
-// OrdinalSet is a set of profiles of an account that is part of the state: who
-// is on a list, who was sent a campaign. It is stored in pieces, so that a
-// checkpoint writes what changed and no more.
+// OrdinalSet is a set of profiles of an account that is part of the state: the
+// contacts on a list, the recipients of a campaign. It is stored in pieces, so that
+// a checkpoint writes what changed and no more.
 type OrdinalSet struct {
 	in    *OrdinalSets
 	Name  string

@@ -44,9 +44,9 @@ const ErasedText = "(erased)"
 // stays, see package identifier: which identifiers belong together, when, and by which type
 // of event; the texts go.
 //
-// An identifier belongs to one profile until it is erased, so who an event was of
-// can be told from who has its identifiers now: it was of the owner of the first one
-// that has any.
+// An identifier belongs to one profile until it is erased, so the profile of an
+// event follows from the present owners of its identifiers: it is the owner of the
+// first one that has any.
 type Redactor struct {
 	account      uint64
 	hasher       identifier.Hasher
@@ -67,7 +67,7 @@ type Redactor struct {
 	// does not. What that one shows is no erased person's there.
 	updates uint32
 
-	// What the newest record was found to be: of somebody whose identifier keeps it out.
+	// Whether the newest record has an identifier that is kept out, and its kind.
 	keptOut     bool
 	keptOutKind identifier.Kind
 	// invalid says that the command was refused because of its own arguments, and
@@ -220,8 +220,8 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte, public bool)
 
 // othersToo reports whether an identifier beside those of erased persons is a live profile's.
 // An event of a browser's key may have been that one's, whichever ranks higher: such a key
-// attaches no second identifier of a kind, so what stood in the event may have become
-// somebody else's later. It is kept until the other one is erased, too.
+// attaches no second identifier of a kind, so an identifier of the event may have become
+// another person's later. It is kept until the other one is erased, too.
 func (r *Redactor) othersToo(x *identifiers) bool {
 	for k := range identifier.Identifying {
 		if x.has[k] && !x.mine[k] && r.people.Owner(x.hashes[k]) != profile.NoOrdinal {
@@ -241,13 +241,13 @@ func (r *Redactor) isPlaceholder(raw []byte) bool {
 	return r.placeholderSet.Has(raw)
 }
 
-// masked are the identifiers with those of erased persons masked, and in what was
-// theirs those that are nobody's.
+// masked are the identifiers with those of erased persons masked, and in their
+// records those without an owner.
 func (r *Redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 	out = x.raw
 	for k := range identifier.Kinds {
 		switch {
-		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
+		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // no person's, and refused or left out for what it is
 		case x.shown[k]: // it is the contact's too, since a contact shows what another profile has
 		case x.mine[k], x.out[k], x.whole && x.has[k] && r.people.Owner(x.hashes[k]) == profile.NoOrdinal:
 			out[k] = r.hasher.Mask(k, x.raw[k], &r.buf)
@@ -443,8 +443,8 @@ func erase(text *string) bool {
 }
 
 // named looks at the identifiers of a command, and masks them. It returns whether
-// the command was an erased person's, or was refused as one's; but one is nobody
-// else's if another of its identifiers is only where that is said.
+// the command was an erased person's, or was refused as one's; but one counts as
+// another person's only where others says so.
 func (r *Redactor) named(offset int64, others bool, email, externalID, phone *string) (whole, changed bool) {
 	texts := [identifier.Kinds]*string{email, externalID, phone}
 	var raw [identifier.Kinds][]byte

@@ -107,7 +107,7 @@ func checkTexts(t *testing.T, rec []byte, values [identifier.Kinds]string, wasEr
 			t.Fatalf("%q is in %q", v, rec)
 		}
 		if v == living[k] && v != "" && !has {
-			t.Fatalf("%q of somebody else is not in %q any more", v, rec)
+			t.Fatalf("%q of another person is not in %q any more", v, rec)
 		}
 	}
 	for _, secret := range []string{"Secretname", "secret-value"} {
@@ -238,7 +238,7 @@ func TestTextsLoseAddresses(t *testing.T) {
 }
 
 // TestKeptOut: a command that brings an identifier which is kept out is refused before it is
-// stored, whoever else it concerns.
+// stored, whichever other persons it concerns.
 func TestKeptOut(t *testing.T) {
 	var buf []byte
 	marked, _ := hasher.HashIdentifier(identifier.Email, []byte(erased[0]), &buf)

@@ -49,7 +49,7 @@ func (s *State) withoutContradiction(raw *[identifier.Kinds][]byte, winner uint3
 }
 
 // contradicts reports whether a profile has a value of a kind that ranks above another, of
-// which an event brings a value that is nobody's.
+// which an event brings a value without an owner.
 func (s *State) contradicts(raw *[identifier.Kinds][]byte, o uint32, kind identifier.Kind) (bool, error) {
 	if err := s.Load(o, &s.other); err != nil {
 		return false, err
@@ -115,8 +115,8 @@ func (s *State) calledBefore(externalID []byte) (uint32, error) {
 }
 
 // giveUpAnonymous bounds the anonymous ids of a document: the oldest make room for newer
-// ones, so that nobody can use up those of a person. An event that has one of them alone is
-// still the person's. An erasure finds the newest of them by their hashes, beside all
+// ones, so that no sender can use up those of a person. An event that has one of them alone
+// is still the person's. An erasure finds the newest of them by their hashes, beside all
 // records with another identifier of the person.
 func (s *State) giveUpAnonymous(d *profile.Document) {
 	for n := len(d.Identifiers) - d.Known() - MaxAnonymousIDs; n > 0; n-- {

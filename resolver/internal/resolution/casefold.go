@@ -34,7 +34,7 @@ func (s *State) addCaseFold(email []byte, h identifier.Hash) {
 	s.store.PutEntity(caseFoldKey(s.account.Number, f, h), []byte{})
 }
 
-// removeCaseFold forgets an e-mail that is not on file any more.
+// removeCaseFold removes the case fold of an e-mail that is not on file any more.
 func (s *State) removeCaseFold(email []byte, h identifier.Hash) {
 	if isASCII(email) && !identifier.IsMasked(email) {
 		return

@@ -189,7 +189,7 @@ func (s *State) redirect(l *Merged, alias query.Alias, rows *query.Batch) {
 	s.Merges++
 	for _, id := range l.identifiers {
 		if id.Shared {
-			continue // it identifies somebody else
+			continue // it identifies another profile
 		}
 		if h, ok := s.Hasher.HashIdentifier(id.Kind, id.Value, &s.normal); ok {
 			s.Identifiers.Set(h, alias.Winner)

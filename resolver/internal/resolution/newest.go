@@ -57,7 +57,7 @@ func subscribedAddress(d *profile.Document, k identifier.Kind) bool {
 	return d.Has(k) && slices.ContainsFunc(reach.AddressedBy[k], d.Subscribed)
 }
 
-// Attach makes an identifier that is nobody's the newest of a profile, whose document is d.
+// Attach makes an identifier without an owner the newest of a profile, whose document is d.
 func (s *State) Attach(ordinal uint32, d *profile.Document, k identifier.Kind, value []byte, h identifier.Hash) {
 	s.Identifiers.Set(h, ordinal)
 	s.dropShared(d, k, h)

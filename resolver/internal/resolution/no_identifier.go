@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// noIdentifier says why a value identifies nobody, nil if it may.
+// noIdentifier says why a value cannot be an identifier, nil if it may.
 func (s *State) noIdentifier(p *Lookup, k identifier.Kind, raw []byte, how identrules.Identifiers) *refuse.Refusal {
 	if p.blank[k] {
 		return Empty(k)

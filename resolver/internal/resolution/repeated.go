@@ -10,7 +10,7 @@ import (
 type Repeated struct {
 	NotAdded, Dropped, Erased KindSet
 	// Foreign says that none of the identifiers leads to the profile: the idempotency key was
-	// used for somebody else's event.
+	// used for another person's event.
 	Foreign bool
 }
 
@@ -59,9 +59,9 @@ func (s *State) isForeign(p *Lookup, ordinal uint32) bool {
 	return any
 }
 
-// notAddedBefore tells of a repeated event which of its identifiers were beyond the
-// cap: those that are not the profile's and stand among its conflicts. It forgets what
-// was pushed out of the conflicts, or became the profile's, since.
+// notAddedBefore returns which identifiers of a repeated event were beyond the cap:
+// those that are not the profile's and stand among its conflicts. It misses those that
+// were pushed out of the conflicts, or became the profile's, since.
 func (s *State) notAddedBefore(p *Lookup, ordinal uint32) (set KindSet, err error) {
 	raw := identrules.Of(&p.Event)
 	loaded := false

@@ -15,7 +15,7 @@ import (
 )
 
 // FlagErased marks the header of a profile of which nothing else is left. Its
-// ordinal stays taken, its ids are nobody's.
+// ordinal stays taken, its ids lead to no profile.
 const FlagErased = 1
 
 // The bounds of anonymous ids, which are beside the identifiers that the identifier cap counts.
@@ -52,7 +52,7 @@ type Host interface {
 	// LogConsents stores what people said of channels and topics, which a document that is
 	// being stored has.
 	LogConsents(ordinal uint32, changes []profile.ConsentChange)
-	// Evict forgets devices that a profile has no room for after a merge.
+	// Evict removes devices that a profile has no room for after a merge.
 	Evict(devices []profile.Device)
 }
 
@@ -179,7 +179,7 @@ func (s *State) Erase(ordinals []uint32) {
 	}
 }
 
-// Release makes an identifier nobody's.
+// Release takes an identifier off its owner.
 func (s *State) Release(k identifier.Kind, value []byte, h identifier.Hash) {
 	s.Identifiers.Remove(h)
 	if k == identifier.Email {
@@ -188,7 +188,7 @@ func (s *State) Release(k identifier.Kind, value []byte, h identifier.Hash) {
 }
 
 // Detach takes a value that has become a placeholder off the profiles that hold it as an
-// identifier, and calls changed with each of them before the value is nobody's. Values are
+// identifier, and calls changed with each of them before the value is freed. Values are
 // compared lower-cased, so an external id that differs in case only keeps working for what
 // it holds but takes no new events.
 func (s *State) Detach(value []byte, changed func(ordinal uint32, d *profile.Document)) error {

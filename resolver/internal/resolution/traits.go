@@ -79,7 +79,7 @@ func (s *State) saidIdentifier(d *profile.Document, k identifier.Kind, at int64,
 }
 
 // mergeTraits merges an object of two profiles that become one, geo or the attributes: the
-// latest call stands, and what d has where nobody knows.
+// latest call stands, and what d has where the times are not known.
 func (s *State) mergeTraits(d, o *profile.Document, mine, theirs []byte, trait profile.TraitKind) (merged []byte, err error) {
 	if !d.Times.Any() && !o.Times.Any() {
 		merged, _, err = s.merger.Merge(mine, theirs, profile.Fill)

@@ -112,7 +112,7 @@ const spacePause = 500 * time.Millisecond
 // it ends the process, since it does not know what was written. It tries again what
 // failed in a table, but without a pause. So on a full disk a write to a table fails
 // after a pause, which frees what was written of it, and any other write waits until
-// there is space. Nobody else waits for either but who writes a checkpoint.
+// there is space. Only the goroutine that writes a checkpoint waits for either.
 type storeFS struct {
 	vfs.FS
 	disk *Disk

@@ -48,7 +48,7 @@ func (l PebbleLogger) Errorf(format string, args ...any) {
 }
 
 // Fatalf does not return: Pebble must not go on. It may be called in a goroutine of
-// Pebble's, where nobody could recover from a panic.
+// Pebble's, where no caller of ours could recover from a panic.
 func (l PebbleLogger) Fatalf(format string, args ...any) {
 	why := "the state's store cannot go on: " + fmt.Sprintf(format, args...)
 	if l.end != nil {

@@ -4,14 +4,14 @@ package wake
 import "sync"
 
 // Broadcast wakes all that wait for a change. A waiter takes the channel before
-// it looks at the condition. Signalling costs little while nobody waits.
+// it looks at the condition. Signalling costs little while there are no waiters.
 type Broadcast struct {
 	mu    sync.Mutex
 	ch    chan struct{}
 	taken bool
 }
 
-// NewBroadcast makes one that nobody waits for.
+// NewBroadcast makes one without waiters.
 func NewBroadcast() *Broadcast { return &Broadcast{ch: make(chan struct{})} }
 
 // Wait is closed at the next Signal.

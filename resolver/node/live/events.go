@@ -117,7 +117,7 @@ func (w *Watcher) put(e Event) {
 	}
 }
 
-// watches reports whether somebody watches an account.
+// watches reports whether an account has watchers.
 func (l *Events) watches(account uint64) bool {
 	if l.count.Load() == 0 {
 		return false
@@ -132,8 +132,9 @@ func (l *Events) watches(account uint64) bool {
 	return false
 }
 
-// Caused lists the transitions of an account's record by profile, nil if nobody watches
-// the account. It is called by the goroutine that applies, before the rows are handed on.
+// Caused lists the transitions of an account's record by profile, nil if there are no
+// watchers of the account. It is called by the goroutine that applies, before the rows
+// are handed on.
 func (l *Events) Caused(m *resolver.Machine, account uint64, list []query.Transition) map[resolver.ProfileID][]Caused {
 	if len(list) == 0 || !l.watches(account) {
 		return nil
