@@ -24,7 +24,7 @@ const againPause = time.Minute
 
 // serveWhole serves. Where files of the state turn out to be damaged the process is
 // replaced by a new one, whose start rebuilds them. It keeps its number, so that
-// whoever watches over it sees nothing but a pause.
+// its supervisor sees nothing but a pause.
 func (p *process) serveWhole(ctx context.Context) error {
 	err := p.serve(ctx)
 	if !errors.Is(err, node.ErrStateDamaged) || p.replace == nil {

@@ -185,7 +185,7 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 		t.Logf("kill after %d messages, peak memory %s", relay.received(), s.peakMemory())
 		s.kill()
 		if kill == 0 {
-			<-sent // the requests after it were made of nobody
+			<-sent // the requests after it reached no server
 		}
 		s = serve(t, dir, args...)
 	}

@@ -21,9 +21,9 @@ import (
 
 // The table of this file has a row for each channel and a column for each way to send by it: a
 // campaign, a step of a flow, and a call of its own. All cells go out at once while the process
-// is killed. In each cell, everybody who may be reached gets the message; nobody gets it under two
-// ids; it comes again only because of a kill or of a provider that asked for it; and the figures
-// at the end are those of the providers.
+// is killed. In each cell, everybody who may be reached gets the message; no person gets it under
+// two ids; it comes again only because of a kill or of a provider that asked for it; and the
+// figures at the end are those of the providers.
 //
 // What providers see as the id of a message: the Message-ID of an e-mail; send_id in the
 // StatusCallback of Twilio, which takes no id; the Idempotency-Key of the messenger, whose

@@ -84,11 +84,11 @@ func (p *process) addDeepFlags(f *cli.Flags, what string) *deepFlags {
 	d := &deepFlags{skip: skipRecords{}, note: func(text string) { fmt.Fprintln(p.stderr, text) }}
 	d.on = f.Bool("deep", false, "replay the whole log in another place, and "+what+"; takes as long as a rebuilding")
 	d.temp = f.String("temp", "", "`DIR` for files with --deep, as large as state and history; empty: that of the system")
-	f.Var(d.skip, "skip-record", "with --deep pass over the record at `PARTITION:OFFSET`, as a start was told to (repeatable)")
+	f.Var(d.skip, "skip-record", "with --deep pass over the record at `PARTITION:OFFSET`, as with a start's flag of the same name (repeatable)")
 	return d
 }
 
-// lockedCheck checks a directory while nobody else has it; deep is nil for the files
+// lockedCheck checks a directory under its lock; deep is nil for the files
 // alone.
 func lockedCheck(ctx context.Context, dir string, deep *deepFlags) (*datacheck.Report, error) {
 	lock, err := lockData(dir)

@@ -13,7 +13,8 @@ type scheduled struct {
 }
 
 // testSchedule: campaigns whose time comes while the owner of one of them is away are
-// each sent once, by whoever has the account then, and not again when the node returns.
+// each sent once, by the account's owner at that time, and not again when the node
+// returns.
 func (c *nodes) testSchedule(t *testing.T, tenants []*tenant) {
 	const people = 5
 	victim := c.owner(1)
@@ -48,7 +49,7 @@ func (c *nodes) testSchedule(t *testing.T, tenants []*tenant) {
 	read := func(x scheduled, through int) (s state) {
 		t.Helper()
 		if err := c.as(through, x.tenant).surfaceA("GET", "/campaign/"+x.id+"/stats", nil, &s); err != nil {
-			s.Status = err.Error() // nobody has the account at present
+			s.Status = err.Error() // the account has no owner at present
 		}
 		return s
 	}

@@ -64,7 +64,8 @@ func (c *nodes) logs() (out string) {
 }
 
 // owner is the place of the node that has a partition, -1 where no node or more
-// than one says so: who was frozen takes itself for the owner until it is told.
+// than one says so: a frozen node takes itself for the owner until it reads of the
+// new one.
 func (c *nodes) owner(partition int) int {
 	owner := -1
 	for i, s := range c.all {
@@ -182,7 +183,7 @@ func (c *nodes) as(i int, x *tenant) *server {
 	return c.all[i].as(x.Credentials, x.token)
 }
 
-// as is the same server for requests of somebody else.
+// as is the same server with other credentials.
 func (s *server) as(creds api.Credentials, token string) *server {
 	return &server{t: s.t, cmd: s.cmd, origin: s.origin, creds: creds, token: token}
 }
@@ -321,7 +322,7 @@ func (c *nodes) testRequests(t *testing.T, admin *server, tenants []*tenant) {
 			t.Errorf("companies through node %d: %v, want %v", i, have, want)
 		}
 		if have := s.get("POST", api.Prefix+"/session", `{"email":"nobody@x.io","password":"x"}`, "Content-Type", "application/json"); !strings.HasPrefix(have, "401 ") {
-			t.Errorf("signing in as nobody through node %d: %s", i, have)
+			t.Errorf("signing in with an unknown e-mail through node %d: %s", i, have)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func contactPart() part {
 			}
 			a.kinds("data.0", map[string]string{"_id": "string", "subscribed": "boolean", "sms_consent": "object", "created_at": "time"})
 		}},
-		{"contacts are read in pages that leave nobody out", func(c *check) {
+		{"contacts are read in pages that leave none out", func(c *check) {
 			x := c.other()
 			want := map[string]bool{}
 			for range 5 {

@@ -142,7 +142,7 @@ func eventPart() part {
 
 func identityPart() part {
 	return part{"Surface B: whose event it is", []rule{
-		{"nobody matches: a profile is created", func(c *check) {
+		{"no profile matches: one is created", func(c *check) {
 			first, second := c.event("seen", obj{"email": c.mail("new")}, nil), c.event("seen", obj{"email": c.mail("new")}, nil)
 			if first == second {
 				c.Errorf("two people are %s", first)

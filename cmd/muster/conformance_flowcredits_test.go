@@ -84,7 +84,7 @@ func flowCreditPart() part {
 			x.pause(flow).success()
 			x.resume(flow).success()
 		}},
-		{"a flow that somebody paused stays paused after a top-up", func(c *check) {
+		{"a flow that a user paused stays paused after a top-up", func(c *check) {
 			x := poor(c, 1)
 			before, since := x.live(onEvent("began"), mailStep("m", "", "M")), x.live(onEvent("began"), mailStep("m", "", "M"))
 			x.pause(before).success()

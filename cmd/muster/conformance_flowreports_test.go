@@ -17,7 +17,7 @@ type hookBody struct {
 	}
 }
 
-// hooks are what a receiver was told.
+// hooks are the deliveries that a receiver got.
 func (c *check) hooks(path string) (out []hookBody) {
 	c.Helper()
 	for _, d := range c.remote.received(path) {
@@ -28,7 +28,7 @@ func (c *check) hooks(path string) (out []hookBody) {
 	return out
 }
 
-// flowReportPart is what is told of flows.
+// flowReportPart is the webhook deliveries and reports of flows.
 func flowReportPart() part {
 	return part{"flows: reports", []rule{
 		{"the overview counts flows by status, and who entered, is in, completed and left them, without delay", func(c *check) {

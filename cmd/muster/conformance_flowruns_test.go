@@ -68,7 +68,7 @@ func flowTriggerPart() part {
 			c.in(flow, c.contact(obj{"email": c.mail("joins"), "list_id": list}), true)
 			c.in(flow, c.contact(obj{"email": c.mail("joins"), "list_id": other}), false)
 		}},
-		{"a date that is to come enrols nobody ahead of it", func(c *check) {
+		{"a date that is to come does not enrol ahead of it", func(c *check) {
 			day := time.Now().Add(48 * time.Hour).UTC().Format(time.DateOnly)
 			flow := c.live(obj{"type": "date", "field": "attributes.renewal", "at": "09:00"}, tagStep("t", "", "x"))
 			c.in(flow, c.event("seen", obj{"email": c.mail("dated"), "attributes": obj{"renewal": day}}, nil), false)
@@ -104,7 +104,7 @@ func flowTriggerPart() part {
 			c.a("POST", path, obj{"data": obj{}}).fails("Field required")
 			c.a("POST", "/custom-flows/"+c.live(onEvent("x"), tagStep("t", "", "x"))+"/trigger", obj{"email": "a@b.c"}).fails("its trigger is event")
 		}},
-		{"with reentry once nobody is enrolled a second time", func(c *check) {
+		{"with reentry once no profile is enrolled a second time", func(c *check) {
 			kind := c.name("once_")
 			id := c.console("POST", "/flows", obj{"name": "once", "trigger": onEvent(kind), "steps": []obj{tagStep("t", "", "x")}}).http(200).eq("data.reentry", "once").str("data._id")
 			c.publish(id)
@@ -168,7 +168,7 @@ func flowStepPart() part {
 				c.Errorf("came %+v", got)
 			}
 		}},
-		{"e-mail and SMS go to nobody who must not be sent to; such people go on", func(c *check) {
+		{"e-mail and SMS are not sent to people who must not get them; such people go on", func(c *check) {
 			flow := c.live(onEvent("reached"), mailStep("mail", "text", "M"), step("text", "sms", "", obj{"text": "T"}))
 			stranger := c.event("reached", obj{"phone": "+4930800801"}, nil)
 			c.wants(c.through(flow, stranger), "mail skipped_no_address", "text skipped_not_subscribed")

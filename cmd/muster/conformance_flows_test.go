@@ -105,7 +105,7 @@ func (c *check) wants(got []string, want ...string) {
 	}
 }
 
-// whole is all that is told of a flow and of who is in it.
+// whole is everything the calls return of a flow and its enrolments.
 func (c *check) whole(flow string) string {
 	c.Helper()
 	return string(c.flow(flow).raw) + string(c.console("GET", "/flows/"+flow+"/enrolments", nil).http(200).raw)

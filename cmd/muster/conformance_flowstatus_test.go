@@ -7,8 +7,9 @@ import (
 
 // flowStatusPart is the table of statuses, each way it can be gone.
 func flowStatusPart() part {
-	// waiting makes a live flow with somebody waiting in it, and a kind of event that
-	// enrols. Who waits goes on after a time that is long beside what a call takes.
+	// waiting makes a live flow with an enrolment waiting in it, and a kind of event
+	// that enrols. The enrolment goes on after a time that is long beside what a call
+	// takes.
 	waiting := func(c *check) (flow, kind, profile string, wait time.Duration) {
 		c.Helper()
 		for seconds := 2; ; seconds *= 2 {
@@ -28,7 +29,7 @@ func flowStatusPart() part {
 		return flow, kind, profile
 	}
 	return part{"flows: status", []rule{
-		{"live, pause: nobody is enrolled, nothing advances, progress is kept", func(c *check) {
+		{"live, pause: no profile is enrolled, nothing advances, progress is kept", func(c *check) {
 			flow, kind, walker, wait := waiting(c)
 			c.pause(flow).success().eq("data.status", "paused").eq("data.counts.in_progress", 1)
 			c.flow(flow).eq("data.status", "paused")

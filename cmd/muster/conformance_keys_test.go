@@ -222,7 +222,7 @@ func neverPart() part {
 				}
 			}
 		}},
-		{"code with a key and nobody signed in reads and writes contacts, lists, campaigns, push, flows, events and analytics", func(c *check) {
+		{"code with a key and without a session reads and writes contacts, lists, campaigns, push, flows, events and analytics", func(c *check) {
 			flow := c.live(onEvent("by_code"), tagStep("t", "", "by code"))
 			key := c.newKey()
 			call := func(method, path string, body any) *answer {

@@ -42,7 +42,7 @@ func listPart() part {
 		{"adding without an e-mail is refused, the field named", func(c *check) {
 			c.a("POST", "/lists/"+c.list()+"/contacts", obj{"first_name": "Nobody"}).failure("email Field required")
 		}},
-		{"a list that is not there, or another company's, takes nobody", func(c *check) {
+		{"a list that is not there, or another company's, takes no contact", func(c *check) {
 			e := c.mail("nowhere")
 			c.a("POST", "/lists/lst_none/contacts", obj{"email": e}).fails("list")
 			list := c.list()

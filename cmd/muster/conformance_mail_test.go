@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 )
 
-// links are those of the newest letter to somebody.
+// links are those of the newest letter to an address.
 type links struct {
 	c      *check
 	pixel  string

@@ -43,7 +43,7 @@ func mistakesPart() part {
 			x.a("POST", "/campaign/"+campaign+"/send", obj{"list_id": nil}).failure("list_id Input should be something else than null: the variable that should hold it is empty. Leave it out if you mean that")
 
 			x.a("POST", "/contacts", obj{"email": x.mail("optedout"), "subscribed": false}).failure(says(`subscribed is not a field of this call: a contact is subscribed when it is made; people who opted out come in by POST /imports, with a column subscribed that says false; of a contact on file, PATCH /contacts/{id} with {"subscribed": false} withdraws the consent`))
-			// What it says is so: whoever comes in that way is not subscribed.
+			// What it says is so: a contact imported that way is not subscribed.
 			optedOut := x.mail("cameout")
 			upload := x.console("POST", "/imports", obj{"name": "out.csv", "kind": "people", "text": "email,subscribed\n" + optedOut + ",false\n"}).http(200).str("data._id")
 			x.console("POST", "/imports/"+upload+"/start", nil).http(200)

@@ -120,7 +120,7 @@ func (l *letter) read(contentType string, body io.Reader) error {
 	}
 }
 
-// to are the letters that came for somebody.
+// to are the letters that came for an address.
 func (p *postbox) to(email string) []letter {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,7 +35,7 @@ func pushPart() part {
 	var seg, name, dead string
 	live := []string{}
 	return part{"push messages", []rule{
-		{"a dry run with nobody and nothing set up succeeds with zeroes", func(c *check) {
+		{"a dry run without recipients and without anything set up succeeds with zeroes", func(c *check) {
 			pushFields(c.other().a("POST", "/push/send", obj{"title": "T", "body": "B", "dryRun": true}).http(200).eq("status", "success")).
 				eq("data.total", 0).eq("data.contactsInSegment", 0).eq("data.reachableContacts", 0).eq("data.accepted", 0).eq("data.retired", 0).eq("data.dryRun", true)
 		}},

@@ -55,7 +55,7 @@ func sendPart() part {
 				wrong := map[string]string{"LIST": "DRAFT", "DRAFT": "LIST"}[source]
 				c.a("POST", "/campaign/"+id+"/send", obj{"list_id": []string{list}, "template_source": wrong, "template_id": template}).names("template_id")
 				c.a("POST", "/campaign/"+id+"/send", obj{"list_id": []string{list}, "template_source": source, "template_id": template}).success().eq("data.emails_sent", 1)
-				// Without a body the campaign's template is what it sends, whoever starts it.
+				// Without a body the campaign sends its template, however it is started.
 				own := c.campaign(obj{"template_id": template, "subject": "", "body": ""})
 				c.a("POST", "/campaign/"+own+"/send", obj{"list_id": []string{c.list(c.mail("own"))}}).success().eq("data.emails_sent", 1)
 				if got := c.relay.to(e); len(got) != 1 || got[0].subject != "Of "+source || !strings.Contains(got[0].html, "Body of "+source) {
@@ -237,7 +237,7 @@ func sendDefaultsPart() part {
 	}}
 }
 
-// resultPart is what is told of campaigns afterwards.
+// resultPart is the reports of campaigns.
 func resultPart() part {
 	var id, opener, reader string
 	return part{"campaigns: results", []rule{
@@ -279,7 +279,7 @@ func resultPart() part {
 				case reader:
 					a.eq(at+"opens", 0).eq(at+"clicks", 0).eq(at+"opened", false).eq(at+"opened_at", nil)
 				default:
-					a.fault("who is that?")
+					a.fault("unknown recipient")
 				}
 			}
 		}},

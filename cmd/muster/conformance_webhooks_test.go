@@ -16,7 +16,7 @@ func (c *check) hook(events ...string) (id, path, secret string) {
 	return a.str("data._id"), path, a.str("data.secret")
 }
 
-// told waits until a receiver was told of something and returns the delivery.
+// told waits for a receiver's delivery of an event and returns it.
 func (c *check) told(path, event string) (found delivery) {
 	c.Helper()
 	c.until("the receiver hears of "+event, func() bool {
@@ -80,14 +80,14 @@ func webhookPart() part {
 			c.told(path, "segment.entered")
 			c.told(path, "campaign.sent")
 		}},
-		{"only what was subscribed to is told", func(c *check) {
+		{"only subscribed events are delivered", func(c *check) {
 			_, path, _ := c.hook("list.joined")
 			c.list(c.mail("joined"))
 			c.told(path, "list.joined")
 			for _, d := range c.remote.received(path) {
 				var body struct{ Type string }
 				if ok(c.T, json.Unmarshal(d.body, &body)); body.Type != "list.joined" {
-					c.Errorf("told of %s", body.Type)
+					c.Errorf("delivered %s", body.Type)
 				}
 			}
 		}},

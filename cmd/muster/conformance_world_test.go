@@ -71,8 +71,8 @@ func newWorld(t *testing.T, args []string) *world {
 	return w
 }
 
-// freeAddr is an address that nobody listens at. Its port is none of those that the
-// system gives to whoever asks for any, who could get it before it is used.
+// freeAddr is an address without a listener. Its port is none of those that the
+// system gives to processes asking for any, which could get it before it is used.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for range 1000 {

@@ -21,7 +21,7 @@ import (
 // while clients talk to it.
 type crashed struct {
 	mu      sync.RWMutex // held for writing while clients have no server
-	*server              // clients talk to it: of several nodes to one that lives, and does not have the account
+	*server              // clients talk to it: of several nodes to one that runs, and does not own the account
 
 	dir   string // of the one server
 	args  []string

@@ -43,7 +43,7 @@ func openEngine(ctx context.Context, dir string) (*engine.Engine, error) {
 }
 
 // newDamaged makes a directory with two checkpoints, segments, merges and keys, and
-// with somebody erased if erase is set.
+// with a person erased if erase is set.
 func newDamaged(t *testing.T, erase bool) *damaged {
 	t.Helper()
 	ctx := t.Context()

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
-// TestDemoIsAlive: an empty directory becomes a shop with people in segments, somebody
-// waiting in a flow, a campaign that was read, and events that go on arriving; and no
-// other directory does.
+// TestDemoIsAlive: an empty directory becomes a shop with people in segments, an
+// enrolment waiting in a flow, a campaign that was read, and events that go on
+// arriving; and no other directory does.
 func TestDemoIsAlive(t *testing.T) {
 	testlevel.SkipQuick(t, "waits for events of the demo")
 	t.Parallel()

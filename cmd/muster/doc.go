@@ -6,7 +6,7 @@
 //	muster admin  --to URL | --credentials FILE NOUN VERB …
 //	muster health [--listen HOST:PORT] [--alive]
 //
-// Here are flags, wiring, start and stop, and nothing else. What commands are
-// made of lives in internal: cli reads flags and environment, engine opens a
-// data directory, importer brings in files.
+// Here are flags, wiring, start and stop, and nothing else. What commands are made
+// of is in internal: cli reads flags and environment, engine opens a data
+// directory, importer brings in files.
 package main

@@ -18,7 +18,8 @@ import (
 
 // repeating plays the providers of all channels and the receiver of a flow's webhooks, whose
 // answers repeat the person: address, number and names. What it gets of a person whose tag
-// says "refused" it refuses for good, and of one whose tag says "late" only when it is told to.
+// says "refused" it refuses for good, and of one whose tag says "late" once the test asks for
+// it.
 type repeating struct {
 	plain, push *httptest.Server
 	client      *ecdh.PrivateKey // of the browsers that show push messages

@@ -19,7 +19,7 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2" // the driver "duckdb"
 )
 
-// erasedPerson is somebody whose every detail occurs nowhere else.
+// erasedPerson is a person whose every detail occurs nowhere else.
 type erasedPerson struct{ tag string }
 
 func (p erasedPerson) email() string { return p.tag + "-mail@people.example" }

@@ -44,7 +44,7 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 	data := filepath.Join(w.dir, "data")
 	slow := obj{"url": c.remote.plain.URL + "/refused", "events": []string{"*"}}
 	w.remote.mu.Lock()
-	w.remote.fails["/refused"] = 1_000_000 // so that what is told waits, and dies
+	w.remote.fails["/refused"] = 1_000_000 // so that deliveries wait, and become dead letters
 	w.remote.mu.Unlock()
 	c.console("POST", "/webhooks", slow).http(200)
 
@@ -89,7 +89,7 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 	}
 	untilRid(t, data, persons)
 
-	// Who is erased and comes again is refused, and in no file.
+	// An erased person that comes again is refused, and in no file.
 	for _, p := range persons {
 		c.b("/events", obj{"event_type": "seen", "user": p.user("email"), "properties": p.properties()}).http(202).eq("success", false)
 		c.b("/events/batch", obj{"events": []obj{{"event_type": "seen", "user": obj{"email": "other3@people.example"}}, {"event_type": "seen", "user": p.user("email"), "properties": p.properties()}}}).http(202)

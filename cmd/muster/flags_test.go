@@ -308,6 +308,6 @@ func TestFileBesideTheData(t *testing.T) {
 		}
 	}
 	if err := checkFileToMake("credentials", filepath.Join(dir, "other/c.json"), filepath.Join(dir, "new/data")); err == nil {
-		t.Error("a directory that nobody makes was accepted")
+		t.Error("a directory that does not exist was accepted")
 	}
 }

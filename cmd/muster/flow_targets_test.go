@@ -18,7 +18,7 @@ func TestFlowTargets(t *testing.T) {
 	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
 	dir, sink := t.TempDir(), newHookSink(t)
-	refusing := freeAddr(t) // nobody listens
+	refusing := freeAddr(t) // without a listener
 	s := serve(t, dir)
 	var made struct {
 		ID string `json:"_id"`
@@ -118,7 +118,7 @@ func TestFlowTargets(t *testing.T) {
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	enrol(closed)
 	if result, reason := last(closed, profile, 1); result != "failed" || !strings.Contains(reason, "connection refused") {
-		t.Errorf("nobody listens: %s %q", result, reason)
+		t.Errorf("without a listener: %s %q", result, reason)
 	}
 	s.stop()
 

@@ -71,7 +71,7 @@ func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flowPerson is somebody that everything was acknowledged of.
+// flowPerson is a person whose every request was acknowledged.
 type flowPerson struct {
 	external, email, profile string
 	gold                     bool
@@ -131,7 +131,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(700*time.Millisecond)))) // the moment of a kill is random
 		eventually.Holds(t, "people come", func() bool { return ctx.Err() != nil || came.Load() >= int64(5*(i+1)) })
 		if ctx.Err() != nil {
-			break // somebody's request was refused
+			break // a person's request was refused
 		}
 		c.crashOnce()
 	}
@@ -179,8 +179,8 @@ func makeFlows(s *server, sink string) map[string]string {
 	return ids
 }
 
-// introduce has somebody do what enrols in every flow, each thing until it is
-// acknowledged. The second visit may find the first way in progress.
+// introduce sends a person's events and calls that enrol in every flow, each until
+// it is acknowledged. The second visit may find the first enrolment in progress.
 func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold bool) (flowPerson, error) {
 	p := flowPerson{external: name, email: name + "@example.com", gold: gold}
 	tier := "plain"
@@ -215,7 +215,7 @@ func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold boo
 	return p, err
 }
 
-// drain waits until nobody is on the way any more and nothing is to be sent.
+// drain waits until no enrolment is in progress any more and nothing is to be sent.
 func (s *server) drain(ids map[string]string) {
 	s.t.Helper()
 	for name, id := range ids {

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// directoryPartition is where the first company is made, by whoever owns it.
+// directoryPartition is where the first company is made, by its owner.
 const directoryPartition = 0
 
 // foundPause is between two tries to find out whether there is a company.

@@ -18,7 +18,7 @@ import (
 // not: for images that have no other program to ask with.
 func (p *process) health(ctx context.Context) error {
 	f := cli.New("muster health", "muster health ends with status 0 if the server on this machine serves, with 1 if it does not.", p.stderr)
-	listen := f.String("listen", "127.0.0.1:8080", "`HOST:PORT` that serve was told to listen on")
+	listen := f.String("listen", "127.0.0.1:8080", "`HOST:PORT` that serve listens on")
 	cert := f.String("tls-cert", "", "`FILE` that serve was given as --tls-cert; the server is asked over TLS then. It is this machine's own, so any certificate is taken")
 	alive := f.Bool("alive", false, "ask whether it answers at all, also while it starts or stops")
 	timeout := f.Duration("timeout", 3*time.Second, "longest `TIME` to wait")

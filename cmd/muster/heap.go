@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Go's collector lets the heap grow to twice what lives before it collects, so that
+// Go's collector lets the heap grow to twice the live bytes before it collects, so that
 // bodies under way would take twice --max-inflight-bytes. For them there is no need: the
 // flag says how much they can become. heapLimit is a memory limit that leaves the
 // collector its room for everything else, and none for them.
@@ -20,7 +20,7 @@ func heapLimit(m heapUse, inFlightLimit int64) int64 {
 	return inFlightLimit + inFlightLimit/16 + 2*others + m.overhead + heapSlack
 }
 
-// heapSlack is what the heap may have at least beyond what lives, in bytes.
+// heapSlack is what the heap may have at least beyond the live objects, in bytes.
 const heapSlack = 24 << 20
 
 // heapUse is what memory is used for, in bytes.

@@ -17,7 +17,7 @@ const (
 )
 
 // bounded ends a request whose server stops answering. An answer may take as long as
-// it likes while more of it comes, and whoever reads it may take any time.
+// it likes while more of it comes, and so may its reader.
 type bounded struct {
 	http.RoundTripper
 	first, idle time.Duration

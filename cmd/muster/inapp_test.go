@@ -426,12 +426,12 @@ func TestInAppOnAPage(t *testing.T) {
 		"limit":               {"GET", "/in-app/inbox?limit=0", ann, site, 400},
 		"cursor":              {"GET", "/in-app/inbox?cursor=x", ann, site, 400},
 		"another's message":   {"POST", path + "seen", bob, site, 404},
-		"nobody on file":      {"POST", path + "seen", personToken(first.Secret, first.Issuer, "carl", time.Hour), site, 404},
+		"no profile":          {"POST", path + "seen", personToken(first.Secret, first.Issuer, "carl", time.Hour), site, 404},
 		"no such message":     {"POST", "/in-app/inbox/x/seen", ann, site, 404},
 		"no such deed":        {"POST", path + "read", ann, site, 404},
 		"method":              {"GET", path + "seen", ann, site, 405},
 		"preflight":           {"OPTIONS", "/in-app/inbox", "", site, 204},
-		"nobody's inbox":      {"GET", "/in-app/inbox", personToken(first.Secret, first.Issuer, "carl", time.Hour), site, 200},
+		"a new inbox":         {"GET", "/in-app/inbox", personToken(first.Secret, first.Issuer, "carl", time.Hour), site, 200},
 		"script":              {"GET", "/in-app/muster-inapp.js", "", site, 200},
 		"stream without":      {"GET", "/in-app/stream", "", site, 401},
 		"stream from another": {"GET", "/in-app/stream", ann, "https://evil.example", 403},
@@ -463,8 +463,8 @@ func TestInAppOnAPage(t *testing.T) {
 		})
 	}
 
-	// A browser's key is public: whoever uses it to join the id of their own with the e-mail of
-	// a person on file has no inbox by it.
+	// A browser's key is public: using it to join one's own id with the e-mail of a person on
+	// file gives no access to their inbox.
 	s.event(`{"event_type":"ordered","user":{"email":"eve@example.com"},"properties":{"n":9}}`)
 	var source struct {
 		Key string `json:"write_key"`

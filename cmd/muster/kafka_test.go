@@ -237,7 +237,7 @@ func TestOneNodeOwnsTheTopic(t *testing.T) {
 }
 
 // TestStandby (L1, L2): a node that shares the secret and finds no partition for
-// itself hands on what comes to it, and takes over when the owner dies.
+// itself hands on what comes to it, and takes over when the owner is killed.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	args := append(kafkaArgs(t), "--kafka-session-timeout", "6s", "--kafka-partitions", "1", "--cluster-secret", clusterSecret)
@@ -339,8 +339,8 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 }
 
 // TestClickHouseAway (L2): while ClickHouse is away events are acknowledged,
-// live segments counted and a kill survived; what asks history is told to come back. Then
-// history catches up.
+// live segments counted and a kill survived; calls that need history answer 503.
+// Then history catches up.
 func TestClickHouseAway(t *testing.T) {
 	t.Parallel()
 	history := servers.OwnClickHouse(t)

@@ -45,7 +45,7 @@ func (s *textCounter) people() int {
 }
 
 // TestL1LimitsSurviveKills kills the process while two campaigns go out to the same people, at a
-// rate, under a cap of one message a day, and while it is night for some of them: nobody gets
+// rate, under a cap of one message a day, and while it is night for some of them: no person gets
 // two messages, none goes out faster than the rate, and those whose night it is wait still.
 func TestL1LimitsSurviveKills(t *testing.T) {
 	t.Parallel()

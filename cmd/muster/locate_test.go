@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// located is how requests of an account are told apart from those of nobody.
+// located tells requests of an account from those of none.
 type located struct {
 	subject api.Subject
 	// good makes a request name the account, bad names that none could have.
@@ -26,8 +26,8 @@ type located struct {
 }
 
 // TestEveryRouteIsLocated: each call of the document is about the account that
-// its credentials or its path name, or about nobody, or is signing in; and one
-// whose credentials are missing or no account's is about nobody, so that any node
+// its credentials or its path name, or about none, or is signing in; and one
+// whose credentials are missing or no account's is about none, so that any node
 // refuses it.
 func TestEveryRouteIsLocated(t *testing.T) {
 	const account = 0x1234567890abcdef

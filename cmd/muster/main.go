@@ -134,7 +134,7 @@ func (p *process) run(ctx context.Context) int {
 	return exitFailed
 }
 
-// release is the version that the build was told it is, by -ldflags "-X
+// release is the version that the build was given, by -ldflags "-X
 // main.release=v0.1.0"; "" for a build from a checkout or a module, which Go knows the
 // version of.
 var release string

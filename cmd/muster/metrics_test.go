@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/exposition"
 )
 
-// TestMetrics: Prometheus' own linter has nothing to say of what a server exports that
-// has done a bit of everything, and each metric is told of.
+// TestMetrics: Prometheus' own linter has no complaint about the metrics of a server
+// that has done a bit of everything, and each metric is documented.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	inModes(t, metricsAreClean)

@@ -60,7 +60,7 @@ func (c *nodes) tell(i int, m *moved) facts {
 			path, token = "/api/v1"+rest, m.APIKey
 		}
 		lines := strings.Split(ofTheMoment.ReplaceAllString(c.all[i].get("GET", path, "", "Authorization", "Bearer "+token), ""), "\n")
-		slices.Sort(lines) // of an export, whose order is nobody's promise
+		slices.Sort(lines) // of an export, whose order is not promised
 		out[p] = strings.Join(lines, "\n")
 	}
 	return out
@@ -123,7 +123,7 @@ func TestMigratedToNodes(t *testing.T) {
 
 	victim := c.owner(1)
 	if victim < 0 {
-		t.Fatal("nobody owns a partition")
+		t.Fatal("no node owns a partition")
 	}
 	left := slices.DeleteFunc([]int{0, 1, 2}, func(i int) bool { return i == victim })
 	c.all[victim].stop()

@@ -30,7 +30,7 @@ func (f facts) tell(i int, c *check, paths ...string) {
 			a = c.console("GET", p, nil)
 		}
 		lines := strings.Split(ofTheMoment.ReplaceAllString(string(a.raw), ""), "\n")
-		slices.Sort(lines) // of an export, whose order is nobody's promise
+		slices.Sort(lines) // of an export, whose order is not promised
 		f[fmt.Sprintf("company %d: %s", i, p)] = fmt.Sprint(a.status, " ", strings.Join(lines, "\n"))
 	}
 }

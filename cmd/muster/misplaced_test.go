@@ -9,9 +9,9 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
-// TestL1FileInPlaceOfDirectory: a file where a directory of the state must be is told of by
-// check, set aside by a start or by repair, and costs nothing; in the place of a directory
-// of the log it refuses the start, in one line, and nothing is changed.
+// TestL1FileInPlaceOfDirectory: a file where a directory of the state must be is reported
+// by check, set aside by a start or by repair, and costs nothing; in the place of a
+// directory of the log it refuses the start, in one line, and nothing is changed.
 func TestL1FileInPlaceOfDirectory(t *testing.T) {
 	testlevel.SkipQuick(t, "starts many servers")
 	t.Parallel()

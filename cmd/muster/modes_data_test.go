@@ -29,8 +29,8 @@ func openFiles(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestDataIsPrivate: nobody else may read the data directory, whatever the umask is,
-// also one that was made open, or filled by a version that left it so.
+// TestDataIsPrivate: no other user may read the data directory, whatever the umask
+// is, also one that was made open, or filled by a version that left it so.
 func TestDataIsPrivate(t *testing.T) {
 	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()

@@ -87,8 +87,8 @@ func (s *textProviders) triedSoFar() int {
 }
 
 // TestL1OmniChannelSurvivesKills kills the process while a campaign goes out on three
-// channels, where some people are reached on the second or third alone: nobody gets it on
-// two channels or under two ids, and sent again it reaches those for whom a kill came
+// channels, where some people are reached on the second or third alone: no person gets it
+// on two channels or under two ids, and sent again it reaches those for whom a kill came
 // between two channels.
 func TestL1OmniChannelSurvivesKills(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,8 @@ func TestAdvertisedAddress(t *testing.T) {
 	}{
 		"this process":       {self, ln.Addr().String(), "", ""},
 		"another process":    {newSelfCall(false), ln.Addr().String(), "503", ""},
-		"nobody":             {self, freeAddr(t), "connection refused", ""},
-		"one who is silent":  {self, silent.Addr().String(), "deadline exceeded", ""},
+		"no listener":        {self, freeAddr(t), "connection refused", ""},
+		"a silent listener":  {self, silent.Addr().String(), "deadline exceeded", ""},
 		"a proxy":            {self, answers(502), "502", ""},
 		"another server":     {self, answers(404), "", "leads to another server, which answers 404"},
 		"one that redirects": {self, answers(307), "", "leads to another server, which answers 307"},

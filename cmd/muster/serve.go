@@ -282,7 +282,7 @@ func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.
 }
 
 // leaveTime is how long other nodes may take at least to load what this one
-// leaves. Nobody waits for it: the node goes on meanwhile.
+// leaves. The node goes on meanwhile.
 const leaveTime = 30 * time.Second
 
 // leave hands over to other nodes what is here.

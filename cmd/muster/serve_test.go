@@ -63,7 +63,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, status, want)
 		}
 	}
-	// Nobody else can have the directory.
+	// No other process can have the directory.
 	code, _, errs := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--start-timeout", "0s")
 	if code != 1 || !strings.Contains(errs, "is held by ") {
 		t.Errorf("a second server: %d %s", code, errs)

@@ -32,7 +32,7 @@ func TestSkipRecord(t *testing.T) {
 	for range 2 {
 		code, out, errs := muster(t, "", args...)
 		if code != 1 || !strings.Contains(errs, fmt.Sprintf("record %d of partition 0 cannot be applied", offset)) || !strings.Contains(errs, "docs/operations/") || strings.Contains(out, "ready") {
-			t.Fatalf("a record of a kind nobody knows: %d\n%s%s", code, out, errs)
+			t.Fatalf("a record of an unknown kind: %d\n%s%s", code, out, errs)
 		}
 	}
 	skip := fmt.Sprintf("--skip-record=0:%d", offset)

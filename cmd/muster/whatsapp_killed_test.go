@@ -70,7 +70,7 @@ func (s *whatsAppCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"messaging_product":"whatsapp","messages":[{"id":"wamid.1"}]}`)
 }
 
-// reached is how many messages went to somebody.
+// reached is how many messages went to an address.
 func (s *whatsAppCloud) reached() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *whatsAppCloud) reached() int {
 }
 
 // TestL1WhatsAppSurvivesKills kills the process while a campaign and a flow send WhatsApp
-// messages: each reaches everybody who subscribed and nobody else, and what comes again
+// messages: each reaches all subscribers and no other person, and what comes again
 // does so under its id.
 func TestL1WhatsAppSurvivesKills(t *testing.T) {
 	t.Parallel()
@@ -107,7 +107,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 
 	ctx := t.Context()
 	go func(origin, token string) {
-		// Nobody waits for the answer: the kill cuts it off.
+		// The answer is not awaited: the kill cuts it off.
 		req, err := http.NewRequestWithContext(ctx, "POST", origin+api.Prefix+"/campaigns/"+made.ID+"/send", nil)
 		if err != nil {
 			t.Error(err)

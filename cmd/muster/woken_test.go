@@ -19,7 +19,7 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 	generation := c.untilSpread(1, 0, 1, 2)
 	victim, x := c.owner(partition), tenants[partition]
 	if victim < 0 {
-		t.Fatal("nobody owns the partition")
+		t.Fatal("no node owns the partition")
 	}
 	event := func(i int, secret string) string {
 		return c.all[i].get("POST", "/api/v1/events", `{"event_type":"woken","user":{"external_id":"w"}}`, "Content-Type", "application/json", "X-App-Id", x.AppID, "X-App-Secret", secret)
@@ -48,7 +48,7 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 	old, next := make(chan string, 1), make(chan string, 1)
 	go func() { old <- event(victim, x.AppSecret) }()
 	go func() { next <- event(victim, now.AppSecret) }()
-	time.Sleep(300 * time.Millisecond) // nothing tells that the requests are there: who is frozen reads nothing
+	time.Sleep(300 * time.Millisecond) // nothing shows that the requests are there: a frozen node reads nothing
 	if h := c.all[other].holding(); h.generation <= generation || !h.has[partition] {
 		t.Errorf("when it wakes the partition is not another node's: that is %+v", h)
 	}
@@ -79,7 +79,7 @@ func (c *nodes) untilTaken(t *testing.T, partition, from, generation int) int {
 			}
 			seen[i] = h
 		}
-		return fmt.Errorf("nobody took over: %+v\n%s", seen, c.logs())
+		return fmt.Errorf("no node took over: %+v\n%s", seen, c.logs())
 	})
 	return place
 }

@@ -40,7 +40,7 @@ func OpenPlace(o Options) (*Place, error) {
 
 // Make stores a running directory. A backup that is cut off is none.
 func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
-	p.set.Forget() // somebody may have emptied the place
+	p.set.Forget() // the place may have been emptied since
 	if done.Name, err = p.o.name(ctx, p.set, logName(r.Log)); err != nil {
 		return done, err
 	}

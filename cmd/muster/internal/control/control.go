@@ -70,7 +70,8 @@ func Listen(dir string, handle Handler, log *slog.Logger) (*Server, error) {
 	}
 	s.remove = []string{path}
 	if len(path) > maxPath {
-		// The name is random and its directory private: nobody else can have made it.
+		// The name is random and its directory private: no other user can have made
+		// it.
 		private, err := os.MkdirTemp("", "muster-")
 		if err != nil {
 			return nil, fmt.Errorf("control socket: %w", err)

@@ -164,7 +164,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	}
 	r.logID, r.logWhole = checked.ID, checked.Whole()
 	r.Log, r.Starts, r.Ends = engine.LogName(checked.ID), checked.Starts, checked.Ends
-	// Behind what is lost of the log nobody knows how far it went, so state and history are
+	// How far the log went behind its lost part is unknown, so state and history are
 	// not beyond its end.
 	ends := slices.Clone(r.Ends)
 	if checked.Lost() {

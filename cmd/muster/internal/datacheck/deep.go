@@ -24,7 +24,7 @@ type DeepOptions struct {
 	Temp string
 	// Skip are records to pass over, by partition, as a start does.
 	Skip map[int][]int64
-	// Note is told how far it is; nil is not.
+	// Note is called with the progress; it may be nil.
 	Note func(text string)
 	Now  func() time.Time // for the pace of notes
 }

@@ -4,7 +4,7 @@ type object = map[string]any
 
 func lastDays(n float64) object { return object{"last_days": n} }
 
-// purchases is a condition on what somebody bought.
+// purchases is a condition on what a person bought.
 func purchases(more object) object {
 	out := object{"kind": "activity", "event": "item_purchased"}
 	for k, v := range more {
@@ -55,7 +55,8 @@ func templates() []object {
 	}
 }
 
-// flows remind of carts, and win people back. In both somebody always waits.
+// flows remind of carts, and win people back. In both, enrolments are always
+// waiting.
 func flows(cart, back, awaySegment string) []object {
 	return []object{
 		{"name": "Cart reminder", "reentry": "after_exit", "trigger": object{"type": "event", "event": "item_added_to_cart"}, "steps": []object{

@@ -135,7 +135,7 @@ func (f *filling) saveTemplates(ctx context.Context) (err error) {
 	return nil
 }
 
-// saveWebhook makes an endpoint that nobody answers at: its log shows retries.
+// saveWebhook makes an endpoint that never answers: its log shows retries.
 func (f *filling) saveWebhook(ctx context.Context) error {
 	return f.call(ctx, "POST", "/webhooks", object{"url": "https://warehouse.example/muster", "events": []string{"contact.unsubscribed"}, "description": "To the warehouse (of the demo: nobody answers there)"}, nil)
 }

@@ -90,7 +90,7 @@ func (h *history) split(text []byte, now time.Time) error {
 		}
 		p.add(&e.User)
 	}
-	// Who has both an e-mail and an account can be on the list.
+	// People with both an e-mail and an account can be on the list.
 	for _, p := range order {
 		if p.Email != "" && p.FirstName != "" {
 			h.people = append(h.people, *p)

@@ -15,8 +15,7 @@ func next(events []event, i int, now, last, began time.Time) time.Duration {
 	return max(0, min(events[i].at.Sub(now), last.Add(quiet).Sub(now)))
 }
 
-// Live sends what happens next, until ctx ends. What it knows of the future repeats after
-// some days.
+// Live sends what happens next, until ctx ends. Its script repeats after some days.
 func (s *Shop) Live(ctx context.Context) {
 	began := s.client.Now()
 	last := began

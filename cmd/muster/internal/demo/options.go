@@ -33,7 +33,7 @@ const (
 	// readers are looked through for those who open and click.
 	readers = 150
 	// longestQuiet is the longest pause between two live events, firstQuiet that of the
-	// first minutes, when somebody looks whether anything happens.
+	// first minutes, when a user looks whether anything happens.
 	longestQuiet = 20 * time.Second
 	firstQuiet   = 4 * time.Second
 	firstMinutes = 10 * time.Minute

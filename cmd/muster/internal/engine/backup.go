@@ -181,8 +181,8 @@ func size(sources []blobtree.Source) (total int64, err error) {
 	return total, nil
 }
 
-// Pace returns a function that lets bytesPerSecond pass, whoever calls it, and tells
-// count of them; nil is not told. Zero is without bound.
+// Pace returns a function that lets bytesPerSecond pass for all its callers
+// together, and calls count with the bytes unless it is nil. Zero is without bound.
 func Pace(bytesPerSecond int64, now func() time.Time, count func(bytes int)) func(ctx context.Context, bytes int) error {
 	var mu sync.Mutex
 	var free time.Time // when what was let pass is used up

@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		return checkWhose(o.Dir, o.Mine)
 	}
 	if err := check(); errors.Is(err, ErrNotOurs) {
-		return e, err // no lock file is left in a directory of somebody else
+		return e, err // no lock file is left in a directory of another program
 	}
 	if e.lock, err = lockDir(ctx, fs, o); err != nil {
 		return e, err
@@ -182,9 +182,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	return e, nil
 }
 
-// insertEvery is how long rows wait for others on their way to ClickHouse, unless
-// somebody waits for them. What an insert costs there hardly depends on its rows:
-// as much as 20,000 of them.
+// insertEvery is how long rows wait for others on their way to ClickHouse, unless a
+// reader waits for them. What an insert costs there hardly depends on its rows: as
+// much as 20,000 of them.
 const insertEvery = 5 * time.Second
 
 func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error) {

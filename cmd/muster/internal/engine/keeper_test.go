@@ -67,7 +67,7 @@ func (g *group) saysWarm(t *testing.T, partitions ...int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if !slices.Equal(g.warmed, partitions) {
-			return fmt.Errorf("the group was told that %v are warm, want %v", g.warmed, partitions)
+			return fmt.Errorf("the group's warm partitions are %v, want %v", g.warmed, partitions)
 		}
 		return nil
 	})
@@ -268,7 +268,7 @@ func keeperFollows(t *testing.T) {
 	}
 	n.set("", func() { n.take = func(context.Context, int) error { return fault } })
 	g.assign(0, 3)
-	eventually.Holds(t, "a partition that cannot be taken is told of", func() bool { return errors.Is(k.loaded(t.Context()), fault) })
+	eventually.Holds(t, "a partition that cannot be taken is reported", func() bool { return errors.Is(k.loaded(t.Context()), fault) })
 }
 
 // TestH1KeeperIsNotWarmAfterAFailure: taking what is warm fails, because it was
@@ -310,9 +310,9 @@ func keeperIsNotWarmAfterAFailure(t *testing.T) {
 	g.saysWarm(t)
 }
 
-// TestH1H3KeeperWarms: what is planned is warmed, told of, and taken when it is
-// assigned; given up when it is planned no more; tried again when it fails; and
-// what is assigned waits for none of it.
+// TestH1H3KeeperWarms: what is planned is warmed, reported as warm, and taken when
+// it is assigned; given up when it is planned no more; tried again when it fails;
+// and what is assigned waits for none of it.
 func TestH1H3KeeperWarms(t *testing.T) { synctest.Test(t, keeperWarms) }
 
 func keeperWarms(t *testing.T) {

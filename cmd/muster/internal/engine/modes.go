@@ -32,9 +32,9 @@ func ours(name string) bool {
 }
 
 // makePrivate takes everybody's access away but the owner's from a data directory
-// and what muster has in it: profiles are personal data, and the directory may have
-// been made by somebody else or by an older version. Symbolic links are left alone,
-// and so is what they lead to. Files whose modes cannot be changed, such as those of
+// and what muster has in it: profiles are personal data, and another user or an
+// older version may have made the directory. Symbolic links are left alone, and so
+// is what they lead to. Files whose modes cannot be changed, such as those of
 // another user, are left as they are and reported to the log.
 func makePrivate(dir string, log *slog.Logger) error {
 	if log == nil {

@@ -31,7 +31,7 @@ const (
 type scrubbed interface {
 	Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error
 	Missing() ([]error, error)
-	// Noticed is the damage that whoever uses the log has met.
+	// Noticed is the damage that readers of the log have met.
 	Noticed() []*eventlog.CorruptError
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 )
 
-// line is where a goroutine waits until it is told to go on.
+// line is where a goroutine waits until the test lets it go on.
 type line struct {
 	at chan time.Duration
 	on chan struct{}
@@ -310,7 +310,7 @@ func TestDamageThatIsMetIsCounted(t *testing.T) {
 	}
 }
 
-// TestScrubEnds: a reading that is bounded by its rate ends at once when it is told to.
+// TestScrubEnds: a reading that is bounded by its rate ends at once at a stop.
 func TestScrubEnds(t *testing.T) {
 	s := newScrubber(endless{}, nil)
 	reading := make(chan struct{})

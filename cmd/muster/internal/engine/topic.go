@@ -157,7 +157,7 @@ func (e *Engine) Leave(ctx context.Context) error {
 	select {
 	case err = <-written:
 	case <-ctx.Done():
-		err = errors.New("the last checkpoint was not written in time; whoever takes over replays the log")
+		err = errors.New("the last checkpoint was not written in time; the node that takes over replays the log")
 	}
 	e.member.Leave(ctx)
 	return err

@@ -90,8 +90,7 @@ func refusedBefore(ctx context.Context, t Target, file [32]byte) (next uint64, r
 }
 
 // Run imports a file from where an earlier import of it ended, and tries the rows again
-// that were refused. progress is told
-// after each chunk; it may be nil.
+// that were refused. progress is called after each chunk; it may be nil.
 func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summary)) (Summary, error) {
 	var sum Summary
 	columns := s.CSV

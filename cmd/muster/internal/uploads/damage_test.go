@@ -83,7 +83,7 @@ func TestDamagedUploads(t *testing.T) {
 				}
 				for _, x := range list {
 					if x.Status == api.ImportReceiving {
-						continue // its end is not there: whoever sends it finds out
+						continue // its end is not there: its sender finds out
 					}
 					if x.Status == api.ImportReady {
 						w.begin(x.ID, api.ImportPlan{})

@@ -24,7 +24,8 @@ import (
 // textErased is the reason that a refused row of an erased person has.
 const textErased = "the person of this row was erased"
 
-// tidy looks through the files for erased people, and forgets files that nobody started.
+// tidy looks through the files for erased people, and removes files whose import was not
+// started.
 func (s *Uploads) tidy(ctx context.Context) {
 	s.mu.Lock()
 	var all []*upload
@@ -36,7 +37,7 @@ func (s *Uploads) tidy(ctx context.Context) {
 			case u.busy && !u.started():
 			case (u.Status == api.ImportReceiving || u.Status == api.ImportReady) && u.CreatedMs < limit:
 				if err := s.forget(u); err != nil {
-					s.opts.Logger.Error("an upload that nobody started cannot be removed", "upload", u.ID, "err", err)
+					s.opts.Logger.Error("an upload that was not started cannot be removed", "upload", u.ID, "err", err)
 				}
 			case u.ended() && u.Refused == 0: // nothing of it is stored
 			default:
@@ -75,7 +76,7 @@ func (s *Uploads) marks(ctx context.Context, account uint64) (n int, err error) 
 	return n, err
 }
 
-// erasuresDue reports whether somebody was erased since the account's files were looked
+// erasuresDue reports whether a person was erased since the account's files were looked
 // through.
 func (s *Uploads) erasuresDue(ctx context.Context, account uint64) bool {
 	marks, err := s.marks(ctx, account)

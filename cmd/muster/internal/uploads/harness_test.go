@@ -112,13 +112,13 @@ func (w *world) read(fn func(v *resolver.View)) {
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error { fn(v); return nil }))
 }
 
-// profile is who has an e-mail.
+// profile is the profile with an e-mail.
 func (w *world) profile(email string) (p *view.Profile) {
 	w.t.Helper()
 	w.read(func(v *resolver.View) {
 		o, found := v.Find(resolver.IdentityEmail, email)
 		if !found {
-			w.t.Fatalf("nobody has the e-mail %s", email)
+			w.t.Fatalf("no profile has the e-mail %s", email)
 		}
 		var err error
 		p, err = v.Profile(o)

@@ -28,7 +28,7 @@ const (
 	// that have: older ones are forgotten.
 	maxUnfinished = 20
 	maxEnded      = 200
-	// unstartedTime is how long a file that nobody starts is kept.
+	// unstartedTime is how long a file is kept whose import is not started.
 	unstartedTime = 24 * time.Hour
 	// showRows is how many rows a preview shows, showRefusals how many refused ones an
 	// answer names, checkRows how many rows a preview judges.

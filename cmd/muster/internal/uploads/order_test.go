@@ -27,7 +27,7 @@ func sharing(rng *rand.Rand, rows int) string {
 	}
 	var b strings.Builder
 	b.WriteString(sharingHeader)
-	// Few values for many rows, and some rows of which nobody else has anything.
+	// Few values for many rows, and some rows that share none.
 	of := max(rows/4, 2)
 	for i := range rows {
 		n := rng.IntN(of)

@@ -128,7 +128,8 @@ func (p *people) store(ctx context.Context, t *task) error {
 	return nil
 }
 
-// storeOnce stores a person. again says that somebody else made the person meanwhile.
+// storeOnce stores a person. again says that another request made the person
+// meanwhile.
 func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error) {
 	var id, address string
 	known, onList, silent := false, p.list == "", false
@@ -149,7 +150,7 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 				return err
 			}
 			if resolver.IdentityKind(kind) == resolver.IdentityEmail {
-				return nil // a new e-mail is a new person, whoever has the phone
+				return nil // a new e-mail is a new person, even if another has the phone
 			}
 		}
 		return nil

@@ -19,8 +19,8 @@ import (
 )
 
 // What a start finds of uploads. One whose files were damaged while the server was stopped
-// stays in the list as failed, and says to upload the file again: nobody would know that it
-// is gone otherwise. Files that cannot be read for another reason refuse the start.
+// stays in the list as failed, and says to upload the file again: otherwise the loss would
+// go unnoticed. Files that cannot be read for another reason refuse the start.
 
 // damageError reports that a file of an upload is not as it was written.
 type damageError struct {

@@ -117,7 +117,7 @@ func (s *Uploads) work(ctx context.Context, u *upload) {
 	}
 }
 
-// errCancelled reports that somebody cancelled the import, errChanged that its file was
+// errCancelled reports that a user cancelled the import, errChanged that its file was
 // changed and must be read again.
 var (
 	errCancelled = errors.New("cancelled")

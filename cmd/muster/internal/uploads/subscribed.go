@@ -19,7 +19,7 @@ func (x *person) refuses() []string {
 	return []string{"email", "sms"}
 }
 
-// consents are the row's changes to the consents of somebody on file; silent says that
+// consents are the row's changes to the consents of a person on file; silent says that
 // they said nothing of e-mail yet.
 func (x *person) consents(silent bool) (out []contacts.ConsentChange) {
 	for _, channel := range x.refuses() {
@@ -31,7 +31,7 @@ func (x *person) consents(silent bool) (out []contacts.ConsentChange) {
 	return out
 }
 
-// saidNothing reports whether somebody on file said nothing of e-mail yet; a complaint is
+// saidNothing reports whether a person on file said nothing of e-mail yet; a complaint is
 // a word, too. A row may subscribe them; what others said stays.
 func saidNothing(p *view.Profile) bool {
 	return !slices.ContainsFunc(p.Consents, func(c view.Consent) bool {

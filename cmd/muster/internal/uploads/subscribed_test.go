@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// said is what somebody said of a channel, "" if nothing.
+// said is a person's consent to a channel, "" if there is none.
 func said(p *view.Profile, channel string) string {
 	for _, c := range p.Consents {
 		if c.Channel == channel {

@@ -31,8 +31,7 @@ func customers(n int) string {
 }
 
 // TestPeopleAreImportedAsTheyAre: 10,000 people whose customer numbers have 19 digits, on
-// a list; nobody is swallowed by a shared number, and what is wrong with a row is told
-// with its line.
+// a list; a shared number merges no rows, and faults of a row are reported with its line.
 func TestPeopleAreImportedAsTheyAre(t *testing.T) {
 	w := newWorld(t)
 	const n = 10_000
@@ -135,7 +134,7 @@ func TestPlaceholdersAndAddresses(t *testing.T) {
 	}
 	w.read(func(v *resolver.View) {
 		if _, found := v.Find(resolver.IdentityEmail, "null"); found || len(v.ProfilesPage(0, 10)) != 2 {
-			t.Error("somebody has the e-mail null")
+			t.Error("a profile has the e-mail null")
 		}
 	})
 }
@@ -286,7 +285,8 @@ func TestPartsAndBounds(t *testing.T) {
 	_, err = w.Preview(t.Context(), w.account, x.ID, api.ImportPlan{})
 	refused(err, 409, "has ended")
 
-	// All together are bounded, what is removed makes room, and nobody starts it for ever.
+	// All together are bounded, what is removed makes room, and a file that is not started
+	// is removed in the end.
 	var ids []string
 	for {
 		y, err := w.Create(w.account, api.ImportFile{Name: "a.csv", Kind: api.ImportPeople, Text: "email\n" + strings.Repeat("x@y.example\n", 300_000)})
@@ -319,7 +319,7 @@ func TestPartsAndBounds(t *testing.T) {
 	}
 }
 
-// TestErasedPeopleLeaveTheFiles: a row of somebody who is erased leaves files that wait,
+// TestErasedPeopleLeaveTheFiles: a row of an erased person leaves files that wait,
 // parts of files, and refused rows; the others stay as they are.
 func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 	w := newWorld(t)
