@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/api/internal/signup"
 )
 
-// Prefix is where the console API lives.
+// Prefix begins the paths of the console API.
 const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSessionNamesCapturedChannels: the session says whose messages go to nobody,
-// and no more once the account has a provider.
+// TestSessionNamesCapturedChannels: the session names the channels whose messages
+// are not sent, and no more once the account has a provider.
 func TestSessionNamesCapturedChannels(t *testing.T) {
 	captured := func(s *service) string {
 		var d struct {

@@ -146,7 +146,7 @@ func TestR2Companies(t *testing.T) {
 	}
 }
 
-// TestDeactivated: nobody of a deactivated company gets in, and a sign-in is
+// TestDeactivated: no user of a deactivated company gets in, and a sign-in is
 // answered as with a wrong password.
 func TestDeactivated(t *testing.T) {
 	s := newServiceOn(t, &memHistory{}, 2, nil)

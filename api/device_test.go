@@ -152,7 +152,7 @@ func TestDeviceCookie(t *testing.T) {
 }
 
 // TestDeviceIsNobodyElses: what is no device of this person does not help, and
-// neither reports whether the e-mail is somebody's.
+// neither reveals whether a user has the e-mail.
 func TestDeviceIsNobodyElses(t *testing.T) {
 	s := newSignsInFrom(t, nil)
 	token := s.known()
@@ -185,12 +185,12 @@ func TestDeviceIsNobodyElses(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, a.Message)
 		}
 	}
-	// The answers for an e-mail that nobody has are the same.
+	// The answers for an e-mail that no user has are the same.
 	for range 30 {
 		s.do("POST", "/session", `{"email":"nobody@x.io","password":"wrong"}`, headerFrom, "203.0.113.2")
 	}
 	if status, _ := s.do("POST", "/session", `{"email":"nobody@x.io","password":"wrong"`+showing(token)+`}`, headerFrom, "203.0.113.2"); status != 429 {
-		t.Errorf("an e-mail that nobody has: %d", status)
+		t.Errorf("an e-mail that no user has: %d", status)
 	}
 	s.clock.Advance(tokenTTL - 2*time.Hour)
 	for range 30 {
@@ -225,8 +225,8 @@ func TestKnownDeviceIsThrottled(t *testing.T) {
 	}
 }
 
-// TestInventedDevicesAreBounded: devices that somebody makes up are looked up a few
-// times, then no more.
+// TestInventedDevicesAreBounded: invented devices are looked up a few times, then
+// no more.
 func TestInventedDevicesAreBounded(t *testing.T) {
 	s := newSignsInFrom(t, nil)
 	token := s.known()

@@ -41,11 +41,11 @@
 // The engine knows the members of live segments. One view of the state has counts,
 // pages of members and the memberships of a profile; no query of history and no
 // snapshot is needed. While a segment (or one it refers to) is being built, the call
-// queries history. Under the read lock it takes what the engine knows of
-// the conditions, the cut of the log and, if needed, a snapshot of the
-// profiles; outside of the lock it queries history for the rest,
-// up to that cut (internal/evaluation). Previews work in the same way. Queries
-// of history wait in a queue, and do not make other calls wait.
+// queries history. Under the read lock it takes the engine's answers to the
+// conditions, the cut of the log and, if needed, a snapshot of the profiles; outside
+// of the lock it queries history for the rest, up to that cut (internal/evaluation).
+// Previews work in the same way. Queries of history wait in a queue, and do not make
+// other calls wait.
 //
 // The instant of an answer is the larger of the clock and log time, so that no
 // acknowledged event is in the future of a read that follows it.

@@ -192,7 +192,8 @@ func TestFieldsArePreparedForPreviews(t *testing.T) {
 	}
 }
 
-// TestPreviewsWhereNobodyHasAttributes: what nobody has was never seen.
+// TestPreviewsWhereNobodyHasAttributes: an attribute that no profile has was never
+// seen.
 func TestPreviewsWhereNobodyHasAttributes(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	preview := func(want int) {

@@ -63,7 +63,7 @@ func TestEnrolmentsOfAStep(t *testing.T) {
 		t.Errorf("%d at the usual step, want %d", n, people-2)
 	}
 	if n, _ := read("rare", 100); n != 0 {
-		t.Errorf("%d at a step that nobody waits at", n)
+		t.Errorf("%d at a step without waiting enrolments", n)
 	}
 	if code, a := s.get("/flows/" + flow.ID + "/enrolments?step=none"); code != 400 && code != 422 || !strings.Contains(a.Message, "step: the flow has no step with this id") {
 		t.Errorf("another step: %d %s", code, a.Message)

@@ -10,7 +10,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// TestRebuildingIsTold: whoever asks history while it is rebuilt learns how far it is.
+// TestRebuildingIsTold: calls that need history while it is rebuilt answer how far it
+// is.
 func TestRebuildingIsTold(t *testing.T) {
 	p, ours := handler.Classify(fmt.Errorf("%w: %w", resolver.ErrUnavailable, &query.RebuildingError{Done: 12, Total: 50}))
 	if p.Status != 503 || ours || p.RetryAfter == 0 || !strings.Contains(p.Message, "12 of 50 records") {

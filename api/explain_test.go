@@ -194,7 +194,7 @@ func TestExplainAgreesWithMembers(t *testing.T) {
 		}
 	}
 	check(nil)
-	// Profile 2 spent 80, x spent 500; now they are one person, who is seen.
+	// Profile 2 spent 80, x spent 500; now they are one profile.
 	if got, _ := s.explain(spenders, ids[2]); got.Member || got.Definition.Facts.Value != 80.0 {
 		t.Errorf("before: %+v", got.Definition.Facts)
 	}

@@ -212,7 +212,7 @@ func (s *exportStream) Close() error {
 }
 
 // export answers with the lines that write makes. A fault in the middle breaks
-// the answer off, so that nobody takes it for whole.
+// the answer off, so that no client takes it for whole.
 func (a *API) export(c *handler.Call, write func(ctx context.Context, e *Exporter, w io.Writer) error) (any, error) {
 	release, err := a.exports.Acquire(c.Ctx)
 	if err != nil {
@@ -286,7 +286,7 @@ func (a *API) exportEvents(c *handler.Call) (any, error) {
 	if t := string(c.QueryArgs().Peek("event_type")); t != "" {
 		types = []string{t}
 	}
-	// A history that cannot answer is told before the answer begins.
+	// A history that cannot answer is found before the answer begins.
 	var cut query.Cut
 	if err := c.Read(func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
 		return nil, err

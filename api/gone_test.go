@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// patientHistory answers conditions when it is told to, or not at all.
+// patientHistory answers conditions when the test lets it, or not at all.
 type patientHistory struct {
 	query.History
 	asked, ended chan struct{}

@@ -50,7 +50,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 		{"type":"click","send_id":%q,"url":"https://shop.example/b","user_agent":"Mimecast","id":"5"},{"type":"bounce","hard":true,"recipient":"nobody@x.io","id":"6"},
 		{"type":"bounce","hard":true,"send_id":"%016x-%s","id":"7"}]`,
 		ada.SendID, m.mail("bob@x.io").ID, m.mail("eve@x.io").SendID, m.account, hex.EncodeToString(make([]byte, 16)))
-	// Nor does one about a test of a campaign, whoever got that.
+	// Nor does one about a test of a campaign, whichever address it went to.
 	test := messages.TestSend([15]byte{1})
 	tests := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"recipient":"eve@x.io","id":"8"},{"type":"complaint","message_id":"<%016x.%x@muster.local>","recipient":"eve@x.io","id":"9"}]`,
 		messaging.SendText(m.account, test), m.account, test[:])
@@ -133,7 +133,7 @@ func TestInboundLetsInWhoProvesIt(t *testing.T) {
 	same("mail with another token", path+"/mail/another-token-of-length", hostile)
 	same("mail with a wrong header", path+"/mail", hostile, "Authorization", "Bearer wrong")
 	if m.profile("ada@x.io").Blocked("email") != "" {
-		t.Error("somebody was heard")
+		t.Error("an unauthenticated report was taken")
 	}
 	for _, x := range []struct {
 		path, body string

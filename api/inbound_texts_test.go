@@ -94,7 +94,7 @@ func (m *mailing) queued(kind string) (out []string) {
 }
 
 // TestTextsThatPeopleWrite: a text is an event of the profile with that number, STOP and START change
-// the consent of its channel, each text once however often it is told, and HELP is answered.
+// the consent of its channel, each text once however often it is delivered, and HELP is answered.
 func TestTextsThatPeopleWrite(t *testing.T) {
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd","stop_reply":"Bye"}`, nil)
@@ -110,7 +110,7 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	}
 	p := m.holder(phone)
 	if p == nil {
-		t.Fatal("a new number is nobody's")
+		t.Fatal("no profile has a new number")
 	}
 	consent := func() string {
 		return m.holder(phone).Consent("sms").Status
@@ -131,7 +131,7 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	}
 	say("SM2", "Start") // told again, late
 	if got := consent(); got != "unsubscribed" {
-		t.Errorf("an old START that was told again: %q", got)
+		t.Errorf("an old START that was delivered again: %q", got)
 	}
 	say("SM4", "help")
 	say("SM4", "help")
@@ -254,7 +254,7 @@ func TestWhatsAppWebhooks(t *testing.T) {
 		t.Errorf("%d texts are on record", n)
 	}
 	if status, got := m.whatsApp(`{"metadata":{"phone_number_id":"1062840"},"user_preferences":[{"wa_id":"499999999999","category":"marketing_messages","value":"stop","timestamp":3}]}`); status != 200 || got.Ignored != 1 {
-		t.Errorf("nobody's number: %d %+v", status, got)
+		t.Errorf("a number of no profile: %d %+v", status, got)
 	}
 	// What became of a message of the account's.
 	o := m.holder("+491701234567").Ordinal

@@ -191,7 +191,7 @@ func TestDeedsCountOnce(t *testing.T) {
 				t.Errorf("%v: %s, which is a repeat: %v, takes the log from %d to %d", c.deeds, deed, repeat, from.UpTo, x.cut().UpTo)
 			}
 			done[deed] = true
-			// Two pages may say so at the same time: neither knows of the other, and both write.
+			// Two pages may say so at the same time: neither sees the other, and both write.
 			x.command(inapp.CommandMark, inapp.MarkDeed{Profile: x.profiles["ada@x.io"], Message: ids[0], Deed: deed}, nil)
 		}
 		after := x.figures()

@@ -131,7 +131,7 @@ func TestLiveShowsRefusals(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	}
-	// An erasure forgets what was kept, and what is refused for it shows nobody.
+	// An erasure removes what was kept, and what is refused for it shows no person.
 	id := s.event(`{"event_type":"seen","user":{"email":"gone@x.io"}}`)
 	s.want("DELETE", "/profiles/"+id, "", nil)
 	if n := len(s.node.Refused(s.account())); n != 0 {

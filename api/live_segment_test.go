@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLiveOfSegment: a watcher of a segment sees the events that move somebody into it or
-// out of it, and no others.
+// TestLiveOfSegment: a watcher of a segment sees the events that move a profile into it
+// or out of it, and no others.
 func TestLiveOfSegment(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	id := s.live(s.segment("Buyers", `{"kind":"activity","event":"bought","window":{"all_time":true}}`).ID).ID

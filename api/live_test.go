@@ -97,7 +97,7 @@ func TestLiveHeartbeat(t *testing.T) {
 	}
 }
 
-// TestLiveDropped: a watcher that is too slow is told what it missed.
+// TestLiveDropped: a watcher that is too slow learns how much it missed.
 func TestLiveDropped(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	lines, stop := s.watch()

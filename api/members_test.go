@@ -79,8 +79,8 @@ func TestMembers(t *testing.T) {
 }
 
 // TestMembersUnderChange: while others enter, and leave by an event or because
-// time passes, who is a member throughout is on exactly one page, and nobody is
-// on two. Every page is exact at its own instant.
+// time passes, a profile that is a member throughout is on exactly one page, and
+// none is on two. Every page is exact at its own instant.
 func TestMembersUnderChange(t *testing.T) {
 	for _, building := range []bool{false, true} {
 		t.Run(fmt.Sprintf("building=%v", building), func(t *testing.T) {

@@ -102,7 +102,8 @@ func TestMetrics(t *testing.T) {
 	}
 	s.stored()
 	until("muster_history_rows ")
-	// A segment is live before its members are told of: that takes another record.
+	// A segment is live before its members' transitions are emitted: that takes
+	// another record.
 	until(`muster_segment_transitions_total{partition="0"} 5` + "\n")
 	for _, line := range []string{
 		`muster_profiles{partition="0"} 10`, `muster_identities{partition="0"} 10`, `muster_applied_events_total{partition="0"} 10`,
@@ -156,7 +157,7 @@ func TestMetrics(t *testing.T) {
 	s.want("POST", "/flows/"+f.ID+"/publish", "", nil)
 	until(`muster_flow_enrolments_total{partition="0"} 10` + "\n") // all members of the segment
 	if !strings.Contains(text, `muster_flow_loops_cut_total{partition="0"} 0`+"\n") {
-		t.Error("no loops are told of")
+		t.Error("no loops are reported")
 	}
 }
 

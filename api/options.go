@@ -124,7 +124,7 @@ type ProviderOptions struct {
 }
 
 // LastUsedOptions tell when keys were used last, in Unix milliseconds, where that is not
-// recorded yet; nil knows of none.
+// recorded yet; nil means there are none.
 type LastUsedOptions struct {
 	APIKey func(account uint64, keyID string) (ms int64)
 	// WriteKey is of a source of the tracking API.

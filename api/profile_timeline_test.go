@@ -179,6 +179,6 @@ func TestProfileTimeline(t *testing.T) {
 		}
 	}
 	if status, _ := s.get("/profiles/prf_0/timeline"); status != http.StatusNotFound {
-		t.Errorf("of nobody: %d", status)
+		t.Errorf("of a profile that does not exist: %d", status)
 	}
 }

@@ -213,7 +213,7 @@ func TestPreview(t *testing.T) {
 	}
 	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never"}}`, &p)
 	if p.Count != 0 || p.Sample == nil || len(p.Sample) != 0 {
-		t.Errorf("nobody: %+v", p)
+		t.Errorf("no profile should match: %+v", p)
 	}
 	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never","did":false}}`, &p)
 	if p.Count != 30 {

@@ -195,7 +195,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// TestPermissions: a call is made only by who has the permission it needs.
+// TestPermissions: a call needs its permission.
 func TestPermissions(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {

@@ -70,7 +70,7 @@ func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
 		if preview.Count != x.want || uint64(*saved.Count) != x.want {
 			t.Errorf("subscribed %s: a preview has %d, the segment %d, want %d", x.condition, preview.Count, *saved.Count, x.want)
 		}
-		// Nobody else is mailed, and all of them are.
+		// Exactly these contacts are mailed.
 		if reach := preview.Reachable["email"]; (x.want == 1) != (reach == 1) {
 			t.Errorf("subscribed %s: %d are mailed", x.condition, reach)
 		}

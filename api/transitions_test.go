@@ -284,8 +284,8 @@ func TestTransitionsEnd(t *testing.T) {
 	}
 }
 
-// TestReleasedStreamsSayTheEnd: whoever watches what another node has by now is told
-// so, also where the stream was about to say that it is alive.
+// TestReleasedStreamsSayTheEnd: watchers of an account that another node has by now
+// are told so, also where the stream was about to say that it is alive.
 func TestReleasedStreamsSayTheEnd(t *testing.T) {
 	for range 12 { // which of the two it finds first is chance
 		s := newService(t, &memHistory{}, func(o *Options) { o.Heartbeat = time.Microsecond })

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// as is the service as somebody else sees it.
+// as is the service with another user's session.
 func (s *service) as(email, password string) *service {
 	s.t.Helper()
 	other := *s
@@ -70,7 +70,7 @@ func TestUsers(t *testing.T) {
 	if status, _ := ann.get("/segments"); status != 403 {
 		t.Errorf("after the permission was taken: %d", status)
 	}
-	// A password set by somebody else ends the person's sessions.
+	// A password set by another user ends the person's sessions.
 	s.want("PATCH", "/users/"+u.ID, `{"password":"another password"}`, nil)
 	if status, _ := ann.get("/session"); status != 401 {
 		t.Errorf("after the password was set: %d", status)
@@ -81,7 +81,7 @@ func TestUsers(t *testing.T) {
 		t.Errorf("after the person was removed: %d", status)
 	}
 	if status, _ := s.get("/users/" + u.ID); status != 404 {
-		t.Errorf("who was removed is answered %d", status)
+		t.Errorf("a removed user gets %d", status)
 	}
 
 	for _, x := range []struct {

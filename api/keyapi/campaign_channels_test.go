@@ -115,14 +115,15 @@ func TestOmniChannelCampaigns(t *testing.T) {
 	if m := x.call("failure", "PATCH", path, `{"channels":[]}`, nil); !strings.HasPrefix(m, "channels: the campaign was sent by omni") {
 		t.Error(m)
 	}
-	// Sent again, nobody gets anything: the one whom no channel reached still has none.
+	// Sent again, no recipient gets anything: the one whom no channel reached still has
+	// none.
 	x.call("success", "POST", path+"/send", `{"all_contacts":true}`, &out)
 	if out.EmailsSent != 0 || len(x.captured("sms"))+len(x.captured("email")) != 4 {
 		t.Errorf("%+v", out)
 	}
 }
 
-// TestOmniChannelFaults: what is wrong is told by the field of its channel.
+// TestOmniChannelFaults: errors name the field of their channel.
 func TestOmniChannelFaults(t *testing.T) {
 	x := newSending(t)
 	x.verifiedDomain("mail.example.com")

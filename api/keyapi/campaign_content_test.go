@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 )
 
-// badContents are texts and addresses that could be sent to nobody, with what the
+// badContents are texts and addresses that could not be sent, with what the
 // answer must say. Each is refused when it is saved, and by its name.
 var badContents = []struct{ field, value, want string }{
 	{"reply_to", "nope", "reply_to is no e-mail address"},

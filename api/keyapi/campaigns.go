@@ -523,7 +523,8 @@ type sendResult struct {
 }
 
 // readSending is what a request says of sending the campaign that the path names:
-// the campaign, what the state machine is told, and the contents, to be prepared.
+// the campaign, the command for the state machine, and the contents, to be
+// prepared.
 func readSending(c *keycall.Call, in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
 	if x, _, err = campaignOf(c, c.Param("id")); err != nil {
 		return x, start, nil, err
@@ -653,7 +654,8 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 		}
 		start.Variants = append(start.Variants, content)
 	}
-	// The test is sent after the answer: what can be told now is told now.
+	// The test is sent after the answer: faults that can be found now are reported
+	// now.
 	if err := hasCredits(c, &x); err != nil {
 		return nil, err
 	}

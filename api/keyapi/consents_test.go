@@ -87,7 +87,7 @@ func TestSubscribedOfContacts(t *testing.T) {
 	}
 	path := "/contacts/" + x.ID
 	if k.must("PATCH", path, `{"email":"seven@x.io"}`, &x); x.Subscribed || x.Status != nil {
-		t.Errorf("with an e-mail that nobody consented for: %+v", x)
+		t.Errorf("with an e-mail without a consent: %+v", x)
 	}
 	if k.must("PATCH", path, `{"subscribed":true}`, &x); !x.Subscribed {
 		t.Errorf("with consent: %+v", x)

@@ -38,7 +38,7 @@ type sending struct {
 	capture *capture.Store
 	remote  *httptest.Server
 	sender  *messaging.Dispatcher
-	arrived chan struct{} // unless nil, told of each request; it is answered once held is closed
+	arrived chan struct{} // unless nil, signalled at each request; it is answered once held is closed
 	held    chan struct{}
 
 	mu   sync.Mutex
@@ -523,8 +523,8 @@ func TestOnlySubscribersGetCampaigns(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotInviteToSendTwice: whoever waits for the end of what is being sent
-// while the service stops is told that it goes on, and not to try again.
+// TestStopDoesNotInviteToSendTwice: a call that waits for the end of a run while
+// the service stops answers that the run goes on, and not to try again.
 func TestStopDoesNotInviteToSendTwice(t *testing.T) {
 	x := newSending(t)
 	x.put("push", "fcm", x.firebase())

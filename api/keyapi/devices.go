@@ -61,7 +61,7 @@ func (d deviceCalls) add(c *keycall.Call) (any, error) {
 			return x, err
 		}
 	}
-	// Somebody else has moved it away meanwhile.
+	// Another request has moved it away meanwhile.
 	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(c.Now.UnixMilli())}, err
 }
 

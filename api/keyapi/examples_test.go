@@ -29,7 +29,7 @@ func (x *example) probes() bool {
 	return strings.Contains(x.target+x.body+strings.Join(x.headers, ""), "«")
 }
 
-// forgedPerson is a token of a person that nobody signed.
+// forgedPerson is a token of a person without a valid signature.
 var forgedPerson = []string{"Authorization", "Bearer eyJhbGciOiJIUzI1NiJ9.e30.AAAA"}
 
 // noIDs is why paths of an endpoint have parts in braces that are no ids.
@@ -210,7 +210,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/custom-flows/‹live›/trigger", body: `{"email":"«email»"}`, loose: "who is not there is made"},
 	},
 
-	// Surface B: whoever is not let in is answered alike.
+	// Surface B: all unauthenticated requests get the same answer.
 	"POST /api/v1/events": {
 		{target: "/api/v1/events", body: `{"event_type":"bought","user":{"email":"‹newemail›","external_id":"‹newext›","phone":"‹newphone›","first_name":"A","geo":{"city":"B"},"attributes":{"a":[1,{"b":null}]}},"properties":{"value":1.5},"idempotency_key":"‹newkey›"}`,
 			headers: []string{"X-App-Id", "«appid»"}},

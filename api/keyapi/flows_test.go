@@ -75,7 +75,7 @@ func (f *flowCalls) same(id, method, path, body string) {
 	}
 }
 
-// text is all that is answered of a flow, and of who is in it.
+// text is everything that the calls return of a flow and its enrolments.
 func (f *flowCalls) text(id string) string {
 	f.t.Helper()
 	_, _, _, data := f.call("GET", "/"+id, "")
@@ -173,7 +173,7 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 	}
 	at("in_progress", "pause")
 
-	// live → pause: nobody is enrolled, nothing advances, progress is kept.
+	// live → pause: no profile is enrolled, nothing advances, progress is kept.
 	if x := f.must("POST", "/"+id+"/pause", ""); x.Status != "paused" || x.PausedAt == nil || x.PausedFor != nil || x.Counts.InProgress != 1 {
 		t.Errorf("paused: %+v", x)
 	}
@@ -287,7 +287,7 @@ func testFlowResumeRefused(t *testing.T, f *flowCalls) {
 		f.refused(id, x[0], "/"+id+x[1], x[2], "steps[0] (first): sender cannot be used: the domain shop.example is not verified")
 		f.refused(id, x[0], "/"+id+x[1], x[2], "steps[1] (second): sender")
 	}
-	// Nobody was enrolled by an event meanwhile.
+	// No profile was enrolled by an event meanwhile.
 	f.contact("ann@x.io")
 	f.happen("ann@x.io", "go", `{}`)
 	if x := f.must("GET", "/"+id, ""); x.Counts != (record.FlowCounts{}) || x.Status != "paused" || x.ResumedAt != nil {

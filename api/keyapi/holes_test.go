@@ -60,7 +60,7 @@ func TestNothingIsSentWithAHole(t *testing.T) {
 				t.Fatalf("sent %+v", list)
 			}
 			if m := x.call("failure", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil); m != missing {
-				t.Errorf("nobody is sent it: %q", m)
+				t.Errorf("it is sent to no recipient: %q", m)
 			}
 			x.call("success", "PATCH", "/contacts/"+bob, `{"first_name":"Bob"}`, nil)
 			x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)

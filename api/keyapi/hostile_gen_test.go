@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// hostile makes requests that somebody careless or malicious might send, out of
+// hostile makes requests that a careless or malicious client might send, out of
 // ones that are right.
 type hostile struct{ *rand.Rand }
 
@@ -65,7 +65,7 @@ func (h hostile) body(valid string) string {
 }
 
 // tree changes one or two values of a JSON body, or names twice what is named
-// once, or adds what nobody knows.
+// once, or adds unknown fields.
 func (h hostile) tree(valid string) string {
 	d := json.NewDecoder(strings.NewReader(valid))
 	d.UseNumber()

@@ -339,7 +339,7 @@ func faultOf(method, target string, malformed bool, res *response) string {
 	case strings.ContainsFunc(message, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }):
 		return "a refusal of more than one line"
 	case len(message) > 2000:
-		return "a refusal that nobody reads"
+		return "a refusal that is too long"
 	case ours.MatchString(message):
 		return "a refusal that shows the inside"
 	case message != "" && len(strings.Fields(message)) < 3:
@@ -379,7 +379,7 @@ func (w *world) sameAfterRestart(t *testing.T) {
 		return hashes(n)
 	}
 	// A start appends what the service has to do by itself, so the log goes on
-	// growing: states at the same place are compared, whoever came there.
+	// growing: states at the same place are compared, whichever requests led there.
 	compared := make([]bool, w.partitions)
 	checkpoint := start("state", w.history)
 	compareHashes(t, "the running service and its checkpoint", running, checkpoint)

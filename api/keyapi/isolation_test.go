@@ -243,7 +243,7 @@ func testIsolation(t *testing.T, partitions int) {
 			return out
 		}
 		if have, want := told(id), told(unknown(kind, id)); !slices.Equal(have, want) {
-			t.Errorf("a flow that refers to another company's %s: %s\nto nobody's: %s", kind, have, want)
+			t.Errorf("a flow that refers to another company's %s: %s\nto one of no company: %s", kind, have, want)
 		}
 		if list := theirs.records(from); len(list) > 0 {
 			t.Errorf("a flow that refers to another company's %s: the other company has new records: %v", kind, list)

@@ -346,7 +346,7 @@ func (s *setting) inner(path string) string {
 	return x.Next
 }
 
-// provider has a secret made for whoever reports.
+// provider has a secret made for a provider's reports.
 func (s *setting) provider(name, field string) string {
 	s.t.Helper()
 	return s.providerWith(name, field, `{"generate":true}`)

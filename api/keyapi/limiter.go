@@ -15,8 +15,8 @@ type keyRef struct {
 const window = 60 * time.Second
 
 // limiter counts requests per key over a rolling window: whichever 60 seconds one
-// looks at, no more than the limit were let through, and nobody was turned away
-// for whom there was room. Requests that are turned away do not count.
+// looks at, no more than the limit were let through, and none was refused while
+// there was room.Requests that are turned away do not count.
 //
 // Only keys that hold get here, so there are no more entries than keys, and sweep
 // drops those that made no request in the window. An entry holds a tick per
@@ -54,7 +54,7 @@ func newLimiter(now func() time.Time) *limiter {
 	return l
 }
 
-// elapsedMs is the time by the monotonic clock, which nobody sets.
+// elapsedMs is the time by the monotonic clock, which cannot be set.
 func (l *limiter) elapsedMs() int64 { return l.now().Sub(l.begin).Milliseconds() }
 
 // take lets a request through, or says how long to wait until there is room.
@@ -115,7 +115,7 @@ func (c *counter) take(elapsedMs func() int64, limit int) (wait time.Duration, o
 	return 0, true
 }
 
-// expire forgets requests that are a whole window old.
+// expire drops requests that are a whole window old.
 func (c *counter) expire(nowMs int64) {
 	m := &c.mu
 	for m.n > 0 && m.ticks[m.first].atMs <= nowMs-window.Milliseconds() {

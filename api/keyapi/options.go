@@ -78,7 +78,7 @@ type Options struct {
 	// seconds; default 120. That of Surface C is a setting of the account.
 	PerMinute int
 	// FlushInterval is the least time between records of when keys were used;
-	// default 1 min. A crash forgets what came after the last.
+	// default 1 min. A crash loses what came after the last.
 	FlushInterval time.Duration
 }
 

@@ -65,7 +65,8 @@ func newSurface(name string, groups []keycall.Group, now func() time.Time) *surf
 	return s
 }
 
-// check refuses routes that no key may be let in to, or that nobody can reach.
+// check refuses routes that no key can be allowed to call, or that cannot be
+// reached.
 func (s *surface) check(known []string) error {
 	seen := map[string]bool{}
 	for _, r := range s.routes {

@@ -89,16 +89,17 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandBlockSet, contacts.BlockSet{ID: holder, Channel: "sms"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 4, "+4930765": 4})
-	// After the holder is erased, the number identifies nobody else and counts as the contact's own.
+	// After the holder is erased, the number identifies no other profile and counts as the contact's
+	// own.
 	say(holder, "sms", "unsubscribed")
 	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandContactErase, resolver.ContactErase{ID: holder})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 5, "+4930765": 5})
 }
 
-// TestRefusedNumberInAnotherSpelling: a number that somebody refused gets no text through
-// another contact who has it with 00 in place of the plus sign, or with neither, and the
-// other way round.
+// TestRefusedNumberInAnotherSpelling: a number whose holder refused SMS gets no text
+// through another contact that has it with 00 in place of the plus sign, or with neither,
+// and the other way round.
 func TestRefusedNumberInAnotherSpelling(t *testing.T) {
 	for _, pair := range [][2]string{{"+49 30 1234567", "0049301234567"}, {"+49301234567", "49 30 1234567"}, {"0049301234567", "+49301234567"}, {"49301234567", "+49-30-1234567"}, {"0049301234567", "49301234567"}} {
 		x := newSending(t)

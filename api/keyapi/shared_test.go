@@ -170,7 +170,7 @@ func TestTemplatesByKey(t *testing.T) {
 	k.refused("GET", "/templates/"+x.ID, "", "there is no template with this id")
 }
 
-// TestFlowsByKey writes a flow with a key, publishes it, and reads who is in it.
+// TestFlowsByKey writes a flow with a key, publishes it, and reads its enrolments.
 func TestFlowsByKey(t *testing.T) {
 	k := keyCaller{newService(t, nil)}
 	const steps = `"steps":[{"id":"w","type":"wait","seconds":3600,"next":"x"},{"id":"x","type":"exit"}]`

@@ -52,7 +52,7 @@ func (u *uses) list() []access.KeyUse {
 	return out
 }
 
-// recorded forgets uses that the state knows, but not later ones of the same keys.
+// recorded drops uses that the state has, but not later ones of the same keys.
 func (u *uses) recorded(list []access.KeyUse) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

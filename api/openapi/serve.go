@@ -42,8 +42,8 @@ func Register(r *router.Router, groups []operation.Group) error {
 		r.GET(path, h)
 		r.HEAD(path, h)
 	}
-	// Made when somebody asks for it: most processes are never asked, and a start
-	// need not wait for it.
+	// Made at the first request: most processes never get one, and a start need not
+	// wait for it.
 	document := sync.OnceValues(func() (*file, error) {
 		b, err := operation.Document(append(slices.Clone(groups), Operations()))
 		if err != nil {
@@ -73,7 +73,7 @@ func Register(r *router.Router, groups []operation.Group) error {
 	return nil
 }
 
-// file is a body that never changes while the process lives. Clients may keep it,
+// file is a body that never changes while the process runs. Clients may keep it,
 // and ask each time whether it is the same.
 type file struct {
 	media string

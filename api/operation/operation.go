@@ -52,8 +52,8 @@ type BodyRules struct {
 	// to leave it out would do something that the caller does not mean.
 	Instead map[string]string
 	// NoNull are the fields of Body for which null is refused, as PATCH refuses it for
-	// all that take none: whoever sends it has an empty variable, and means something else
-	// than to leave the field out.
+	// all that take none: a caller that sends it has an empty variable, and means
+	// something else than to leave the field out.
 	NoNull []string
 }
 

@@ -12,7 +12,7 @@ func Attributes(about string) *Schema {
 	return FreeObject(Pairs("plan", "pro", "seats", 3), "The person's attributes, of your own. "+about)
 }
 
-// ContentVersion names what somebody saved.
+// ContentVersion names a saved content.
 func ContentVersion() *Schema {
 	return Text("5f0c3a9be21d7740", "Names the content: send it as `if_version` when you save over it.")
 }

@@ -22,7 +22,7 @@ func TestUnknown(t *testing.T) {
 		`{"list_id":["a"],"user":{"name":"x","geo":{"country":1}},"variants":[{"name":1}],"any":{"a":{"b":1}},"by":{"k":{"name":1}},"rule":{"x":1}}`: "",
 		`{"either":"x","both":{"here":{"name":1},"there":1},"open":{"x":1},"several":[{"name":1}]}`:                                                  "",
 		`{"either":{"type":"a","left":{"name":1}},"several":{"name":1}}`:                                                                             "",
-		`{"list_id":{"x":1},"user":[1],"variants":{"a":1}}`:                                                                                          "", // of another type: whoever reads it says so
+		`{"list_id":{"x":1},"user":[1],"variants":{"a":1}}`:                                                                                          "", // of another type: its reader reports that
 		`{"list_ids":["a"]}`:                "list_ids is not a field of this call. Did you mean list_id?",
 		`{"user":{"nam\u0065":1,"nmae":1}}`: "user.nmae is not a field of this call. Did you mean user.name?",
 		`{"variants":[{},{"naem":1}]}`:      "variants[1].naem is not a field of this call. Did you mean variants[1].name?",

@@ -118,7 +118,7 @@ func newCredentials(rand io.Reader, origin string, account uint64) (Credentials,
 }
 
 // newConsoleEmail draws the name that the first person of a company signs in with,
-// so that nobody can guess whose password to try.
+// so that an attacker cannot guess whose password to try.
 func newConsoleEmail(rand io.Reader) (string, error) {
 	var b [10]byte
 	if _, err := io.ReadFull(rand, b[:]); err != nil {

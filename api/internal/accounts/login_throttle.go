@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// loginThrottle slows down whoever guesses passwords. It counts failed sign-ins; behind
+// loginThrottle slows down the guessing of passwords. It counts failed sign-ins; behind
 // a few free ones each further failure doubles the pause before the next attempt.
 //
 // An attempt from a device that is not known is paused by what came from its own
@@ -90,9 +90,9 @@ func newLoginThrottle(now func() time.Time, limit int) *loginThrottle {
 	return g
 }
 
-// counted is an entry at which an attempt counts. A success forgets the failures of
-// one that is own to the e-mail or the device; elsewhere it takes back only this
-// attempt: a person who has a password must not reset the count of guesses at others'.
+// counted is an entry at which an attempt counts. A success clears the failures of one
+// that is own to the e-mail or the device; elsewhere it takes back only this attempt:
+// a person who has a password must not reset the count of guesses at others'.
 type counted struct {
 	key   throttleKey
 	pause pause
@@ -137,7 +137,7 @@ func (g *loginThrottle) beginKnown(device throttleKey) (a attempt, wait time.Dur
 
 // lookAtDevice reports whether a device that an address shows is to be looked at,
 // and counts it as not known until recognised is called. It bounds the look-ups
-// that somebody causes who makes devices up.
+// that invented devices cause.
 func (g *loginThrottle) lookAtDevice(ip net.IP) (look bool, recognised func()) {
 	address, _ := networks(ip)
 	g.mu.Lock()
@@ -162,7 +162,7 @@ func (g *loginThrottle) beginLocked(counts []counted) (a attempt, wait time.Dura
 	return attempt{g, counts}, 0
 }
 
-// succeeded forgets the failures with this e-mail from this address, or with this
+// succeeded clears the failures with this e-mail from this address, or with this
 // device, and takes this attempt back elsewhere.
 func (a attempt) succeeded() {
 	a.g.mu.Lock()

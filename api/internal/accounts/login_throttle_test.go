@@ -81,7 +81,7 @@ func TestGuessesFromElsewhere(t *testing.T) {
 }
 
 // TestGuessesKnownDevice: a known device waits for its own failures alone, and
-// makes nobody else wait.
+// makes no other user wait.
 func TestGuessesKnownDevice(t *testing.T) {
 	c := apitest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 100)
@@ -106,7 +106,7 @@ func TestGuessesKnownDevice(t *testing.T) {
 	a.succeeded()
 	for range 6 {
 		if _, wait = g.beginKnown(device); wait != 0 {
-			t.Errorf("a success forgets nothing: %s", wait)
+			t.Errorf("a success clears nothing: %s", wait)
 		}
 	}
 }

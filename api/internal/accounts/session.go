@@ -158,8 +158,8 @@ func allowed(x attempt, wait time.Duration) (attempt, error) {
 		Message: fmt.Sprintf("too many failed attempts to sign in; try again in %d seconds", int(wait.Seconds()))}
 }
 
-// whose finds the first person whose password it is, nil if it is nobody's. For
-// nobody at all it takes as long as for one.
+// whose finds the first person whose password it is, nil if there is none. Without
+// candidates it takes as long as with one.
 func (a *API) whose(candidates []candidate, text string) (*candidate, error) {
 	if len(candidates) == 0 {
 		_, err := password.Verify(a.decoy, text)
@@ -192,7 +192,7 @@ type sessionAnswer struct {
 	Permissions []string `json:"permissions"`
 	Admin       bool     `json:"admin"`
 	// Company is the company's name, of an existing session alone: the node that
-	// signs somebody in may have no state of the account.
+	// signs a user in may have no state of the account.
 	Company string `json:"company,omitempty"`
 }
 

@@ -65,7 +65,7 @@ func checkPassword(field, text string) error {
 	return nil
 }
 
-// checkPermissions refuses what nobody of this kind may hold.
+// checkPermissions refuses permissions that this kind of holder may not have.
 func checkPermissions(list, known []string, fault string) error {
 	for i, p := range list {
 		if slices.Contains(known, p) {
@@ -198,7 +198,7 @@ func (a *API) changePassword(c *handler.Call) (any, error) {
 	if err := checkPassword("password", *in.Password); err != nil {
 		return nil, err
 	}
-	// Who has got hold of a session must not find out the password with it.
+	// A stolen session must not serve to find out the password.
 	attempt, err := allowed(a.logins.beginKnown(newThrottleKey("s", []byte(c.TokenHash))))
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (a *API) listEnrolments(c *handler.Call) (any, error) {
 		// there is a next page.
 		looked := limit + 1
 		if at != "" {
-			// Who is at a step now is in the flow now.
+			// A profile that is at a step now is in the flow now.
 			ended, looked = false, max(looked, enrolmentsLookedAt+1)
 		}
 		for i, o := range v.Flows().ProfilesIn(f.ID, ended, from, looked) {
@@ -125,7 +125,7 @@ func (a *API) listEnrolments(c *handler.Call) (any, error) {
 	return map[string]any{"enrolments": out, "next": handler.CursorOrNull(next)}, err
 }
 
-// stepVisit is a step that somebody came to.
+// stepVisit is a step that the enrolment came to.
 type stepVisit struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`

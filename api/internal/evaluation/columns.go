@@ -27,7 +27,7 @@ func (m *columnMaker) close() {
 	m.done.Wait()
 }
 
-// PrepareColumns sees to columns of the account's fields while somebody thinks about a
+// PrepareColumns sees to columns of the account's fields while a user thinks about a
 // condition. It does not wait for them. When those of another account are being made, the
 // first preview makes these.
 func (e *Evaluator) PrepareColumns(account uint64) {

@@ -185,8 +185,8 @@ func (q *Question) withoutFacts(root *segment.Node, p *Profile) (activityAnswer,
 // satisfies reports whether the positive form of a condition holds for a profile,
 // by a question over all profiles.
 func (q *Question) satisfies(ordinal uint32, leaf *segment.Activity) (bool, error) {
-	// Who has no matching events is in neither answer: the one is asked for in
-	// which that is right.
+	// A profile without matching events is in neither answer: the one is asked for
+	// in which that is right.
 	negate := leaf.HoldsForNone()
 	who, err := q.ev.opts.History.Activity(q.Ctx, query.ActivityQuery{Cut: q.cut, Account: q.account, Leaf: leaf, AtMs: q.AtMs, Negate: negate})
 	if err != nil {

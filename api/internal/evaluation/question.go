@@ -69,8 +69,8 @@ func (e *Evaluator) AskWithin(ctx context.Context, c *handler.Call, also AlsoRea
 	return q, nil
 }
 
-// AskEngine is [Evaluator.Ask] for what the engine may well know: while it does, nobody
-// waits for those who ask history.
+// AskEngine is [Evaluator.Ask] for questions that the engine can probably answer: while
+// it can, they do not wait for questions that ask history.
 func (e *Evaluator) AskEngine(c *handler.Call, also AlsoRead) (*Question, error) {
 	q := &Question{ev: e, within: c.UntilGone(), account: c.Account}
 	var err error
@@ -137,17 +137,17 @@ func (q *Question) take(also AlsoRead) error {
 	return nil
 }
 
-// What is gathered of the engine's answers, so that reading them holds up
-// nobody for long and they do not fill the memory. History is asked for what is
+// How much is gathered of the engine's answers, so that reading them holds the lock
+// only briefly and they do not fill the memory. History is asked for what is
 // beyond.
 const (
 	gatherBytes  = 64 << 20
 	gatherLeaves = 5000
 )
 
-// Gather takes what the engine knows of definitions, and of the profiles what finding out
-// the rest needs. It belongs into an [AlsoRead]. It stops at the first
-// condition that is not known if history may not be asked.
+// Gather takes the engine's answers to definitions, and of the profiles what finding out
+// the rest needs. It belongs into an [AlsoRead]. It stops at the first condition that is
+// not known if history may not be asked.
 func (q *Question) Gather(v *resolver.View, roots ...*segment.Node) {
 	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
 	q.people.anonymous = v.Anonymous()

@@ -13,12 +13,12 @@ import (
 // connection.
 const goneInterval = 100 * time.Millisecond
 
-// errGone is the failure of a call whose caller has closed the connection. Nobody reads
-// it; the metrics count its status, 499, as those of other servers do.
+// errGone is the failure of a call whose caller has closed the connection. It has no
+// reader; the metrics count its status, 499, as those of other servers do.
 var errGone = &Problem{Status: 499, Message: "the connection was closed before the answer was ready"}
 
 // UntilGone returns a context that ends when the caller closes the connection, so that
-// history computes no answer that nobody reads. It ends with the call, too.
+// history computes no answer without a reader. It ends with the call, too.
 func (c *Call) UntilGone() context.Context {
 	if c.here == nil {
 		c.here, c.leave = context.WithCancelCause(context.Background())

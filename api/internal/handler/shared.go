@@ -188,7 +188,7 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	return Shared{Data: data}, nil
 }
 
-// sharing is what a call knows of a caller without a session.
+// sharing is a call's data of a caller without a session.
 type sharing struct {
 	params map[string]string
 	holds  func() (bool, error)

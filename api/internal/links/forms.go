@@ -207,7 +207,7 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 		writePage(rc, pageNoForm)
 		return
 	case s.values.Get(fieldTrap) != "", hosted && !signed, hosted && age < formMinimum:
-		// A program: it is told what people are told, and nothing is taken.
+		// A program: it gets the answer that people get, and nothing is taken.
 		a.writeTaken(rc, p)
 		return
 	case len(s.faults) > 0:
@@ -251,7 +251,7 @@ func (a *API) sendForm(rc *fasthttp.RequestCtx, p *formPage) {
 			writePage(rc, pageFormChanged)
 			return
 		}
-		err = nil // of an erased person's address: the answer tells nobody
+		err = nil // of an erased person's address: the answer does not show it
 	}
 	if err != nil {
 		a.fail(rc, err)

@@ -153,7 +153,7 @@ func (a *API) inboxCaller(rc *fasthttp.RequestCtx) (c inboxCaller, err error) {
 }
 
 // find looks for the profile of the person. An identifier that a browser's key alone has
-// attached to it is none: the key is public, and whoever uses it would get the inbox of
+// attached to it is none: the key is public, and its users would get the inbox of
 // anybody whose address they know.
 func (c *inboxCaller) find(v *resolver.View) (err error) {
 	kind := resolver.IdentityExternalID

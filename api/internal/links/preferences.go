@@ -28,8 +28,8 @@ import (
 
 // The fields of the form of the preference page. shown has each choice that the page had, was
 // those that were ticked then, and chosen those that are ticked now: what the person did not
-// touch is left alone, whatever it has become since. page tells what the page said, so that
-// nobody agrees to what they have not read.
+// touch is left alone, whatever it has become since. page names the content of the page, so
+// that recipients agree only to what they have read.
 const (
 	fieldAction = "action"
 	fieldPage   = "page"

@@ -8,7 +8,7 @@ import (
 )
 
 // preferenceHTML is the preference page: a form without scripts or files of others. Like all
-// pages of links it names nobody.
+// pages of links it names no person.
 var preferenceHTML = template.Must(template.New("preferences").Parse(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}} – {{.Company}}</title><style>
 body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:6vh auto 4rem;padding:0 1rem;color:#222;background:#fff}
 fieldset{border:1px solid #ccc;border-radius:.4rem;margin:0 0 1.2rem;padding:.4rem 1rem .8rem}legend{font-weight:600;padding:0 .4rem}

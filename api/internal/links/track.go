@@ -95,7 +95,7 @@ var (
 	errTooLate = errors.New("nothing waits to be confirmed any more")
 )
 
-// track answers whoever follows a link of a message.
+// track answers a request for a link of a message.
 func (a *API) track(rc *fasthttp.RequestCtx) {
 	defer a.guard(rc)
 	token, _ := rc.UserValue("token").(string)
@@ -270,8 +270,8 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	writePage(rc, done)
 }
 
-// unsubscribe withdraws the consent of the message's channel. Who has done so
-// before changes nothing.
+// unsubscribe withdraws the consent of the message's channel. A repeat changes
+// nothing.
 func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error {
 	channel := messaging.UnsubscribeChannel(&f.claims, f.sent)
 	if f.profile.Consent(channel).Status == "unsubscribed" {

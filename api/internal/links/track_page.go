@@ -6,8 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// webPage is one of the few pages that recipients of messages see. They name
-// nobody: whoever has the link sees them.
+// webPage is one of the few pages that recipients of messages see. They name no
+// person: anyone with the link sees them.
 type webPage struct {
 	status      int
 	title, text string

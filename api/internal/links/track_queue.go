@@ -118,8 +118,8 @@ func (t *tracker) allow(c *tracking.Claims) bool {
 	return s.count <= trackPerMinute
 }
 
-// note records an engagement. It waits a little, and never fails: who reads a
-// message has no part in our troubles.
+// note records an engagement. It waits a little, and never fails: the reader of a
+// message gets no error for our troubles.
 func (t *tracker) note(w engagementWork) {
 	switch err := t.try(w); {
 	case err == nil:

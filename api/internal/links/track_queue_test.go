@@ -21,8 +21,7 @@ func (c commands) Command(ctx context.Context, account uint64, name string, args
 }
 
 // TestWhatTheStateIsTooBusyForIsRecordedLater: an open under overload is not
-// lost, and one of which nobody knows whether it is on record is not counted
-// twice.
+// lost, and one that may or may not be on record is not counted twice.
 func TestWhatTheStateIsTooBusyForIsRecordedLater(t *testing.T) {
 	var calls atomic.Int64
 	var fail atomic.Pointer[error]

@@ -67,7 +67,7 @@ func (a *API) addDevice(c *handler.Call) (any, error) {
 			return d, err
 		}
 	}
-	// Somebody else has moved it away meanwhile.
+	// Another request has moved it away meanwhile.
 	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(a.opts.Now().UnixMilli())}, err
 }
 

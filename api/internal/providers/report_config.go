@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// minInboundSecret is the shortest secret of our own that lets somebody in.
+// minInboundSecret is the least length, in bytes, of a secret of our own.
 const minInboundSecret = 16
 
 // inboundConfig is how one provider proves itself, as it is stored.

@@ -79,7 +79,7 @@ func (a *API) Reports() handler.Group {
 	}}
 }
 
-// The one answer to whoever does not prove who he is, whatever is wrong.
+// The one answer to requests that are not authenticated, whatever is wrong.
 var errNotProvider = &handler.Problem{Status: http.StatusUnauthorized,
 	Message: "the request is not authenticated: set the provider's keys with PUT " + operation.SurfaceConsole.Prefix + "/inbound-providers/{provider}, and call the address that it answers"}
 
@@ -129,8 +129,8 @@ func (a *API) inbound(c *handler.Call) (any, error) {
 	return a.recordInbound(ctx, s, events)
 }
 
-// inboundProblem answers as the readers' errors demand. What is told to somebody
-// who is not authenticated is always the same.
+// inboundProblem answers as the readers' errors demand. A request that is not
+// authenticated always gets the same answer.
 func inboundProblem(err error) error {
 	switch {
 	case errors.Is(err, inbound.ErrUnauthorised):
@@ -196,7 +196,7 @@ func (s *source) letsIn(c *handler.Call) bool {
 	return equal(s.config.Token, token)
 }
 
-// equal compares a secret of ours in constant time. One that is too short lets nobody in.
+// equal compares a secret of ours in constant time. One that is too short never matches.
 func equal(secret, given string) bool {
 	want, have := sha256.Sum256([]byte(secret)), sha256.Sum256([]byte(given))
 	return subtle.ConstantTimeCompare(want[:], have[:]) == 1 && len(secret) >= minInboundSecret

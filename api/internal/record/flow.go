@@ -28,7 +28,7 @@ type Flow struct {
 	// PublishError says why a draft did not go live after all.
 	PublishError *string `json:"publish_error"`
 	// PausedFor is credits when the service paused the flow for want of them, null
-	// when somebody did.
+	// when a user did.
 	PausedFor   *string `json:"paused_for"`
 	CreatedAt   string  `json:"created_at"`
 	UpdatedAt   string  `json:"updated_at"`

@@ -24,8 +24,8 @@ type membersPage struct {
 
 // members answers GET /segments/{id}/members in the order in which profiles
 // came to be. Every page is of its own instant, its as_of. Profiles keep their
-// place, so who is a member all the time is on exactly one page; who enters or
-// leaves between may be on none, or on one though gone since.
+// place, so a profile that is a member all the time is on exactly one page; one
+// that enters or leaves between may be on none, or on one though gone since.
 func (a *API) members(c *handler.Call) (any, error) {
 	limit, err := c.Limit()
 	if err != nil {
@@ -104,8 +104,8 @@ func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membe
 	for it.HasNext() && len(ordinals) <= limit {
 		ordinals = append(ordinals, it.Next())
 	}
-	// The id of an ordinal never changes: a later state will do. Who was erased or merged
-	// since is left out.
+	// The id of an ordinal never changes: a later state will do. Profiles erased or
+	// merged since are left out.
 	err = a.opts.Node.Read(q.Ctx, c.Account, func(v *resolver.View) error {
 		return p.take(v, ordinals, limit)
 	})

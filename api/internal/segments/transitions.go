@@ -67,7 +67,7 @@ func (a *API) transitions(c *handler.Call) (any, error) {
 }
 
 // Watch is a watcher of transitions: of those from the offset From on. The channel is
-// closed when nobody received in time.
+// closed when the watcher did not receive in time.
 type Watch struct {
 	Events <-chan live.Transition
 	From   int64
