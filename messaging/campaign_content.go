@@ -53,7 +53,7 @@ func ofChannel(x *campaigns.Campaign, i int, err error) error {
 }
 
 // PrepareCampaign checks what a campaign on one channel is to send, takes the links out of
-// an e-mail, and returns what the state machine is told. A fault is a [*ContentError].
+// an e-mail, and returns the contents for the state machine. A fault is a [*ContentError].
 func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
 	switch empty := c.HTML == "" && c.Text == ""; {
 	case c.WhatsApp != nil && !empty:

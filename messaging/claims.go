@@ -24,7 +24,7 @@ type claims struct {
 
 	mu struct {
 		sync.Mutex
-		waiting map[claimKey][]*claim // the key is there while somebody asks
+		waiting map[claimKey][]*claim // the key is there while a claim is asked for
 	}
 
 	records, denied, superseded *metrics.Counter
@@ -112,7 +112,7 @@ func (c *claims) settle(key claimKey, list []*claim) {
 
 // claim readies an item to be carried out: this node acts for the account, and
 // the log says that it is about to. end is to be called when the outcome is on
-// record. Embedded there is nobody to tell.
+// record. An embedded node has no other to compete with.
 func (o *Outbox) claim(ctx context.Context, account uint64, w *view.OutboxWork) (end func(), ok bool) {
 	end, ok = o.opts.Node.Effect(account, w.Epoch)
 	if !ok || w.Epoch == 0 {

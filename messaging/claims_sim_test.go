@@ -239,7 +239,7 @@ func (f *fleet) record(node, what, id string) {
 	f.effects[id] = append(f.effects[id], effect{node, end})
 }
 
-// remote hands commands to whoever serves the partition.
+// remote hands commands to the node that serves the partition.
 type remote struct{ f *fleet }
 
 func (r remote) Command(ctx context.Context, partition int, rec []byte) ([]byte, error) {
@@ -250,10 +250,10 @@ func (r remote) Command(ctx context.Context, partition int, rec []byte) ([]byte,
 			return p.node.SubmitCommand(ctx, partition, rec)
 		}
 	}
-	return nil, fmt.Errorf("%w: nobody is there", resolver.ErrNotOwner)
+	return nil, fmt.Errorf("%w: no node serves the partition", resolver.ErrNotOwner)
 }
 
-// campaignRun reads a run at whoever serves the partition.
+// campaignRun reads a run at the node that serves the partition.
 func (f *fleet) campaignRun(ctx context.Context, account uint64, campaign string) (r campaigns.Run, err error) {
 	err = resolver.ErrNotOwner
 	for _, p := range f.processes {
@@ -276,7 +276,7 @@ func (f *fleet) must(p *process, name string, args, reply any) {
 	}
 }
 
-// testimony is what the log says of who was about to do what.
+// testimony is the epochs and claims that the log has.
 type testimony struct {
 	epochs []resolver.Epoch
 	claims map[string][]testified // by id of the message, or campaign
@@ -389,8 +389,9 @@ func (f *fleet) claimOf(id string) string {
 // some step, between claim, effect and outcome, while the other takes over; then
 // it goes on where it was. Each effect is carried out, under a claim that was
 // applied while its node's epoch was the newest, once for each such claim at most
-// and always under the same id; no more are repeated than were under way. Who waits
-// for the end of a campaign is told of it, wherever it came to its end.
+// and always under the same id; no more are repeated than were under way. A request
+// that waits for the end of a campaign is answered, on whichever node the campaign
+// ended.
 func TestSimFrozenNodes(t *testing.T) {
 	seeds, rounds := uint64(3), 8
 	if testlevel.Long() {
@@ -429,9 +430,9 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		ok(t, err)
 		start := campaigns.Start{ID: c.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 20}, Variants: []campaigns.Content{content}}
 		switch rng.IntN(4) {
-		case 0: // the one who began it dies before it sends
+		case 0: // the node that began it is killed before it sends
 			f.must(owner, campaigns.CommandStart, start, nil)
-		case 1: // somebody waits for the end
+		case 1: // a request waits for the end
 			dispatcher := owner.dispatcher
 			waiting.Go(func() {
 				r, err := dispatcher.Send(ctx, f.account, start, audit.Author{})

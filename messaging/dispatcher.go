@@ -234,7 +234,7 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 	for d.opts.CampaignRun != nil && ctx.Err() == nil {
 		state, err := d.opts.CampaignRun(ctx, account, begun.ID)
 		switch {
-		case err != nil: // nobody answers for the account at present
+		case err != nil: // the account has no owner at present
 		case state.Run != begun.Run: // it was deleted, or begun anew
 			return campaigns.Run{}, ErrGoesOn
 		case !state.Busy() || state.Status == campaigns.RunWaiting:
@@ -245,12 +245,13 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 	return campaigns.Run{}, ErrGoesOn
 }
 
-// begin runs a campaign whose start is on record. It returns nil when somebody else
-// is to: the node that acts for the account, or this one at its next start.
+// begin runs a campaign whose start is on record. It returns nil when it is not to
+// run here now: it is for the node that acts for the account, or for this one at
+// its next start.
 func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
 	epoch, acts := d.opts.Node.Acting(account)
 	if !acts {
-		return nil // whoever acts takes it up
+		return nil // the node that acts takes it up
 	}
 	r := &run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, ended: make(chan struct{})}
 	d.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// The pace of looking for campaigns that nobody sends. Most are found at once:
-// the node says when a partition came and when a campaign was started.
+// The pace of looking for campaigns that are not being sent. Most are found at
+// once: the node says when a partition came and when a campaign was started.
 const (
 	takeUpEvery = 30 * time.Second
 	takeUpPause = time.Second // after a run that could not go on

@@ -22,7 +22,7 @@
 //   - deliver.go has a medium per channel: e-mail, push messages, texts
 //     (deliver_email.go, deliver_push.go, deliver_text.go). What an account has
 //     not set up is captured.
-//   - track.go makes ids that nobody can guess, and says where clicks lead.
+//   - track.go makes ids that cannot be guessed, and says where clicks lead.
 //   - outbox.go carries out what is queued in the state: single e-mails
 //     (outbox_mail.go), confirmations of double opt-in and those of flows among
 //     them, text, push and in-app messages (outbox_text.go, outbox_push.go,
@@ -36,9 +36,9 @@
 //
 // # Invariants
 //
-//   - A recipient is sent a campaign once, but for those in flight when the
-//     process dies, whose repeat carries the same Message-ID. A process that is
-//     frozen while another takes over repeats what it had in flight, and no more.
+//   - A recipient is sent a campaign once, but for those in flight when the process
+//     is killed, whose repeat carries the same Message-ID. A process that is frozen
+//     while another takes over repeats what it had in flight, and no more.
 //   - No campaign goes to people who unsubscribed, bounced, complained, are suppressed
 //     or have not confirmed: the state decides that in the batch record.
 //   - Q1: workers, batches and retries are bounded; a run holds one batch.

@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// missing is why a message is not sent to somebody: a merge tag of it would leave a hole in
-// the text ("Hello ,").
+// missing is why a message is not sent to a recipient: a merge tag of it would leave a hole
+// in the text ("Hello ,").
 func missing(tag string) string {
 	return "{{" + tag + "}} has no value for this person, and no default"
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // maxCallPause bounds the wait between two attempts of a call, and what a
-// receiver may ask for: somebody's way through a flow waits for the call.
+// receiver may ask for: an enrolment waits for the call.
 const maxCallPause = time.Hour
 
 // call makes one request of a flow's and reports what became of it. When too

@@ -88,7 +88,7 @@ func (w *world) waiting(kind string) (list []view.OutboxWork) {
 	return list
 }
 
-// waitingIn is waiting for who reads already: a read inside a read stops for
+// waitingIn is waiting for callers inside a read: a read inside a read stops for
 // good when a write comes between the two.
 func (w *world) waitingIn(v *resolver.View, kind string) []view.OutboxWork {
 	w.t.Helper()
@@ -193,7 +193,7 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 			_, stop := w.effects(sender, nil)
 			w.trigger(flow, "ada@x.io", `{"what":"it is here"}`)
 			<-arrived
-			w.close() // the process dies while the other side works
+			w.close() // the process is killed while the other side works
 			let()
 			stop()
 			w.open()
@@ -316,7 +316,7 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 	if list := x.got(); len(list) != 2 || list[1].path != "/stays" || sent != 0 {
 		t.Errorf("%d e-mails, requests %+v", sent, list)
 	}
-	w.until("nothing is told of them", func(v *resolver.View) bool {
+	w.until("no outcome is on record", func(v *resolver.View) bool {
 		return count(v, "email_sent")+count(v, "email_failed")+count(v, "sms_sent")+count(v, "sms_failed") == 0
 	})
 }

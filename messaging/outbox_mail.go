@@ -23,7 +23,7 @@ import (
 )
 
 // How long single e-mails are tried: a relay that is down over a night, or a
-// password that somebody must put right, loses none.
+// password that an operator must put right, loses none.
 const (
 	mailTries     = 12 * time.Hour
 	mailPause     = 15 * time.Second

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// TestPendingGetSingleMailsAlone: somebody who has not confirmed a subscription gets
-// single e-mails, like people whom nobody ever asked, and nothing of a flow.
+// TestPendingGetSingleMailsAlone: a contact who has not confirmed a subscription
+// gets single e-mails, like people who were never asked, and nothing of a flow.
 func TestPendingGetSingleMailsAlone(t *testing.T) {
 	w := newWorld(t)
 	settings := resolver.DefaultSettings()

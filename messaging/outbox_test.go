@@ -50,7 +50,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// noHistory takes rows and forgets all but the properties of events.
+// noHistory takes rows and keeps only the properties of events.
 type noHistory struct {
 	query.History
 	mu       sync.Mutex
@@ -449,7 +449,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 	if err != nil || c.Kind != tracking.Confirm || c.Account != w.account {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	// Who has confirmed meanwhile is not asked, and it costs nothing.
+	// A contact who confirmed meanwhile is not asked, and it costs nothing.
 	w.until("nothing waits", func(v *resolver.View) bool { return v.Outbox().Len() == 0 && count(v, "email_sent") == 1 })
 	select {
 	case m := <-sent:

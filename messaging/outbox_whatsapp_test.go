@@ -102,7 +102,7 @@ func (c *cloud) messages() []cloudMessage {
 	return append([]cloudMessage(nil), c.sent...)
 }
 
-// wrote records that somebody wrote by WhatsApp.
+// wrote records that a person wrote by WhatsApp.
 func (w *world) wrote(phone string) {
 	w.t.Helper()
 	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: w.account, StampMs: w.Now().UnixMilli()}
@@ -163,7 +163,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	w.trigger(free, "ada@x.io", `{}`)
 	w.until("a day later it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 2 })
 
-	// Who has not subscribed gets nothing, at the step already.
+	// A contact without a subscription gets nothing, at the step already.
 	w.trigger(template, "bob@x.io", `{"order":"1"}`)
 	w.until("it is skipped", func(v *resolver.View) bool {
 		f, _ := v.Flows().Find(template)

@@ -218,8 +218,8 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 }
 
 // nothingHanded is the fault that kept every message of the run from being handed
-// over: the relay is down, also for an audience too small for maxFailing. Who was
-// not reached is sent to when the campaign is sent again.
+// over: the relay is down, also for an audience too small for maxFailing.
+// Recipients who were not reached are sent to when the campaign is sent again.
 func (r *run) nothingHanded() error {
 	if fault := r.fault.Load(); fault != nil && !r.handed.Load() && r.state.Sent == 0 {
 		return fmt.Errorf("no message could be handed over; the last: %w", *fault)
@@ -280,7 +280,7 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 		case !v.Has(o):
 			m.refused = erased
 			return nil
-		case v.Campaigns().WasSent(&r.campaign, o): // somebody else of the batch who was merged since
+		case v.Campaigns().WasSent(&r.campaign, o): // merged since with another profile of the batch
 			m.refused = campaigns.AlreadySent
 			return nil
 		}

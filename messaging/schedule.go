@@ -9,7 +9,8 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// The pace of a campaign that nobody sent by hand: the defaults of a send request.
+// The pace of a campaign that starts by its schedule: the defaults of a send
+// request.
 const (
 	scheduledBatch   = 100
 	scheduledDelayMs = 1000

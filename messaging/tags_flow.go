@@ -23,7 +23,7 @@ func flowTags(trigger string) *merge.Known {
 	return k
 }
 
-// errMissing is why a message of a flow is not sent to somebody: a merge tag of it would
+// errMissing is why a message of a flow is not sent to a person: a merge tag of it would
 // leave a hole in the text.
 func errMissing(tag string) error { return errBarred(missing(tag)) }
 

@@ -89,8 +89,7 @@ func (t *Tester) Rendered() Rendered {
 func (t *Tester) isEmail() bool { _, is := t.medium.(*emailMedium); return is }
 
 // Send hands the message over to one address, once; id is a [messages.TestSend]. Nothing
-// is recorded: it counts for nobody and nothing, costs no credit, and its links are those
-// of the author.
+// is recorded: it counts nowhere, costs no credit, and its links are those of the author.
 func (t *Tester) Send(ctx context.Context, id messages.ID, to string, at time.Time) (outcome.Result, error) {
 	r := t.Rendered()
 	name := SendText(t.account, id)

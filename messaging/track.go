@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// SealSend makes the id of a message one that nobody can guess: what its kind
+// SealSend makes the id of a message one that cannot be guessed: what its kind
 // leaves free of it is a seal under the account's key. Messages are numbered, and
 // who knew one number could unsubscribe others by mail.
 func SealSend(key tracking.Key, id messages.ID) messages.ID {

@@ -69,7 +69,7 @@ type Options struct {
 	// MaxMessages defaults to 10,000, MaxBytes to 64 MiB (at least 64 KiB).
 	MaxMessages int
 	MaxBytes    int64
-	// Logger is told of damaged files; nil tells nobody.
+	// Logger gets the errors of damaged files; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -351,7 +351,7 @@ func (s *Store) begin() (*segment, error) {
 	return seg, nil
 }
 
-// trim forgets the oldest beyond the bounds. Files go when nothing in them is
+// trim drops the oldest beyond the bounds. Files go when nothing in them is
 // shown any more, or for their bytes.
 func (s *Store) trim() {
 	if over := len(s.mu.entries) - s.o.MaxMessages; over > 0 {

@@ -9,7 +9,7 @@ import (
 
 // IsLoopback reports whether a host, a name or an IP address, is this machine by its
 // form alone: nothing is looked up. The address of all interfaces, 0.0.0.0 or ::, is
-// this machine to whoever connects to it.
+// this machine to a client that connects to it.
 func IsLoopback(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	a, err := netip.ParseAddr(host)

@@ -69,7 +69,7 @@ type relay struct {
 	mechs []string
 	user  string
 
-	// Hooks, nil for acceptance; they run with mu held by nobody.
+	// Hooks, nil for acceptance; they run without mu.
 	onMail, onRcpt func(c *smtp.Conn, addr string, n int) error
 	onData         func(c *smtp.Conn, data []byte, n int) error
 

@@ -105,7 +105,7 @@ func (s *Sender) Send(ctx context.Context, m *Message) outcome.Result {
 	}
 }
 
-// envelope is what the relay is told, and the message's bytes.
+// envelope is the addresses for the relay, and the message's bytes.
 type envelope struct {
 	from, to string
 	utf8     bool

@@ -59,7 +59,7 @@ func TestImplicitTLSAndNoTLS(t *testing.T) {
 	}
 }
 
-// What is wrong with the relay or our settings is told apart from what may pass.
+// What is wrong with the relay or our settings is distinguished from what may pass.
 func TestConnectFailures(t *testing.T) {
 	otherRoots, _ := authority(t, "relay.test")
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +80,7 @@ func TestConnectFailures(t *testing.T) {
 		"no STARTTLS":         {func(_ *relay, srv *smtp.Server) { srv.TLSConfig = nil }, nil, outcome.Refused, "configuration"},
 		"no login we know":    {func(r *relay, _ *smtp.Server) { r.mechs = []string{"XOAUTH2"} }, nil, outcome.Refused, "configuration"},
 		"login forgotten":     {nil, func(o *Options) { o.Username, o.Password = "", "" }, outcome.Refused, "530 5.7.0"},
-		"nobody there": {nil, func(o *Options) {
+		"no relay": {nil, func(o *Options) {
 			o.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, closed.Addr().String())
 			}
@@ -185,8 +185,8 @@ func TestAnswersByStage(t *testing.T) {
 	}
 }
 
-// The relay takes the whole message and vanishes: nobody knows whether it was
-// accepted, and it must not be sent again here.
+// The relay takes the whole message and vanishes: whether it was accepted is not
+// known, and it must not be sent again here.
 func TestConnectionLostAfterTheDotIsAmbiguous(t *testing.T) {
 	r := newRelay(t)
 	var received atomic.Int32

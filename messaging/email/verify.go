@@ -23,7 +23,7 @@ type Record struct {
 // DomainSetup is what a sender domain publishes.
 type DomainSetup struct {
 	Domain string
-	// Token proves that whoever claims the domain controls its DNS.
+	// Token proves that the account that claims the domain controls its DNS.
 	Token string
 	Keys  []*Key
 }

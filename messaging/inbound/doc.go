@@ -4,8 +4,8 @@
 // Background. The same fact arrives in many shapes: as a delivery status report
 // (RFC 3464), as a bounce in prose, as a complaint (RFC 5965), as a mail to an
 // unsubscribe address, or as JSON in a provider's own words. Each reader here
-// yields the same Event, whose ID is the same however often the fact is told, so
-// that the caller can record it once.
+// yields the same Event, whose ID is the same however often the provider reports
+// it, so that the caller can record it once.
 //
 // Organisation. Leaf package. Clocks and fetchers are arguments.
 //

@@ -33,8 +33,8 @@ const (
 
 // Event is one fact about one message to one recipient.
 type Event struct {
-	// ID is the same whenever the same fact is told again, and unique within an account
-	// and kind of source: at most 200 bytes.
+	// ID is the same whenever the same fact is reported again, and unique within an
+	// account and kind of source: at most 200 bytes.
 	ID   string
 	Type Type
 

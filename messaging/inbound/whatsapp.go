@@ -149,7 +149,7 @@ func (v *whatsAppValue) events() (out []Event) {
 		}
 		switch m.Type {
 		case "system", "reaction", "unsupported", "unknown":
-			continue // nobody wrote anything
+			continue // not written by a person
 		}
 		add(Event{Type: Reply, From: international(string(m.From)), To: international(string(v.Metadata.Number)), Text: string(words), At: seconds(string(m.At))}, string(m.ID))
 	}

@@ -87,7 +87,7 @@ type Result struct {
 	// nothing will ever reach it. Other permanent failures concern the message.
 	Hard bool
 	// OptedOut marks a permanent failure because the recipient told the provider to
-	// be sent nothing: a STOP that somebody else answered.
+	// be sent nothing: a STOP that the provider answered.
 	OptedOut bool
 	// Cause is the error below a failure of ours, nil when the provider answered.
 	Cause error `json:"-"`

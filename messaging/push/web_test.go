@@ -230,7 +230,7 @@ func TestLostAnswersAreAmbiguous(t *testing.T) {
 	}
 	srv.Server.Close()
 	if r := w.Send(t.Context(), token, sample()); r.Class != outcome.Temporary {
-		t.Errorf("nobody there: %+v", r)
+		t.Errorf("no push service: %+v", r)
 	}
 }
 

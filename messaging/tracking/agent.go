@@ -11,7 +11,7 @@ const (
 	// Proxy: a mail service's image proxy that fetches when a person opens the
 	// message. The open is real; address and program are the proxy's.
 	Proxy
-	// Prefetch: a privacy proxy that fetches images of messages nobody may have read.
+	// Prefetch: a privacy proxy that fetches images of messages, read or not.
 	Prefetch
 	// Machine: a link scanner or a crawler that says so. What fetches with a
 	// common HTTP library may be anybody's mail program.

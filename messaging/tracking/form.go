@@ -37,7 +37,7 @@ func (k Key) ParseFormToken(form, token string) (atMs int64, nonce [16]byte, ok 
 }
 
 // FormKey names what was sent by a form without a token, so that the same within a while is
-// one. Nobody can tell from it what was sent.
+// one. It does not reveal what was sent.
 func (k Key) FormKey(form string, window int64, content string) string {
 	raw := binary.BigEndian.AppendUint64([]byte{formTag + 1}, uint64(window))
 	sum := k.mac(append(append(append(raw, form...), 0), content...))

@@ -24,7 +24,7 @@
 // The names of events and the payload around their data are in
 // internal/webhookevent, which the state machine knows, too.
 //
-// Use. Whoever owns the durable queue bounds how many deliveries are under way, calls
+// Use. The owner of the durable queue bounds how many deliveries are under way, calls
 // Client.Deliver, records the Result and, for Retry, asks Backoff when to try
 // next. All attempts of one delivery carry the same ID, so that the receiver can
 // drop repeats: delivery is at least once.

@@ -100,7 +100,7 @@ func TestLostAnswerIsMarkedSent(t *testing.T) {
 	ln.Close()
 	_, err = Do(context.Background(), client, post(t, "http://"+ln.Addr().String(), "x"), 5*time.Second)
 	if err == nil || errors.Is(err, ErrSent) {
-		t.Errorf("nobody listening: %v", err)
+		t.Errorf("without a listener: %v", err)
 	}
 }
 
