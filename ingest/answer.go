@@ -35,7 +35,8 @@ func appendResult(dst []byte, o *resolver.EventOutcome, leftOut []byte) []byte {
 	}
 	dst = append(dst, `{"success":true,"profile_id":"`...)
 	if o.Profile != (resolver.ProfileID{}) {
-		// A row that was imported before is a duplicate nobody looks up.
+		// A row that was imported before is a duplicate whose profile is not looked
+		// up.
 		dst = o.Profile.AppendText(dst)
 	}
 	dst = append(dst, `","error":null`...)

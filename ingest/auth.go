@@ -35,8 +35,9 @@ func (h *Handler) authenticate(header *fasthttp.RequestHeader) (app resolver.App
 }
 
 // current checks the credentials of a request against a state that is not out of
-// date: a node that was frozen must not let in whom another has locked out, nor
-// lock out whom another has let in. Nobody is refused on anything but the present.
+// date: a node that was frozen must not accept credentials that another has
+// revoked, nor refuse those that another has issued. A refusal is always based on
+// the present state.
 func (h *Handler) current(header *fasthttp.RequestHeader) (app resolver.App, ok bool, err error) {
 	named, is := resolver.ParseAppID(header.Peek(headerAppID))
 	if h.opts.Current == nil || !is {

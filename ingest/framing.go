@@ -64,8 +64,8 @@ const (
 	maxSizeDigits = 15
 	// maxLength is the greatest Content-Length that is a number at all.
 	maxLength = 1<<62 - 1
-	// maxExtensions is how many bytes of chunk extensions a body may have: nobody
-	// here reads them. Trailers are bounded as heads are.
+	// maxExtensions is how many bytes of chunk extensions a body may have. They are
+	// not used. Trailers are bounded as heads are.
 	maxExtensions = 4 << 10
 )
 

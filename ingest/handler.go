@@ -37,7 +37,7 @@ type Handler struct {
 	counters  *counters
 	memory    *Memory
 	ids       idSource
-	refusals  refusals  // nil for nobody
+	refusals  refusals  // nil if refusals are not reported
 	works     sync.Pool // *work
 	gzips     sync.Pool // *gzip.Reader
 	zstds     chan *zstd.Decoder

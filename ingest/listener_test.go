@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 )
 
-// brokenListener fails to accept as it is told, and gives its connections another
-// address.
+// brokenListener fails to accept as the test says, and gives its connections
+// another address.
 type brokenListener struct {
 	net.Listener
 	errs []error

@@ -17,8 +17,8 @@ import (
 )
 
 // TestQ1OtherHandlersShareMemory: bodies of handlers beside this package's are taken
-// from the same memory before they are read, whoever sends them how slowly; the gauge
-// shows them, those for whom there is no room are told so, and all is given back.
+// from the same memory before they are read, however slowly they arrive; the gauge
+// shows them, requests without room are answered so, and all is given back.
 func TestQ1OtherHandlersShareMemory(t *testing.T) {
 	const limit, body = 1 << 20, 200 << 10
 	opts := testOptions()

@@ -751,7 +751,7 @@ func (s *stale) App([]byte) (resolver.App, bool) {
 	return resolver.App{Account: 1, SecretHash: s.old, Active: true}, true
 }
 
-// TestCredentialsAreCurrent: who is refused is so by the present; a secret that
+// TestCredentialsAreCurrent: refusals are by the present state; a secret that
 // was drawn while the node was away is good, and the one before is not.
 func TestCredentialsAreCurrent(t *testing.T) {
 	for _, x := range []struct {

@@ -28,7 +28,7 @@ func (h *Handler) Record(account uint64, event []byte) (profile resolver.Profile
 	if !w.lease.need(int64(len(event) + recordHead)) {
 		return profile, "", h.noMemory().eventError()
 	}
-	// Whoever authenticated the request has judged its fields.
+	// The caller that authenticated the request has checked its fields.
 	w.dec.IgnoreUnknown(true)
 	if refused := w.dec.single(event, h.opts.Now().UnixMilli()); refused != nil {
 		h.showRefused(endpointEvent, account, event, refused.text)

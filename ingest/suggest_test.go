@@ -45,8 +45,8 @@ func decodeFault(t *testing.T, body string) string {
 	return string(d.errorText(0))
 }
 
-// TestUnknownFieldsOfUserAreTold: what is left out of a stored event is told with its
-// answer, the first field of it; a setting keeps it quiet.
+// TestUnknownFieldsOfUserAreTold: the answer to a stored event names the first field
+// that was left out; a setting keeps it quiet.
 func TestUnknownFieldsOfUserAreTold(t *testing.T) {
 	const none = "user has no identifier; send at least one of user.email, user.external_id and user.phone, not empty"
 	for user, want := range map[string]struct{ fault, warning string }{

@@ -92,7 +92,7 @@ func Locate(ctx *fasthttp.RequestCtx, memory *ingest.Memory, limit int) (account
 	packed, err := ingest.ReceiveBody(ctx, memory, limit)
 	if err != nil {
 		if f := ingest.FaultOf(err); !ingest.FailBody(ctx, f) {
-			// There was no memory: whoever answers finds none either.
+			// There was no memory: the handler that answers finds none either.
 			ingest.FailBody(ctx, ingest.BodyBroken)
 		}
 		return 0, false

@@ -80,8 +80,8 @@ func TestFloodsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRefusedEventLeavesItsName: the name of an event type is told with the first event of
-// it that is taken.
+// TestRefusedEventLeavesItsName: the first event of a type that is taken brings the type's
+// name.
 func TestRefusedEventLeavesItsName(t *testing.T) {
 	w := newWorld(t, nil)
 	send := func(user string) {

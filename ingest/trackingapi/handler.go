@@ -92,7 +92,7 @@ type found struct {
 }
 
 // maxKeys is how many write keys the events of one request may have: each is looked up, and
-// one that nobody knows may cost a question to the log.
+// an unknown one may cost a question to the log.
 const maxKeys = 16
 
 // sent is an event in the record.
@@ -248,7 +248,8 @@ func (h *Handler) admit(ctx *fasthttp.RequestCtx, source *sources.Access, origin
 		ingest.Authenticated(ctx)
 		return h.opts.Memory, h.opts.BodyBytes, nil
 	}
-	// A public key vouches for nobody, and what is no page sends no origin.
+	// A public key authenticates no person, and a client that is no page sends no
+	// origin.
 	if origin != "" && !source.OriginAllowed(origin) {
 		return nil, 0, errOrigin
 	}
@@ -559,8 +560,8 @@ func (w *work) accepted() (n int) {
 }
 
 // nameTypes has the catalog show event types by the names that the application gives them.
-// It happens once for each type, and fails for nobody: the next event tries again. The type
-// of an event that was refused may not be there, and is named by the next.
+// It happens once for each type, and a failure fails no request: the next event tries
+// again. The type of an event that was refused may not be there, and is named by the next.
 func (h *Handler) nameTypes(account uint64, w *work) {
 	var names []eventtypes.Name
 	for _, n := range w.names {

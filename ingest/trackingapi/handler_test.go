@@ -400,7 +400,7 @@ func TestFaultsOfTheService(t *testing.T) {
 	}
 }
 
-// TestMemory (Q1): a request that finds no memory is told to come again.
+// TestMemory (Q1): a request that finds no memory is answered to come again.
 func TestMemory(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Memory = ingest.NewMemory(4 << 10) })
 	ctx := w.ask("POST", "/v1/track", []byte(`{"userId":"u","event":"x","properties":{"a":"`+strings.Repeat("x", 8<<10)+`"}}`), "Authorization", basic(w.server))

@@ -287,7 +287,7 @@ func TestPostHogsEvents(t *testing.T) {
 }
 
 // TestTimeMatchesNaive: the time of random calls, in random shapes, is what the rule says
-// when it is written down as it is told.
+// in a plain transcription.
 func TestTimeMatchesNaive(t *testing.T) {
 	calls := 20_000
 	if testlevel.Long() {

@@ -78,7 +78,7 @@ func (p *mapper) posthog(m *message, ev *eventlog.Event) *rejection {
 		p.call = CallScreen
 		ev.Type = typeScreen
 	case "$groupidentify":
-		// Its distinct_id is made of the group: it is nobody's.
+		// Its distinct_id is made of the group and identifies no person.
 		return invalidEvent("$groupidentify is not taken: groups have no properties here; send $group_0 with the events of people")
 	default:
 		if bad := p.track(name, ev); bad != nil {

@@ -49,7 +49,7 @@ func (u *uses) list() []sources.Use {
 	return out
 }
 
-// recorded forgets uses that the state knows, but not later ones of the same keys.
+// recorded drops uses that the state has, but not later ones of the same keys.
 func (u *uses) recorded(list []sources.Use) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
