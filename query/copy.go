@@ -56,8 +56,8 @@ type CopyOptions struct {
 	Partitions int
 	// Rows is about how many rows a partition is given at once; default 122,880.
 	Rows int
-	// Progress is told of the offset up to which everything is stored; nil is
-	// silent.
+	// Progress is called with the offset up to which everything is stored; it may
+	// be nil.
 	Progress func(upTo int64)
 }
 

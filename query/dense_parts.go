@@ -33,7 +33,7 @@ type denseParts struct {
 	held     []*[]uint64  // of plainBits, all that were laid out
 }
 
-// plainBits are sets as plain bits that nobody uses. While somebody types, each key asks for
+// plainBits are sets as plain bits that are free. While a user types, each key asks for
 // as many again, and what is thrown away makes the garbage collector run meanwhile.
 var plainBits sync.Pool // of *[]uint64
 

@@ -22,8 +22,8 @@ type Evaluation struct {
 	AtMs     int64
 	Root     *segment.Node
 	Profiles Profiles
-	// Segments finds the definitions that others refer to. Nobody is a member
-	// of a segment that is not there.
+	// Segments finds the definitions that others refer to. A segment that is not
+	// there has no members.
 	Segments func(id string) (*segment.Node, bool)
 	// Known, if not nil, tells what is known already at this cut and instant: of
 	// a condition, who satisfies its positive form ([segment.Node.Key]); of a
@@ -170,7 +170,7 @@ func (v *evaluator) askAll(leaves []*segment.Activity) error {
 				if r := recover(); r != nil {
 					fault.Store(&r)
 					end(errFault)
-					for range next { // whoever hands them out does not wait for ever
+					for range next { // the sender must not wait for ever
 					}
 				}
 			}()

@@ -92,7 +92,7 @@ func TestEvaluate(t *testing.T) {
 	}{
 		{did("13", ""), "{1,3}", 1, 0},
 		{did("13", `,"did":false`), "{0,2,4,5}", 1, 0},
-		// Counts that hold for nobody's events too are asked the other way round.
+		// Counts that hold without any events are asked the other way round.
 		{did("13", `,"count":{"op":"<","value":2}`), "{0,2,4,5}", 1, 0},
 		{did("13", `,"did":false,"count":{"op":"<","value":2}`), "{1,3}", 1, 0},
 		// One question however often and however negated.

@@ -29,12 +29,13 @@ type MatchQuery struct {
 	AfterMs, UntilMs *int64
 	// Where must all hold on the properties, as in [ReplayQuery].
 	Where []segment.Predicate
-	// Value is the path of the property that is told of each event, As how.
+	// Value is the path of the property that is returned of each event, As its
+	// form.
 	Value []string
 	As    MatchValue
 }
 
-// MatchValue is how the property of a [MatchQuery] is told.
+// MatchValue is how the property of a [MatchQuery] is returned.
 type MatchValue uint8
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// Profiles is what the state machine knows of an account's profiles at one
-// cut. [Evaluate] answers attribute, consent and list conditions from it.
+// Profiles is the state machine's profiles of an account at one cut. [Evaluate]
+// answers attribute, consent and list conditions from it.
 type Profiles interface {
 	// Universe is the ordinals of all profiles, without those merged into
 	// another. It must not be changed.

@@ -113,7 +113,7 @@ func (p *page) filled() (n int) {
 const packWithin = pageSize / 2
 
 // pack puts the pages in place of which open ones were filled into as little memory as
-// they need, one behind the other. The open ones must be nobody else's.
+// they need, one behind the other. The caller alone may use the open ones.
 func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 	filled, places, packed := make([]int, len(pages)), 0, 0
 	for i, p := range pages {

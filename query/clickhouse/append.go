@@ -129,7 +129,7 @@ type addition struct {
 	from   int64 // records below are stored already
 }
 
-// newWriter draws a number that nobody else has.
+// newWriter draws a number that no other writer has.
 func (s *Store) newWriter() (uint64, error) {
 	var b [8]byte
 	for {
@@ -176,7 +176,7 @@ func (s *Store) insert(ctx context.Context, a *addition) error {
 
 // commit reports that all rows are there. The server refuses it once its clock is
 // past the fence, so that what is older than that can be relied on, and when
-// another writer has committed more meanwhile: of what that stored, somebody may
+// another writer has committed more meanwhile: a person in what that stored may
 // have been erased since.
 func (s *Store) commit(ctx context.Context, a *addition, fenceMs int64) error {
 	return s.exec(ctx, s.opts.AppendTimeout, fmt.Sprintf(

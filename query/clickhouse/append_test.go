@@ -135,8 +135,8 @@ func TestL2Zombie(t *testing.T) {
 	}
 }
 
-// commitBlindly commits as one does who has looked at the others' commits just
-// before theirs came.
+// commitBlindly commits like a writer that read the others' commits just before the
+// newest came.
 func commitBlindly(t *testing.T, s *Store, a *addition) {
 	t.Helper()
 	err := s.exec(context.Background(), time.Minute, fmt.Sprintf(`INSERT INTO commits ("partition", writer, first_offset, next_offset) VALUES (%d, %d, %d, %d)`,
@@ -319,6 +319,6 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%s rows, %d in parts, want %s", physical(), parts(), left)
 	}
 	if n := scalar(t, s, "SELECT count() FROM events WHERE ordinal BETWEEN 11 AND 15"); n != 0 {
-		t.Fatalf("%d rows of who was erased", n)
+		t.Fatalf("%d rows of an erased profile", n)
 	}
 }

@@ -57,7 +57,7 @@ func BenchmarkAppend(b *testing.B) {
 			var ours, bare time.Duration
 			for i := range b.N {
 				shopBatch(batch, rng, rows, 100_000)
-				// Who is first changes, as does what merges meanwhile.
+				// The order changes, as do the merges meanwhile.
 				for turn := range 2 {
 					began := time.Now()
 					if (i+turn)%2 == 0 {
@@ -98,9 +98,9 @@ func insertBare(ctx context.Context, conn driver.Conn, b *query.Batch) error {
 }
 
 // BenchmarkActivity asks a store of 1 M rows and 100,000 profiles (10 M and 1 M
-// if MUSTER_LONG is set), and in turn the same by the statement that somebody
-// would write who knows of no merges, cuts, writers and exact sums. "ratio" is
-// the time of the one by that of the other.
+// if MUSTER_LONG is set), and in turn the same by the statement that one would
+// write without merges, cuts, writers and exact sums. "ratio" is the time of the
+// one by that of the other.
 func BenchmarkActivity(b *testing.B) {
 	batches, profiles := 8, 100_000
 	if testlevel.Long() {

@@ -32,8 +32,8 @@ type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	quiet  time.Duration
-	// last is when the server was heard of, in Unix nanoseconds; 0 while nobody
-	// listens to it.
+	// last is when the server was heard of, in Unix nanoseconds; 0 while the client
+	// does not listen to it.
 	last atomic.Int64
 	end  context.CancelFunc
 }
@@ -51,7 +51,7 @@ func (s *Store) watched(ctx context.Context, limit time.Duration, opts ...clickh
 
 func (w *watch) heard() { w.last.Store(time.Now().UnixNano()) }
 
-// deaf reports that nobody listens until heard.
+// deaf notes that the client does not listen to the server until heard is called.
 func (w *watch) deaf() { w.last.Store(0) }
 
 func (w *watch) look() {

@@ -23,8 +23,8 @@
 //  2. It inserts events, aliases and transitions, and when all were
 //     acknowledged (synced to disk), the commit: writer, from, to.
 //  3. A writer number is used on only if the append before it succeeded and the
-//     cover ends with that very span. After any error, or when somebody else
-//     has appended, the number is given up for a new one.
+//     cover ends with that very span. After any error, or when another writer has
+//     appended, the number is given up for a new one.
 //
 // Every reader takes from the tables what lies in the cover: of each record the
 // rows of one writer. It follows:

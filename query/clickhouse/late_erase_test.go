@@ -28,7 +28,7 @@ func (o *overtaking) PrepareBatch(ctx context.Context, sql string, opts ...drive
 
 // TestErasedStaysErasedBesideAnotherWriter: the next owner of a partition stores
 // its rows beside the present one while it warms it. What it has under way when the
-// present one stores somebody's rows and erases them does not bring them back, and
+// present one stores a person's rows and erases them does not bring them back, and
 // its append succeeds all the same.
 func TestErasedStaysErasedBesideAnotherWriter(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestErasedStaysErasedBesideAnotherWriter(t *testing.T) {
 	}}
 	appendRecords(t, next, 0, 120, 170)
 	if n := rows(); n != 0 {
-		t.Errorf("%d rows of who was erased are there again", n)
+		t.Errorf("%d rows of the erased person are there again", n)
 	}
 	if at, err := owner.Position(ctx, 0); err != nil || at != 170 {
 		t.Errorf("the position is %d (%v)", at, err)

@@ -20,7 +20,8 @@ import (
 )
 
 // way is the way to a server. What was connected when it is broken is reset as soon
-// as it is used again, which nobody sees before: as where a router forgot about it.
+// as it is used again, which neither side sees before: as where a router dropped
+// it.
 type way struct {
 	addr string
 	ln   net.Listener
@@ -141,9 +142,9 @@ func (w *way) close() {
 	}
 }
 
-// TestL2LostConnections: connections that broke while nobody used them are nothing
-// that questions and appends fail of, and what is appended counts once. A server that
-// is away is still said to be.
+// TestL2LostConnections: connections that broke while they were idle fail no question
+// and no append, and what is appended counts once. A server that is away is still
+// said to be.
 func TestL2LostConnections(t *testing.T) {
 	t.Parallel()
 	dsn, err := url.Parse(services.ClickHouse(t))
@@ -225,11 +226,11 @@ func TestL2LostConnections(t *testing.T) {
 	}
 	w.close()
 	if err := s.ask(ctx, "SELECT 1", func(driver.Rows) error { return nil }); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a question to nobody: %v", err)
+		t.Errorf("a question without a server: %v", err)
 	}
 	b := new(query.Batch)
 	historytest.FillRecords(b, 0, position, position+10)
 	if err := s.Append(ctx, b); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("an append to nobody: %v", err)
+		t.Errorf("an append without a server: %v", err)
 	}
 }

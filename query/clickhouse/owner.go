@@ -11,8 +11,8 @@ import (
 // ErrOtherOwner reports that the database holds the history of another log.
 var ErrOtherOwner = errors.New("the database belongs to another log")
 
-// ensureOwner makes the database Options.Owner's, if it is nobody's, and refuses
-// that of another. The owner is a view without a table: it is made in one
+// ensureOwner makes Options.Owner the owner of a database without one, and refuses
+// the database of another. The owner is a view without a table: it is made in one
 // instant, so of several who are first at once one wins, and all see who.
 func (s *Store) ensureOwner(ctx context.Context) error {
 	if s.opts.Owner == "" {

@@ -42,7 +42,7 @@ func TestOwner(t *testing.T) {
 	}
 	wg.Wait()
 	if winner.Load() == nil {
-		t.Fatal("nobody has the database")
+		t.Fatal("the database has no owner")
 	}
 	if err := open(*winner.Load()); err != nil {
 		t.Errorf("the owner comes back: %v", err)

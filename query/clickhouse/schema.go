@@ -66,8 +66,8 @@ var migrations = [][]string{{
 		next_offset  SimpleAggregateFunction(max, Int64)
 	) ENGINE = AggregatingMergeTree ORDER BY ("partition", writer) ` + tableSettings,
 
-	// For analysts: below the position rows of one record are the same whoever
-	// wrote them, so one of each is what is stored.
+	// For analysts: below the position rows of one record are the same whichever
+	// writer stored them, so one of each is what is stored.
 	`CREATE VIEW IF NOT EXISTS positions AS SELECT "partition", max(next_offset) AS next_offset FROM commits GROUP BY "partition"`,
 	`CREATE VIEW IF NOT EXISTS stored_events AS
 		SELECT e.account AS account, e."partition" AS "partition", e.record_offset AS record_offset, e.record_index AS record_index, e.ordinal AS ordinal,

@@ -47,7 +47,7 @@ func (s *Store) sweepNowAndThen(ctx context.Context) {
 	}
 }
 
-// run is one sweep. It takes part in the bound on writers.
+// run is one sweep. It counts towards the bound on writers.
 func (w *sweep) run(ctx context.Context, s *Store) error {
 	done, err := s.writers.take(ctx)
 	if err != nil {

@@ -157,8 +157,8 @@ type scratch struct {
 }
 
 // scratches are those that no scan uses. A question reads whole columns: tens of megabytes
-// where there are millions of events, which would make the garbage collector run
-// while somebody waits for the next answer.
+// where there are millions of events, which would make the garbage collector run while a
+// caller waits for the next answer.
 var scratches = sync.Pool{New: func() any { return newScratch() }}
 
 // begin takes back what bytes has given.

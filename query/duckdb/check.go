@@ -61,7 +61,7 @@ func checkRowsOf(ctx context.Context, c *conn, table string) error {
 	return nil
 }
 
-// claim makes the file that of a log if it is nobody's, and returns whose it is.
+// claim makes a log the owner of a file without one, and returns the owner.
 func (s *Store) claim(ctx context.Context, log string) (owner string, err error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()

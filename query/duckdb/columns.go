@@ -32,7 +32,8 @@ const (
 )
 
 // columnKeeper keeps the columns of the events beside the tables, see package columns:
-// in files, made in the background once somebody asks, and in memory what is newer.
+// in files, made in the background after the first question, and in memory what is
+// newer.
 type columnKeeper struct {
 	set  *columns.Set
 	wake chan struct{}
@@ -48,7 +49,7 @@ type columnKeeper struct {
 	// before that memory has; known tells that covered means something.
 	appended, covered int64
 	known             bool
-	// askedAt is appended when somebody asked, −1 before.
+	// askedAt is appended at the last question, −1 before the first.
 	askedAt int64
 	aliases map[aliasKey]*aliasTable
 	merges  uint64 // counts what makes aliases void
@@ -133,7 +134,7 @@ func (k *columnKeeper) signal() {
 	}
 }
 
-// ask notes that somebody asks.
+// ask notes a question.
 func (k *columnKeeper) ask() {
 	k.mu.Lock()
 	first := k.askedAt < 0 || k.appended-k.askedAt > idleRows
@@ -158,7 +159,7 @@ func (k *columnKeeper) lag() (rows int64, known bool) {
 	return k.appended - k.covered, k.known
 }
 
-// unknown says that nobody knows how many rows are not in memory, until it is next
+// unknown says that the number of rows not in memory is not known, until it is next
 // brought up to the newest row in the background.
 func (k *columnKeeper) unknown() {
 	k.mu.Lock()

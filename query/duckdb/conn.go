@@ -97,7 +97,7 @@ func (c *conn) query(ctx context.Context, sql string, args []any, fn func(chunk)
 }
 
 // interruptWith interrupts the connection's statement when ctx ends, until the
-// returned function is called. DuckDB forgets an interruption that comes
+// returned function is called. DuckDB drops an interruption that comes
 // before a statement begins, so it is repeated.
 func (c *conn) interruptWith(ctx context.Context) (finish func()) {
 	if ctx.Done() == nil {

@@ -34,10 +34,10 @@ type Options struct {
 
 	// Columns keeps the events a second time, by type and property, in a directory beside
 	// the file, so that conditions on one type are answered fast: see package columns.
-	// They are made in the background once somebody asks, and take about as much again
-	// as half of the events.
+	// They are made in the background after the first question, and take about as much
+	// again as half of the events.
 	Columns bool
-	// Logger is told what becomes of the columns; nil is silent.
+	// Logger gets messages about the columns; nil is silent.
 	Logger *slog.Logger
 
 	// logName is the log whose events these are, "" for any.

@@ -47,7 +47,7 @@ type Resilient struct {
 		// positions are how far the file in use is known to be, by partition.
 		positions map[int]int64
 		replaced  int64
-		onLoss    func() // nil until somebody asks
+		onLoss    func() // nil until it is set
 	}
 }
 
@@ -55,7 +55,7 @@ type Resilient struct {
 type opened struct {
 	store *Store
 	users int
-	// suspect is why it is to be looked at once nobody uses it; drained is closed
+	// suspect is why it is to be looked at once it has no users; drained is closed
 	// then.
 	suspect error
 	drained chan struct{}
@@ -287,8 +287,8 @@ func (r *Resilient) with(ctx context.Context, need *query.Cut, do func(s *Store)
 	return r.done(o, do(o.store))
 }
 
-// inspect looks at a file that seems to be damaged, once nobody uses it, and puts it
-// or another one into use.
+// inspect looks at a file that seems to be damaged, once it has no users, and puts
+// it or another one into use.
 func (r *Resilient) inspect(o *opened) {
 	r.logger.Error("history seems to be damaged; looking at all of it", "file", r.path, "reason", o.suspect)
 	<-o.drained
@@ -389,7 +389,7 @@ func (r *Resilient) Close() error {
 }
 
 // Position implements [query.History]. It waits for a while where the file is being
-// looked at: whoever begins with a history has to know how far it is.
+// looked at: a caller that begins with a history needs to know how far it is.
 func (r *Resilient) Position(ctx context.Context, partition int) (at int64, err error) {
 	tick := time.NewTicker(inspectLook)
 	defer tick.Stop()
@@ -520,7 +520,7 @@ func (r *Resilient) Erase(ctx context.Context, q query.EraseQuery) error {
 	}
 	old, err := asides(r.path)
 	for _, path := range old {
-		// Somebody may have put a directory where the file was.
+		// There may be a directory where the file was.
 		if e := os.RemoveAll(path); e != nil {
 			err = errors.Join(err, fmt.Errorf("history: erase: %w", e))
 		}

@@ -216,7 +216,7 @@ func TestDamagedFile(t *testing.T) {
 }
 
 // TestDamageWhileOpen: rows that cannot be read any more take the file out of use;
-// until the rows are there again nobody is answered as if there were none.
+// until the rows are there again no answer may be as if there were none.
 func TestDamageWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "h.duckdb")

@@ -106,7 +106,7 @@ func Unsupported(t *testing.T, open Open) {
 	}
 }
 
-// CountLeaf is the condition that somebody did the event so often.
+// CountLeaf is the condition that a profile did the event so often.
 func CountLeaf(event string, atLeast int64) *segment.Activity {
 	return &segment.Activity{Event: event, Did: true, Count: &segment.Compare{Op: segment.OpGe, Micros: Micros(atLeast)}}
 }

@@ -108,7 +108,7 @@ type life struct {
 	members   int
 }
 
-// nobody is what an erased profile is.
+// nobody stands for an erased profile.
 const nobody = ^uint32(0)
 
 type lived struct {
@@ -261,7 +261,7 @@ func (w *life) happen() {
 	}
 }
 
-// manage changes by a command what is known of somebody: consents, blocks,
+// manage changes by a command the data of a person: consents, blocks,
 // engagement, devices, or all of it at once by an erasure.
 func (w *life) manage() {
 	id := ""

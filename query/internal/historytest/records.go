@@ -17,7 +17,7 @@ func RecordText(o int64, i int) string {
 	return fmt.Sprintf(`{"offset":%d,"index":%d,"filler":"%0*d"}`, o, i, int(o%40), o)
 }
 
-// HasAlias reports whether record o merges somebody.
+// HasAlias reports whether record o merges profiles.
 func HasAlias(o int64) bool { return o%11 == 3 }
 
 // RecordTransitions is how many transitions record o makes.

@@ -12,7 +12,7 @@ import (
 
 // TransitionsPages pages through the transitions of accounts and segments:
 // each below the cut once, in order, whatever the page's size; ordinals as they
-// were stored, whoever was merged since.
+// were stored, whatever merged since.
 func TransitionsPages(t *testing.T, open Open) {
 	s := open(t)
 	rng := rand.New(rand.NewPCG(21, 22))
