@@ -64,8 +64,8 @@ const (
 	Ready    Phase = 0 // the step is to be carried out
 	Sleeping Phase = 1 // until DueMs
 	Awaiting Phase = 2 // what became of Item
-	// What became of Item was told while the flow was paused, at DueMs. The enrolment goes
-	// on with it when the flow does.
+	// The outcome of Item came while the flow was paused, at DueMs. The enrolment goes on
+	// with it at the resume.
 	HeardDelivered Phase = 3
 	HeardFailed    Phase = 4
 )

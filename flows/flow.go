@@ -20,7 +20,7 @@ type Flow struct {
 	unknown map[string]string
 }
 
-// Reentry reports whether somebody may go through a flow again.
+// Reentry says whether a profile may go through a flow again.
 type Reentry string
 
 // The policies of re-entry.
@@ -39,7 +39,7 @@ const (
 	TriggerAPI            = "api"
 )
 
-// Trigger says what enrols somebody. Type is empty when a draft has none.
+// Trigger says what enrols a profile. Type is empty when a draft has none.
 type Trigger struct {
 	Type      string
 	ListID    string // of list_joined
@@ -76,7 +76,8 @@ const (
 	StepWhatsApp = "whatsapp"
 	StepPush     = "push"
 	StepInApp    = "in_app"
-	// StepOmnichannel sends a message on the first of several channels that reaches somebody.
+	// StepOmnichannel sends a message on the first of several channels that reaches the
+	// person.
 	StepOmnichannel = "omnichannel"
 	StepWait        = "wait"
 	StepCondition   = "condition"

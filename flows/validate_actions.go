@@ -88,8 +88,8 @@ func hostWritten(text string) bool {
 	return !tagged || ok && strings.ContainsAny(host, "/?#")
 }
 
-// target checks a URL. Where a request goes is the author's to say, not that of
-// whoever a value is from: scheme and host are written out.
+// target checks a URL. The author alone decides where a request goes, not the
+// source of a value: scheme and host are written out.
 func (v *validator) target(text string) {
 	path := v.at("url")
 	if !hostWritten(text) {
@@ -118,7 +118,7 @@ func (v *validator) headers(headers []Header) {
 		at := jsonform.Join(path, h.Name)
 		size += len(h.Name) + len(h.Value)
 		if err := webhook.CheckHeaders(map[string]string{h.Name: h.Value}); err != nil {
-			// The name is told by the path.
+			// The path names the header.
 			name := fmt.Sprintf("%.60q ", h.Name)
 			reason := strings.TrimPrefix(err.Error(), "headers: ")
 			v.fault(at, strings.TrimPrefix(strings.TrimPrefix(reason, "the value of "), name))

@@ -19,7 +19,7 @@
 //
 // [Predicate], [Attribute], [Consent] and [Compare] carry the judgement on
 // single values, on stored bytes and without allocating. What an [Activity]
-// needs beside them, the history of events, lives elsewhere: package query asks
+// needs beside them, the history of events, is elsewhere: package query asks
 // a database. [Node.Naive] judges a whole tree by a plain scan of one profile's
 // events. It is the oracle: slow, obvious, and sharing no arithmetic with the
 // rest, so that the others can be tested against it.

@@ -6,8 +6,8 @@ type Explaining struct {
 	AtMs int64
 	// Facts are what attribute, consent and list conditions look at.
 	Facts *Facts
-	// Segments finds the definitions that others refer to. Nobody is a member of
-	// a segment that is not there.
+	// Segments finds the definitions that others refer to. A segment that is not
+	// there has no members.
 	Segments func(id string) (*Node, bool)
 	// Activity reports whether the positive form of an activity condition holds,
 	// and the facts behind it, nil when only the answer is known.
@@ -21,8 +21,8 @@ type Explanation struct {
 	Node *Node
 	// Holds is the node's answer, its negation included.
 	Holds bool
-	// Anonymous says, at the root of a definition, that it holds for nobody of whom nothing
-	// says who they are, and that the profile is such a one.
+	// Anonymous says, at the root of a definition, that it holds for no anonymous profile,
+	// and that this profile is one.
 	Anonymous bool
 	// Conditions are those of a group, all of them judged.
 	Conditions []*Explanation
@@ -169,8 +169,8 @@ func (e *explainer) member(id string) bool {
 	return in
 }
 
-// consent is what is known of a channel; without a record it is never
-// subscribed. Of who has not confirmed a subscription it says that.
+// consent is the state of a channel; without a record it is never subscribed. An
+// unconfirmed subscription is shown as such.
 func (f *Facts) consent(channel string) *ConsentFact {
 	out := ConsentFact{Channel: channel, Status: StatusNeverSubscribed}
 	if c := f.consentOf(channel); c != nil {

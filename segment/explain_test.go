@@ -360,8 +360,8 @@ func TestTalliesBounded(t *testing.T) {
 	}
 }
 
-// TestTalliesDistinct: what is one value, however it is written, is one, and
-// what is not is told apart, also in texts that are remembered by their hash.
+// TestTalliesDistinct: one value, however it is written, is one, and different
+// values are told apart, also texts that are remembered by their hash.
 func TestTalliesDistinct(t *testing.T) {
 	long := strings.Repeat("ü", 100)
 	a := parse(t, []byte(`{"kind":"activity","event":"e","aggregate":{"fn":"distinct","property":"v","op":">","value":1}}`)).Activity

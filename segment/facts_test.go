@@ -2,9 +2,8 @@ package segment
 
 import "testing"
 
-// TestS1NaiveOfFacts: what the oracle is told of a profile is what the engine is
-// told: its lists, and the date of the last subscription, which an opt-out does
-// not move.
+// TestS1NaiveOfFacts: the oracle gets the same facts of a profile as the engine:
+// its lists, and the date of the last subscription, which an opt-out does not move.
 func TestS1NaiveOfFacts(t *testing.T) {
 	f := &Facts{
 		Fields: Fields{

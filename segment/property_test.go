@@ -88,7 +88,7 @@ func TestS1LeavesOfOneKeyAgree(t *testing.T) {
 	}
 }
 
-// Definitions must neither hold for everybody nor for nobody too often, or
+// Definitions must not hold too often for all profiles or for none, or
 // comparing evaluators over them proves little.
 func TestGeneratorIsSelective(t *testing.T) {
 	const n = 24

@@ -35,9 +35,9 @@ const (
 	DeviceAPNs    = "apns"
 )
 
-// The rules of engagement: who opened or clicked within engagedDays is Engaged;
-// who was sent atRiskSends messages or more and did neither for atRiskDays is
-// At risk.
+// The rules of engagement: a contact who opened or clicked within engagedDays is
+// Engaged; one who was sent atRiskSends messages or more and did neither for
+// atRiskDays is At risk.
 const (
 	engagedDays = 30
 	atRiskDays  = 90
@@ -99,8 +99,8 @@ func (f *Facts) Blocked(channel string) string {
 	return ""
 }
 
-// suppressed reports whether a channel may not be sent to until somebody lifts
-// that. Who has not confirmed yet is not suppressed.
+// suppressed reports whether a channel may not be sent to until that is lifted. A
+// contact who has not confirmed yet is not suppressed.
 func (f *Facts) suppressed(channel string) bool {
 	switch f.Blocked(channel) {
 	case BlockBounced, BlockComplained, BlockSuppressed:
@@ -119,7 +119,7 @@ func (f *Facts) consentOf(channel string) *ConsentFact {
 	return nil
 }
 
-// Status is the contact's status on a channel at an instant, "" for somebody who
+// Status is the contact's status on a channel at an instant, "" for a contact who
 // never subscribed to it. What forbids sending comes first, the gravest of it
 // before all.
 func (f *Facts) Status(channel string, atMs int64) string {
@@ -157,9 +157,9 @@ func (f *Facts) Status(channel string, atMs int64) string {
 }
 
 // Subscribed is the field `subscribed` of definitions that were saved when it still held
-// for contacts who had refused nothing, see [Node.UseCurrentFields]: nobody who
-// unsubscribed, bounced, complained or was suppressed, but contacts who never subscribed
-// and those who have not confirmed.
+// for contacts who had refused nothing, see [Node.UseCurrentFields]: for none who
+// unsubscribed, bounced, complained or were suppressed, but also for those who never
+// subscribed or have not confirmed.
 func (f *Facts) Subscribed() bool {
 	// Which instant does not matter: time leads only from one status that may be
 	// sent to into another.

@@ -261,8 +261,8 @@ func (e *Engine) sweep() {
 // states that are gone.
 const cleanedPages = 64
 
-// clean goes on dropping what was kept for states that are gone. Nobody reads
-// that any more, so how far it has come is no part of the state.
+// clean goes on dropping what was kept for states that are gone. It is never read
+// again, so how far it has come is no part of the state.
 func (e *Engine) clean() {
 	if len(e.stale) == 0 {
 		return

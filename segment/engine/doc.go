@@ -1,6 +1,5 @@
 // Package engine keeps the members of every segment of an account exact at
-// every instant, as a pure function of what it is told, and says each entry and
-// exit.
+// every instant, as a pure function of its calls, and emits each entry and exit.
 //
 // # Background
 //
@@ -8,7 +7,7 @@
 // costs seconds; the engine keeps the answers instead and changes them when
 // something happens: an event touches only the conditions on its type, for its
 // profile only; an answer that changes touches only the segments that use it.
-// Time is told like everything else: windows run out when [Engine.Advance]
+// Time comes by calls like everything else: windows run out when [Engine.Advance]
 // passes the exact instant, in order of instant and ordinal. Reads at a later
 // instant look ahead at what falls due until then (read.go).
 //
@@ -24,8 +23,8 @@
 //     to sixteen maps each ordinal to a row, which has their values as sections
 //     (group.go). Rows are packed in pages of sixteen without pointers (page.go).
 //     An event finds its row once, goes through it once and writes it back once
-//     (rowedit.go). A state that is gone leaves its slot at once and its values
-//     bit by bit; nobody gets the slot before.
+//     (rowedit.go). A deleted state leaves its slot at once and its values bit by
+//     bit; no other state gets the slot before they are dropped.
 //   - A wheel keeps when profiles of a leaf must be judged again: buckets of
 //     time as bitmaps, the one at the edge opened into exact instants (wheel.go).
 //   - A segment has the bitmap of its members. Segments are judged after those
@@ -47,6 +46,6 @@
 //   - S2: entered − left = members, for each segment, once nothing is owed.
 //   - L3: a call does bounded work, beside [Engine.Define] and what grows with
 //     the number of leaves.
-//   - R1: the state depends on what was told only, whatever was frozen and
-//     restored between.
+//   - R1: the state depends on the calls only, whatever was frozen and restored
+//     between.
 package engine

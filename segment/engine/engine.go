@@ -107,8 +107,8 @@ func (e *Engine) Transitions() []Transition {
 	return out
 }
 
-// Touch must be called for each profile of a change before anything is told of
-// it. It brings the profile up to the engine's time.
+// Touch must be called for each profile of a change before any other call about it.
+// It brings the profile up to the engine's time.
 func (e *Engine) Touch(o uint32) {
 	e.pub.touched(o)
 	if e.done < e.now {
@@ -193,7 +193,7 @@ func spansOf(n *segment.Node, f *segment.Facts, nowMs int64) []byte {
 // turnsOf is spansOf for a field that changes with time: it is judged once
 // between any two instants at which it may.
 func turnsOf(n *segment.Node, f *segment.Facts) []span {
-	turns := []int64{0} // nobody asks about what was before 1970
+	turns := []int64{0} // no condition asks about times before 1970
 	n.Attribute.EachTurn(f, func(ms int64) {
 		if ms > 0 {
 			turns = append(turns, ms)
@@ -258,9 +258,9 @@ func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 	}
 }
 
-// Merge tells that a profile became part of another. [Engine.Profile] and
-// [Engine.Settle] of the winner follow before anything else is told of it: what
-// comes with a merge has a cause of its own.
+// Merge merges a profile into another. [Engine.Profile] and [Engine.Settle] of the
+// winner follow before any other call about it: what comes with a merge has a cause
+// of its own.
 func (e *Engine) Merge(winner, loser uint32) {
 	e.causes.add(segment.CauseMerge)
 	for _, s := range e.byRank {

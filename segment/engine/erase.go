@@ -2,7 +2,7 @@ package engine
 
 import "github.com/musterhq/muster/segment"
 
-// Erase forgets a profile: it leaves every segment, and nothing is kept of it.
+// Erase removes a profile: it leaves every segment, and nothing is kept of it.
 // [Engine.Touch] comes before. All transitions of the profile are said at once,
 // also those that new definitions still owed it, so that none comes later.
 func (e *Engine) Erase(o uint32) {

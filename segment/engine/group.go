@@ -23,7 +23,7 @@ type group struct {
 	live   []*state           // in order of slots
 	counts [groupSlots]int    // values in each slot
 	// retired are slots whose state is gone and whose values are not all
-	// dropped yet. Nobody reads them, and no state gets the slot until then.
+	// dropped yet. They are not read, and no state gets the slot until then.
 	retired uint16
 	cleanAt int // the page at which dropping goes on
 

@@ -34,7 +34,7 @@ func TestS2MergeSaysWhatIsOwed(t *testing.T) {
 		t.Fatalf("%d entered, not 2", n)
 	}
 	defined(t, e, "s", `{"kind":"list","list_id":"vip"}`, 2)
-	finish(0) // nobody is told of it yet
+	finish(0) // its transition is not emitted yet
 	if n := len(e.Transitions()); n != 0 || !e.owes {
 		t.Fatalf("%d were told at once; owed: %v", n, e.owes)
 	}

@@ -112,8 +112,8 @@ func (e *Engine) Publication(id string) *Published {
 
 // Publish brings what is published up to date and reports whether definitions have
 // changed since the last call, or segments have become live. It changes no
-// answer of the engine. That nobody takes what is half written for an answer is
-// the caller's to see to.
+// answer of the engine. The caller must keep readers from taking what is half
+// written for an answer.
 func (e *Engine) Publish() (redefined bool) {
 	p := &e.pub
 	if redefined = !p.fresh; redefined {
@@ -482,7 +482,7 @@ func (d *dependents) add(s *seg, it dueItem) {
 	s.pub.from = append(s.pub.from, it.ordinal)
 }
 
-// remove forgets what a segment depends on.
+// remove removes what a segment depends on.
 func (d *dependents) remove(s *seg) {
 	for _, o := range s.pub.from {
 		before := int32(-1)

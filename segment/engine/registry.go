@@ -123,7 +123,7 @@ func (e *Engine) takeID() uint32 {
 	return id
 }
 
-// release gives back the leaves of a definition and frees what nobody uses.
+// release gives back the leaves of a definition and frees what no definition uses.
 func (e *Engine) release(p *program) {
 	for _, l := range p.leaves {
 		if l.uses--; l.uses > 0 {
@@ -179,7 +179,7 @@ func (e *Engine) unseat(k *kin, st *state) {
 	}
 }
 
-// tidyLookups forgets the paths nobody asks for.
+// tidyLookups drops the paths that no condition uses.
 func (e *Engine) tidyLookups() {
 	clear(e.lookups)
 	keep := func(l *lookup) { e.lookups[joinPath(l.path)] = l }

@@ -83,8 +83,8 @@ func (e *Engine) parseRefs(text []byte) (*segment.Node, error) {
 	return root, nil
 }
 
-// checkRestored refuses what no engine comes to: something that nobody uses, a
-// live definition that cannot be judged, segments that lead back to themselves.
+// checkRestored refuses what no engine comes to: something without users, a live
+// definition that cannot be judged, segments that lead back to themselves.
 func (e *Engine) checkRestored() error {
 	for _, l := range e.byID {
 		if l.uses == 0 {

@@ -120,7 +120,8 @@ func TestL3WindowsRunOutAtOneInstant(t *testing.T) {
 				t.Fatalf("in the middle, the last page is %v", page)
 			}
 		}
-		// One who is not there yet comes back: the exit is said first.
+		// A profile that is not processed yet comes back: the exit is emitted
+		// first.
 		if o := n - 10 - uint32(calls); o > next && calls < 3 {
 			act(e, o, at, "act", `{}`)
 			early[o] = true

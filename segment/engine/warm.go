@@ -7,8 +7,8 @@ const (
 	warmBytes = 512
 )
 
-// Warm brings what an event of a profile will touch near the processor. Called
-// for several events before any is told, it lets the processor wait for their
+// Warm brings what an event of a profile will touch near the processor. Called for
+// several events before the first is applied, it lets the processor wait for their
 // cache misses at once. What it returns means nothing; it keeps the reads from
 // being left out.
 func (e *Engine) Warm(o uint32, eventType []byte) byte {

@@ -218,7 +218,7 @@ func (w *world) change() {
 	w.profile(o, p)
 	w.both(func(e *Engine) { e.Settle(o) })
 	for _, x := range w.e.out[before:] {
-		if identified && x.Cause != segment.CauseProfile && x.Cause != segment.CauseDefinition { // what was owed comes first
+		if identified && x.Cause != segment.CauseProfile && x.Cause != segment.CauseDefinition { // pending ones come first
 			w.fatalf("I6: who was identified has a transition %+v", x)
 		}
 	}
@@ -265,16 +265,16 @@ func (w *world) merge() {
 	w.happen(winner)
 	w.both(func(e *Engine) { e.Settle(winner) })
 	for _, x := range w.e.out[before:] {
-		if x.Ordinal != winner || x.Cause != segment.CauseEvent && x.Cause != segment.CauseDefinition { // what was owed comes first
+		if x.Ordinal != winner || x.Cause != segment.CauseEvent && x.Cause != segment.CauseDefinition { // pending ones come first
 			w.fatalf("S2: what somebody did after a merge says %+v", x)
 		}
 	}
 }
 
-// nobody is what an erased profile is merged into.
+// nobody is the root of an erased profile.
 const nobody = ^uint32(0)
 
-// erase forgets a profile. History may still have its events, or not any more.
+// erase erases a profile. History may still have its events, or not any more.
 func (w *world) erase() {
 	o, left := w.some(), 0
 	for i := range w.root {
@@ -640,7 +640,7 @@ func (w *world) at() int64 {
 	return w.now
 }
 
-// sound checks that nothing is kept that nobody uses.
+// sound checks that nothing unused is kept.
 func (w *world) sound() {
 	used := map[*leaf]int{}
 	for _, s := range w.e.segments {

@@ -88,7 +88,7 @@ func (g *Gen) standing(p *segment.NaiveProfile) {
 		}
 	}
 	p.PushDevices = g.some(deviceKinds)
-	// Statuses that time changes are those of who is subscribed to e-mail.
+	// Time changes the statuses of e-mail subscribers only.
 	if g.chance(50) {
 		c := segment.NaiveConsent{Status: segment.StatusSubscribed, SubscribedMs: moment(90)}
 		p.Consents["email"] = c
