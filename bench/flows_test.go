@@ -8,9 +8,9 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
-// F1, as far as a bench sees it: whoever an event enrols is enrolled when it is
-// answered, once, and each effect comes once. All of flows on a small account: a
-// run whose checks fail is an error. Times are not judged here.
+// F1, as far as a bench sees it: a profile that an event enrols is enrolled when
+// the event is answered, once, and each effect comes once. All of flows on a small
+// account: a run whose checks fail is an error. Times are not judged here.
 func TestF1Flows(t *testing.T) {
 	testlevel.SkipQuick(t, "starts the real binary")
 	file := filepath.Join(t.TempDir(), "report.json")

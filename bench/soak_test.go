@@ -49,8 +49,8 @@ func TestSoakAndRecovery(t *testing.T) {
 	}
 }
 
-// TestOptionsAreJudgedBeforeBuilding: a mistaken option is told before the server is
-// built.
+// TestOptionsAreJudgedBeforeBuilding: a mistaken option is reported before the
+// server is built.
 func TestOptionsAreJudgedBeforeBuilding(t *testing.T) {
 	for _, run := range []func(context.Context, streams, []string) error{soakRun, recoveryRun} {
 		var said bytes.Buffer

@@ -19,7 +19,7 @@ import (
 const (
 	nodeKilled       = "node killed"
 	nodeFrozen       = "node frozen"
-	nodeCut          = "node cut off from everybody" // who asks it: load and other nodes
+	nodeCut          = "node cut off from everybody" // from the load and from other nodes
 	brokerKilled     = "broker killed"
 	brokerFrozen     = "broker frozen"
 	brokerStopped    = "broker stopped" // of three

@@ -10,8 +10,8 @@ import (
 )
 
 // A group of probes has people of its own, whose events are of a type of its own,
-// and a segment of who has at least so many of them. Of a round, people and keys
-// are new; what earlier rounds have left is known, and changes no more.
+// and a segment of the people with at least so many of them. Of a round, people and
+// keys are new; what earlier rounds have left is known, and changes no more.
 const (
 	groups  = 2 // of a company
 	people  = 6 // of a group and round
@@ -37,7 +37,7 @@ const (
 	whois                  // the profile id of a person
 )
 
-// answer is what a client was told.
+// answer is the server's answer to a client.
 type answer struct {
 	// none reports that there was none: what was asked may have been done at any time
 	// since, or not at all.
@@ -123,7 +123,7 @@ func describe(p probe, a answer) string {
 	case p.kind == count:
 		return fmt.Sprintf("%d or more: %d", p.level+1, a.count)
 	case p.kind == whois:
-		return fmt.Sprintf("who is %d: %q", p.person, a.profile)
+		return fmt.Sprintf("profile of person %d: %q", p.person, a.profile)
 	case a.none:
 		return fmt.Sprintf("post %d/%d: no answer", p.person, p.key)
 	}

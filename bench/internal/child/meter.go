@@ -23,7 +23,7 @@ type Used struct {
 	// PeakRSSBytes is the most memory that one of the processes had resident so far.
 	PeakRSSBytes int64
 	// Others is the share of the machine's CPU time, 0 to 1, that other processes
-	// and the kernel on nobody's behalf took.
+	// took, and the kernel for no process.
 	Others float64
 
 	whole time.Duration // of the machine

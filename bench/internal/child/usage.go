@@ -68,8 +68,8 @@ func statusLine(status, name string) (int64, error) {
 	return 0, fmt.Errorf("there is no %s line", name)
 }
 
-// MachineCPU is the time in which the machine's processors have done something
-// for somebody here, since it started (Linux only).
+// MachineCPU is the time in which the machine's processors have worked for this
+// machine, since it started (Linux only).
 func MachineCPU() (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -78,8 +78,8 @@ func MachineCPU() (time.Duration, error) {
 	return parseStat(string(text))
 }
 
-// parseStat is the time in which the processors did something for somebody here,
-// of the first line of /proc/stat.
+// parseStat is the time in which the processors worked for this machine, of the
+// first line of /proc/stat.
 func parseStat(text string) (time.Duration, error) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)

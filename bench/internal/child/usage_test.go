@@ -7,7 +7,7 @@ import (
 
 func TestParseStat(t *testing.T) {
 	// user nice system idle iowait irq softirq steal: idle, iowait and steal are
-	// nobody's work here.
+	// not this machine's work.
 	got, err := parseStat("cpu  100 20 30 4000 500 6 7 800 0 0\ncpu0 1 2 3\n")
 	if want := 1630 * time.Millisecond; err != nil || got != want {
 		t.Errorf("%v, %v, want %v", got, err, want)

@@ -62,13 +62,13 @@ func openBacking(ctx context.Context, o Options) (b *backing, err error) {
 	return b, nil
 }
 
-// topic names a new topic, which somebody makes.
+// topic names a new topic, which its first user makes.
 func (b *backing) topic(name string) string {
 	b.topics = append(b.topics, b.prefix+name)
 	return b.prefix + name
 }
 
-// database names a new database, which somebody makes.
+// database names a new database, which its first user makes.
 func (b *backing) database(name string) string {
 	b.databases = append(b.databases, b.prefix+name)
 	return b.prefix + name

@@ -157,7 +157,7 @@ func (r *run) rounds(ctx context.Context, groups []*loaded, contestants []contes
 	return inserts.close(ctx)
 }
 
-// round measures each once. Who is first changes from round to round, and the
+// round measures each once. The first one changes from round to round, and the
 // bare clients are between the groups.
 func (r *run) round(ctx context.Context, number int, mode *ModeReport, bare *bare, contestants []contestant) error {
 	result := Round{Groups: make([]Loaded, len(contestants))}

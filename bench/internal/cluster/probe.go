@@ -68,7 +68,7 @@ func newProbe(c *company, first *topology.Node, segment string, perSecond float6
 }
 
 // origin is the next node's. A node stays in the list when it is gone, as it does
-// in that of a client which is told of nodes once.
+// in that of a client which gets the list once.
 func (p *probe) origin() string {
 	all := *p.origins.Load()
 	return all[p.turn.Add(1)%uint64(len(all))]

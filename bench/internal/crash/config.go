@@ -13,5 +13,5 @@ const (
 	maxWorkers = 64
 )
 
-// usual is what a run does unless it is told otherwise.
+// usual is the defaults of a run.
 var usual = topology.Kills{Rounds: 5, Workers: 6, MinLoad: 30 * time.Millisecond, MaxLoad: 900 * time.Millisecond}

@@ -48,12 +48,12 @@ type fakeRow struct {
 const (
 	honest    = "honest"
 	late      = "late"      // answers before it writes
-	forgetful = "forgetful" // forgets idempotency keys when it restarts
+	forgetful = "forgetful" // loses idempotency keys when it restarts
 	renaming  = "renaming"  // gives other profile ids after a restart
 	miscounts = "miscounts" // segment counts are off by one
 	// miscountsLive: those of segments that are saved are.
 	miscountsLive = "miscounts live"
-	hoarding      = "hoarding" // stores something nobody sent
+	hoarding      = "hoarding" // stores something that was not sent
 )
 
 func runFake(flaw string) error {

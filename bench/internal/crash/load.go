@@ -63,7 +63,7 @@ func (l *Load) Run(ctx context.Context, finish <-chan struct{}) error {
 type Sources struct {
 	// Nodes are asked for profiles and segments; each must give the same answers.
 	Nodes []server.Credentials
-	// Alone reports that nobody else has put profiles into the account.
+	// Alone says that only this load has put profiles into the account.
 	Alone bool
 	// Keys visits the keys of the load's events in history, those that no earlier
 	// check has visited. It is called once the nodes have answered.

@@ -59,7 +59,7 @@ func (r *run) define(ctx context.Context) error {
 }
 
 // check compares the server's profiles, segments and history with the books.
-// It stops the server, whose history nobody else reads before.
+// It stops the server: no other process may have its history open.
 func (r *run) check(ctx context.Context) error {
 	var err error
 	r.work, err = r.load.Check(ctx, Sources{

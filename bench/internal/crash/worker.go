@@ -16,7 +16,7 @@ type counts struct {
 	requests, retried, repeated, twins, givenUp int
 }
 
-// worker posts until it is told to finish, and then until nothing is open.
+// worker posts until it is to finish, and then until nothing is open.
 type worker struct {
 	plan    plan
 	book    *book

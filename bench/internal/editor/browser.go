@@ -29,7 +29,7 @@ type seen struct {
 	} `json:"pages"`
 }
 
-// keystrokes measures what somebody sees who types into the builder in Chromium.
+// keystrokes measures what a user sees while typing into the builder in Chromium.
 func (r *run) keystrokes(ctx context.Context) error {
 	if r.o.Browser == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package editor measures what a console asks while somebody types: searches of people,
+// Package editor measures the console's requests while a user types: searches of people,
 // suggestions, and previews of definitions that are being written. It fills a real server
 // and asks over HTTP, one question at a time.
 package editor

@@ -118,7 +118,7 @@ func (r *run) timed(name string, target float64, n int, ask func(i int) error) e
 	return nil
 }
 
-// searches looks for people as somebody types: two letters up to whole e-mails.
+// searches looks for people as a user types: two letters up to whole e-mails.
 func (r *run) searches(ctx context.Context) error {
 	ask := func(text func(person) string, more string) func(int) error {
 		return func(int) error {
@@ -130,7 +130,7 @@ func (r *run) searches(ctx context.Context) error {
 				return err
 			}
 			if len(found) == 0 && more == "" {
-				return fmt.Errorf("nobody is found by %q, which is of %s: %w", text(p), p.email(), ErrDiffers)
+				return fmt.Errorf("no profile is found by %q, which is of %s: %w", text(p), p.email(), ErrDiffers)
 			}
 			return nil
 		}

@@ -24,10 +24,10 @@ func (c *call) began(atMs int64) bool {
 // must reports whether a call has begun a way for certain.
 func (c *call) must() bool { return c.acked || c.arrived }
 
-// called finds for each of somebody's ways the call that began it: each
-// acknowledged one did, as did each of which an effect came; those did not that were
-// refused at once; of the others nobody knows. Late is how many ways began
-// when the caller had given up or was refused.
+// called finds for each of a person's enrolments the call that began it: each
+// acknowledged call did, as did each with an effect; those refused at once did not;
+// of the others it is not known. Late is how many enrolments began when the caller
+// had given up or was refused.
 func called(ways []way, calls []call) (began []cause, late int, err error) {
 	for i := range calls {
 		c := &calls[i]
@@ -35,7 +35,7 @@ func called(ways []way, calls []call) (began []cause, late int, err error) {
 			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
 		})
 		if c.refused && !busy {
-			return nil, 0, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
+			return nil, 0, fmt.Errorf("the call with key %s was refused at %d, when no enrolment was in progress", c.key, c.toMs)
 		}
 	}
 	m := matching{ways: ways, calls: calls, of: make([]int, len(ways)), taken: make([]bool, len(calls))}

@@ -37,7 +37,7 @@ func TestF1Called(t *testing.T) {
 		{name: "nothing"},
 		{name: "one", ways: []way{on(1, 5, 9)}, calls: []call{acked("a", 4, 6)}, keys: "a"},
 		{name: "acknowledged for nothing", calls: []call{acked("a", 4, 6)}, fault: "0 ways cannot be"},
-		{name: "nobody called", ways: []way{on(1, 5, 9)}, fault: "way 1 began at 5, when no call began it"},
+		{name: "no call", ways: []way{on(1, 5, 9)}, fault: "way 1 began at 5, when no call began it"},
 		{name: "before its call", ways: []way{on(1, 3, 9)}, calls: []call{acked("a", 4, 6)}, fault: "way 1 began at 3"},
 		{name: "after its answer", ways: []way{on(1, 7, 9)}, calls: []call{acked("a", 4, 6)}, fault: "way 1 began at 7"},
 		{name: "twice for one call", ways: []way{on(1, 5, 5), on(2, 6, 9)}, calls: []call{acked("a", 4, 6)}, fault: "way 2 began at 6"},

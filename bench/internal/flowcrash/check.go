@@ -151,7 +151,7 @@ func (o *oracle) events(workers []*worker) {
 		}
 	}
 	for p, n := range times {
-		o.Add("an event with key %s, which nobody sent there, is %d times on profile %s", p.key, n, p.human.profile)
+		o.Add("an event with key %s, which was not sent there, is %d times on profile %s", p.key, n, p.human.profile)
 	}
 }
 
@@ -212,7 +212,7 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 	return hooks, mails
 }
 
-// told checks the events by which a flow tells of somebody's ways: each once.
+// told checks the events that a flow records of a person's enrolments: each once.
 func (o *oracle) told(f *flow, h *human, ways []way) {
 	want := map[string]int{"flow_entered": len(ways)}
 	for i := range ways {

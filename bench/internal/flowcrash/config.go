@@ -24,7 +24,7 @@ type Config struct {
 	SettleTimeout time.Duration
 }
 
-// usual is what a run does unless it is told otherwise.
+// usual is the defaults of a run.
 var usual = topology.Kills{Rounds: 3, Workers: 4, MinLoad: 100 * time.Millisecond, MaxLoad: 2 * time.Second}
 
 // Report is what a run did. It says more than counts only when every check

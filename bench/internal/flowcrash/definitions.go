@@ -77,7 +77,7 @@ type branch struct {
 	Next   *string `json:"next"`
 }
 
-// flow is a definition with what the oracle knows of it.
+// flow is a definition with the oracle's data of it.
 type flow struct {
 	name    string
 	trigger object

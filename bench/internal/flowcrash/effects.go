@@ -119,8 +119,8 @@ func (o *oracle) disturbedSoonAfter(at, seen time.Time) bool {
 	})
 }
 
-// left reports whether a delivery is to somebody who unsubscribed at some time: what
-// is to be tried again is then given up.
+// left reports whether a delivery is to a person who unsubscribed at some time:
+// retries are then given up.
 func (o *oracle) left(x *delivery) bool {
 	h := o.found.byProfile[x.effect.profile]
 	return h != nil && h.people[0].left

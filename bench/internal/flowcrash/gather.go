@@ -34,7 +34,7 @@ func (f *fact) property(name string) string {
 // visit is a step that a way came to.
 type visit = surface.Visit
 
-// way is one way of somebody through a flow.
+// way is one enrolment of a person in a flow.
 type way struct{ surface.Enrolment }
 
 func (w *way) merged() bool { return w.Reason != nil && *w.Reason == "merged" }
@@ -129,7 +129,7 @@ func (l *Load) whoIs(ctx context.Context, p *person) (*human, []string, error) {
 	return &human{profile: data.ProfileID, tags: data.Tags, attributes: data.Attributes, ways: map[string][]way{}}, ids, nil
 }
 
-// lookInto asks for the events and the ways of somebody.
+// lookInto asks for the events and the enrolments of a person.
 func (l *Load) lookInto(ctx context.Context, h *human) error {
 	for cursor := ""; ; {
 		var page struct {

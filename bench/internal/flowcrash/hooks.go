@@ -100,7 +100,8 @@ func (h *hooks) serve(w http.ResponseWriter, r *http.Request) {
 	case m == dropsFirst && first:
 		panic(http.ErrAbortHandler)
 	default:
-		// Noted before it is said: who is killed meanwhile repeats it by right.
+		// Noted before it is answered: a server that is killed meanwhile rightly
+		// repeats it.
 		h.desk.answered(x, n)
 		w.WriteHeader(http.StatusOK)
 	}

@@ -164,8 +164,8 @@ func (l *Load) Work() Work {
 	return w
 }
 
-// Keys visits the events of those who act now, by idempotency key. Nobody may act
-// meanwhile.
+// Keys visits the events of the people of the present workers, by idempotency key.
+// No worker may act meanwhile.
 func (l *Load) Keys(visit func(key string, e *ledger.Event)) {
 	for _, w := range l.workers {
 		for n, e := range w.book.events {

@@ -28,7 +28,7 @@ type pauses struct {
 	}
 }
 
-// wayID names somebody's way through a flow.
+// wayID names a person's enrolment in a flow.
 type wayID struct {
 	profile string
 	number  int

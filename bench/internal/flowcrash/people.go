@@ -13,7 +13,8 @@ const (
 	pagePricing = "pricing"
 )
 
-// person is somebody events are about. A worker's own until the worker has ended.
+// person is a person that events are about. A worker's own until the worker has
+// ended.
 type person struct {
 	external, email string // one may be empty
 	tier            string
@@ -50,7 +51,8 @@ type event struct {
 // trigger is one call of flowCall.
 type trigger struct {
 	who *person
-	// acked triggers have enrolled, refused ones have not; of others nobody knows.
+	// acked triggers have enrolled, refused ones have not; of others it is not
+	// known.
 	acked, refused bool
 	// repeated reports that it was refused after a request without an answer, which may
 	// have been carried out yet.
@@ -58,7 +60,7 @@ type trigger struct {
 	fromMs, toMs int64
 }
 
-// book is what one worker knows of what it did. It is the worker's own until it
+// book is one worker's record of what it did. It is the worker's own until it
 // has ended.
 type book struct {
 	worker   int

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// cause is something that enrols somebody, unless somebody is in the flow or was.
+// cause is something that enrols a person, as far as the flow's re-entry allows.
 type cause struct {
 	atMs int64
 	key  string // that effects carry, if any
 	// maybe marks one that falls on the very millisecond of something else, so that
-	// nobody outside knows their order.
+	// a client cannot know their order.
 	maybe bool
 }
 
-// causes are what enrols somebody in a flow, in order, by the definition and the
+// causes are what enrols a person in a flow, in order, by the definition and the
 // events of the person alone. Calls are checked elsewhere.
 func (o *oracle) causes(f *flow, h *human) []cause {
 	switch f.name {
@@ -77,7 +77,7 @@ func keyless(of []cause) []cause {
 // stay is a time in a segment of who did something in a window.
 type stay struct{ fromMs, toMs int64 }
 
-// stays are somebody's times in such a segment: an event counts for as long as the
+// stays are a person's times in such a segment: an event counts for as long as the
 // window, without its last millisecond.
 func stays(h *human, typ string, windowMs int64) (out []stay) {
 	for i := range h.facts {
@@ -140,8 +140,8 @@ func (o *oracle) pausedAt(f *flow, atMs int64) (in *pauseTime, edge bool) {
 	return nil, false
 }
 
-// enrolled compares somebody's ways through a flow with what should have begun
-// them (F1). It returns the cause of each way.
+// enrolled compares a person's enrolments in a flow with what should have begun
+// them (F1). It returns the cause of each enrolment.
 func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 	if h.merged() {
 		return enrolledMerged(f, ways, causes)

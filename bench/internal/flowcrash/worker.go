@@ -23,7 +23,7 @@ const (
 	think = 12 * time.Millisecond
 )
 
-// worker acts until it is told to finish, and then until nothing is open.
+// worker acts until it is to finish, and then until nothing is open.
 type worker struct {
 	rng    *rand.Rand
 	client *surface.Client
@@ -220,7 +220,7 @@ func (w *worker) send(ctx context.Context, giveUp bool, items []int) error {
 	return nil
 }
 
-// call enrols somebody in flowCall, with a key.
+// call enrols a person in flowCall, with a key.
 func (w *worker) call(ctx context.Context, p *person) error {
 	if p.calls >= maxWays {
 		return nil
@@ -250,7 +250,7 @@ func (w *worker) call(ctx context.Context, p *person) error {
 	return nil
 }
 
-// join puts somebody on the list that flowList looks at.
+// join puts a person on the list that flowList looks at.
 func (w *worker) join(ctx context.Context, p *person) error {
 	if p.email == "" || p.left {
 		return nil

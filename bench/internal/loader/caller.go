@@ -21,7 +21,8 @@ type Caller struct {
 // Connected reports whether the next call uses the connection of the last.
 func (c *Caller) Connected() bool { return c.conn != nil }
 
-// Do sends a whole request. After an error nobody knows whether the server took it.
+// Do sends a whole request. After an error it is not known whether the server took
+// it.
 func (c *Caller) Do(address string, request []byte) (a Answer, err error) {
 	if c.conn == nil {
 		if c.conn, err = Dial(address, c.DialTimeout); err != nil {

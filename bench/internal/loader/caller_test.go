@@ -49,6 +49,6 @@ func TestCaller(t *testing.T) {
 	}
 	c.Close()
 	if _, err := c.Do("127.0.0.1:1", nil); err == nil || c.Connected() {
-		t.Errorf("nobody listens there, and yet: %v", err)
+		t.Errorf("without a listener: %v", err)
 	}
 }

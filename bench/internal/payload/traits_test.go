@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTraitsRepeat: whoever sends it, a profile's traits are the same but for the share of
-// events that give an attribute a new value; and bodies keep their sizes.
+// TestTraitsRepeat: whichever client sends it, a profile's traits are the same except for
+// the share of events that give an attribute a new value; and bodies keep their sizes.
 func TestTraitsRepeat(t *testing.T) {
 	known := map[string]string{} // traits by e-mail
 	changed, events := 0, 0

@@ -1,4 +1,3 @@
-// Package proxy passes TCP connections on to a server on loopback, and breaks
-// them when it is told to: cut, so that both ends see it, or stalled, so that
-// neither does.
+// Package proxy passes TCP connections on to a server on loopback, and breaks them
+// on request: cut, so that both ends see it, or stalled, so that neither does.
 package proxy

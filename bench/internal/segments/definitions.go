@@ -85,7 +85,7 @@ func probes() []probe {
 }
 
 // Previews: the conditions of the first all belong to live definitions, the
-// second has one that nobody knows.
+// second has one that no live definition has.
 func knownPreview() string {
 	return group("all", activity("purchased", ""), activity("page_viewed", lastDays(7)+","+count(">=", 3)), attribute("attributes.plan", "=", `"pro"`))
 }

@@ -142,7 +142,7 @@ func (r *run) drop() error {
 	if r.a == nil {
 		return nil
 	}
-	// History need not catch up: nobody reads it any more.
+	// History need not catch up: it is not read any more.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.base), time.Minute)
 	defer cancel()
 	err := errors.Join(r.a.close(ctx), os.RemoveAll(r.a.dir))

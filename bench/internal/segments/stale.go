@@ -30,7 +30,7 @@ type Stale struct {
 
 const (
 	staleWorkers = 16
-	// staleProfiles is how many profiles each worker changes; nobody else does.
+	// staleProfiles is how many profiles each worker changes; no other worker does.
 	staleProfiles = 100
 )
 

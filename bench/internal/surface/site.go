@@ -15,7 +15,7 @@ type Site struct {
 	// Origin is where the next request, or the next connection of a worker that
 	// keeps one, goes: http://HOST:PORT of a node. Nil is that of the credentials.
 	Origin func() string
-	// Gate holds requests back while nobody serves. Nil never does.
+	// Gate holds requests back while no node serves. Nil never does.
 	Gate *gate.Gate
 	// Timeout bounds one attempt, Pause is the time between two. Defaults 30 s and
 	// 5 ms.

@@ -26,7 +26,8 @@ type Node struct {
 	Front      *proxy.Proxy
 	Kafka      []*proxy.Proxy
 	ClickHouse *proxy.Proxy
-	// Life is held by whoever kills, freezes or starts the node while others may.
+	// Life is held while the node is killed, frozen or started, where others may do
+	// so too.
 	Life sync.Mutex
 
 	installation *server.Installation

@@ -52,7 +52,7 @@ func TestANodeThatEndsByItselfIsAnError(t *testing.T) {
 	}{
 		"it crashed":             {"exit 1", false, true},
 		"it crashed when frozen": {"exit 1", true, true},
-		"nobody took over":       {"echo another has taken over", false, true},
+		"no node took over":      {"echo another has taken over", false, true},
 		"another took over":      {"echo another has taken over", true, false},
 	} {
 		n, proceed := startScript(t, c.rest)
