@@ -6,7 +6,7 @@
 // records with dense offsets from 0. One HTTP request is one record: a batch
 // of N events is a single record, so it is durable as a whole or not at all.
 // All state of an account is a function of the records of its partition, read
-// in order; an account lives in exactly one partition.
+// in order; an account is in exactly one partition.
 //
 // # What is here
 //

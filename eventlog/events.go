@@ -177,7 +177,7 @@ func appendBytes(dst, b []byte) []byte {
 //	7  an event under a public key attaches no second e-mail, external id or phone, and
 //	   what it attaches to somebody known is a claim until a server's event confirms it;
 //	   it brings a bounded number of new event types; a profile that is full of anonymous
-//	   ids gives up the oldest; those of erased persons are free for whoever comes next;
+//	   ids gives up the oldest; those of erased persons are free for the next person;
 //	   the previous id of an alias is recognised as an external id too, and the id that
 //	   the person has now may be an e-mail
 //	8  claims yield to servers: an event of a server that has an identifier of somebody

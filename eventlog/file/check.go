@@ -394,7 +394,7 @@ func (p *partition) startFromSegments() (int64, error) {
 }
 
 // Repair writes the damaged ones of the small files of a log anew, from its segments: its
-// meta file, and where partitions begin and end. Nobody may have the log open.
+// meta file, and where partitions begin and end. No process may have the log open.
 func Repair(fsys vfs.FS, dir string) error {
 	m, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	if isCorrupt(err) || err == nil && !found {

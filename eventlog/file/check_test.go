@@ -143,7 +143,7 @@ func TestRepairStart(t *testing.T) {
 			t.Errorf("%d %d %v", at, len(have), err)
 		}
 	}
-	// Without one of the segments in between nobody knows.
+	// Without one of the segments in between it is not known.
 	fsys := vfs.NewMem()
 	l := mustOpen(t, "log", smallOptions(fsys))
 	for i := range int64(200) {

@@ -30,9 +30,9 @@
 // At start-up the last segment is read to the first batch that is not whole,
 // at position p. If a valid head lies anywhere behind p, the bytes at p were
 // durable and are damaged: [eventlog.CorruptError]. Otherwise p begins the one
-// batch that was under way, nobody was told of it, and it is cut: overwritten
-// with zeros. Zeros behind the last batch are the normal state, since space is
-// written ahead of its use.
+// batch that was under way. It was not acknowledged, and is cut: overwritten with
+// zeros. Zeros behind the last batch are the normal state, since space is written
+// ahead of its use.
 //
 // So that the newest batch is covered too, the writer puts a mark (a head
 // without a body) behind it as soon as it has nothing else to do. A mark

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// TestLinkNamesARemovedSegment: a copy of a log whose file somebody removed is refused, by
+// TestLinkNamesARemovedSegment: a copy of a log whose file was removed is refused, by
 // the name of that file and what to do.
 func TestLinkNamesARemovedSegment(t *testing.T) {
 	dir := t.TempDir()

@@ -390,7 +390,7 @@ func (l *Log) random64() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// isLocked tells a lock that somebody holds from one that cannot be made.
+// isLocked tells a lock that another process holds from one that cannot be made.
 func isLocked(err error) bool {
 	var open *fs.PathError
 	if errors.As(err, &open) { // the file itself

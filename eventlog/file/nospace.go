@@ -60,7 +60,7 @@ func (p *partition) spaceAgain() {
 	}
 }
 
-// cut forgets all bytes from byte n of block b on. None of them is durable.
+// cut drops all bytes from byte n of block b on. None of them is durable.
 func (c *chain) cut(b *block, n int) {
 	for x := b.next; x != nil; {
 		next := x.next

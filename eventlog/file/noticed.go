@@ -30,7 +30,7 @@ func (n *noticed) notice(err error) error {
 	return err
 }
 
-// whole forgets the damage of files.
+// whole drops the damage of files.
 func (n *noticed) whole(files ...string) {
 	n.Lock()
 	defer n.Unlock()
@@ -40,7 +40,7 @@ func (n *noticed) whole(files ...string) {
 }
 
 // Noticed returns the damage that was met while the log was in use, one error for each
-// file, in the order of their names. [Log.Scrub] forgets that of files which it finds
+// file, in the order of their names. [Log.Scrub] drops that of files which it finds
 // whole.
 func (l *Log) Noticed() (out []*eventlog.CorruptError) {
 	l.noticed.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 )
 
-// told counts what a [eventlog.Failer] is told.
+// told has the errors that a [eventlog.Failer] got.
 type told struct{ err chan error }
 
 func (f told) AppendFailed(err error) { f.err <- err }
@@ -34,7 +34,7 @@ func TestAppendThen(t *testing.T) {
 	mustAppend(t, l, 0, payload(30, 10)) // all before it are durable then
 	mustHold(t, l, 0, 0, append(kept, payload(30, 10)))
 	if len(f.err) > 0 {
-		t.Fatalf("told of a durable record: %v", <-f.err)
+		t.Fatalf("the failer got an error of a durable record: %v", <-f.err)
 	}
 
 	queued := 0
@@ -46,7 +46,7 @@ func TestAppendThen(t *testing.T) {
 		}
 	}
 	refused := 0
-	eventually.Holds(t, "each record that was queued is durable, or its failer was told", func() bool {
+	eventually.Holds(t, "each record that was queued is durable, or its failer got an error", func() bool {
 		for len(f.err) > 0 {
 			if err := <-f.err; !errors.Is(err, eventlog.ErrNoSpace) {
 				t.Fatal(err)

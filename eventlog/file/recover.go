@@ -171,7 +171,7 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 }
 
 // ofAnotherLog is the error of a segment file whose header names another log than the
-// file meta does. Which of the two is where it does not belong nobody can tell.
+// file meta does. Which of the two is misplaced cannot be told.
 func (p *partition) ofAnotherLog(path string, first int64, id uint64) error {
 	return &eventlog.CorruptError{
 		File: path, Offset: first,

@@ -263,8 +263,8 @@ func sidecarName(name string) (first int64, ok bool) {
 	return parseName(name, redactingSuffix)
 }
 
-// forget lets nobody read records below an offset from memory any more, and drops
-// the blocks that hold no others.
+// forget lets no reader take records below an offset from memory any more, and
+// drops the blocks that hold no others.
 func (c *chain) forget(end int64) {
 	c.from = max(c.from, end)
 	for c.head != c.tail && c.head.durable == c.head.n && c.head.next.durable > 0 && c.head.next.first <= end {

@@ -188,7 +188,7 @@ func TestRedaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stale.Close()
-	for range 2 { // it knows of the redaction now
+	for range 2 { // it has learnt of the redaction now
 		if _, err := stale.Next(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 // Scrub reads the segments that are closed, one after the other, and compares their
 // checksums. pace is asked before each read of so many bytes and may wait; its error ends
-// it. found is told of each file that is damaged, by a [*eventlog.CorruptError]. Nothing
+// it. found is called for each damaged file, with a [*eventlog.CorruptError]. Nothing
 // waits for it: what is trimmed or redacted meanwhile is no damage.
 func (l *Log) Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error {
 	c := checker{fs: pacedFS{l.opts.FS, func(bytes int) error { return pace(ctx, bytes) }}, dir: l.dir}

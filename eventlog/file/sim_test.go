@@ -534,7 +534,7 @@ func (s *sim) restart() {
 		s.stats.Crashes++
 		s.mem = s.clone()
 	default:
-		// A kill: the page cache lives on.
+		// A kill: the page cache stays.
 		s.stats.Kills++
 	}
 }

@@ -179,7 +179,7 @@ var ErrNotEmpty = errors.New("the topic has records")
 
 // Begin makes base the offset of the first record of every partition. The topic
 // must have no records but those that an earlier Begin with the same base left;
-// else the error is [ErrNotEmpty], and nothing is written. Nobody else may use
+// else the error is [ErrNotEmpty], and nothing is written. No other program may use
 // the topic before.
 func (l *Log) Begin(ctx context.Context, base int64) error {
 	if base < 0 {
@@ -200,7 +200,7 @@ func (l *Log) Begin(ctx context.Context, base int64) error {
 			return fmt.Errorf("write where topic %s, partition %d begins: %w", l.opts.Topic, p.id, err)
 		case off != base-1 && off != base: // the second when the request was repeated
 			p.origin.Store(nil)
-			return fmt.Errorf("%w: somebody has written to topic %s, partition %d, meanwhile", ErrNotEmpty, l.opts.Topic, p.id)
+			return fmt.Errorf("%w: another program has written to topic %s, partition %d, meanwhile", ErrNotEmpty, l.opts.Topic, p.id)
 		}
 	}
 	return nil

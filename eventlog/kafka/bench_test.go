@@ -128,7 +128,7 @@ func BenchmarkAppend(b *testing.B) {
 				var mine, theirs time.Duration
 				rounds := 0
 				for b.Loop() {
-					// Whoever comes second meets what the first has left.
+					// The second one meets what the first has left.
 					if rounds%2 == 0 {
 						mine += run(b, appenders, ours)
 						theirs += produce()

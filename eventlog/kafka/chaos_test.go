@@ -168,7 +168,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 		}
 	}
 	if extra := len(times) - len(d.mu.acked) - len(d.mu.failed); extra > 0 {
-		t.Errorf("%d records are there that nobody appended", extra)
+		t.Errorf("%d records are there that were not appended", extra)
 	}
 	if duplicates > 0 && retries == 0 {
 		t.Errorf("%d records are there twice and nothing was repeated", duplicates)
@@ -578,7 +578,7 @@ func TestQueueIsBoundedQ1(t *testing.T) {
 }
 
 // TestCloseEndsInTime: brokers that are gone do not hold up Close for longer
-// than was asked for, and who waits is told.
+// than was asked for, and its waiters get an error.
 func TestCloseEndsInTime(t *testing.T) {
 	var net chaos
 	opts := shared(t)

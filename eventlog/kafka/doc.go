@@ -36,15 +36,16 @@
 //     it, and it would get these bytes at this offset.
 //   - A batch is handed over if it has the very offset that the follower stands at
 //     and for no other reason: not its age, not that this node owns the partition.
-//     So records come in the order of their offsets, each once, whoever wrote them.
-//     Another node's record, an own batch whose answer was lost and that was written
-//     twice, a start, a batch that found no room: all are gaps and are fetched.
-//     A node that was frozen and wakes up may have anything in memory; what others
-//     wrote meanwhile lies between, and is read first.
-//   - Nobody waits for memory alone. A follower that learns of an offset beyond its
-//     own, by an acknowledgement or a barrier, and has not got it from memory fetches
-//     at once, or 5 ms later if answers are due that may bring it. Without news it
-//     asks the broker 200 ms after its last batch, and from then on as any reader.
+//     So records come in the order of their offsets, each once, whichever node wrote
+//     them. Another node's record, an own batch whose answer was lost and that was
+//     written twice, a start, a batch that found no room: all are gaps and are
+//     fetched. A node that was frozen and wakes up may have anything in memory; what
+//     others wrote meanwhile lies between, and is read first.
+//   - No reader waits for memory alone. A follower that learns of an offset beyond
+//     its own, by an acknowledgement or a barrier, and has not got it from memory
+//     fetches at once, or 5 ms later if answers are due that may bring it. Without
+//     news it asks the broker 200 ms after its last batch, and from then on as any
+//     reader.
 //   - Options.OwnBytes bounds what is kept, buffers counted whole and the batch in the
 //     follower's hand aside. What finds no room is fetched.
 //   - A leader that is replaced withdraws nothing that it has acknowledged (see
@@ -54,7 +55,8 @@
 // (base.go); inside this package offsets are Kafka's.
 //
 // The read barrier is [Log.Bounds]: the leader's end offset, asked for after
-// the caller came; who waits at once shares a question (offsets.go).
+// the caller came; callers that wait at the same time share a question
+// (offsets.go).
 //
 // # What rides out what
 //

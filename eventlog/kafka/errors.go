@@ -14,7 +14,7 @@ import (
 // errLeaderChanged ends what waits for a broker that does not lead any more.
 var errLeaderChanged = errors.New("the partition has another leader")
 
-// errNoLeader: nobody leads the partition at present.
+// errNoLeader: the partition has no leader at present.
 var errNoLeader = errors.New("the partition has no leader")
 
 // refused tells errors of Kafka that do not pass by being patient. The record

@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 )
 
-// following reads along until it is told the end.
+// following reads along until it knows the end and reaches it.
 type following struct {
 	read []string
 	end  atomic.Int64 // -1 until it is known
@@ -259,7 +259,7 @@ func TestWokenNodeReadsWhatOthersWroteL2(t *testing.T) {
 				write(a, fmt.Sprintf("before %d", i))
 				catchUp()
 			}
-			// It stands still: nobody calls Next.
+			// It stands still: Next is not called.
 			write(a, "own, in memory")
 			write(a, "own, in memory too")
 			write(b, "another's")

@@ -36,7 +36,7 @@ type leader struct {
 type lead struct {
 	addr string
 	ctx  context.Context
-	// err is set when nobody leads.
+	// err is set when there is no leader.
 	err error
 }
 

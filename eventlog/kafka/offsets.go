@@ -85,7 +85,7 @@ func (b *barrier) wait(ctx context.Context, spawn func(func()) bool) (bounds, er
 	}
 }
 
-// run asks until nobody waits.
+// run asks until there are no waiters.
 func (b *barrier) run() {
 	for {
 		b.mu.Lock()

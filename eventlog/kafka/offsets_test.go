@@ -58,7 +58,7 @@ func TestBarrierCallerMayLeave(t *testing.T) {
 	if got, err := b.wait(t.Context(), spawnPlain); err != nil || got.end != 7 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	eventually.Holds(t, "nobody asks", func() bool { // who asked looks once more for others
+	eventually.Holds(t, "no question is under way", func() bool { // the goroutine that asked looks once more for waiters
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return !b.mu.asking

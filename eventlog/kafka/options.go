@@ -70,7 +70,8 @@ type Options struct {
 	// topic is created without a bound.
 	MinRetention time.Duration
 	// MinRetentionBytes is the least retention.bytes that will do. 0 means that
-	// retention.bytes may not be set: how long it lasts is nobody's promise.
+	// retention.bytes may not be set: with it no time is sure for which records
+	// stay.
 	MinRetentionBytes int64
 	// Base is what is known of the offset that the topic's records count from, see
 	// [Log.Begin]: needed when retention has taken all of a partition, and

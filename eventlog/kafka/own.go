@@ -11,7 +11,7 @@ type ownBatch struct {
 	base, end int64
 	// buf has the records framed as they were sent, from prefixSize on.
 	buf []byte
-	// reuse says that nobody else looks at buf any more.
+	// reuse says that buf has no other users any more.
 	reuse bool
 }
 
@@ -115,7 +115,7 @@ func (o *own) take(next int64, interrupt func()) (b ownBatch, found bool, passed
 	return b, found, passed
 }
 
-// calm forgets what take was told to call.
+// calm drops the function that take was given.
 func (o *own) calm() {
 	o.mu.Lock()
 	o.mu.interrupt = nil

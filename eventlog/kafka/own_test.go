@@ -89,7 +89,7 @@ func TestMemoryHandsOverWhatIsInTheLogL2(t *testing.T) {
 		}
 		o.leave(r)
 		if o.mu.bytes != 0 || o.mu.batches != nil || o.add(log.own[0]) {
-			t.Errorf("seed %d: %d bytes are kept for nobody", seed, o.mu.bytes)
+			t.Errorf("seed %d: %d bytes are kept without a reader", seed, o.mu.bytes)
 		}
 	}
 	if total == 0 {
@@ -118,7 +118,7 @@ func TestMemoryCountsWhatItKeepsQ1(t *testing.T) {
 		t.Fatalf("%v %v, passed %d, %d bytes", b.base, found, len(passed), o.mu.bytes)
 	}
 	interrupted := 0
-	// 8 is not there: who waits for it is interrupted by it and nothing else.
+	// 8 is not there: its waiter is interrupted by it and nothing else.
 	if _, found, passed := o.take(8, func() { interrupted++ }); found || len(passed) != 1 || o.mu.bytes != 0 {
 		t.Fatalf("%v, passed %d, %d bytes", found, len(passed), o.mu.bytes)
 	}

@@ -76,14 +76,14 @@ type batch struct {
 	keyed bool
 	// since is when its first record came.
 	since time.Time
-	// due says that it waits for nobody any more.
+	// due says that it waits for no further records.
 	due     bool
 	waiters []*waiter
 }
 
 // waiter is an Append that waits for its batch.
 type waiter struct {
-	// done has room, so that nobody waits for an appender that is gone.
+	// done has room, so that the sender never waits for an appender that is gone.
 	done chan result
 }
 
@@ -211,8 +211,7 @@ func (p *partition) take() *batch {
 }
 
 // finish tells the appenders of a batch what became of it; base is Kafka's offset
-// of its first record. reuse says that
-// nobody looks at its buffer any more.
+// of its first record. reuse says that its buffer has no users any more.
 func (p *partition) finish(b *batch, base int64, err error, reuse bool) {
 	p.mu.Lock()
 	p.mu.inFlight--

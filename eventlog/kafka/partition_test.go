@@ -16,7 +16,7 @@ func TestBatchWaitsForThoseBeforeQ1(t *testing.T) {
 	defer cancel()
 	fill := func(last [2]int, records int) *partition {
 		l := &Log{opts: Options{}.withDefaults(), batchBytes: 1 << 20, ctx: ctx}
-		p := l.newPartition(0) // nobody takes from it
+		p := l.newPartition(0) // no goroutine takes from it
 		p.mu.last = last
 		for range records {
 			if _, err := p.enqueue([]byte("x")); err != nil {

@@ -303,7 +303,7 @@ func (r *Reader) outOfRange(ctx context.Context) error {
 		r.err = r.p.trimmed(r.next+shift, start+shift)
 		return &giveUp{r.err}
 	case r.next > end && end >= r.p.known.Load():
-		// Nobody said that there are records: Read did not know the bounds.
+		// It is not known that there are records: Read did not know the bounds.
 		r.err = fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", r.next+shift, r.p.id, end+shift)
 		return &giveUp{r.err}
 	}

@@ -145,7 +145,7 @@ func (t *trouble) over(p *partition, what activity) {
 	opts.Logger.Info("requests to Kafka succeed again", "topic", opts.Topic, "partition", p.id, "request", what, "after", opts.Now().Sub(since))
 }
 
-// forget drops a request that nobody sends any more.
+// forget drops a request that is not sent any more.
 func (t *trouble) forget(p *partition, what activity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

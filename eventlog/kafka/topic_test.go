@@ -213,7 +213,7 @@ func TestNoKafkaThere(t *testing.T) {
 			ln.Close()
 			<-done
 			if _, err := Open(context.Background(), Options{Brokers: []string{ln.Addr().String()}}); err == nil {
-				t.Error("opened where nobody listens")
+				t.Error("opened without a listener")
 			}
 		})
 	}
