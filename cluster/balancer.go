@@ -17,8 +17,8 @@ type balancer struct {
 	mu struct {
 		sync.Mutex
 		claim claim
-		// news counts what the group is to hear of at once, told is how much of that
-		// it was told when it was entered last.
+		// news counts what the group must learn at once, told is how much of that
+		// was sent when it was entered last.
 		news, told int
 	}
 }
@@ -104,8 +104,7 @@ func (b *balancer) AssignGroups(members []kgo.GroupMember, partitions []kgo.Part
 type distribution struct{ given, planned map[string][]kgo.Partition }
 
 // distribute spreads partitions over those that stay. One whose owner is there
-// waits with it until the next one is warm, so that somebody always answers for
-// it.
+// waits with it until the next one is warm, so that it always has an owner.
 func distribute(all []candidate, partitions []kgo.Partition) distribution {
 	d := distribution{map[string][]kgo.Partition{}, map[string][]kgo.Partition{}}
 	if len(all) == 0 {

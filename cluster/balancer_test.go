@@ -85,7 +85,7 @@ func leaving(c claim) claim {
 	return c
 }
 
-// TestBalancer: a partition stays with whoever owned it last, as far as that is
+// TestBalancer: a partition stays with its last owner, as far as that is
 // even; the order of members does not matter; members that do not share a key
 // with the owner get nothing.
 func TestBalancer(t *testing.T) {
@@ -96,16 +96,16 @@ func TestBalancer(t *testing.T) {
 		want       map[string][]int
 	}{
 		{"alone", members(t, alone("a", 5, 0)), 1, map[string][]int{"a": {0}}},
-		{"nobody owned: the first there", members(t, named("b", 5, 0), named("a", 7, 0)), 1, map[string][]int{"b": {0}}},
+		{"no owner before: the first there", members(t, named("b", 5, 0), named("a", 7, 0)), 1, map[string][]int{"b": {0}}},
 		{"at one instant: by id", members(t, named("b", 5, 0), named("a", 5, 0)), 1, map[string][]int{"a": {0}}},
 		{"the owner stays, however late its clock", members(t, named("a", 1, 0), named("b", 9, 4, 0)), 1, map[string][]int{"b": {0}}},
-		{"who was away claims an older generation", members(t, named("a", 1, 3, 0), named("b", 9, 4, 0)), 1, map[string][]int{"b": {0}}},
+		{"a member that was away claims an older generation", members(t, named("a", 1, 3, 0), named("b", 9, 4, 0)), 1, map[string][]int{"b": {0}}},
 		{"three start at once", members(t, named("a", 1, 0), named("b", 2, 0), named("c", 3, 0)), 6, map[string][]int{"a": {0, 1}, "b": {2, 3}, "c": {4, 5}}},
 		{"one more joins, and is warm", members(t, named("a", 1, 4, 0, 1, 2), named("b", 2, 4, 3, 4, 5), warm(named("c", 3, 0), 2, 5)), 6, map[string][]int{"a": {0, 1}, "b": {3, 4}, "c": {2, 5}}},
 		{"one has gone", members(t, named("a", 1, 4, 0, 1), named("b", 2, 4, 3, 4)), 6, map[string][]int{"a": {0, 1, 2}, "b": {3, 4, 5}}},
 		{"one was started again", members(t, named("a", 1, 4, 0, 1), named("b", 2, 4, 3, 4), named("c", 9, 0)), 6, map[string][]int{"a": {0, 1}, "b": {3, 4}, "c": {2, 5}}},
-		{"who has most keeps the one more", members(t, named("a", 1, 4, 0), named("b", 2, 4, 1, 2)), 3, map[string][]int{"a": {0}, "b": {1, 2}}},
-		{"who was away for a while gets its number of what others have now", members(t, warm(named("a", 1, 3, 0, 1), 1), named("b", 9, 4, 0, 1)), 2, map[string][]int{"a": {1}, "b": {0}}},
+		{"the member with most keeps the one more", members(t, named("a", 1, 4, 0), named("b", 2, 4, 1, 2)), 3, map[string][]int{"a": {0}, "b": {1, 2}}},
+		{"a member that was away gets its number of what others have now", members(t, warm(named("a", 1, 3, 0, 1), 1), named("b", 9, 4, 0, 1)), 2, map[string][]int{"a": {1}, "b": {0}}},
 		{"more members than partitions", members(t, named("a", 1, 0), named("b", 2, 4, 1), named("c", 3, 4, 0)), 2, map[string][]int{"b": {1}, "c": {0}}},
 		{"without a key the owner is alone", members(t, alone("a", 1, 4, 0, 1), alone("b", 2, 0), named("c", 3, 0)), 2, map[string][]int{"a": {0, 1}}},
 		{"without a key and an owner, the first there", members(t, alone("b", 2, 0), alone("a", 1, 0)), 2, map[string][]int{"a": {0, 1}}},
@@ -125,8 +125,8 @@ func TestBalancer(t *testing.T) {
 
 // TestH1H2Warm: a partition whose owner is there moves to a member that has it
 // warm and to no other (H1), whether the owner stays or is about to go; one
-// without an owner is given away at once (H2); a member that has not got warm
-// keeps nobody waiting (H3).
+// without an owner is given away at once (H2); a member that has not got warm holds
+// up no other (H3).
 func TestH1H2Warm(t *testing.T) {
 	for _, x := range []struct {
 		what           string

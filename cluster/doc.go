@@ -10,20 +10,20 @@
 // [Join] enters the group "muster-TOPIC". With it a member says who it is, where
 // it is reached, and what it owned when, the group's generation being the clock
 // (claim.go). Kafka has one of the members distribute the partitions
-// (balancer.go): evenly, and each to whoever owned it last as far as that is
-// even. A member that was away, and has missed that another became owner, claims
-// an older generation than that one.
+// (balancer.go): evenly, and each to its last owner as far as that is even. A
+// member that was away, and has missed that another became owner, claims an older
+// generation than that one.
 //
 // A partition whose owner is there goes to another node only once that has it
 // warm, having loaded it and following its log ([Member.Planned],
-// [Member.Warmed]); so nobody waits for the loading. The plan is a function of
+// [Member.Warmed]); so no request waits for the loading. The plan is a function of
 // what members say of themselves, so each works out its part. One that is about
 // to go says so, and keeps what it has until others have it warm. What must hold:
 //
 //   - H1: a partition whose owner is a member goes to one that has it warm, and
 //     to no other.
 //   - H2: a partition that no member owns is given away at once, warm or not.
-//   - H3: one that never gets warm keeps nobody waiting: the owner keeps the
+//   - H3: one that never gets warm holds up no other: the owner keeps the
 //     partition, and if that leaves it goes when its time is over.
 //
 // What the rest of the process sees:
@@ -43,7 +43,7 @@
 // removed within about a second by a node that looks at it (neighbour.go), if
 // its machine still answers. Started again it removes its former self from the
 // group itself: its id is kept with its data, and the lock on those says that no
-// other process lives under it.
+// other process has it.
 //
 // # What this does not exclude
 //

@@ -127,7 +127,7 @@ func (s *site) refused(t *testing.T, id, owner string) {
 }
 
 // TestOneOwner follows one topic through owners without a key that come, are cut
-// off, die and leave, and a broker that dies.
+// off, are killed and leave, and a broker that is killed.
 func TestOneOwner(t *testing.T) {
 	t.Parallel()
 	s := &site{kafka: services.OwnKafka(t, 1), topic: "owned"}
@@ -160,7 +160,7 @@ func TestOneOwner(t *testing.T) {
 		t.Errorf("b: %v", b.Err())
 	}
 
-	// Cut off and nobody there: it goes on.
+	// Cut off and no other member there: it goes on.
 	before := b.Stats().Generation
 	wireB.set(true)
 	time.Sleep(session + time.Second) // that it is cut off for longer than its session is what is tested
@@ -266,7 +266,7 @@ func TestSeveralOwners(t *testing.T) {
 	second := agree("two nodes own three each", 3, "a", "b")
 	for p, id := range first {
 		if id != "c" && second[p] != id {
-			t.Errorf("partition %d went from %s to %s, though %s lives", p, id, second[p], id)
+			t.Errorf("partition %d went from %s to %s, though %s runs", p, id, second[p], id)
 		}
 	}
 	if n := len(all["c"].Assigned()); n != 2 || all["c"].Stats().Confirmed {
@@ -278,7 +278,7 @@ func TestSeveralOwners(t *testing.T) {
 		t.Errorf("a node that came back is lost: %v", err)
 	}
 
-	// A change is told, and one that leaves makes room at once.
+	// A change is signalled, and one that leaves makes room at once.
 	changed := all["a"].Changed()
 	begun := time.Now()
 	leaving, cancel := context.WithTimeout(t.Context(), session)
@@ -298,10 +298,10 @@ func TestSeveralOwners(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Errorf("nobody was told that the partitions %v are distributed anew", third)
+		t.Errorf("no signal that the partitions %v are distributed anew", third)
 	}
 
-	// Who has another key, or none, gets nothing and takes nothing away.
+	// A member with another key, or none, gets nothing and takes nothing away.
 	for _, key := range []string{"", "other"} {
 		x := *s
 		x.key = key
@@ -383,13 +383,13 @@ func TestD1D2Killed(t *testing.T) {
 		t.Errorf("D1: it took %v to give up a node that was killed, of a session of %v", took, session)
 	}
 
-	// It lives after all, and refuses: it is a member again and stays one.
+	// It runs after all, and refuses: it is a member again and stays one.
 	wires["c"].set(false)
 	each("c is there again", "a", "b", "c", "d")
 	stays("c was given up once", "a", "b", "c", "d")
 }
 
-// TestNeighbours: each node is looked at by two others, whoever they are.
+// TestNeighbours: each node is looked at by two others, whichever they are.
 func TestNeighbours(t *testing.T) {
 	all := []candidate{{named("b", 2, 0), "m1"}, {named("d", 9, 0), "m2"}, {named("a", 1, 0), "m3"}, {keyed("x", named("c", 0, 0)), "m4"}, {named("a", 0, 0), "m5"}}
 	for own, want := range map[string]string{"a": "bd", "b": "da", "d": "ab"} {
@@ -437,7 +437,7 @@ func TestD1TwoKilled(t *testing.T) {
 	}
 }
 
-// TestKnock: who listens is told from who does not.
+// TestKnock: an address with a listener is told from one without.
 func TestKnock(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -471,7 +471,7 @@ func TestH1H3Warm(t *testing.T) {
 	b.Warmed([]int{3})
 	own("b has one", []int{0, 1, 2}, []int{3}, []int{2})
 	if n, _ := a.Owner(2); n.ID != "a" {
-		t.Errorf("H1: %v owns a partition that nobody else has warm", n)
+		t.Errorf("H1: %v owns a partition that no other has warm", n)
 	}
 	b.Warmed([]int{2})
 	own("b has two", []int{0, 1}, []int{2, 3}, nil)
@@ -501,7 +501,7 @@ func TestH1H3Warm(t *testing.T) {
 		t.Errorf("a left after %v", took)
 	}
 
-	// H3: nobody gets warm in time.
+	// H3: no member gets warm in time.
 	c, _ := s.mustJoin(t, "c", 6*time.Second)
 	eventually.Holds(t, "c is to have two", func() bool { return len(c.Planned()) == 2 && b.Stats().Nodes == 2 })
 	leave(b, 4*time.Second)
@@ -510,7 +510,7 @@ func TestH1H3Warm(t *testing.T) {
 	}
 	eventually.Holds(t, "c has all that b had", func() bool { return len(c.Assigned()) == 4 })
 
-	// Nobody is there: nobody is waited for.
+	// No other member is there, so there is no wait.
 	leave(c, time.Minute)
 	if took := <-left; took > 15*time.Second {
 		t.Errorf("the last one left after %v", took)

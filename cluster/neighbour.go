@@ -20,8 +20,9 @@ import (
 //
 //   - D1: removed is who refuses connections several times in a row and took them
 //     before, and no process more than once: an address that refuses though its
-//     node lives does harm once at most, and that node enters again.
-//   - D2: who does not answer at all, being frozen or cut off, is left to Kafka.
+//     node runs does harm once at most, and that node enters again.
+//   - D2: a node that does not answer at all, being frozen or cut off, is left to
+//     Kafka.
 //
 // Whether it was right decides nothing but who owns what: see the package's doc.
 const (
@@ -54,7 +55,7 @@ func next(all []candidate, own *claim) []candidate {
 		}
 		return 1
 	})
-	all = slices.CompactFunc(all, func(x, y candidate) bool { return x.ID == y.ID }) // lives of one node
+	all = slices.CompactFunc(all, func(x, y candidate) bool { return x.ID == y.ID }) // processes of one node
 	return all[:min(neighbours, len(all))]
 }
 
@@ -129,7 +130,7 @@ func (m *Member) remove(ctx context.Context, c candidate) {
 	m.tell()
 }
 
-// knock reports whether somebody listens at an address.
+// knock reports whether an address has a listener.
 func knock(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{Timeout: knockTimeout}).DialContext(ctx, "tcp", address)
 	if err == nil {

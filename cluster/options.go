@@ -49,7 +49,7 @@ type Options struct {
 
 	// dial makes connections to Kafka; a net.Dialer when nil. Tests cut them.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// knock reports whether somebody listens at a node's address; [knock] when nil.
+	// knock reports whether a node's address has a listener; [knock] when nil.
 	knock func(ctx context.Context, address string) error
 }
 

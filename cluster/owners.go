@@ -13,18 +13,18 @@ import (
 
 const (
 	// askEvery is between questions about owners while they are not known for
-	// long, askAgain between those that somebody has asked for.
+	// long, askAgain between those that a caller has asked for.
 	askEvery = time.Second
 	askAgain = 100 * time.Millisecond
 )
 
 // owners are the nodes of the group and what they own, as Kafka told last. While
-// partitions are being distributed it does not tell, and the former owners go on
-// answering: so what was told stays until something else is.
+// partitions are being distributed it does not answer, and the former owners go on
+// answering: so the last answer stays until the next.
 type owners struct {
 	nodes []Node
 	of    map[int]Node
-	// settled is false from a new generation on, until Kafka has told of it.
+	// settled is false from a new generation on, until Kafka has answered with it.
 	settled bool
 	// heirs reports whether other nodes may own this one's partitions and are not
 	// about to go.
@@ -50,7 +50,7 @@ func (m *Member) Nodes() []Node {
 	return m.mu.owners.nodes
 }
 
-// Refresh has Kafka asked again who owns what: somebody turned out not to be the
+// Refresh has Kafka asked again for the owners: a node turned out not to be the
 // owner.
 func (m *Member) Refresh() {
 	select {
@@ -89,7 +89,7 @@ func (m *Member) follow(ctx context.Context) {
 }
 
 // learn asks once and notes the answer; it reports whether all partitions have
-// an owner, and nobody else is under this node's id.
+// an owner, and no other member has this node's id.
 func (m *Member) learn(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -140,8 +140,8 @@ func (m *Member) learn(ctx context.Context) bool {
 	return next.known(m.opts.Partitions) && !twin
 }
 
-// plan is what is to be this member's, as whoever distributed has planned it: from
-// the same claims. The lock is held.
+// plan is what is to be this member's, as the distributing member has planned it:
+// from the same claims. The lock is held.
 func (m *Member) plan(all []candidate) (out []int) {
 	var partitions []kgo.Partition
 	for p := range m.opts.Partitions {

@@ -9,8 +9,8 @@
 //	p<partition>/manifests/<offset>-<epoch>.json
 //	p<partition>/files/…
 //
-// Offsets order the versions: whoever wrote it, a checkpoint at an offset has the
-// state before it. So a node that lost its partition and still publishes does no
-// harm: what it writes is right, and older than what its successor writes.
+// Offsets order the versions: whichever node wrote it, a checkpoint at an offset
+// has the state before it. So a node that lost its partition and still publishes
+// does no harm: what it writes is right, and older than what its successor writes.
 // The two newest are kept.
 package checkpoint

@@ -138,7 +138,7 @@ func TestNewestIsFound(t *testing.T) {
 	}
 }
 
-// TestTwoAreKept: the newest two, whoever published them; of a node that is
+// TestTwoAreKept: the newest two, whichever node published them; of a node that is
 // late only what may still be of use is stored.
 func TestTwoAreKept(t *testing.T) {
 	w := newWorld(t)
@@ -164,7 +164,8 @@ func TestTwoAreKept(t *testing.T) {
 	if st := late.Stats(); st.Sent != 3 { // one checkpoint, of which it had a file
 		t.Errorf("the late node sent %+v", st)
 	}
-	// What nobody names goes after a day; the first look was at the first Publish.
+	// What no manifest names goes after a day; the first look was at the first
+	// Publish.
 	w.now = w.now.Add(collectEvery)
 	w.b.Advance(keepFiles + time.Second)
 	before := len(w.b.Keys("p0/files/"))

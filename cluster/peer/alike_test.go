@@ -124,7 +124,7 @@ func TestBodiesAlike(t *testing.T) {
 			}
 		})
 	}
-	// Whoever says so must be a node.
+	// A request with this header must be a node's.
 	if have := router.raw(post("Content-Length: 2", headerBody+": too-large"), "ab"); have != "200 2 bytes" {
 		t.Errorf("a client says that its body is too large, and is believed: %s", have)
 	}

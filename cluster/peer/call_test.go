@@ -75,7 +75,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestAsk: each partition is answered for once, by whoever owns it at last.
+// TestAsk: each partition is answered for once, by its last owner.
 func TestAsk(t *testing.T) {
 	x, router, owner := two(t, time.Minute)
 	third := newMember(t, x, "third", secret, time.Second)
@@ -124,7 +124,7 @@ func TestAsk(t *testing.T) {
 	third.state.own(2, false)
 	router.peers.opts.Wait = time.Second
 	if have, err := ask(); !errors.Is(err, resolver.ErrNotOwner) {
-		t.Errorf("a partition nobody owns: %s %v", have, err)
+		t.Errorf("a partition without an owner: %s %v", have, err)
 	}
 	owner.state.own(2, true)
 	x.set(2, owner.Node)

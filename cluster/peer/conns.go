@@ -49,7 +49,7 @@ type conn struct {
 	tls    func(host string) *tls.Config // nil: plain HTTP
 	// session is what the node's process calls itself, nil until it was asked.
 	session atomic.Pointer[string]
-	gone    time.Time // since when the node lives no more, zero while it does; the owner's lock guards it
+	gone    time.Time // since when the node is gone, zero while it is not; the owner's lock guards it
 	mu      struct {
 		sync.Mutex
 		open map[net.Conn]struct{}

@@ -30,7 +30,7 @@
 // Both are tried again, at the owner of that moment, for Options.Wait. Whatever
 // may have reached an owner is not repeated: the caller gets an error that says
 // that its outcome is not known. Connections to a node that has left the cluster are
-// cut, so that nobody waits for a node that is frozen.
+// cut, so that no request waits for a node that is frozen.
 //
 // # Clients' requests
 //

@@ -99,7 +99,7 @@ func (x *table) Refresh() {
 type state struct {
 	mu      sync.Mutex
 	owns    map[int]bool
-	looks   map[int]int // by partition, how often somebody asked whether it is here
+	looks   map[int]int // by partition, how often it was asked for
 	changed chan struct{}
 	submit  func(partition int, record []byte) ([]byte, error)
 }
@@ -113,14 +113,14 @@ func (s *state) Owns(partition int) bool {
 	return s.owns[partition]
 }
 
-// tried waits until whoever wants a partition has looked for its owner in vain at least
-// once since there were as many looks as told, and looks again.
+// tried waits until a request has looked for a partition's owner in vain at least once
+// since the given number of looks, and looks again.
 func (s *state) tried(t *testing.T, partition, since int) {
 	t.Helper()
 	eventually.Holds(t, "an owner was looked for in vain", func() bool { return s.looked(partition) >= since+3 })
 }
 
-// looked is how often somebody asked whether a partition is here.
+// looked is how often a partition was asked for.
 func (s *state) looked(partition int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

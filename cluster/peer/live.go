@@ -19,7 +19,7 @@ type live struct {
 	from     *passing
 	conn     net.Conn // the client's
 	pieces   chan piece
-	gone     chan struct{} // closed when nobody reads any more
+	gone     chan struct{} // closed when the reader is gone
 	close    sync.Once
 	draining <-chan struct{}
 	left     []byte // of the newest piece
@@ -33,7 +33,7 @@ type piece struct {
 	err   error
 }
 
-// newLive reads from the answer; whoever calls must close it.
+// newLive reads from the answer; the caller must close it.
 func (r *Router) newLive(from *passing, to net.Conn) *live {
 	l := &live{from: from, conn: to, pieces: make(chan piece), gone: make(chan struct{}), draining: r.draining, whole: true}
 	go func() {
@@ -48,7 +48,7 @@ func (r *Router) newLive(from *passing, to net.Conn) *live {
 	return l
 }
 
-// pump reads until there is no more, or nobody reads.
+// pump reads until there is no more, or the reader is gone.
 func (l *live) pump() {
 	for {
 		b := make([]byte, 4096)
@@ -59,7 +59,7 @@ func (l *live) pump() {
 	}
 }
 
-// give hands a piece to the reader; false means that nobody reads any more.
+// give hands a piece to the reader; false means that the reader is gone.
 func (l *live) give(p piece) bool {
 	select {
 	case l.pieces <- p:

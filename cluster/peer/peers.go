@@ -75,9 +75,8 @@ func (p *Peers) Close() {
 	p.done.Wait()
 }
 
-// forget cuts the connections to nodes that live no more: one that is frozen
-// answers nobody. One that has left in order may answer those it has for
-// Options.Grace.
+// forget cuts the connections to nodes that have left: one that is frozen answers
+// no request. One that has left in order may answer those it has for Options.Grace.
 func (p *Peers) forget() {
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -115,7 +114,7 @@ type attempt int
 const (
 	// over means it is done, or it is not known whether it was.
 	over attempt = iota
-	// again means that nothing was done and somebody else is to be tried, or the
+	// again means that nothing was done and another node is to be tried, or the
 	// same one later.
 	again
 )

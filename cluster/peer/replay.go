@@ -52,11 +52,11 @@ func (r *replays) fresh(stream string, number uint64, now time.Time) bool {
 		w = &window{}
 		r.mu.streams[stream] = w
 	}
-	w.last = max(w.last, now.UnixMilli()) // a clock that is put back forgets nothing early
+	w.last = max(w.last, now.UnixMilli()) // a clock that is put back drops nothing early
 	return w.take(number)
 }
 
-// prune forgets processes all of whose calls are too old to be let in.
+// prune drops processes all of whose calls are too old to be accepted.
 func (r *replays) prune(now time.Time) {
 	for stream, w := range r.mu.streams {
 		if now.UnixMilli()-w.last > streamTime.Milliseconds() {

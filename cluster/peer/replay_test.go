@@ -112,8 +112,8 @@ func replay(t *testing.T, m *member, kept []byte) (statuses []int) {
 	}
 }
 
-// TestL2CallsCountOnce: a call between nodes that somebody saw and sends again, to
-// the same node or another, is not carried out; nodes' own calls go on.
+// TestL2CallsCountOnce: a call between nodes that an attacker saw and sends again,
+// to the same node or another, is not carried out; nodes' own calls go on.
 func TestL2CallsCountOnce(t *testing.T) {
 	x, router, owner := two(t, 2*time.Second)
 	third := newMember(t, x, "third", secret, time.Second)

@@ -121,9 +121,9 @@ var hopByHop = []string{
 	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerSession, headerWhole, headerAuthenticated,
 }
 
-// send forwards a request to a node and answers with what comes back. What is wrong
-// with the body, if it could not be read, the node is told instead: it may have
-// something else against the request, and has its own words for it.
+// send forwards a request to a node and answers with what comes back. If the body
+// could not be read, the node gets the reason instead: it may refuse the request
+// for something else, and has its own words for it.
 func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault ingest.BodyFault) attempt {
 	to := r.peers.conns.to(addr)
 	if to == nil {

@@ -252,7 +252,7 @@ func readAll(rc *fasthttp.RequestCtx) []byte {
 	return rc.Request.Body()
 }
 
-// closedAddr is an address that nobody listens at.
+// closedAddr is an address without a listener.
 func closedAddr(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -427,7 +427,7 @@ func TestBounds(t *testing.T) {
 }
 
 // TestLeftMeanwhile: an account that leaves a node while it answers looks unknown
-// to the handlers; the client is told to come back instead.
+// to the handlers; the client is answered to come back instead.
 func TestLeftMeanwhile(t *testing.T) {
 	_, _, owner := two(t, time.Second)
 	owner.handle = func(rc *fasthttp.RequestCtx) {

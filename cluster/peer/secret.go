@@ -17,7 +17,7 @@ const MinSecretBytes = 16
 const maxSkew = time.Minute
 
 // Secret is what the nodes of a cluster share. The zero value signs nothing and
-// lets nobody in.
+// accepts no call.
 type Secret struct{ key []byte }
 
 // NewSecret makes the secret of its text.

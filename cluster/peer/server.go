@@ -111,7 +111,7 @@ func (s *Server) recovering(rc *fasthttp.RequestCtx, forwarded bool) {
 }
 
 // repeated answers a call that came before, or may have. It may have been carried
-// out then, so whoever made it must not take it for one that was turned away.
+// out then, so the caller must not take it for one that was refused.
 func (s *Server) repeated(rc *fasthttp.RequestCtx, uri string, forwarded bool) {
 	if o := s.open.Load(); o != nil && forwarded {
 		rc.Request.SetRequestURI(uri[len(forwardPath):])
