@@ -26,7 +26,7 @@ var mediaTypes = map[string]string{
 const contentPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; " +
 	"frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// file is a file of the page. It does not change while the process lives.
+// file is a file of the page. It does not change while the process runs.
 type file struct {
 	media string
 	body  []byte

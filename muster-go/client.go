@@ -27,12 +27,12 @@ type Client struct {
 		queue  []queued // from the oldest; the first are those of the running request
 		bytes  int      // of the queue
 		closed bool
-		room   chan struct{} // closed when events leave the queue; nil while nobody waits
+		room   chan struct{} // closed when events leave the queue; nil while there are no waiters
 		// Events have numbers from 1 on, in the order of Send.
 		added   uint64        // number of the newest
 		settled uint64        // all up to this one are recorded or dropped
 		flushTo uint64        // all up to this one are to be sent without waiting for others
-		flushed chan struct{} // closed when settled grows; nil while nobody waits
+		flushed chan struct{} // closed when settled grows; nil while there are no waiters
 		stats   Stats
 		notSent int // events dropped because Close's time was over
 	}

@@ -124,7 +124,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestEventsGoOutByThemselves: nobody has to flush, also after the queue was empty.
+// TestEventsGoOutByThemselves: no flush is needed, also after the queue was empty.
 func TestEventsGoOutByThemselves(t *testing.T) {
 	s := serving(t, recording)
 	c := connect(t, s.URL, Config{BatchAge: time.Millisecond})
@@ -451,7 +451,7 @@ func TestWaitForRoom(t *testing.T) {
 		t.Errorf("requests %+v", got)
 	}
 
-	// Close wakes who waits.
+	// Close wakes the waiters.
 	begun2, hold2 := make(chan struct{}), make(chan struct{})
 	s = serving(t, func(w http.ResponseWriter, r received) { close(begun2); <-hold2; recording(w, r) }, recording)
 	c = connect(t, s.URL, Config{QueueEvents: 1, BatchAge: -1, WaitForRoom: true})

@@ -28,7 +28,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// program is the server that MUSTER_BINARY names, or builds that of this repository. Who has this module alone cannot.
+// program is the server that MUSTER_BINARY names, or builds that of this repository. With this module
+// alone it cannot.
 func program(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -258,7 +259,8 @@ func TestAnswersOfTheServer(t *testing.T) {
 		t.Errorf("the server has %d events, not 3", n)
 	}
 
-	// A server that takes smaller bodies than the client was told gets halves.
+	// A server that takes smaller bodies than the client is configured for gets
+	// halves.
 	s.kill()
 	large := make([]muster.Event, 8)
 	for i := range large {

@@ -22,14 +22,13 @@
 //	B4  What no manifest names is removed some time after, and nothing else is.
 //
 // B1 is what makes removing difficult: one process may be about to name an object
-// just when another finds it named by nobody. The rule is that an object has one
+// just when another finds no manifest naming it. The rule is that an object has one
 // life. It is stored once under a name that is never used again; it may be
 // named by new manifests for half of [Options.Keep] after that; and it is
 // removed when no manifest names it and all of Keep has passed. What is put
-// again later is stored again, as another object. So whoever finds an old
-// object without a name knows that it will never have one, provided that
-// no Put takes longer than the other half of Keep: Put ends before. All ages are
-// told by the storage's own clock.
+// again later is stored again, as another object. So an old object that no manifest
+// names will never be named again, provided that no Put takes longer than the other
+// half of Keep: Put ends before. All ages are told by the storage's own clock.
 //
 // With Keep zero nothing is ever removed, and objects may be named at any age.
 package blobtree

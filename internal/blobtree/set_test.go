@@ -325,7 +325,7 @@ func TestB4OnlyGarbageIsCollected(t *testing.T) {
 	if n, err := s.Collect(ctx, "v2"); err == nil || n != 0 || len(b.Keys("set/files/")) != 2 {
 		t.Errorf("collected %d on a listing that cannot be: %v", n, err)
 	}
-	// A manifest that cannot be read names nobody knows what.
+	// What a manifest that cannot be read names is not known.
 	put("v4", "one")
 	b.Advance(2 * keep)
 	put("v5", "one")
@@ -337,7 +337,7 @@ func TestB4OnlyGarbageIsCollected(t *testing.T) {
 }
 
 // TestB1OldObjectsAreStoredAgain: an object that may soon be removed is not named
-// any more, by whoever looks; without Keep it is.
+// any more, by any process; without Keep it is.
 func TestB1OldObjectsAreStoredAgain(t *testing.T) {
 	fs, ctx := vfs.NewMem(), context.Background()
 	tree{"a": "text"}.write(t, fs, "one")

@@ -3,8 +3,8 @@ package clientaddr
 import "net/netip"
 
 // Network is the network of an address, as records of people have it: the first 24 bits of an
-// IPv4 address, 48 of another. It shows from where somebody came and not who it was. It is ""
-// for no address.
+// IPv4 address, 48 of another. It shows the region of a person without identifying them. It
+// is "" for no address.
 func Network(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""

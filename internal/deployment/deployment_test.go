@@ -251,7 +251,7 @@ func TestNodesAreKnown(t *testing.T) {
 			if v.Target == "/data" {
 				data[v.Source] = true
 			}
-			// A new volume takes its owner from the image, where nobody is root.
+			// A new volume takes its owner from the image, where no user is root.
 			if !strings.Contains(dockerfile, " /out"+v.Target+" "+v.Target+"\n") {
 				t.Errorf("%s: the image has no %s for its user", name, v.Target)
 			}
@@ -464,7 +464,7 @@ func TestBalancer(t *testing.T) {
 }
 
 // TestBalancerIsTrusted: the nodes take the client's address from the load balancer
-// and from nobody else, at the one address that it has.
+// and from no other, at the one address that it has.
 func TestBalancerIsTrusted(t *testing.T) {
 	p := compose(t)
 	balancer := p.Services["balancer"].Networks["default"]

@@ -31,7 +31,7 @@ var Metrics = []Metric{
 	{"muster_http_panics_total", Counter, "", "Faults in the code that answered a request."},
 
 	// Uploaded CSV files.
-	{"muster_uploads_started_total", Counter, "", "Imports of uploaded files that somebody started."},
+	{"muster_uploads_started_total", Counter, "", "Imports of uploaded files that were started."},
 	{"muster_uploads_ended_total", Counter, "", "Imports of uploaded files that ended, by result: done, cancelled, failed."},
 	{"muster_upload_rows_total", Counter, "", "Rows of uploaded files by result: taken, duplicate, refused."},
 	{"muster_upload_bytes", Gauge, "bytes", "Bytes on disk of uploaded files whose import has not ended."},
@@ -156,7 +156,7 @@ var Metrics = []Metric{
 
 	// Contacts, flows, messages.
 	{"muster_emails_reserved", Gauge, "", "E-mails reserved in partition 0 and neither confirmed nor released."},
-	{"muster_emails_to_release", Gauge, "", "E-mails of erased persons that partition 0 has not been told of."},
+	{"muster_emails_to_release", Gauge, "", "E-mails of erased persons that partition 0 has not released yet."},
 	{"muster_flow_waiting_events", Gauge, "", "Events that wait to enrol people in flows."},
 	{"muster_flow_enrolments_total", Counter, "", "Enrolments in flows."},
 	{"muster_flow_loops_cut_total", Counter, "", "Enrolments that did not begin because flows started each other too often."},

@@ -58,7 +58,7 @@ func Of(sample string) (Metric, bool) {
 
 // Write writes samples, one a line as VictoriaMetrics' library writes them, to w:
 // grouped by metric in the order of their first samples, since the format allows a
-// metric to be told of once only.
+// metric to be described once only.
 func Write(w io.Writer, samples []byte) error {
 	type family struct {
 		metric Metric

@@ -28,7 +28,7 @@ func lint(t *testing.T, text string) {
 }
 
 // TestWriteGroups: samples of a metric come together, whatever lies between them,
-// and each metric is told of once.
+// and each metric is described once.
 func TestWriteGroups(t *testing.T) {
 	var out bytes.Buffer
 	err := Write(&out, []byte(`muster_profiles{partition="0"} 1

@@ -67,7 +67,7 @@ func OutputWithin(most time.Duration, dir, name string, args ...string) (string,
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
-	// The tools call nobody on their own account.
+	// The tools must not make calls of their own.
 	cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "GOWORK=off", "PYTHONDONTWRITEBYTECODE=1")
 	var out, all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = tee{&out, &all}, &all

@@ -36,8 +36,8 @@ type dirSlot struct {
 	depth int8 // bits that the page's keys have in common
 }
 
-// Table is a table. It is not safe for concurrent use, but for reads while
-// nobody changes it. Make it with [New].
+// Table is a table. It is not safe for concurrent use, except for reads while it
+// does not change. Make it with [New].
 type Table struct {
 	valueSize, entrySize, slots int
 

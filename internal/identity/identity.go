@@ -67,8 +67,8 @@ func AppendNormalPhone(dst, s []byte) []byte {
 
 // PhoneSpellings returns the normal forms in which a phone number may be on file: with a
 // plus sign, with 00 in its place, and with neither. The given one is the first; they are
-// nil for a text without a digit. They are three identifiers, since without a plus nobody
-// knows whether a number has a country code. What a refusal says, it says of all three.
+// nil for a text without a digit. They are three identifiers, since without a plus it is
+// unknown whether a number has a country code. What a refusal says, it says of all three.
 func PhoneSpellings(s string) []string {
 	normal := NormalizePhone(s)
 	digits := strings.TrimPrefix(normal, "+")

@@ -66,7 +66,7 @@ func TestDecodeFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"n":1,"n":2}`:                "n must be given only once",
 		`{"raw":{"a":{"b":1,"b":2}}}`:  "raw.a.b must be given only once",
-		`{"x":{"b":1,"\u0062":2}}`:     "x.b must be given only once", // also where nobody looks
+		`{"x":{"b":1,"\u0062":2}}`:     "x.b must be given only once", // also where the reader does not look
 		`{"list":[{"deep":"\ud800"}]}`: "list[0].deep must be valid Unicode, without half surrogate pairs",
 		`{"any":["\udc00\ud800"]}`:     "any[0] must be valid Unicode, without half surrogate pairs",
 		`{"Named":"a\u0000"}`:          "Named must not contain the NUL character",

@@ -1,5 +1,5 @@
 // Package jsonform reads JSON that people and their programs fill in, strictly:
-// whatever is wrong is told with its JSON path and what to write instead.
+// each fault is reported with its JSON path and what to write instead.
 //
 // [Compact] checks a text once. What it returns is walked with the readers of
 // this package: [ReadObject] for objects, [Elements] for arrays, [Text], [Number],

@@ -99,7 +99,7 @@ type Object struct {
 	seen  map[string]struct{}
 }
 
-// Reset forgets all keys.
+// Reset removes all keys.
 func (o *Object) Reset() {
 	clear(o.names)
 	o.names, o.bloom, o.seen = o.names[:0], 0, nil

@@ -126,7 +126,7 @@ func (s *Scanner) Fault() *Fault { return &s.fault }
 // HasFault reports whether there is a fault.
 func (s *Scanner) HasFault() bool { return s.fault.Kind != FaultNone }
 
-// ClearFault forgets the fault.
+// ClearFault removes the fault.
 func (s *Scanner) ClearFault() { s.fault = Fault{} }
 
 // Err is the syntax error behind a negative position. It is valid until Reset.

@@ -4,9 +4,9 @@
 // # What runs
 //
 // The test builds muster, starts it, and has each SDK send the same visit to a shop: pages
-// and events of somebody unknown, who then gives a name and buys. It must lead to the same
-// profile, the same events and the same segments whatever sent it; with a clock that is
-// three hours off; through a proxy that answers 429 and 503, once after the events were
+// and events of an unknown visitor, who then gives a name and buys. It must lead to the
+// same profile, the same events and the same segments whatever sent it; with a clock that
+// is three hours off; through a proxy that answers 429 and 503, once after the events were
 // stored; and a wrong key must come to the application's callback for errors.
 //
 // TestSDKsThroughCrashes sends many events by each SDK while the server is killed ten times

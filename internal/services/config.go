@@ -36,8 +36,8 @@ const (
 )
 
 // waitReady calls probe until it succeeds or the process has ended. A process
-// that could not listen is started again: a connection of somebody else's may
-// have had its port for a moment.
+// that could not listen is started again: a connection of another process may have
+// had its port for a moment.
 func waitReady(ctx context.Context, p *process, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()

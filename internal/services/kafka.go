@@ -171,7 +171,7 @@ func brokerProperties(home string, id int, client, controller []int, doors []doo
 		"controller.listener.names=CONTROLLER",
 		"log.dirs=" + filepath.Join(home, "data"),
 
-		// A topic that nobody created is a mistake that tests shall see.
+		// A topic that was not created is a mistake that tests shall see.
 		"auto.create.topics.enable=false",
 		fmt.Sprintf("default.replication.factor=%d", n),
 		fmt.Sprintf("min.insync.replicas=%d", n/2+1),
@@ -210,7 +210,7 @@ func (c *KafkaCluster) Addrs() []string {
 	return addrs
 }
 
-// PIDs returns the process ids of the brokers' present lives.
+// PIDs returns the process ids of the brokers' present processes.
 func (c *KafkaCluster) PIDs() []int {
 	pids := make([]int, len(c.brokers))
 	for i, b := range c.brokers {

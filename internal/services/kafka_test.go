@@ -224,7 +224,7 @@ func TestOneBrokerKeepsItsDataWhenKilled(t *testing.T) {
 	readAll(ctx, t, c.Addrs(), "t", 100)
 }
 
-// TestDoors: who comes through a door is told the address that was asked for.
+// TestDoors: clients that come through a door get the address that was asked for.
 func TestDoors(t *testing.T) {
 	installed(t)
 	var listens, advertised [2]string

@@ -17,10 +17,10 @@ const (
 	lastPort  = 32000
 )
 
-// FreePorts returns n different ports of 127.0.0.1 that nobody listens on. They
+// FreePorts returns n different ports of 127.0.0.1 without a listener. They
 // are outside the range of outgoing connections, so that they stay free while a
 // server that uses them is down, and are given to no other process that asks
-// FreePorts as long as this one lives: a broker takes seconds to listen.
+// FreePorts as long as this one runs: a broker takes seconds to listen.
 func FreePorts(n int) ([]int, error) {
 	// Not in the directory for temporary files, which a test may have for itself.
 	dir, err := portLocks()
@@ -60,7 +60,7 @@ func portLocks() (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// portsEnd is where the ports end that this machine's kernel gives to nobody by
+// portsEnd is where the ports end that this machine's kernel never assigns by
 // itself. Where it leaves too few, collisions are met by starting again.
 func portsEnd() int {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

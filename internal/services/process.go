@@ -21,7 +21,7 @@ type process struct {
 	// argv is the command; one argument holds the server's directory.
 	argv []string
 	dir  string
-	// logPath takes standard output and error of all its lives.
+	// logPath takes standard output and error of all its processes.
 	logPath string
 	// detach has it outlive its starter; otherwise it ends with it.
 	detach bool
@@ -263,7 +263,7 @@ func (m mark) stop(grace time.Duration) error {
 // tryLock takes the lock of that name for the rest of the process's life, unless
 // some process has it, this one among them.
 func tryLock(path string) (bool, error) {
-	// Not an os.File: one that nobody holds any more is closed, and unlocked.
+	// Not an os.File: one that is not held any more is closed, and unlocked.
 	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return false, &os.PathError{Op: "open", Path: path, Err: err}

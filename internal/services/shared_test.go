@@ -93,10 +93,10 @@ func TestProbesFailOnNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := probeKafka(loopback(ports[0])); err == nil {
-		t.Error("a Kafka where nobody listens")
+		t.Error("a Kafka without a listener")
 	}
 	if err := probeClickHouse("clickhouse://" + loopback(ports[0])); err == nil {
-		t.Error("a ClickHouse where nobody listens")
+		t.Error("a ClickHouse without a listener")
 	}
 	if err := probeKafka("localhost"); err == nil || !strings.Contains(err.Error(), "HOST:PORT") {
 		t.Errorf("an address without a port: %v", err)
@@ -124,7 +124,7 @@ func TestFreePortsDiffer(t *testing.T) {
 	}
 }
 
-// A server whose port somebody else has is started again until it is free.
+// A server whose port another process has is started again until it is free.
 func TestServerWaitsForItsPort(t *testing.T) {
 	sh, err := look("sh")
 	if err != nil {

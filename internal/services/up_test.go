@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 )
 
-// installed skips where nobody ran services-up yet: a test fetches nothing.
+// installed skips where services-up did not run yet: a test fetches nothing.
 func installed(t *testing.T) *installer {
 	t.Helper()
 	in, err := newInstaller(false, io.Discard)
@@ -79,7 +79,7 @@ func TestUpAndDown(t *testing.T) {
 	}
 	for _, m := range marks {
 		if m.alive() {
-			t.Errorf("process %d of %s lives", m.PID, m.Arg)
+			t.Errorf("process %d of %s is still running", m.PID, m.Arg)
 		}
 		if isDir(m.Arg) {
 			t.Errorf("%s is left", m.Arg)
@@ -189,7 +189,7 @@ func TestEnsureKeepsNothingThatFailed(t *testing.T) {
 	}
 }
 
-// A machine without a tool is told what to install.
+// On a machine without a tool the error says what to install.
 func TestMissingToolsAreNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for tool, p := range providers {

@@ -33,8 +33,7 @@ var (
 	lastNames  = strings.Fields("Weber Okafor García Lindqvist Mensah Tanaka Müller Haddad Dubois Janssen Novak Kowalska Fischer Moreau Bakker Hughes Romero Bergström Huber Nowak Schmidt Leroy Visser Clarke")
 )
 
-// customer is a person and what the shop knows of them at a point of the
-// history.
+// customer is a person and the shop's data of them at a point of the history.
 type customer struct {
 	number      int
 	country     *country

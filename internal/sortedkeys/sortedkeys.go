@@ -2,7 +2,7 @@
 // set and which removed, so that it costs little to note and can be read in order.
 //
 // Changes are noted in chunks. A chunk that is full is sorted, which takes place within
-// the processor's cache, and does not change any more. Whoever reads merges the chunks
+// the processor's cache, and does not change any more. A reader merges the chunks
 // from a key on and sorts what it needs of the one that is not full. One sorted
 // structure of everything would miss the cache at each step of each insertion.
 //
