@@ -12,7 +12,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 	shape.Req("last_name", shape.Text("Lee", "").OrNull()),
 	shape.Req("phone", shape.Text("+491701234567", "The newest phone number, as submitted.").OrNull()),
 	shape.Req("external_id", shape.Text("42", "The newest external id.").OrNull()),
-	shape.Req("subscribed", shape.Boolean(true, "Whether the person may get marketing: true for a new contact, false after they unsubscribed, bounced, complained or were suppressed, and for somebody with an e-mail that was never subscribed. See `status` for who has not confirmed.")),
+	shape.Req("subscribed", shape.Boolean(true, "Whether the person may get marketing: true for a new contact, false after they unsubscribed, bounced, complained or were suppressed, and for a person with an e-mail that was never subscribed. See `status` for who has not confirmed.")),
 	shape.Req("sms_consent", shape.Object(
 		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
 		shape.Req("source", shape.Text("manual", "Where the consent comes from.").OrNull()),

@@ -43,7 +43,7 @@ func (t testCalls) operation() keycall.Route {
 		Body: shape.Object(append([]shape.Field{
 			shape.Opt("to", shape.List(shape.Text("ann@example.com", "").Bytes(1, 512), "The addresses: e-mails, or phones for a campaign of texts. Left out by a person who is signed in, their own e-mail; API keys must name them.").Entries(1, maxTestAddresses)),
 			viaShape("its first"),
-			shape.Opt("profile_id", shape.ProfileID("The person for whom the message is rendered. Without this and `email` it is rendered for nobody: merge tags have their defaults.")),
+			shape.Opt("profile_id", shape.ProfileID("The person for whom the message is rendered. Without this and `email` it is rendered without a person: merge tags have their defaults.")),
 			shape.Opt("email", shape.Text("ann@example.com", "An e-mail of that person.").Bytes(1, 512)),
 		}, testContentShape()...)...), BodyRules: operation.BodyRules{Optional: true}, Data: testSendShape, Fails: []string{"to Field required", "There is no campaign with this id"}}}
 }

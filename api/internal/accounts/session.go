@@ -39,7 +39,7 @@ func (a *API) Session() handler.Group {
 		a.signInLinkRoute(session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "As of a sign-in.")), shape.Opt("device_token", shape.Text("dev_Zm9v…", "As of a sign-in.")), csrf)),
 		{Handle: a.getSession, Operation: operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session",
 			Data: session(csrf, shape.Req("company", shape.Text("Example Ltd", "Name of the company.")),
-				shape.Req("captured_channels", shape.List(shape.Word("", "email", "sms", "whatsapp", "im", "push"), "Channels whose messages are kept by the server, see `/outbox`, and sent to nobody: e-mail where the server has no relay, the others where the account has no provider.")))}},
+				shape.Req("captured_channels", shape.List(shape.Word("", "email", "sms", "whatsapp", "im", "push"), "Channels whose messages the server keeps instead of sending them, see `/outbox`: e-mail where the server has no relay, the others where the account has no provider.")))}},
 		{Handle: a.signOut, Operation: operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
 		{Handle: a.changePassword, Operation: operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change your password", About: "All other sessions of the person end.",
 			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},

@@ -58,7 +58,7 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 			"or one of the fields that the service keeps: see the description of the condition.").Bytes(1, 512)),
 		shape.Req("op", op(anyOps)), shape.Opt("value", value),
 	).Strict().Says("What is known of a person. Fields that the service keeps, beside `created_at`: `status` or `status.<channel>` (`Pending`, `Subscribed`, `Engaged`, `At risk`, `Unsubscribed`, `Bounced`, `Complained`, `Suppressed`; "+
-		"missing for who never subscribed; `status` is that of e-mail), `suppressed.<channel>` (true or false), `subscribed` (true for people who subscribed to e-mail, confirmed if they were asked to, and are not suppressed: the subscribers whom campaigns go to; it is answered as `status.email` in `Subscribed`, `Engaged`, `At risk`), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, under whatever type; those that the service recorded itself are not among them), "+
+		"missing for people who never subscribed; `status` is that of e-mail), `suppressed.<channel>` (true or false), `subscribed` (true for people who subscribed to e-mail, confirmed if they were asked to, and are not suppressed: the subscribers whom campaigns go to; it is answered as `status.email` in `Subscribed`, `Engaged`, `At risk`), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, under whatever type; those that the service recorded itself are not among them), "+
 		"`first_seen_at` (creation, or the first event if that is earlier), `last_event_at` (the newest event that was sent), `push_devices` (kinds of devices: `webpush`, `fcm`, `apns`). "+
 		"Times take all operators on times, such as `in_last_days`; numbers `=` to `between`; texts `=`, `!=`, `in`, `not_in`, `exists` and `not_exists`; true and false `=` and `!=`. The customer's own attributes of such a name are below `attributes.`."))
 	consent := shape.Named("ConsentCondition", shape.Object(
@@ -73,8 +73,8 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 			shape.Opt("member", shape.Boolean(true, "False for those who are not.").Default(true))).Strict().Says(about))
 	}
 	return shape.OneOf(group, activity, attribute, consent,
-		membership("ListCondition", "Who is on a static list.", shape.Req("list_id", shape.ListID(""))),
-		membership("SegmentCondition", "Who is in another segment. Segments may not refer to each other in a circle.", shape.Req("segment_id", shape.SegmentID(""))),
+		membership("ListCondition", "Membership of a static list.", shape.Req("list_id", shape.ListID(""))),
+		membership("SegmentCondition", "Membership of another segment. Segments may not refer to each other in a circle.", shape.Req("segment_id", shape.SegmentID(""))),
 	).Says("Who belongs to a segment: a condition, or a group of them. At most 256 KiB.").Like(shape.Pairs("match", "all", "conditions", []any{
 		activity.Sample(), shape.Pairs("kind", "attribute", "field", "geo.country", "op", "=", "value", "DE")})).Parsed()
 })
@@ -84,7 +84,7 @@ var Explained = shape.Recursive("ExplainedNode", func(node *shape.Schema) *shape
 	return shape.Object(
 		shape.Req("kind", shape.Word("", "activity", "attribute", "consent", "list", "segment", "group")),
 		shape.Req("holds", shape.Boolean(true, "Whether it holds for the profile, with `did` and `member` taken into account.")),
-		shape.Opt("anonymous", shape.Boolean(true, "True where a definition holds for nobody who is anonymous, and the profile is: whatever the conditions say. Absent elsewhere.")),
+		shape.Opt("anonymous", shape.Boolean(true, "True where a definition leaves anonymous profiles out and the profile is one, whatever the conditions say. Absent elsewhere.")),
 		shape.Opt("match", shape.Word("Of a group.", "all", "any")),
 		shape.Opt("conditions", shape.List(node, "Of a group.").Like([]any{})),
 		shape.Opt("condition", Definition),

@@ -7,7 +7,7 @@ var Flow = shape.Named("Flow", shape.Object(
 	shape.Req("_id", shape.FlowID("Id of the flow.")), shape.Req("name", shape.Text("Welcome", "")), shape.Req("status", shape.Word("", "live", "draft", "paused")),
 	shape.Req("trigger", FlowTrigger().OrNull()), shape.Req("reentry", FlowReentry()), shape.Req("steps", shape.List(FlowStep, "")),
 	shape.Req("publishing", shape.Boolean(false, "Whether it goes live as soon as the conditions of its steps are built.")), shape.Req("publish_error", shape.Text("", "Why it did not go live after all.").OrNull()),
-	shape.Req("paused_for", shape.Text("credits", "`credits` when the service paused it for want of them; null when somebody did.").OrNull()),
+	shape.Req("paused_for", shape.Text("credits", "`credits` when the service paused it for want of them; null when a user did.").OrNull()),
 	shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("When its content was changed last.")), shape.Req("published_at", shape.Instant("").OrNull()),
 	shape.Req("paused_at", shape.Instant("When it was last.").OrNull()), shape.Req("resumed_at", shape.Instant("When it was last.").OrNull()), shape.Req("copy_of", shape.FlowID("What it was duplicated from.").OrNull()),
 	shape.Req("version", shape.ContentVersion()),
@@ -30,11 +30,11 @@ func FlowEnrolment() *shape.Schema {
 }
 
 // FlowEnrolled is the answer to it.
-var FlowEnrolled = shape.Object(shape.Req("profile_id", shape.ProfileID("Who was enrolled.")), shape.Req("enrolled", shape.Boolean(true, "False for a repeat, which has enrolled before.")))
+var FlowEnrolled = shape.Object(shape.Req("profile_id", shape.ProfileID("The enrolled profile.")), shape.Req("enrolled", shape.Boolean(true, "False for a repeat, which has enrolled before.")))
 
-// FlowReentry reports whether a flow may be gone through again.
+// FlowReentry is the rule for going through a flow again.
 func FlowReentry() *shape.Schema {
-	return shape.Word("Whether somebody may go through the flow again.", "once", "after_exit")
+	return shape.Word("Whether a person may go through the flow again.", "once", "after_exit")
 }
 
 // FlowCounts counts enrolments.

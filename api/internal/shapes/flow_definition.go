@@ -18,15 +18,15 @@ func kind(of, name, about string, fields ...shape.Field) *shape.Schema {
 // FlowTrigger is what brings people into a flow.
 func FlowTrigger() *shape.Schema {
 	return shape.Named("FlowTrigger", shape.OneOf(
-		kind("FlowTrigger", "segment_entered", "Who is in a segment when the flow is published, and then whoever enters.", shape.Opt("segment_id", shape.SegmentID(""))),
-		kind("FlowTrigger", "segment_exited", "Who leaves a segment.", shape.Opt("segment_id", shape.SegmentID(""))),
-		kind("FlowTrigger", "list_joined", "Who joins a list.", shape.Opt("list_id", shape.ListID(""))),
-		kind("FlowTrigger", "event", "Who performs an event.", shape.Opt("event", shape.Text("item_purchased", "The `event_type`.")),
+		kind("FlowTrigger", "segment_entered", "People who are in a segment when the flow is published, and then those who enter.", shape.Opt("segment_id", shape.SegmentID(""))),
+		kind("FlowTrigger", "segment_exited", "People who leave a segment.", shape.Opt("segment_id", shape.SegmentID(""))),
+		kind("FlowTrigger", "list_joined", "People who join a list.", shape.Opt("list_id", shape.ListID(""))),
+		kind("FlowTrigger", "event", "People who perform an event.", shape.Opt("event", shape.Text("item_purchased", "The `event_type`.")),
 			shape.Opt("where", shape.List(shape.FreeObject(shape.Pairs("property", "category", "op", "=", "value", "shoes"), "A filter, as those of segments."), "Filters that must all hold.").Entries(0, 20))),
-		kind("FlowTrigger", "date", "Who reaches a date.", shape.Opt("field", shape.Text("attributes.renewal", "Where the date is: a path below `attributes.` or `geo.`, or `created_at`.")),
+		kind("FlowTrigger", "date", "People who reach a date.", shape.Opt("field", shape.Text("attributes.renewal", "Where the date is: a path below `attributes.` or `geo.`, or `created_at`.")),
 			shape.Opt("offset_days", shape.Integer(-3, "Days after it; negative is before.").Between(-3650, 3650).Default(0)), shape.Opt("at", shape.Text("09:00", "Local time.").Default("00:00")),
 			shape.Opt("repeat", shape.Word("", "once", "yearly").Default("once")), shape.Opt("timezone", shape.Text("Europe/Berlin", "").Default("UTC"))),
-		kind("FlowTrigger", "api", "Whom a call enrols."),
+		kind("FlowTrigger", "api", "People whom a call enrols."),
 	).By("type").Says("What brings people into the flow. Drafts may lack what is not required here.").Like(shape.Pairs("type", "segment_entered", "segment_id", "seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481")))
 }
 
@@ -51,7 +51,7 @@ var FlowStep = func() *shape.Schema {
 		on("omnichannel", "Sends one message, on the first channel that reaches the person. Where the message turns out to be undeliverable, the next channel is tried.",
 			shape.Opt("channels", shape.List(flowMessage(messages), "In the order of preference.").Entries(0, len(flowChannels)))),
 		on("wait", "Waits for a time, or until a local time.", shape.Opt("seconds", shape.Integer(86400, "").Between(1, 100*365*86400)), shape.Opt("until", shape.Text("09:00", "A time of the day, or a day and a time.")), shape.Opt("timezone", shape.Text("Europe/Berlin", "").Default("UTC"))),
-		of("condition", "Goes on by whether somebody belongs to a segment's definition.", shape.Opt("if", Definition), shape.Opt("yes", next("Where it holds.")), shape.Opt("no", next("Where it does not."))),
+		of("condition", "Branches by whether the person matches a definition like that of a segment.", shape.Opt("if", Definition), shape.Opt("yes", next("Where it holds.")), shape.Opt("no", next("Where it does not."))),
 		of("split", "Sends people different ways, in proportion to weights.", shape.Opt("branches", shape.List(shape.Named("FlowBranch", shape.Object(shape.Opt("weight", shape.Integer(1, "").Between(1, 1000000)), shape.Opt("next", next(""))).Strict()), "").Entries(0, 20))),
 		on("tag", "Adds and removes tags.", shape.Opt("add", shape.List(shape.Text("customer", ""), "").Entries(0, 50)), shape.Opt("remove", shape.List(shape.Text("lead", ""), "").Entries(0, 50))),
 		on("update_contact", "Sets fields; null removes.", shape.Opt("set", shape.FreeObject(shape.Pairs("attributes.plan", "gold"), "`first_name`, `last_name`, and paths below `attributes.` and `geo.`"))),

@@ -8,7 +8,7 @@ var Profile = shape.Named("Profile", shape.Object(
 	shape.Req("merged_ids", shape.List(shape.ProfileID(""), "Ids of profiles that were merged into this one.")),
 	shape.Req("identities", shape.Object(
 		shape.Req("email", shape.List(shape.Text("ann@example.com", ""), "")), shape.Req("external_id", shape.List(shape.Text("42", ""), "")), shape.Req("phone", shape.List(shape.Text("+491701234567", ""), "")),
-	).Says("Identifiers by kind, the newest first. The first e-mail of somebody subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
+	).Says("Identifiers by kind, the newest first. The first e-mail of a person subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
 	shape.Req("anonymous_ids", shape.List(shape.Text("5f2c1a3e-8d4b-4a8e-9c7a-1b2c3d4e5f60", ""), "What tracking SDKs made up for the person's devices, the newest first. No other call tells of them.")),
 	shape.Req("first_name", shape.Text("Ann", "")), shape.Req("last_name", shape.Text("Lee", "")),
 	shape.Req("geo", shape.Geo("")), shape.Req("attributes", shape.Attributes("")),
@@ -24,7 +24,7 @@ var Profile = shape.Named("Profile", shape.Object(
 	shape.Req("suppressions", shape.MapOf(shape.Word("", "bounced", "complained", "suppressed", "pending"), "Why a channel is blocked, by channel.").Like(shape.Pairs())),
 	shape.Req("engagement_score", shape.Count(20, "").With("maximum", 100)),
 	shape.Req("devices", shape.Count(1, "How many.")),
-	shape.Req("is_contact", shape.Boolean(true, "Whether somebody made it a contact.")),
+	shape.Req("is_contact", shape.Boolean(true, "Whether it was made a contact.")),
 	shape.Req("conflicts", shape.List(shape.Object(
 		shape.Req("kind", shape.Word("", "email", "external_id", "phone", "anonymous_id")), shape.Req("value", shape.Text("43", "")), shape.Req("reason", shape.Text("both profiles hold a different identifier of a higher rank", "")),
 		shape.Req("other_profile_id", shape.ProfileID("").OrNull()), shape.Req("at", shape.Instant("")),
@@ -38,13 +38,13 @@ var ProfileRow = shape.Named("ProfileRow", shape.Object(
 	shape.Req("profile_id", shape.ProfileID("")),
 	shape.Req("identities", shape.Object(
 		shape.Req("email", shape.List(shape.Text("ann@example.com", ""), "")), shape.Req("external_id", shape.List(shape.Text("42", ""), "")), shape.Req("phone", shape.List(shape.Text("+491701234567", ""), "")),
-	).Says("Identifiers by kind, the newest first. The first e-mail of somebody subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
+	).Says("Identifiers by kind, the newest first. The first e-mail of a person subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
 	shape.Req("first_name", shape.Text("Ann", "")), shape.Req("last_name", shape.Text("Lee", "")),
 	shape.Req("statuses", shape.MapOf(shape.ContactStatus(""), "Statuses by channel; one that was never subscribed to has none.").Like(shape.Pairs("email", "Subscribed"))),
 	shape.Req("lists", shape.List(shape.ListID(""), "")),
 	shape.Req("tags", shape.List(shape.Text("customer", ""), "The texts of `attributes.tags`.")),
 	shape.Req("engagement_score", shape.Count(20, "").With("maximum", 100)),
-	shape.Req("is_contact", shape.Boolean(true, "Whether somebody made it a contact.")),
+	shape.Req("is_contact", shape.Boolean(true, "Whether it was made a contact.")),
 	shape.Req("created_at", shape.Instant("")),
 	shape.Req("first_seen_at", shape.Instant("The first event, if that is before `created_at`.")),
 	shape.Req("last_event_at", shape.Instant("Null before the first event.").OrNull()),

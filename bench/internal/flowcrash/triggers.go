@@ -174,7 +174,7 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 		}
 		for ; next < len(causes) && causes[next].atMs < int64(w.StartedAt); next++ {
 			if !explained(causes[next], i) {
-				return nil, fmt.Errorf("what happened at %d enrolled nobody", causes[next].atMs)
+				return nil, fmt.Errorf("what happened at %d did not enrol", causes[next].atMs)
 			}
 		}
 		if next == len(causes) || causes[next].atMs != int64(w.StartedAt) {
@@ -185,7 +185,7 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 	}
 	for ; next < len(causes); next++ {
 		if !explained(causes[next], len(ways)) {
-			return nil, fmt.Errorf("what happened at %d enrolled nobody", causes[next].atMs)
+			return nil, fmt.Errorf("what happened at %d did not enrol", causes[next].atMs)
 		}
 	}
 	return began, nil
