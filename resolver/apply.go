@@ -86,7 +86,7 @@ func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batc
 	return fmt.Errorf("%w: record of kind %d", ErrNewer, env.Kind)
 }
 
-// Skip passes over a record that cannot be applied. It must be told so at each
+// Skip passes over a record that cannot be applied. It must be called at each
 // replay.
 func (m *Machine) Skip(offset int64) error {
 	if offset != m.next {

@@ -12,7 +12,7 @@ import (
 // claim under another epoch is refused, so a node that was frozen can repeat what
 // it had claimed, and nothing else.
 //
-// Claims change nothing. Who claimed what would be of no use to a new owner: it
+// Claims change nothing. Stored claims would be of no use to a new owner: it
 // cannot know whether that was carried out, and must do it all, since losing a
 // message is worse than repeating one. All a claim does is to stand behind or
 // before the next epoch record.

@@ -95,7 +95,7 @@ func TestRedactedContactUpdate(t *testing.T) {
 	}
 	w.do(CommandContactErase, ContactErase{ID: gone})
 	w.redact()
-	if found := strings.Count(string(bytes.Join(w.log, nil)), "Secret-source"); found != 2+2*9 { // those of who stays
+	if found := strings.Count(string(bytes.Join(w.log, nil)), "Secret-source"); found != 2+2*9 { // those of the contact that stays
 		t.Errorf("%d sources are left in the log", found)
 	}
 	replayed := testMachine(t)

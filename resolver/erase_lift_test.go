@@ -11,7 +11,7 @@ import (
 
 // TestC1RefusalsOutliveAnErasure: what a person had refused holds again when the
 // erasure was lifted and the person is stored anew, by whatever way and after a
-// restart; who had refused nothing has refused nothing (C1, R1).
+// restart; a person without refusals has none afterwards (C1, R1).
 func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 	text := func(s string) *string { return &s }
 	again := map[string]func(r *recorder) string{

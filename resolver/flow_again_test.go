@@ -61,7 +61,7 @@ func (r *recorder) addsUp(flow string, step int, exited uint64) {
 	}
 }
 
-// TestF1StepsAddUpAfterMergeAndErasure ends ways from outside, at a step.
+// TestF1StepsAddUpAfterMergeAndErasure ends enrolments from outside, at a step.
 func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(loopFlow("x", "viewed", `"type":"wait","seconds":3600`))

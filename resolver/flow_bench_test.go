@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// BenchmarkEnrol is an event that enrols in a flow, whose way sleeps.
+// BenchmarkEnrol is an event that enrols in a flow, whose first step waits.
 func BenchmarkEnrol(b *testing.B) {
 	for _, flowCount := range []int{0, 1, 10} {
 		b.Run(fmt.Sprintf("flows=%d", flowCount), func(b *testing.B) {

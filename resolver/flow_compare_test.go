@@ -37,8 +37,8 @@ func inspect(a *account.State) (list []inspected) {
 	return list
 }
 
-// compare holds the machine against the oracle: everybody's ways, all effects,
-// all events and transitions told.
+// compare holds the machine against the oracle: everybody's enrolments, all
+// effects, all events and transitions told.
 func (s *flowSim) compare() {
 	s.t.Helper()
 	s.compareTold()
@@ -131,7 +131,7 @@ func (s *flowSim) compareOutbox() {
 
 // compareLedger compares effects with steps, whichever node carried them out and
 // when: with a record, as many messages are new as steps queued one, and each new
-// call is awaited by one way, or was by one that a merge has ended since.
+// call is awaited by one enrolment, or was by one that a merge has ended since.
 func (s *flowSim) compareLedger() {
 	s.t.Helper()
 	a := s.n.account()
@@ -267,7 +267,7 @@ func (s *flowSim) compareFlow(got *inspected, want *oracleFlow) {
 	}
 }
 
-// ways is what is stored of a profile in a flow.
+// ways is the stored enrolments of a profile in a flow.
 func (s *flowSim) ways(f *inspected, p uint32) (r flows.Record) {
 	if f.Known.Contains(p) {
 		b, err := s.n.m.store.Entity(state.EnrolmentKey(testAccount, f.Number, p))
@@ -382,7 +382,7 @@ func (s *flowSim) soundQueue() {
 	}
 }
 
-// soundWay checks that a way passed no step twice.
+// soundWay checks that an enrolment passed no step twice.
 func (s *flowSim) soundWay(f *inspected, o uint32, e *flows.Enrolment) {
 	s.t.Helper()
 	seen := map[int]bool{}
@@ -410,7 +410,7 @@ func (s *flowSim) sameItems(f *inspected, what string, set *dueset.Set, want []d
 	}
 }
 
-// storedWays are the keys of all records of ways.
+// storedWays are the keys of all records of enrolments.
 func (n *flowNode) storedWays() map[string]bool { return n.stored(state.TableEnrolment) }
 
 // stored are the keys of a table, as of now.

@@ -63,8 +63,8 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 	}
 }
 
-// TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol: who entered with the last credit is
-// like who entered during the pause.
+// TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol: a profile that entered with the last
+// credit is like who entered during the pause.
 func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
 	r := newRecorder(t, withoutOptIn())
 	seg := r.segment(proPlan)

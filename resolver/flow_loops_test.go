@@ -120,7 +120,7 @@ func TestF1LoopsThatTakeTheirTimeGoOn(t *testing.T) {
 }
 
 // TestF1WhatOthersCauseIsNotCut has events, calls, dates and segments from
-// outside begin more ways in a minute than the service itself may.
+// outside begin more enrolments in a minute than the service itself may.
 func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	on := r.flow(loopFlow("on", "viewed", tagStep))

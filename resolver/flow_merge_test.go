@@ -189,8 +189,8 @@ func TestF1MergingEventEnrolsWhoLeaves(t *testing.T) {
 	s.enrolled(flow, s.cust, 1)
 }
 
-// TestF1MergingEventEnrolsAtResume: who entered by it while the flow was paused
-// is enrolled at resume.
+// TestF1MergingEventEnrolsAtResume: a profile that entered by it while the flow was
+// paused is enrolled at resume.
 func TestF1MergingEventEnrolsAtResume(t *testing.T) {
 	for _, on := range []struct{ trigger, definition string }{{"segment_entered", signedUp}, {"segment_exited", noSignUp}} {
 		s := newStitch(t, on.definition)
@@ -229,8 +229,8 @@ func TestF1MergingContactEnrols(t *testing.T) {
 	}
 }
 
-// TestF1MergeAloneEnrolsNobody: who matches by the merge is enrolled by nothing,
-// whatever the event does beside.
+// TestF1MergeAloneEnrolsNobody: a profile that matches by the merge is enrolled by
+// nothing, whatever the event does beside.
 func TestF1MergeAloneEnrolsNobody(t *testing.T) {
 	for _, typ := range []string{"other", "page_viewed", "bought"} {
 		s := newStitch(t, `{"match":"all","conditions":[{"kind":"activity","event":"page_viewed"},{"kind":"activity","event":"bought"}]}`)

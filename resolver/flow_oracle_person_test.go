@@ -32,7 +32,7 @@ func (o *flowOracle) meet() {
 }
 
 // resolve finds or makes the profile of an event's identifiers and merges what
-// belongs together. Who becomes one is judged as one before anything else that
+// belongs together. Merged people are judged as one before anything else that
 // the event brings: what changes by that is the merge's doing, what changes after
 // it the event's.
 func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {

@@ -328,7 +328,7 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool, reason string
 		if f.id != it.Flow || f.deleted || w == nil || w.Phase != flows.Awaiting || w.Item != it.Seq {
 			continue
 		}
-		if !delivered { // the way is at the step: it is the last come to
+		if !delivered { // the enrolment is at the step: it is the last come to
 			w.Path[len(w.Path)-1].Reason = reason
 		}
 		if !f.live() {
@@ -345,7 +345,7 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool, reason string
 	}
 }
 
-// answered lets a way go on from its call.
+// answered advances an enrolment after its call.
 func (o *flowOracle) answered(f *oracleFlow, w *flows.Enrolment, delivered bool, at int64) {
 	s := f.def.Steps[w.Step]
 	w.Depth = 0

@@ -184,7 +184,8 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 	}
 }
 
-// step carries out the step a way stands at, and reports whether it may go on.
+// step carries out the step that an enrolment is at, and reports whether it may go
+// on.
 func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bool {
 	s := &f.def.Steps[w.Step]
 	switch s.Type {

@@ -17,8 +17,8 @@ import (
 
 // flowOracle interprets the written rules of flows, one thing after the other:
 // it keeps the whole history of every person, asks the naive evaluator for the
-// members of each segment at each instant at which that may change, and walks ways
-// step by step. It has no indexes, no timers and no budgets.
+// members of each segment at each instant at which that may change, and advances
+// enrolments step by step. It has no indexes, no timers and no budgets.
 type flowOracle struct {
 	t       testing.TB
 	who     *naive    // identities and merges
@@ -110,7 +110,7 @@ func (f *oracleFlow) live() bool { return f.status == automation.Live && !f.dele
 // since is when a live flow began to be live.
 func (f *oracleFlow) since() int64 { return max(f.published, f.resumed) }
 
-// current is a person's way in progress.
+// current is a person's enrolment in progress.
 func (f *oracleFlow) current(p int) *flows.Enrolment {
 	if n := len(f.ways[p]); n > 0 && f.ways[p][n-1].Status == flows.InProgress {
 		return &f.ways[p][n-1]
@@ -151,7 +151,7 @@ func (o *flowOracle) advance() {
 }
 
 // nextStep is what is due first in a live flow, until now: by instant, then
-// ordinal, then age of the flow, a date before a way.
+// ordinal, then age of the flow, a date before an enrolment.
 func (o *flowOracle) nextStep() (first *oracleFlow, p int, due int64, date bool) {
 	better := func(f *oracleFlow, ordinal int, ms int64, isDate bool) {
 		if ms <= o.now && (first == nil || ms < due || ms == due && ordinal < p) {

@@ -29,8 +29,8 @@ func people(n int, from int) (list []eventlog.Event) {
 }
 
 // TestL3ARecordEnrolsSoMany has a batch of events trigger many flows: each record
-// begins no more ways than it may, what waits costs little memory, and in the end
-// everybody is in each flow once, with the event that triggered it.
+// begins no more enrolments than it may, what waits costs little memory, and in the
+// end everybody is in each flow once, with the event that triggered it.
 func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	const flows, size = 50, 200
 	r := newRecorder(t, DefaultSettings())

@@ -33,7 +33,7 @@ type flowNode struct {
 	rows    query.Batch
 	out     Outcome
 	steps   int   // of flows in a record at most
-	budget  int   // ways that a record begins at most
+	budget  int   // enrolments that a record begins at most
 	scan    int   // profiles looked at in a record for a flow that goes live
 	loaded  int64 // offset of the checkpoint that the machine was made from
 	saved   int64 // offset of the newest checkpoint

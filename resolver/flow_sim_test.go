@@ -53,7 +53,7 @@ var simulatedFlows struct {
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
 // any moment, and compares with an oracle that interprets the rules (F1): the
-// ways of everybody through every flow, each effect once, events and counts; the
+// enrolments of everybody in every flow, each effect once, events and counts; the
 // state after a crash equals that before (R1).
 //
 // Every eighth seed has records that may carry out very few steps, so that much

@@ -110,7 +110,7 @@ func (w *flowWords) trigger() string {
 func (w *flowWords) step(n int) string {
 	rng := w.rng
 	if w.dated && w.maybe(25) {
-		// A way changes the date that began it.
+		// An enrolment changes the date that began it.
 		day := time.UnixMilli(w.now).UTC().AddDate(rng.IntN(2), 0, rng.IntN(3)-1)
 		return fmt.Sprintf(`"type":"update_contact","set":{%q:%q}`, pick(rng, "attributes.day", "attributes.day", "geo.day"), day.Format(time.DateOnly))
 	}

@@ -72,7 +72,7 @@ func (r *recorder) flowState(id string) automation.FlowState {
 	return f
 }
 
-// way writes the newest way of a profile through a flow: steps with results.
+// way writes the newest enrolment of a profile in a flow: steps with results.
 func (r *recorder) way(flow string, p ProfileID) string {
 	r.t.Helper()
 	o, ok := r.view().Resolve(p)

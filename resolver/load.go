@@ -44,7 +44,7 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 		runs = append(runs, r)
 	}
 	c.Took.End("store")
-	// At once: who takes a partition waits for it.
+	// At once: taking a partition waits for it.
 	segments := make(chan checkpoint.SegmentStates, 1)
 	go func() { segments <- c.ReadSegments(f.Segments) }()
 	m, err := loadMachine(s, f, ids, runs)
@@ -158,7 +158,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	return err
 }
 
-// makeReach makes the sets of who can be sent to, of a state that was just loaded and has
+// makeReach makes the sets of reachable profiles of a state that was just loaded and has
 // none, or those of another version.
 func (m *Machine) makeReach() error {
 	for _, a := range m.byIndex {

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// hookNames are the webhook events that the service's own events are told as.
+// hookNames are the webhook events that the service's own events are sent as.
 var hookNames = map[string]string{
 	"email_sent": webhookevent.EmailSent, "email_delivered": webhookevent.EmailDelivered,
 	"email_opened": webhookevent.EmailOpened, "email_clicked": webhookevent.EmailClicked,

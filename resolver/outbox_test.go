@@ -353,7 +353,7 @@ func TestEndpointIsALane(t *testing.T) {
 	if endpointOf(a, one).Status != outbox.EndpointGone || len(r.due(outbox.KindWebhook)) != 0 {
 		t.Fatalf("%+v", endpointOf(a, one))
 	}
-	r.contact(contacts.Create{Email: "later@x.io"}) // is not queued for who wants no more
+	r.contact(contacts.Create{Email: "later@x.io"}) // is not queued for endpoints that want no more
 	if waiting, dead := r.view().Outbox().EndpointQueue(one); waiting != 1 || dead != 2 {
 		t.Fatalf("%d waiting, %d dead", waiting, dead)
 	}

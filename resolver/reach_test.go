@@ -41,7 +41,7 @@ func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
 	return channels
 }
 
-// compareReach compares the sets of who can be sent to with a look at all profiles, and
+// compareReach compares the sets of reachable profiles with a look at all profiles, and
 // with what campaigns would do.
 func compareReach(t *testing.T, m *Machine) {
 	t.Helper()

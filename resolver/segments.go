@@ -16,7 +16,7 @@ import (
 // the rules, like those in machine.go.
 const (
 	dueBudget      = 4096 // answers that change by time
-	continueBudget = 4096 // the same, transitions owed, leaves to be judged
+	continueBudget = 4096 // the same, pending transitions, leaves to be judged
 	maxLeaves      = 20_000
 )
 

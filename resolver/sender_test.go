@@ -6,8 +6,8 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 )
 
-// TestDefaultSender: who names no sender sends from the oldest verified domain,
-// whatever its name, and from the development domain without one.
+// TestDefaultSender: a message without a sender goes out from the oldest verified
+// domain, whatever its name, and from the development domain without one.
 func TestDefaultSender(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	expect := func(want string) {

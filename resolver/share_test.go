@@ -95,7 +95,7 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 }
 
 // TestSharedNumberOfSomebodyErased: who shows a number keeps it when the one whom it
-// identified is erased; who showed it gives up nothing of the other's.
+// identified is erased; the profile that showed it gives up nothing of the other's.
 func TestSharedNumberOfSomebodyErased(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	first := r.contact(contacts.Create{Email: "ada@x.io", Phone: "+49 30 1"})

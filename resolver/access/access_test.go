@@ -65,7 +65,7 @@ func TestUserRules(t *testing.T) {
 	few := []string{"segments:read"}
 	r.Refused("conflict", CommandUserUpdate, UserSave{ActorID: lead, ID: lead, Permissions: &few})
 	r.Must(CommandUserDelete, UserDelete{ActorID: lead, ID: reader})
-	// The e-mail of who went is free again.
+	// The e-mail of a deleted user is free again.
 	r.Must(CommandUserCreate, newUser(lead, "a@b.c"))
 }
 

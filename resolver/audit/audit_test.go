@@ -147,8 +147,8 @@ func compare(t *testing.T, s *State, n *naive) {
 	}
 }
 
-// TestSignedArguments: who made a command is read from its arguments, and the command reads the
-// same of them as before.
+// TestSignedArguments: the actor of a command is read from its arguments, and the command reads
+// the same of them as before.
 func TestSignedArguments(t *testing.T) {
 	by := Author{ByKey, "key_1"}
 	for _, args := range []any{struct{}{}, map[string]any{"id": "seg_1", "name": "x"}, map[string]any{"id": 7, "group": "g"}} {

@@ -71,7 +71,7 @@ func TestL3DeferredEnrolmentsKeepTheirOrder(t *testing.T) {
 		if n := w.flows.Deferred(); n != people-3 || w.flows.Passed(behind) {
 			t.Fatalf("%d triggers are deferred", n)
 		}
-		w.event("viewed", people) // who comes now waits behind
+		w.event("viewed", people) // later profiles wait behind
 		want = append(want, "flow_entered 10", "mail s to 10", "flow_completed 10")
 		for n := 0; w.flows.Busy(w.now); n++ {
 			if reload {

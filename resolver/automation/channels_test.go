@@ -68,7 +68,7 @@ func omnichannelRun(t *testing.T, rng *rand.Rand) (next int) {
 	id := w.live(`{"name":"x","trigger":{"type":"event","event":"viewed"},"reentry":"after_exit","steps":[{"id":"o","type":"omnichannel","channels":[` + strings.Join(parts, ",") + `],"next":null}]}`)
 	var queued, want []stepMessage // queued and not reported yet, and those of a record
 	counts := make([]ChannelCount, len(channels))
-	credits, waits := w.credits, map[uint32]bool{} // who stands at the step for want of credits
+	credits, waits := w.credits, map[uint32]bool{} // profiles that stand at the step for want of credits
 	skip := func(k int, r flows.Result) {
 		if counts[k].Skipped == nil {
 			counts[k].Skipped = map[flows.Result]uint64{}

@@ -30,7 +30,7 @@ func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 	s.loadEnrolments(f, winner)
 	won := &s.run.enrolments
 	// Timers go, and come back for what is left. The winner's date is worked out
-	// when its fields are told.
+	// when its fields come.
 	for _, x := range []struct {
 		o uint32
 		r *flows.Record
@@ -57,7 +57,7 @@ func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 		stop(l)
 	case f.def.Reentry == flows.AfterExit:
 	case l != nil && len(won.Ways) > 0:
-		stop(l) // the winner has gone all the way already
+		stop(l) // the winner has ended already
 	case w != nil && len(lost.Ways) > 0:
 		stop(w)
 	}

@@ -40,7 +40,7 @@ func (s *State) CountEngagement(campaign string, ordinal uint32, channel string,
 			links += r.LinksBefore(variant)
 			r.click(link, links)
 		}
-		// Images may be off: who clicks has opened.
+		// Images may be off: a click is an open, too.
 		if s.set(x, Opened).Add(ordinal) {
 			r.ofVariant(variant).Opened++
 		}

@@ -168,7 +168,7 @@ func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet)
 	var failed []feature.Event
 	switch {
 	case status == profile.ConsentUnsubscribed:
-		// Who refuses is not waited for any more.
+		// A refusal ends the wait for a confirmation.
 		changed = d.Unblock(channel, profile.BlockPending) || changed
 	case c.Confirm:
 		if d.Unblock(channel, profile.BlockPending) {

@@ -116,7 +116,7 @@ func TestListNumbersAreNotGivenTwice(t *testing.T) {
 }
 
 // TestConsentIsConfirmed: with double opt-in a subscription is pending until it is
-// confirmed; who refuses is not waited for.
+// confirmed; a refusal ends the wait.
 func TestConsentIsConfirmed(t *testing.T) {
 	w, p := newWorld(t)
 	p.optIn = true

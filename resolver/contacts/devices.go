@@ -130,8 +130,8 @@ func (s *State) addDevice(tx *feature.Tx, c DeviceAdd) *refuse.Refusal {
 	s.ids.Set(h, o)
 	s.sets.Set(SetDevices).Add(o)
 	events = append(events, deviceEvent(&v, EventDeviceRegistered, ""))
-	// Who lets a device be written to has been asked by it; a refusal that is on
-	// record stays.
+	// The device has asked the person's permission; a refusal that is on record
+	// stays.
 	fields := engine.FieldDevices
 	if Assume(d, tx.AtMs, byte(slices.Index(profile.Channels, push)), profile.SourceDevice) {
 		fields |= engine.FieldConsents

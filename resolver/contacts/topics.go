@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// A topic is a list that people see on their preference page, under a public name. Who leaves
-// a topic there is kept off its list until the same person joins it again, whatever the
+// A topic is a list that people see on their preference page, under a public name. A person
+// who leaves a topic there is kept off its list until they join it again, whatever the
 // account, an import or a flow does meanwhile. A set for each list has those people; it stays
 // when the list is no longer public.
 

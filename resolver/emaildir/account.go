@@ -40,8 +40,8 @@ func (s *State) Hold(account uint64, names []Name, g *Grant) {
 	}
 }
 
-// LetGo gives up those of the names that the account holds. Where there is a directory it
-// will be told.
+// LetGo gives up those of the names that the account holds. Where there is a directory,
+// their release is queued.
 func (s *State) LetGo(account uint64, names []Name) {
 	for _, n := range names {
 		if s.held[n] != account {
@@ -87,7 +87,7 @@ func (s *State) reservedUnder(account uint64, n Name) (id ReservationID, ok bool
 	return ReservationID(b), true
 }
 
-// queueRelease has the directory told that a name is free again.
+// queueRelease queues the message to the directory that a name is free again.
 func (s *State) queueRelease(account uint64, n Name, id ReservationID) {
 	s.releases[releaseKey{n, id}] = account
 	s.store.PutPayload(directoryKey(keyQueued, n[:], id[:]), binary.BigEndian.AppendUint64(nil, account))

@@ -10,7 +10,7 @@
 //     none at or behind the instant until which it was reserved;
 //  3. confirm, or release what the command did not take.
 //
-// Who does these steps may stop at any of them, and any of them may be done twice
+// The node may stop at any of these steps, and any of them may be done twice
 // or late. What is neither confirmed nor released in time is settled by the owner
 // of the directory: it asks the account's partition, by a command whose time is
 // past that instant. From then on the partition refuses the grant by its own time,

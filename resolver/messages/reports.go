@@ -27,8 +27,8 @@ const (
 	EngagementFailed       = "failure"   // a text that was handed over and not delivered
 )
 
-// Who opened or clicked, as far as can be told. What is no person's is an event,
-// but counts for no rate, score or status.
+// The agents that opened or clicked, as far as can be told. What no person did is
+// an event, but counts for no rate, score or status.
 const (
 	AgentPerson   = "person"
 	AgentProxy    = "proxy" // of a mail service, for a person

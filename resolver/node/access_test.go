@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 )
 
-// TestKeyAccess: who a key lets in follows the state at once.
+// TestKeyAccess: which requests a key admits follows the state at once.
 func TestKeyAccess(t *testing.T) {
 	f := newFixture(t)
 	n, err := f.open()

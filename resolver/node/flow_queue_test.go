@@ -15,8 +15,8 @@ import (
 )
 
 // TestF1AnswerWaitsForTheQueue has records trigger more flows than they have room
-// for: they are acknowledged when all are enrolled, and earlier to who does not wait
-// that long.
+// for: they are acknowledged when all are enrolled, and earlier for requests that do
+// not wait that long.
 func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 	f := newFixture(t)
 	n := f.mustOpen(t)

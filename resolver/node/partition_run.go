@@ -131,8 +131,8 @@ const (
 )
 
 // waitEnrolled waits until those are enrolled whom a record has put into the queue,
-// so that an event is acknowledged after the ways it begins; not for longer than
-// the caller waits, or enrolledWait.
+// so that an event is acknowledged after the enrolments it begins; not for longer
+// than the caller waits, or enrolledWait.
 func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out *resolver.Outcome) error {
 	if !out.Enrols() || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
 		return nil

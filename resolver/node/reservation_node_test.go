@@ -313,9 +313,10 @@ func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []b
 	return w.nodeEmails.Submit(ctx, env, rec)
 }
 
-// TestM3NodesSettle: who stops before the contact's command leaves an e-mail that is
-// free again when its time is over, and who stops behind it one that is taken. Until
-// then others are not told that it is, and are after it, wherever the account is.
+// TestM3NodesSettle: a node that stops before the contact's command leaves an e-mail
+// that is free again when its time is over, and who stops behind it one that is
+// taken. Until then others are not told that it is, and are after it, wherever the
+// account is.
 func TestM3NodesSettle(t *testing.T) {
 	c, _ := emailCluster(t, 0)
 	defer c.close()

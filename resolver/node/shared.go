@@ -245,7 +245,7 @@ func (p *partition) publishShared(ctx context.Context) error {
 }
 
 // endSharing publishes the last checkpoint as far as ctx allows. The loop's
-// context has ended. Storage that hangs is not waited for: who takes the
+// context has ended. Storage that hangs is not waited for: the node that takes the
 // partition replays instead.
 func (p *partition) endSharing(ctx context.Context) {
 	if p.sharing.ended == nil {

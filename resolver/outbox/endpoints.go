@@ -292,7 +292,7 @@ func (s *State) testWebhook(tx *feature.Tx, c WebhookRef) *refuse.Refusal {
 	return nil
 }
 
-// refreshActive works out which endpoints hear of events, in a fixed order, and
+// refreshActive works out which endpoints get events, in a fixed order, and
 // whether a day's totals are kept for them.
 func (s *State) refreshActive(tx *feature.Tx) {
 	s.findActive()

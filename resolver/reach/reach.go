@@ -22,7 +22,7 @@ const prefix = "reach/"
 const push = "push"
 
 // inApp is the channel of in-app messages. They are part of the site that the person uses, so
-// they take no subscription; who unsubscribed gets none.
+// they take no subscription; people who unsubscribed get none.
 const inApp = "in_app"
 
 // Channels are the channels that campaigns and flows send on.
@@ -150,7 +150,8 @@ func TakesSubscription(channel string, optIn bool) bool {
 }
 
 // Of says why nothing may be sent to a profile on a channel, "" for no reason, and
-// whether it subscribed. Who did not may be sent to where no subscription is needed.
+// whether it subscribed. A profile without a subscription may be sent to where none
+// is needed.
 func Of(d *profile.Document, channel byte) (reason string, subscribed bool) {
 	if b := d.Blocked(channel); b != 0 {
 		return b.String(), false

@@ -1,5 +1,5 @@
 // Package sources is the applications that send events of an account through the tracking
-// API, and the write keys that let them in.
+// API, and the write keys that authenticate them.
 package sources
 
 import (

@@ -28,7 +28,7 @@ func (a *State) CheckSets() error {
 	return nil
 }
 
-// hashSets is the sets' part of the state's hash, without those of who can be reached,
+// hashSets is the sets' part of the state's hash, without those of reachable profiles,
 // which follow from the documents.
 func (a *State) hashSets(put func([]byte)) { a.Sets.Hash(reach.IsSet, put) }
 

@@ -30,7 +30,7 @@ type Manifest struct {
 	LogTime int64 `json:"log_time"`
 	// ProfileIndex is the version of the index of profiles, 0 where there is none.
 	ProfileIndex int `json:"profile_index,omitempty"`
-	// Reach is the version of the sets of who can be sent to, 0 where there are none.
+	// Reach is the version of the sets of reachable profiles, 0 where there are none.
 	Reach    int    `json:"reach,omitempty"`
 	NextTask uint64 `json:"next_task"`
 	// Epoch is the newest that the state knows, nil for none.

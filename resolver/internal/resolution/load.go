@@ -64,7 +64,8 @@ func LoadIdentifiers(store *state.Store, of func(account uint64) *State) error {
 	return err
 }
 
-// FillReach fills the sets of who can be sent to, which are empty, from the documents. of finds the profiles of an account, nil for none.
+// FillReach fills the sets of reachable profiles, which are empty, from the documents. of finds the
+// profiles of an account, nil for none.
 func FillReach(store *state.Store, of func(account uint64) *State) error {
 	var d profile.Document
 	err := store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
