@@ -48,7 +48,7 @@ func addBackupFlags(f *cli.Flags) (read func() (backupConfig, error)) {
 	}
 }
 
-// backupService makes backups of the running service, when told and by schedule.
+// backupService makes backups of the running service, on request and by schedule.
 type backupService struct {
 	c   *serveConfig
 	eng *engine.Engine

@@ -59,7 +59,7 @@ func (c *check) flow(id string) *answer {
 	return c.a("GET", "/custom-flows/"+id, nil).success()
 }
 
-// ways are a profile's ways through a flow; status 404 when there are none.
+// ways are a profile's enrolments in a flow; status 404 when there are none.
 func (c *check) ways(flow, profile string) *answer {
 	c.Helper()
 	return c.console("GET", "/flows/"+flow+"/enrolments/"+profile, nil)
@@ -81,12 +81,12 @@ func (c *check) at(flow, profile, step string) {
 	c.ways(flow, profile).http(200).eq("data.enrolments.0.status", "in_progress").eq("data.enrolments.0.step", step)
 }
 
-// through waits until a profile's way through a flow has ended and returns the
+// through waits until a profile's enrolment in a flow has ended and returns the
 // results of its steps, in order.
 func (c *check) through(flow, profile string) (results []string) {
 	c.Helper()
 	var a *answer
-	c.until("the way through the flow ends", func() bool {
+	c.until("the enrolment in the flow ends", func() bool {
 		a = c.ways(flow, profile)
 		return a.status == 200 && a.str("data.enrolments.0.status") != "in_progress"
 	})

@@ -255,7 +255,7 @@ func segmentReadPart() part {
 			campaign := c.campaign(nil)
 			e := c.mail("audience")
 			c.contact(obj{"email": e})
-			c.event("subscribed_news", obj{"email": c.mail("visitor")}, nil) // who never subscribed gets nothing
+			c.event("subscribed_news", obj{"email": c.mail("visitor")}, nil) // people who never subscribed get nothing
 			c.event("subscribed_news", obj{"email": e}, nil)
 			c.a("POST", "/campaign/"+campaign+"/send", obj{"segment_ids": []string{seg}}).success().eq("data.total_members", 2).eq("data.emails_sent", 1)
 			if n := len(c.relay.to(e)); n != 1 {

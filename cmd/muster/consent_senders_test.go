@@ -38,8 +38,8 @@ type permission struct {
 	after    int
 }
 
-// providers plays the relay and the providers of all channels, and knows what people said.
-// The first attempt of every sixteenth message is refused for a while.
+// providers plays the relay and the providers of all channels, and records people's
+// consents. The first attempt of every sixteenth message is refused for a while.
 type providers struct {
 	texts, push *httptest.Server
 	relay       string

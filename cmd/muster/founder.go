@@ -35,7 +35,7 @@ type founder struct {
 }
 
 // settle returns once there is a company, made here or elsewhere. It is for
-// several nodes: who owns the directory when it finds none makes it.
+// several nodes: the owner of the directory makes it when it finds none.
 func (f *founder) settle(ctx context.Context) error {
 	told := false
 	for {

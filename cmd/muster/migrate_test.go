@@ -115,7 +115,7 @@ func TestMigrateKeepsEverything(t *testing.T) {
 			"key /analytics/performance", "key /analytics/events?event_type=bought", "/export/events", "/export/profiles",
 		}
 	}
-	// Who wakes meanwhile is of a company that is not compared.
+	// Enrolments that wake meanwhile are of a company that is not compared.
 	waking := &check{t, w, w.company(t)}
 	soon := waking.live(onEvent("ordered"), waitStep("w", "t", 25), tagStep("t", "", "woken"))
 	sleeper := waking.event("ordered", obj{"email": waking.mail("sleeper")}, nil)

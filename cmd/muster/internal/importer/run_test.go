@@ -297,7 +297,7 @@ func TestImportChangedFile(t *testing.T) {
 }
 
 // TestImportRivals (L2): two imports of one file at the same time store each row
-// once between them; who finds the other at it says so.
+// once between them; the second one reports that another is under way.
 func TestImportRivals(t *testing.T) {
 	const n = 6 * chunkRows
 	w := newWorld(t, ingest.Options{})
