@@ -44,7 +44,7 @@ func (a *API) Answer(ctx context.Context, name string, partitions []int, args []
 	return a.accounts.Answer(ctx, name, partitions, args)
 }
 
-// CampaignRun is the newest run of a campaign, told by the owner of its account:
+// CampaignRun is the newest run of a campaign, from the owner of its account:
 // there must be peers. Of a campaign that was not sent, or is none, it is the zero
 // value.
 func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (campaigns.Run, error) {

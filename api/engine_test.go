@@ -174,8 +174,8 @@ func TestPreviewScansAFieldOnce(t *testing.T) {
 	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 2, 0)
 }
 
-// TestFieldsArePreparedForPreviews: who lists the attributes is about to ask for one, and
-// does not wait for a scan then.
+// TestFieldsArePreparedForPreviews: a client that lists the attributes is about to ask
+// for one, and does not wait for a scan then.
 func TestFieldsArePreparedForPreviews(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	s.fill(30)

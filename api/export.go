@@ -185,8 +185,8 @@ func newLines(w io.Writer) *json.Encoder {
 	return e
 }
 
-// exportStream is an answer that is written as it is made. Its reader pulls;
-// who goes away ends the making.
+// exportStream is an answer that is written as it is made. Its reader pulls; when
+// the reader is gone the making ends.
 type exportStream struct {
 	*io.PipeReader
 	conn   net.Conn

@@ -255,7 +255,8 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 			t.Errorf("DELETE %s again: %d", path, status)
 		}
 	}
-	// Who may do all that an API key may, and read settings, may not see them.
+	// A user with all permissions of an API key, and that of reading settings, may
+	// not see them.
 	permissions, err := json.Marshal(append(operation.KeyPermissions(), "settings:read"))
 	ok(t, err)
 	m.want("POST", "/users", fmt.Sprintf(`{"email":"x@x.io","password":"long enough password","permissions":%s}`, permissions), nil)

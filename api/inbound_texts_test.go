@@ -157,7 +157,7 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	if got := consent(); got != "unsubscribed" {
 		t.Errorf("after STOP of an event that was refused: %q", got)
 	}
-	// STOP counts before its event is on record: who sent it may not send it again.
+	// STOP counts before its event is on record: its sender may not send it again.
 	say("SM9", "Start")
 	m.events.away.Store(true)
 	if status, _ := say("SM10", "STOP"); status != 503 || consent() != "unsubscribed" {

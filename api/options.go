@@ -48,7 +48,7 @@ type Options struct {
 	Memory *ingest.Memory
 	// ReadTimeout bounds a read of the state and a command; default 10 s.
 	ReadTimeout time.Duration
-	// Heartbeat is the pause between signs of life to who watches live events;
+	// Heartbeat is the pause between signs of life to watchers of live events;
 	// default 15 s.
 	Heartbeat time.Duration
 

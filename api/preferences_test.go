@@ -157,7 +157,7 @@ func TestPreferencePage(t *testing.T) {
 	if r := m.sendPage(); r.Sent != 1 || r.Skipped["unsubscribed"] != 1 {
 		t.Errorf("%+v", r)
 	}
-	// Who joins again by the page is mailed again.
+	// A contact who joins again by the page is mailed again.
 	m.clock.Advance(time.Minute)
 	_, page = m.visit("GET", path, browser, "")
 	m.visit("POST", path, browser, body(page, []string{"channel:email"}))

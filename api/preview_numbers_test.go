@@ -48,8 +48,8 @@ func TestReachableKnowsRefusedNumbers(t *testing.T) {
 	reachable(2)
 	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "subscribed"})
 	reachable(5)
-	// The refusal of who writes the number without a plus sign holds for the others, too,
-	// also when that is not the newest number of theirs.
+	// The refusal of the contact with the number without a plus sign holds for the
+	// others, too, also when that is not the newest number of theirs.
 	spells := idOf("spells@x.io")
 	command(contacts.CommandConsentSet, contacts.ConsentSet{ID: spells, Channel: "sms", Status: "unsubscribed"})
 	reachable(2)

@@ -108,7 +108,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestOwnerStays: who alone can manage people cannot go or step down.
+// TestOwnerStays: the only user who can manage users cannot be deleted or lose the
+// permission.
 func TestOwnerStays(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	var me struct {

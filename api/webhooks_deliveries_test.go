@@ -80,7 +80,7 @@ func TestRefusedEventHoldsUpNothing(t *testing.T) {
 	if status, a := s.do("GET", "/webhooks/"+h.ID+"/deliveries?status=dead", ""); status != 400 || a.field() != "status" {
 		t.Errorf("%d %s", status, a.Message)
 	}
-	// Who may only read settings sees no bodies.
+	// A user who may only read settings sees no bodies.
 	s.newUser("reader@x.io", "settings:read")
 	reader := s.as("reader@x.io", "long enough password")
 	reader.deliveries(h.ID, "")

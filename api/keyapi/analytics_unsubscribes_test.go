@@ -9,8 +9,9 @@ import (
 )
 
 // TestUnsubscribesOfMessages: of those sent, those who unsubscribed by a message are
-// counted. Who withdraws consent by a form, a call or an import did not answer one; and
-// a rate that cannot be told, since what happened is about messages of before, is null.
+// counted. People who withdraw consent by a form, a call or an import did not answer
+// one; and a rate that cannot be told, since what happened is about messages of before,
+// is null.
 func TestUnsubscribesOfMessages(t *testing.T) {
 	s := newServiceWith(t, &rowHistory{}, nil)
 	k := keyCaller{s}

@@ -166,8 +166,9 @@ func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
 	return out
 }
 
-// reached is the first way on which a campaign reaches a person, and why it passes over
-// them, "" where it does not. several says that the campaign is of several channels.
+// reached is the first channel on which a campaign reaches a person, and why it passes
+// over them, "" where it does not. several says that the campaign is of several
+// channels.
 func reached(v *resolver.View, ways []way, several bool, o uint32, nowMs int64) (i int, reason string, err error) {
 	for i := range ways {
 		reason, err = ways[i].passedOver(v, o, nowMs)

@@ -262,7 +262,7 @@ func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
 	if got.Total != 2 || got.Accepted != 2 || got.ReachableContacts != 1 || got.ContactsInSegment != 1 || got.SegmentName != "" {
 		t.Errorf("%+v", got)
 	}
-	// Who refused is not reached, and a device that moves is the other's.
+	// A contact who refused is not reached, and a device that moves is the other's.
 	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: ada, Channel: "push", Status: "unsubscribed"})))
 	x.addDevice(none, "phone", "fcm", fcmOne)
 	x.call("success", "POST", "/push/send", `{"title":"Third"}`, &got)

@@ -106,7 +106,7 @@ func (s *service) live(definition string) string {
 	return id
 }
 
-// enrolmentOf is the newest way of a profile through a flow.
+// enrolmentOf is the newest enrolment of a profile in a flow.
 func (s *service) enrolmentOf(flow, profile string) (e struct {
 	Status, StartedAt string
 	Step              *string

@@ -136,8 +136,8 @@ func TestLimiterBounded(t *testing.T) {
 	}
 }
 
-// TestLimiterDropped: who holds a counter while it is dropped looks the key up
-// again, or two counters would let through twice as much.
+// TestLimiterDropped: a request that holds a counter while it is dropped looks the
+// key up again, or two counters would let through twice as much.
 func TestLimiterDropped(t *testing.T) {
 	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
@@ -151,7 +151,7 @@ func TestLimiterDropped(t *testing.T) {
 	}
 }
 
-// TestLimiterClockSetBack: who sets the wall clock does not lock keys out.
+// TestLimiterClockSetBack: setting the wall clock does not lock keys out.
 func TestLimiterClockSetBack(t *testing.T) {
 	real := time.Now() // has a monotonic part
 	now := real

@@ -105,7 +105,7 @@ func gather[T any](ctx context.Context, a *API, name string, q any) (out []T, er
 	return out, nil
 }
 
-// CampaignRun is the newest run of a campaign, told by the owner of its account:
+// CampaignRun is the newest run of a campaign, from the owner of its account:
 // there must be peers. Of a campaign that was not sent, or is none, it is the zero
 // value.
 func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (r campaigns.Run, err error) {

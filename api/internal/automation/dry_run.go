@@ -93,7 +93,7 @@ func (h *dryHost) Send(step int, messages []flows.Message) (r flows.Result, at i
 	return r, 0
 }
 
-// Matches judges the condition at the instant that the way has come to.
+// Matches judges the condition at the instant that the enrolment has come to.
 func (h *dryHost) Matches(step int) bool {
 	x, err := h.q.ExplainAt(h.nowMs, h.f.Def.Steps[step].Condition.Root, h.p)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 )
 
-// enrolment is one way of a profile through a flow.
+// enrolment is one enrolment of a profile in a flow.
 type enrolment struct {
 	ProfileID string `json:"profile_id"`
-	// Number counts the profile's ways through the flow, from 1.
+	// Number counts the profile's enrolments in the flow, from 1.
 	Number uint32 `json:"number"`
 	// Status is in_progress, completed or exited.
 	Status string `json:"status"`
@@ -58,7 +58,7 @@ func encodeEnrolmentCursor(ordinal, number uint32) string {
 const enrolmentsLookedAt = 2000
 
 // listEnrolments answers GET /flows/{id}/enrolments: of each profile the newest
-// ways last.
+// last.
 func (a *API) listEnrolments(c *handler.Call) (any, error) {
 	limit, err := c.Limit()
 	if err != nil {
@@ -140,7 +140,7 @@ type stepVisit struct {
 	Reason *string `json:"reason"`
 }
 
-// enrolmentPath is a way with all its steps.
+// enrolmentPath is an enrolment with all its steps.
 type enrolmentPath struct {
 	enrolment
 	Path []stepVisit `json:"path"`

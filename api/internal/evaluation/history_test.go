@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// TestSharedAnswersAreCopies: who gets a remembered answer may change it.
+// TestSharedAnswersAreCopies: callers may change an answer from the cache.
 func TestSharedAnswersAreCopies(t *testing.T) {
 	root, err := segment.Parse([]byte(`{"kind":"activity","event":"item_purchased"}`), segment.Limits{})
 	if err != nil {

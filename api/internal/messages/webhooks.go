@@ -123,7 +123,8 @@ func (a *API) listWebhooks(c *handler.Call) (any, error) {
 
 func (a *API) getWebhook(c *handler.Call) (any, error) { return a.webhook(c, c.PathID()) }
 
-// listWebhookEvents answers GET /webhooks/events: what endpoints can hear of.
+// listWebhookEvents answers GET /webhooks/events: the events that endpoints can
+// subscribe to.
 func (a *API) listWebhookEvents(*handler.Call) (any, error) {
 	type event struct {
 		Name        string `json:"name"`

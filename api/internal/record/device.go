@@ -2,8 +2,8 @@ package record
 
 import "github.com/musterhq/muster/resolver/view"
 
-// Device is a device. Its address is not told: who holds the credentials could
-// write to it.
+// Device is a device. Its address is left out: holders of the provider's
+// credentials could write to it.
 type Device struct {
 	ID        string `json:"_id"`
 	Kind      string `json:"kind"` // webpush, fcm or apns

@@ -21,8 +21,8 @@ const (
 	sampleEvents = 10_000
 )
 
-// preview answers POST /segments/preview: who would belong to a segment, without
-// saving it.
+// preview answers POST /segments/preview: the members that a segment would have,
+// without saving it.
 func (a *API) preview(c *handler.Call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`

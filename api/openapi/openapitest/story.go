@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Story is the whole story, told to a service that has one company with its
+// Story is the whole story, run against a service that has one company with its
 // first credentials and captures what it sends. $hook is an address on this
 // machine that refuses webhooks for good.
 func Story() []Step {

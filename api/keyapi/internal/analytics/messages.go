@@ -37,7 +37,7 @@ const (
 
 var acts = [countOfActs]string{"sent", "delivered", "failed", "opened", "clicked", "bounced", "complained", "unsubscribed"}
 
-// unsubscribedEvent is the event of who withdraws consent without a message: by the
+// unsubscribedEvent is the event of a consent withdrawn without a message: by the
 // account's own form, a call or an import. Its channel is a property. It says something of
 // messageRows only where it names the campaign that led to it.
 const unsubscribedEvent = "unsubscribed"

@@ -69,7 +69,7 @@ func FailWith(c Code, message string, args ...any) error {
 var (
 	ErrForbidden = &Failure{Code: CodeForbidden, Message: "You don't have permission to perform this action"}
 	ErrNoMemory  = &Failure{Code: CodeUnavailable, Message: "Too many bytes are in flight. Send the request again in a moment.", RetryAfter: 1}
-	// ErrGoesOn has no Retry-After: who repeats the request may send twice.
+	// ErrGoesOn has no Retry-After: repeating the request may send twice.
 	ErrGoesOn  = &Failure{Code: CodeUnavailable, Message: "The campaign was begun and goes on, but this request cannot wait for its end. Do not send it again: its stats tell how far it is."}
 	ErrNoFlow  = FailWith(CodeNotFound, "there is no flow with this id")
 	ErrNoRoute = &Failure{Code: CodeNotFound, Message: "There is nothing at this path."}
