@@ -47,7 +47,7 @@ type fault string
 func (f fault) Error() string { return string(f) }
 
 // PrepareEmail checks the texts and addresses of an e-mail and takes its links
-// out, so that opens and clicks can be told. A fault is a [*ContentError].
+// out, so that opens and clicks can be recorded. A fault is a [*ContentError].
 func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 	for _, f := range [...]struct{ field, address string }{{"sender", c.Sender}, {"reply_to", c.ReplyTo}} {
 		if f.address == "" {

@@ -135,8 +135,8 @@ func (d *Dispatcher) Close() {
 	d.done.Wait()
 }
 
-// ErrGoesOn reports that a campaign was begun and goes on, without the one who waited
-// for it. Who sends it again may send it twice.
+// ErrGoesOn reports that a campaign was begun and goes on, without the request that
+// waited for it. Sending it again may send it twice.
 var ErrGoesOn = errors.New("sending goes on without this request")
 
 // How a run ends that is not over in the state.

@@ -375,7 +375,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	if len(list) != 2 || list[1].body != "Body=Hi+Ada%2C+A+%26+B&To=%2B491700000001" || list[0].header.Get("Idempotency-Key") != list[1].header.Get("Idempotency-Key") {
 		t.Errorf("%+v", list)
 	}
-	// Who answered STOP to the provider is unsubscribed, once.
+	// A person who answered STOP to the provider is unsubscribed, once.
 	w.trigger(flow, "stop@x.io", `{"what":"C"}`)
 	w.until("it failed", func(v *resolver.View) bool {
 		return empty(v) && count(v, "sms_failed") == 1 && count(v, "sms_unsubscribed") == 1
@@ -383,7 +383,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	if c := w.consent("stop@x.io", "sms"); c.Status != "unsubscribed" || c.Source != "provider" {
 		t.Errorf("%+v", c)
 	}
-	// Who unsubscribes before it goes out gets nothing.
+	// A person who unsubscribes before it goes out gets nothing.
 	stop()
 	w.trigger(flow, "late@x.io", `{"what":"D"}`)
 	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: late, Channel: "sms", Status: "unsubscribed", Source: "test"})

@@ -305,8 +305,8 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 	})
 }
 
-// TestUnsubscribedBeforeItGoesOut: who unsubscribes while a message waits does not get it,
-// unless its template is transactional, and its credit is given back.
+// TestUnsubscribedBeforeItGoesOut: a contact who unsubscribes while a message waits does
+// not get it, unless its template is transactional, and its credit is given back.
 func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

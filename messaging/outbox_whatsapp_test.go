@@ -169,7 +169,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 		f, _ := v.Flows().Find(template)
 		return empty(v) && f.Counts.Completed == 2
 	})
-	// Answers go to who wrote, subscribed or not.
+	// Answers go to the sender, subscribed or not.
 	w.wrote(bob)
 	c.mu.Lock()
 	c.open[bob] = true

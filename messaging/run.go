@@ -207,7 +207,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		return false, nil
 	case reply.Left > 0:
 		if len(reply.Recipients) == 0 {
-			return true, nil // all of a piece were barred
+			return true, nil // none of the piece may be sent to
 		}
 		return true, r.d.opts.Sleep(ctx, time.Duration(r.state.DelayMs)*time.Millisecond)
 	}

@@ -14,9 +14,9 @@ import (
 // their host.
 var textLinks = regexp.MustCompile(`\{\{[^{}]*\}\}|(?i:https?)://[^\s<>"'{}]+(?:\{\{[^{}]*\}\}[^\s<>"'{}]*)*`)
 
-// takeTextLinks puts merge tags in place of the links of a text, so that clicks can be told.
-// A link whose host is a merge tag could lead anywhere, and one that is too long for a link
-// of ours is left alone, too.
+// takeTextLinks puts merge tags in place of the links of a text, so that clicks can be
+// recorded. A link whose host is a merge tag could lead anywhere, and one that is too long
+// for a link of ours is left alone, too.
 func takeTextLinks(c campaigns.Content) (campaigns.Content, error) {
 	tooMany := false
 	c.Text = textLinks.ReplaceAllStringFunc(c.Text, func(found string) string {

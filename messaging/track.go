@@ -15,8 +15,8 @@ import (
 )
 
 // SealSend makes the id of a message one that cannot be guessed: what its kind
-// leaves free of it is a seal under the account's key. Messages are numbered, and
-// who knew one number could unsubscribe others by mail.
+// leaves free of it is a seal under the account's key. Messages are numbered, so
+// one number would be enough to unsubscribe others by mail.
 func SealSend(key tracking.Key, id messages.ID) messages.ID {
 	from := id.Seal()
 	h := hmac.New(sha256.New, key[:])

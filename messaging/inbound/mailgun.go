@@ -12,7 +12,7 @@ import (
 )
 
 // Mailgun reads Mailgun's webhooks. Their signature covers a time and a token, not the
-// event: who can read one webhook could write others for as long as its time is
+// event: a reader of one webhook could write others for as long as its time is
 // accepted. The connection must therefore be TLS.
 type Mailgun struct {
 	// SigningKey is the account's HTTP webhook signing key.

@@ -86,7 +86,7 @@ func (p Postmark) Parse(_ context.Context, _ time.Time, r Request) (Batch, error
 		e.Type, e.URL = Click, string(in.Link)
 	case "SubscriptionChange":
 		if !in.Suppress || in.Cause != "ManualSuppression" {
-			return Batch{}, nil // a new start, or what a bounce or complaint has told already
+			return Batch{}, nil // a new start, or what a bounce or complaint has reported already
 		}
 		e.Type, at = Unsubscribe, in.ChangedAt
 	default:
