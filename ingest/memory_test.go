@@ -128,7 +128,7 @@ func TestQ1AnswersHoldMemory(t *testing.T) {
 		c.Close()
 	}
 	eventually.Holds(t, "the memory of those who are gone is free", func() bool { return memory.Used() == 0 })
-	// Who does not read is cut off.
+	// A client that does not read is cut off.
 	memory, held, deaf, _ := serve(400 * time.Millisecond)
 	c = deaf()
 	eventually.Holds(t, "an answer was held and is given back", func() bool { return held.Load() == 1 && memory.Used() == 0 })

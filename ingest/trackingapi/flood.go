@@ -74,7 +74,7 @@ func (f *floods) count(s sender, events int, now time.Time) {
 	if _, known := f.mu.spent[s]; !known && len(f.mu.spent) >= maxAddresses {
 		f.forget(now)
 	}
-	// What is owed is bounded, so that the pause that is asked for is always enough.
+	// The debt is bounded, so that the pause that is asked for is always enough.
 	most := float64(floodBurst) + floodEvents*maxRetryAfter.Seconds()
 	f.mu.spent[s] = spending{min(most, f.mu.spent[s].left(now)+float64(events)), now}
 }

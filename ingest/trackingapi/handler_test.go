@@ -474,7 +474,7 @@ func TestBrowsers(t *testing.T) {
 }
 
 // TestLocate: which account a request is of, wherever its key stands, and the body is there
-// for who comes later.
+// for later readers.
 func TestLocate(t *testing.T) {
 	w := newWorld(t, nil)
 	memory := ingest.NewMemory(1 << 20)
