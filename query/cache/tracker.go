@@ -15,7 +15,7 @@ const (
 	maxTypes    = 8192
 )
 
-// tracker knows what was appended to the accounts that were asked about.
+// tracker follows what is appended to the accounts that were asked about.
 type tracker struct {
 	mu         sync.Mutex // guards all of it
 	partitions map[int]*partition

@@ -13,9 +13,9 @@
 // # Exactly once
 //
 // ClickHouse has no transactions over several inserts, and an insert whose
-// answer was lost may be there or not. So rows are told from garbage by whose
-// they are. Each row names its writer, a random number; commits says which
-// records a writer has stored completely.
+// answer was lost may be there or not. So rows are told from garbage by their
+// writer. Each row names its writer, a random number; commits says which records a
+// writer has stored completely.
 //
 //  1. [Store.Append] reads commits. Their cover ([coverOf]) is a list of spans,
 //     from record 0 on, each of one writer; its end is the position. Rows below

@@ -541,8 +541,8 @@ func (r *Resilient) Usage(ctx context.Context) (u query.Usage, err error) {
 var errOtherLog = errors.New("history belongs to another log")
 
 // damageWords are parts of what DuckDB answers when a file is not what it wrote. It
-// has no codes for them. An internal error may have other reasons; who sees it looks
-// at the file.
+// has no codes for them. An internal error may have other reasons, so the file is
+// inspected.
 var damageWords = []string{
 	"Corrupt", "corrupt", "checksum", "has been invalidated", "INTERNAL Error", "Serialization Error",
 	"Could not read", "could not read", "not a valid DuckDB database file", "database file with version number",
