@@ -109,7 +109,7 @@ func (w *writer) ref(path, name string, to int, steps []Step) {
 	case to == End:
 		w.raw(name, []byte("null"))
 	default:
-		// Nothing for a way that is not given.
+		// Nothing for a branch that is not given.
 		w.given(name, w.unknown[jsonform.Join(path, name)])
 	}
 }

@@ -52,7 +52,7 @@ func (f *Flow) reach(step int, seen []bool) {
 	}
 }
 
-// loop are the steps of a way that leads back to the first of them.
+// loop are the steps of a path that leads back to the first of them.
 type loop []int
 
 // through names the steps.
@@ -75,7 +75,8 @@ func (f *Flow) loops() map[int]loop {
 		}
 		if l := f.back(step); l != nil {
 			out[step] = l
-			// The others of the knot are told with it: who comes here and is come to.
+			// The other steps of the cycle are in this error: those that lead here
+			// and are reached from here.
 			from := make([]bool, len(f.Steps))
 			f.reach(step, from)
 			for other := range f.Steps {
@@ -90,7 +91,7 @@ func (f *Flow) loops() map[int]loop {
 	return out
 }
 
-// back is a shortest way from a step to itself, nil if there is none.
+// back is a shortest path from a step to itself, nil if there is none.
 func (f *Flow) back(step int) loop {
 	before := make([]int, len(f.Steps))
 	for i := range before {

@@ -14,8 +14,8 @@ import (
 // or ids, wrong types and everything beyond the limits are refused. What a draft
 // may lack is no fault here but one of [Flow.Validate]: a name, a trigger, steps,
 // what steps do, and the steps that others refer to. null is as good as a field
-// that is not given, but for the ways of a condition, where it is the end, and the
-// values of update_contact, where it removes.
+// that is not given, but for the branches of a condition, where it is the end, and
+// the values of update_contact, where it removes.
 //
 // The error is a *[segment.DefinitionError] for the first fault found.
 func Parse(data []byte) (*Flow, error) {

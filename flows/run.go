@@ -17,7 +17,7 @@ type Host interface {
 	// HeldUntil is when a step is to be carried out that was Held the last time.
 	HeldUntil() int64
 	// Webhook queues a request. With Queued it returns the number under which the
-	// outcome will be told to [Flow.Answer].
+	// outcome will come to [Flow.Answer].
 	Webhook(step int, x *Webhook) (Result, uint64)
 	// Tag changes the profile's tags.
 	Tag(step int, x *Tag) Result

@@ -381,7 +381,7 @@ func naivePhone(s string) string {
 	return digits
 }
 
-// naiveStatus is the status on a channel, "" for who never subscribed.
+// naiveStatus is the status on a channel, "" for people who never subscribed.
 func (p *NaiveProfile) naiveStatus(channel string, atMs int64) string {
 	block, consent := p.Blocks[channel], p.Consents[channel]
 	if block == "suppressed" {

@@ -119,8 +119,8 @@ func (e *Engine) judging() *leaf {
 // lookCost is how many values are looked at for one unit of a budget.
 const lookCost = 8
 
-// Continue works on what was begun: due changes, leaves to be judged and
-// transitions that are owed, up to the budget.
+// Continue works on what was begun: due changes, leaves to be judged and pending
+// transitions, up to the budget.
 func (e *Engine) Continue(budget int) {
 	if !e.Advance(e.now, budget) {
 		return

@@ -38,12 +38,13 @@
 // ([Engine.Load]), each of bounded size, in order of ordinals, exactly once. What
 // has happened meanwhile is united with it, profile by profile. A definition
 // goes live when all its leaves are ready: membership switches at once, and the
-// transitions that are owed follow in pieces.
+// pending transitions follow in pieces.
 //
 // # Invariants
 //
 //   - S1: members at any instant are those of the naive evaluator.
-//   - S2: entered − left = members, for each segment, once nothing is owed.
+//   - S2: entered − left = members, for each segment, once no transition is
+//     pending.
 //   - L3: a call does bounded work, beside [Engine.Define] and what grows with
 //     the number of leaves.
 //   - R1: the state depends on the calls only, whatever was frozen and restored

@@ -53,14 +53,14 @@ type Engine struct {
 	first   []*seg   // those that are judged for every new profile
 
 	building bool // some segment has a definition that is not live
-	owes     bool // some transitions are owed
+	owes     bool // some transitions are pending
 
 	out     []Transition
 	marked  []*seg
 	causes  causes
 	scratch occurrence
 	edit    rowEdit
-	events  uint64 // told since the start, to number them
+	events  uint64 // since the start, to number them
 	swept   sweeper
 	pub     publisher
 	stale   []*group // with values of states that are gone
@@ -273,7 +273,7 @@ func (e *Engine) Merge(winner, loser uint32) {
 	}
 	for _, st := range e.byState {
 		if other := st.get(loser); other != nil {
-			if st.source != nil { // timed attributes are told anew
+			if st.source != nil { // timed attributes come anew
 				other = append([]byte(nil), other...)
 				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.union(v, other, e.now) })
 			}
@@ -408,8 +408,8 @@ func (e *Engine) mark(s *seg) {
 	}
 }
 
-// turn changes membership and says so. A transition that a new definition still
-// owes the profile comes first.
+// turn changes membership and emits the transition. One that is pending after a new
+// definition comes first.
 func (e *Engine) turn(s *seg, o uint32, is bool, cause segment.Cause, atMs int64) {
 	e.announce(s, o)
 	e.pub.turned(s, is)

@@ -3,8 +3,8 @@ package engine
 import "github.com/musterhq/muster/segment"
 
 // Erase removes a profile: it leaves every segment, and nothing is kept of it.
-// [Engine.Touch] comes before. All transitions of the profile are said at once,
-// also those that new definitions still owed it, so that none comes later.
+// [Engine.Touch] comes before. All transitions of the profile are emitted at once,
+// also those pending after new definitions, so that none comes later.
 func (e *Engine) Erase(o uint32) {
 	for _, s := range e.byRank {
 		e.announce(s, o)

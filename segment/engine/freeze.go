@@ -50,7 +50,7 @@ type segmentEntry struct {
 	ID   string          `json:"id"`
 	Live json.RawMessage `json:"live,omitempty"`
 	Next json.RawMessage `json:"next,omitempty"`
-	// OwedMs is when transitions came to be owed.
+	// OwedMs is since when transitions are pending.
 	OwedMs int64 `json:"owed_ms,omitempty"`
 }
 

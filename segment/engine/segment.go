@@ -16,8 +16,8 @@ type seg struct {
 	live    *program        // nil until the first definition is built
 	members *roaring.Bitmap // of the live definition, as of the engine's time
 	next    *program        // being built; nil when the newest is live
-	// owed are profiles whose transition by a change of definition was not
-	// said yet.
+	// owed are profiles whose transition by a change of definition is pending: not
+	// emitted yet.
 	owed *roaring.Bitmap
 	// owedMs is when the definition changed, in Unix milliseconds.
 	owedMs int64
@@ -242,7 +242,7 @@ func (e *Engine) promote() {
 }
 
 // promoteOne switches a segment to its newest definition: membership changes
-// at once, for the segments that refer to it too. The transitions are owed.
+// at once, for the segments that refer to it too. The transitions are pending.
 func (e *Engine) promoteOne(s *seg) {
 	old := s.live
 	s.live, s.next = s.next, nil
@@ -278,7 +278,7 @@ func (s *seg) refsOf() []*seg {
 	return s.live.refs
 }
 
-// announce says the transition a profile is owed.
+// announce emits a profile's pending transition.
 func (e *Engine) announce(s *seg, o uint32) {
 	if s.owed.IsEmpty() || !s.owed.Contains(o) {
 		return
@@ -287,7 +287,7 @@ func (e *Engine) announce(s *seg, o uint32) {
 	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, s.owedMs})
 }
 
-// announceSome says owed transitions, the segments in order of their ids.
+// announceSome emits pending transitions, the segments in order of their ids.
 func (e *Engine) announceSome(budget int) {
 	if !e.owes {
 		return
