@@ -21,9 +21,9 @@
 //   - Segments, profiles and history, ClickHouse's rows themselves, hold every
 //     acknowledged event once, one that was given up at most once, and no other; a
 //     person's profile is the one that was first answered (L1, L2).
-//   - Flows: everybody is enrolled as the events say, took the way the definition
-//     says, and what the ways intend arrived, each under one id; an id came again
-//     only after a fault of its receiver or of the round (F1).
+//   - Flows: everybody is enrolled as the events say, took the path that the
+//     definition says, and what the enrolments intend arrived, each under one id;
+//     an id came again only after a fault of its receiver or of the round (F1).
 //   - Every node gives the same answers.
 //   - The probes' history is linearizable (package porcupine): there is one order
 //     of all posts and reads, within the times they took, in which each key counts

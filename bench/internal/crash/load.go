@@ -22,7 +22,7 @@ type LoadOptions struct {
 	// Seed makes the requests repeatable, as far as the machine is.
 	Seed uint64
 	// Think bounds the random pause between a worker's requests; 0 is none, for
-	// who posts single events.
+	// workers that post single events.
 	Think time.Duration
 }
 

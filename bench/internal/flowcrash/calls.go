@@ -9,19 +9,19 @@ import (
 type call struct {
 	*trigger
 	key string
-	// arrived reports that an effect with its key came: it has begun a way.
+	// arrived reports that an effect with its key came: it has begun an enrolment.
 	arrived bool
 }
 
-// began reports whether a call may have begun a way at an instant. An acknowledged
-// one did so before its answer. A request without an answer may lie in the socket
-// of a frozen process for long, and be carried out when its caller has made others
-// or was refused meanwhile.
+// began reports whether a call may have begun an enrolment at an instant. An
+// acknowledged one did so before its answer. A request without an answer may lie in
+// the socket of a frozen process for long, and be carried out when its caller has
+// made others or was refused meanwhile.
 func (c *call) began(atMs int64) bool {
 	return (!c.refused || c.repeated) && atMs >= c.fromMs && (!c.acked || atMs <= c.toMs)
 }
 
-// must reports whether a call has begun a way for certain.
+// must reports whether a call has begun an enrolment for certain.
 func (c *call) must() bool { return c.acked || c.arrived }
 
 // called finds for each of a person's enrolments the call that began it: each
@@ -57,18 +57,18 @@ func called(ways []way, calls []call) (began []cause, late int, err error) {
 	return began, late, nil
 }
 
-// matching gives each way a call of its own.
+// matching gives each enrolment a call of its own.
 type matching struct {
 	ways  []way
 	calls []call
-	of    []int // by way
+	of    []int // by enrolment
 	taken []bool
-	// most is the first way for which no call was ever found.
+	// most is the first enrolment for which no call was ever found.
 	most int
 }
 
-// from matches the ways from i on, so that none of the calls which must have begun
-// one is left. Both are few.
+// from matches the enrolments from i on, so that none of the calls which must have
+// begun one is left. Both are few.
 func (m *matching) from(i int) bool {
 	m.most = max(m.most, i)
 	if i == len(m.ways) {

@@ -8,8 +8,8 @@ import (
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
-// F1: ways are begun by calls, each by one; what may be carried out late is, and
-// nothing else is excused.
+// F1: enrolments are begun by calls, each by one; what may be carried out late is,
+// and nothing else is excused.
 func TestF1Called(t *testing.T) {
 	on := func(number int, fromMs, toMs int64) way {
 		end := surface.Stamp(toMs)

@@ -100,8 +100,8 @@ func (l *Load) tally() {
 	}
 }
 
-// noStrangers lists the ways of all flows: they are those of the people there are,
-// each once.
+// noStrangers lists the enrolments of all flows: they are those of the people there
+// are, each once.
 func (l *Load) noStrangers(ctx context.Context, g *gathered) error {
 	for _, f := range l.world.flows {
 		listedWays := map[wayID]int{}
@@ -155,7 +155,7 @@ func (o *oracle) events(workers []*worker) {
 	}
 }
 
-// ways checks each way of everybody, and returns what they intended to send;
+// ways checks each enrolment of everybody, and returns what they intended to send;
 // arrived are the keys of calls of which effects came.
 func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails []intention) {
 	calls := map[*person][]call{}
@@ -198,7 +198,8 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 					switch s := f.step(v.ID); {
 					case s == nil:
 					case s.Type == "webhook":
-						// A merge ends a way that awaits its call, which goes on.
+						// A merge ends an enrolment that awaits its call, which
+						// goes on.
 						x.judged, x.fine = v.Result != "pending" && v.Result != "exited", v.Result == "delivered"
 						hooks = append(hooks, x)
 					case s.Type == "email" && v.Result == "queued":
@@ -237,7 +238,7 @@ func (o *oracle) told(f *flow, h *human, ways []way) {
 	}
 }
 
-// passed is what the ways of a flow that were checked add up to.
+// passed is what the enrolments of a flow that were checked add up to.
 type passed struct {
 	completed, exited int
 	arrived           map[string]int            // by step
@@ -254,7 +255,7 @@ func (f *flow) nothingPassed() *passed {
 	return p
 }
 
-// counts compares what a flow counts with what the ways say, and adds them to
+// counts compares what a flow counts with what the enrolments say, and adds them to
 // those that were checked before.
 func (o *oracle) counts(f *flow, s *surface.Flow) {
 	p := o.past[f.name]

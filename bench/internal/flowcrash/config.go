@@ -19,7 +19,7 @@ type Config struct {
 	// MailFaults has the SMTP server fail some messages at the first attempt. They
 	// are tried again after 7.5 s and more, which makes the end of a run longer.
 	MailFaults bool
-	// SettleTimeout bounds the time until all ways through flows have ended, after
+	// SettleTimeout bounds the time until all enrolments have ended, after
 	// the last kill. Default 2 min.
 	SettleTimeout time.Duration
 }
@@ -46,7 +46,8 @@ type Work struct {
 	Merges     int `json:"merges"`
 	Pauses     int `json:"pauses"`
 	Enrolments int `json:"enrolments"`
-	// Late are ways begun by a call that its caller had given up or was refused.
+	// Late are enrolments begun by a call that its caller had given up or was
+	// refused.
 	Late  int `json:"enrolments_by_late_calls"`
 	Steps int `json:"steps"`
 	// ByFlow are the enrolments by name of flow.

@@ -82,7 +82,7 @@ type flow struct {
 	name    string
 	trigger object
 	again   bool // reentry after_exit
-	keyed   bool // effects carry the key of what started the way
+	keyed   bool // effects carry the key of what started the enrolment
 	steps   []step
 
 	id string // once it is created
@@ -135,7 +135,7 @@ func (d draft) condition(id string, test object, yes, no string) draft {
 	return d.add(step{ID: id, Type: "condition", If: test, Yes: to(yes), No: to(no)})
 }
 
-// set sets an attribute to the key of what started the way.
+// set sets an attribute to the key of what started the enrolment.
 func (d draft) set(id, attribute, next string) draft {
 	return d.add(step{ID: id, Type: "update_contact", Set: map[string]string{"attributes." + attribute: keyTag}, Next: to(next)})
 }

@@ -25,7 +25,7 @@ const (
 	refuses                  // answers an error for good
 )
 
-// fine reports whether the sender hears of a success in the end.
+// fine reports whether the sender gets a success in the end.
 func (m manner) fine() bool { return m < errorEver }
 
 // arrival is one time that an id came.

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// intention is that a way came to a step that sends something.
+// intention is that an enrolment came to a step that sends something.
 type intention struct {
 	flow, step string
 	human      *human
 	key        string // that it carries, empty for none
 	needed     bool   // it must have arrived
-	fine       bool   // the way says that it was taken
-	judged     bool   // the way tells
+	fine       bool   // the enrolment says that it was taken
+	judged     bool   // the enrolment says so
 }
 
-// effects compares what the ways intended with what arrived: each intention under
-// one id of its own, and no other (F1).
+// effects compares what the enrolments intended with what arrived: each intention
+// under one id of its own, and no other (F1).
 func (o *oracle) effects(all map[string]*delivery, what string, wanted []intention) {
 	type place struct {
 		flow, step string
@@ -134,7 +134,7 @@ func (o *oracle) spent(credits int, mails map[string]*delivery) {
 			continue
 		}
 		taken++
-		// Who unsubscribed before it was to come again is not sent it, and the credit is
+		// A person who unsubscribed before the retry does not get it, and the credit is
 		// given back.
 		if o.left(x) && o.disturbedSoonAfter(x.arrivals[len(x.arrivals)-1].at, time.Now()) {
 			uncertain++

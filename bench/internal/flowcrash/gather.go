@@ -31,7 +31,7 @@ func (f *fact) property(name string) string {
 	return text
 }
 
-// visit is a step that a way came to.
+// visit is a step that an enrolment came to.
 type visit = surface.Visit
 
 // way is one enrolment of a person in a flow.

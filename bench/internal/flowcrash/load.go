@@ -183,8 +183,8 @@ func (l *Load) readCredits(ctx context.Context) (int, error) {
 }
 
 // Settle resumes what is paused and waits until nothing goes on any more: windows
-// have run out, ways have ended, the outboxes of the nodes, given by their origins,
-// are empty. No origin is that of the load's own client.
+// have run out, enrolments have ended, the outboxes of the nodes, given by their
+// origins, are empty. No origin is that of the load's own client.
 func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 	for _, p := range l.pauses {
 		if p.isPaused() {

@@ -32,8 +32,8 @@ func (o *oracle) lifted(f *flow, ms int64) []int64 {
 	return []int64{in.toMs}
 }
 
-// walk follows a way along its definition: each step that it came to, when, and
-// what became of it (F1).
+// walk follows an enrolment along its definition: each step that it came to, when,
+// and what became of it (F1).
 func (o *oracle) walk(f *flow, h *human, w *way) error {
 	if len(w.Path) == 0 {
 		return fmt.Errorf("it has come to no step")
@@ -96,7 +96,7 @@ func follows(s *step, v *visit) *string {
 	return s.Next
 }
 
-// after is when the way goes on behind a step.
+// after is when the enrolment goes on behind a step.
 func (o *oracle) after(f *flow, s *step, v *visit) instants {
 	done := o.lifted(f, int64(v.At))
 	switch s.Type {

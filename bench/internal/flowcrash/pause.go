@@ -34,7 +34,7 @@ type wayID struct {
 	number  int
 }
 
-// place is where a way stands.
+// place is where an enrolment stands.
 type place struct{ status, step string }
 
 // toggle pauses a live flow and resumes a paused one. It is done when it is
@@ -86,7 +86,7 @@ func (p *pauses) isPaused() bool {
 
 // check compares where everybody stands with where they stood when the pause
 // began. Only who waited for the answer to a webhook may have come to the step
-// behind it, where the way waits.
+// behind it, where the enrolment waits.
 func (p *pauses) check(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -74,7 +74,7 @@ func keyless(of []cause) []cause {
 	return of
 }
 
-// stay is a time in a segment of who did something in a window.
+// stay is a time in a segment of people who did something in a window.
 type stay struct{ fromMs, toMs int64 }
 
 // stays are a person's times in such a segment: an event counts for as long as the
@@ -113,8 +113,8 @@ func (o *oracle) unpaused(f *flow, of []cause) (out []cause) {
 	return out
 }
 
-// caughtUp are the entries of a segment's stays into a flow: who came while it was
-// paused and is still there enters when it is resumed.
+// caughtUp are the entries of a segment's stays into a flow: a stay that began
+// while it was paused and lasts enters when it is resumed.
 func (o *oracle) caughtUp(f *flow, of []stay) (out []cause) {
 	for _, s := range of {
 		in, edge := o.pausedAt(f, s.fromMs)
@@ -191,8 +191,9 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 	return began, nil
 }
 
-// enrolledMerged compares the ways of two who became one: each half has entered
-// once at most, one way at least has gone on, and which did is the server's choice.
+// enrolledMerged compares the enrolments of two merged people: each half has
+// entered once at most, one enrolment at least has gone on, and which did is the
+// server's choice.
 func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
 	if len(ways) > 2 {
 		return nil, fmt.Errorf("two people who became one are in the flow %d times", len(ways))

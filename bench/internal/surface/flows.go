@@ -111,7 +111,7 @@ func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
 	}
 }
 
-// Enrolments are the ways of a profile through a flow, the newest last; none
+// Enrolments are the enrolments of a profile in a flow, the newest last; none
 // when it was never in it.
 func (c *Client) Enrolments(ctx context.Context, flow, profile string) ([]Enrolment, error) {
 	var data struct {
