@@ -48,7 +48,7 @@ func (l *Log) Link(dir string) (out Links, err error) {
 	return out, err
 }
 
-// removedInUse is that the file of a segment is missing, for who wants a copy of it.
+// removedInUse is the error of a copy: the file of a segment is missing.
 func removedInUse(seg *segment) error {
 	return &eventlog.CorruptError{File: seg.path, Offset: seg.header.first, Reason: "the segment file was removed while the log is in use",
 		Remedy: "Put it back before the service is stopped, or restore a backup"}

@@ -101,7 +101,7 @@ func (p *partition) originNow(ctx context.Context) (*origin, error) {
 		o, err := p.findOrigin(ctx)
 		if err == nil {
 			p.log.trouble.over(p, onOffsets)
-			// Who comes second has found the same.
+			// A concurrent call has found the same.
 			p.origin.CompareAndSwap(nil, o)
 			return p.origin.Load(), nil
 		}

@@ -59,7 +59,8 @@ type partition struct {
 	// origin is nil until it was found out, see originNow.
 	origin atomic.Pointer[origin]
 	// known is one of Kafka's offsets that the end of the partition cannot be
-	// below: what was acknowledged to us, what we read, what we were told.
+	// below: what was acknowledged to us, what we read, what other nodes or a
+	// barrier gave us.
 	known atomic.Int64
 
 	counters counters

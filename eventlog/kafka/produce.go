@@ -65,7 +65,7 @@ func (p *partition) produce(b *batch) {
 			kept := p.own.add(ownBatch{base: base, end: end, buf: b.buf, reuse: reuse})
 			p.atLeast(end)
 			if kept {
-				p.own.news() // first: who appended waits for the reader as well
+				p.own.news() // first: the appender waits for the reader as well
 			}
 			p.finish(b, base, nil, reuse && !kept)
 			if !kept {
