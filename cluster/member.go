@@ -53,8 +53,8 @@ type Member struct {
 	transport *kgo.Transport
 	joined    chan error // the outcome of the first generation
 	lost      chan struct{}
-	ask       chan struct{} // wakes who follows the owners
-	news      chan struct{} // there may be something that the group is to hear of
+	ask       chan struct{} // wakes the goroutine that follows the owners
+	news      chan struct{} // there may be something that the group must learn
 	done      sync.WaitGroup
 	stop      context.CancelFunc
 	closeOnce sync.Once
@@ -214,7 +214,7 @@ func (m *Member) Warmed(partitions []int) {
 	}
 }
 
-// tell has the group entered again if it is to hear of something.
+// tell has the group entered again if it must learn something.
 func (m *Member) tell() {
 	select {
 	case m.news <- struct{}{}:
@@ -251,8 +251,8 @@ func (m *Member) Stats() Stats {
 	}
 }
 
-// handoverTime is how long the other nodes may need to hear of owners that Kafka
-// has told already.
+// handoverTime is how long the other nodes may need to learn of owners that Kafka
+// has answered with already.
 const handoverTime = 300 * time.Millisecond
 
 // Leave hands over what this node owns, if there are others, and leaves the group.
@@ -340,7 +340,7 @@ func (m *Member) leave() {
 	})
 }
 
-// run follows the generations until told to stop.
+// run follows the generations until ctx ends.
 func (m *Member) run(ctx context.Context) {
 	first := true
 	for {

@@ -182,7 +182,7 @@ func TestOneOwner(t *testing.T) {
 	}
 	s.refused(t, "c", "b")
 
-	// Who leaves makes room at once.
+	// A member that leaves makes room at once.
 	b.Close()
 	c, wireC := s.mustJoin(t, "c", 20*time.Second)
 

@@ -341,8 +341,8 @@ func TestNotRepeated(t *testing.T) {
 	}
 }
 
-// TestSecrets: who does not know the secret meets a path that does not exist, and
-// an owner with another secret is none.
+// TestSecrets: a caller without the secret gets the answer of a path that does not
+// exist, and an owner with another secret is none.
 func TestSecrets(t *testing.T) {
 	x, router, owner := two(t, time.Second)
 	stranger := newMember(t, x, "stranger", "another secret of the tests", time.Second)
