@@ -7,9 +7,9 @@ import (
 	"reflect"
 )
 
-// Explain says what is wrong with a text that [encoding/json] refused, in the
-// words of who wrote the text: the field and what it takes, or the place where
-// the JSON ends being JSON. Any other error says what it says.
+// Explain says what is wrong with a text that [encoding/json] refused, in the words
+// of the text's author: the field and what it takes, or the place where the JSON
+// ends being JSON. Any other error says what it says.
 func Explain(err error) string {
 	var syntax *json.SyntaxError
 	var mistyped *json.UnmarshalTypeError

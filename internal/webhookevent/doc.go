@@ -2,12 +2,12 @@
 //
 // # Background
 //
-// The state machine decides which endpoints hear of what, so it must know names
-// and subscriptions; the console checks them and package webhook delivers the
-// payloads. What they share stands here: text in, text out, no network.
+// The state machine decides which endpoints get which events, so it needs names and
+// subscriptions; the console checks them and package webhook delivers the payloads.
+// What they share stands here: text in, text out, no network.
 //
 // # Use
 //
-// [CheckSubscription] judges what an endpoint asks for, [Subscribed] whether it
-// hears of an event, [Payload] makes the body.
+// [CheckSubscription] checks a subscription, [Subscribed] reports whether it has an
+// event, [Payload] makes the body.
 package webhookevent
