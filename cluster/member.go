@@ -61,14 +61,14 @@ type Member struct {
 
 	mu struct {
 		sync.Mutex
-		lost       error
+		lost       error // nil unless strangers own the partitions
 		generation int32
-		confirmed  bool
-		rejoins    uint64
+		confirmed  bool   // until the generation ends
+		rejoins    uint64 // generations after the first
 		troubled   bool   // an error was logged, and no success since
 		id         string // of this member in the group, of the generation
 		assigned   []int
-		planned    []int
+		planned    []int // to be this node's once it has them warm
 		owners     owners
 		members    []candidate   // as Kafka told last
 		more       *time.Timer   // tells of what is warm

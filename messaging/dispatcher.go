@@ -83,7 +83,8 @@ type Dispatcher struct {
 
 	mu struct {
 		sync.Mutex
-		closed   bool
+		closed bool
+		// Campaigns being sent here or about to be, so that none is begun twice.
 		runs     map[runKey]*run
 		starting map[runKey]int // commands under way that start a run
 	}

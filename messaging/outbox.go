@@ -124,6 +124,8 @@ type Outbox struct {
 
 	mu struct {
 		sync.Mutex
+		// What is under way, so that no item is begun twice and kinds and accounts share
+		// the places.
 		flying map[flight]struct{}
 		busy   map[string]int // places taken, by kind
 		hooks  map[uint64]int // webhooks under way, by account

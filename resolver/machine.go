@@ -62,10 +62,10 @@ type Machine struct {
 	next     int64 // offset of the next record
 	logTime  int64 // Unix ms, the largest stamp so far
 	accounts map[uint64]*account.State
-	byIndex  []*account.State
-	totals   account.Totals  // over all accounts, see tally
-	index    *search.Index   // of profiles
-	emails   *emaildir.State // of contacts, over all accounts
+	byIndex  []*account.State // the same, by State.Index
+	totals   account.Totals   // over all accounts, see tally
+	index    *search.Index    // of profiles
+	emails   *emaildir.State  // of contacts, over all accounts
 	keys     dedup.Keys
 	records  dedup.Records
 	epoch    state.Epoch // the newest, see epoch.go

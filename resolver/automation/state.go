@@ -25,7 +25,7 @@ type State struct {
 
 	byID     map[string]*flow
 	byNumber []*flow // deleted ones too
-	dirty    []*flow
+	dirty    []*flow // their counts have changed and are not stored
 
 	// What follows is found by index.
 	all        []*flow // not deleted, in order of number

@@ -55,7 +55,8 @@ type Engine struct {
 	building bool // some segment has a definition that is not live
 	owes     bool // some transitions are pending
 
-	out     []Transition
+	out []Transition // since the last [Engine.Transitions]
+	// Of the profile at hand: the segments that are to be judged, and why.
 	marked  []*seg
 	causes  causes
 	scratch occurrence

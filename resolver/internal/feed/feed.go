@@ -40,8 +40,8 @@ type Feed struct {
 		stored  int64        // history's position
 		demand  int64        // a reader waits for this position
 		free    []*query.Batch
-		hold    int // checkpoints that are linking spool files
-		doomed  []string
+		hold    int      // checkpoints that are linking spool files
+		doomed  []string // spool files to be removed once hold is 0
 		lastErr error
 		closed  bool
 		// next is the offset of the next record to be applied.
