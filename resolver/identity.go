@@ -13,7 +13,7 @@ const (
 	IdentityEmail      = identifier.Email
 	IdentityExternalID = identifier.ExternalID
 	IdentityPhone      = identifier.Phone
-	// IdentityAnonymous is what an SDK made up for a device: it identifies no
+	// IdentityAnonymous is an id that an SDK made up for a device: it identifies no
 	// person.
 	IdentityAnonymous = identifier.Anonymous
 )

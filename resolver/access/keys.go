@@ -139,7 +139,7 @@ func (s *State) KeyUsed(tx *feature.Tx, keyID string, atMs int64) {
 	}
 }
 
-// decoyKey is what keys that do not hold are compared with, so that the steps are the same.
+// decoyKey is compared with keys that are not valid, so that the steps are the same.
 var decoyKey = &APIKey{Hash: strings.Repeat("0", 64), RevokedMs: 1}
 
 // Holds finds the key with the SHA-256 of its text, and what it may do. ok is false when

@@ -70,7 +70,7 @@ func New() *State {
 	}
 }
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandUserCreate:    feature.Do((*State).createUser),
 	CommandUserUpdate:    feature.Do((*State).updateUser),

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// Contents are what flows, templates and settings were as of a change: their versions.
+// Contents are the versions of flows, templates and settings as of a change.
 // They may be long and are seldom read, so they stand among the texts, and each goes
 // before the change it belongs to. Definitions of segments stand in the changes
 // themselves.
@@ -61,7 +61,7 @@ func (s *State) dropContent(i int, drop func(seq uint64)) {
 	x.content = 0
 }
 
-// Version is what something was as of a change.
+// Version is the content of something as of a change.
 type Version struct {
 	Change
 	// Content is a flow's definition, a template without its id, or settings; nil for

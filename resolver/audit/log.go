@@ -60,7 +60,7 @@ type Change struct {
 	Keeps bool `json:"-"`
 }
 
-// line is what is in memory of a change.
+// line is the part of a change that is in memory.
 type line struct {
 	seq      uint64
 	kind, id string
@@ -85,7 +85,7 @@ func New(account uint64, store *state.Store) *State { return &State{account: acc
 // byField is the field of a command's arguments that says who made it.
 const byField = `"_by":`
 
-// signature is what the field "_by" has.
+// signature is the value of the field "_by".
 type signature struct {
 	Author
 	// Keeps says that the content of what is changed is kept.

@@ -32,7 +32,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 	return false, nil
 }
 
-// loading is what is read of enrolments while the state is loaded.
+// loading is the enrolments read while the state is loaded.
 type loading struct {
 	record        flows.Record
 	timers, dates map[*flow][]dueset.Item

@@ -57,8 +57,8 @@ type Campaign struct {
 	Schedule
 }
 
-// Message is what a campaign says, and from whom it comes. One without a body of its own
-// may have a template's.
+// Message is a campaign's texts and sender. One without a body of its own may have a
+// template's.
 type Message struct {
 	Subject    string `json:"subject"`
 	Body       string `json:"body"` // kept apart: see [State.Body]

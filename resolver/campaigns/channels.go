@@ -168,5 +168,5 @@ func claimSet(medium string) string { return "via/" + medium }
 // channel of a campaign of several, such as [Opened].
 func channelSet(medium, which string) string { return "by/" + medium + "/" + which }
 
-// channelSets are what is known of recipients by channel.
+// channelSets are the sets of recipients by channel.
 var channelSets = [...]string{setSent, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed, Dismissed}

@@ -149,7 +149,7 @@ func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 	return true
 }
 
-// ChannelNumbers are what is known of the recipients on one channel of a campaign of
+// ChannelNumbers are the numbers of recipients on one channel of a campaign of
 // several channels. Failed and Skipped are of the last run.
 type ChannelNumbers struct {
 	Channel string

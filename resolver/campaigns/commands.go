@@ -2,7 +2,7 @@ package campaigns
 
 import "github.com/musterhq/muster/resolver/internal/feature"
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandTemplateSave:   feature.Do((*State).saveTemplate),
 	CommandTemplateDelete: feature.Do((*State).deleteTemplate),

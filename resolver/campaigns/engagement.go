@@ -59,7 +59,7 @@ func (r *Run) LinksBefore(variant int) (n int) {
 	return n
 }
 
-// Numbers are what is known of a campaign's recipients: how many there are in each state.
+// Numbers are how many of a campaign's recipients are in each state.
 type Numbers struct {
 	// Audience are those who are still to be sent to, Held those of them who were put aside.
 	// Failed are those whom no send has reached: who failed once and got the message by a later
@@ -81,7 +81,7 @@ func (s *State) Numbers(x Campaign) Numbers {
 	return Numbers{n(setAudience) + held, held, n(setPending), n(setSent), unreached, n(Delivered), n(Opened), n(Clicked), n(Bounced), n(Complained), n(Unsubscribed), n(Dismissed), n(Expired)}
 }
 
-// RecipientStatus is what became of one recipient.
+// RecipientStatus is the outcome of one recipient.
 type RecipientStatus struct {
 	Ordinal                                                                     uint32
 	Listed                                                                      uint32 // the ordinal it stands under in the list: another after a merge

@@ -24,7 +24,7 @@ type RunNumbers struct {
 // that are not on record any more.
 func runSet(run int) string { return "run/" + strconv.Itoa(run) }
 
-// record is what is kept of a run.
+// record is the part of a past run that is kept.
 func (s *State) record(x *Campaign, r *Run) PastRun {
 	p := PastRun{
 		Run: r.Run, Status: r.Status, ListIDs: r.ListIDs, SegmentIDs: r.SegmentIDs, TemplateSource: r.TemplateSource, TemplateID: r.TemplateID,

@@ -82,7 +82,7 @@ type Profiles interface {
 	Record(r Report)
 }
 
-// Report is what became of a campaign's message, for the profile that it went to.
+// Report is the outcome of a campaign's message, for the profile that it went to.
 type Report struct {
 	Ordinal uint32
 	Medium  string

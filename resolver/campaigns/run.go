@@ -99,7 +99,7 @@ func (p *Plan) check() *refuse.Refusal {
 	return nil
 }
 
-// RunCounts are what became of a run's recipients.
+// RunCounts are the outcomes of a run's recipients.
 type RunCounts struct {
 	Total   uint64         `json:"total"` // recipients at the start
 	Sent    uint64         `json:"sent"`
@@ -216,7 +216,7 @@ type VariantCounts struct {
 	Clicked uint64 `json:"clicked"`
 }
 
-// ChannelCounts are what became of people on one channel of a run.
+// ChannelCounts are the outcomes of people on one channel of a run.
 type ChannelCounts struct {
 	// Failed is how many messages could not be handed over. Where the failure was final, the
 	// person's next channel was tried.
@@ -251,7 +251,7 @@ type PastRun struct {
 	Bounced uint64 `json:"bounced,omitempty"`
 }
 
-// Stored is what is kept of the contents that a run was started with.
+// Stored is the stored contents that a run was started with.
 type Stored struct {
 	// Links is how many links each variant has.
 	Links []int `json:"links,omitempty"`

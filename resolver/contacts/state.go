@@ -75,7 +75,7 @@ func New(account uint64, store *state.Store, sets *profile.OrdinalSets, ids *pro
 	return &State{account: account, host: host, sets: sets, ids: ids, hasher: hasher, store: store, lists: map[string]*List{}, listIDs: map[uint32]string{}, topics: map[uint32]*List{}}
 }
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandListCreate: feature.Do((*State).createList),
 	CommandListUpdate: feature.Do((*State).updateList),

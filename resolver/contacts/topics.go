@@ -23,7 +23,7 @@ const (
 	maxTopicDescription = 1000 // bytes
 )
 
-// Topic is what people see of a list.
+// Topic is a list as people see it.
 type Topic struct {
 	Public            bool   `json:"public"`
 	PublicName        string `json:"public_name"`

@@ -63,7 +63,7 @@ func New() *State {
 	return &State{feature.NewTableOfJSON[Credential](state.EntityCredential)}
 }
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandSet:    feature.Do((*State).set),
 	CommandDelete: feature.Do((*State).remove),

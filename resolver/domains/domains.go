@@ -51,7 +51,7 @@ type State struct {
 // New is the state of an account without sender domains.
 func New() *State { return &State{feature.NewTable[Domain](state.EntityDomain)} }
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandAdd:    feature.Do((*State).add),
 	CommandVerify: feature.Do((*State).verify),

@@ -13,7 +13,7 @@ const (
 	CommandLift = "erasure.lift"
 )
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandDone: feature.Do((*State).done),
 	CommandLift: feature.Do((*State).lift),

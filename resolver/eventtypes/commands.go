@@ -21,7 +21,7 @@ const (
 	CommandName = "catalog.name"
 )
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandDefine: feature.Do((*State).define),
 	CommandUpdate: feature.Do((*State).update),

@@ -102,7 +102,7 @@ func (s *State) viewed(tx *feature.Tx, c Viewed) *refuse.Refusal {
 	return nil
 }
 
-// Total is what happened at a form on all days together.
+// Total is the figures of a form over all days.
 func (s *State) Total(form string) Figures {
 	if d := s.days.Get(dayName(form, "")); d != nil {
 		return d.Figures

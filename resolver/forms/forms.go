@@ -58,7 +58,7 @@ type Form struct {
 	UpdatedMs int64 `json:"updated_ms"`
 }
 
-// Content is what a form is made of.
+// Content is the content of a form.
 type Content struct {
 	Name   string   `json:"name"` // for the account's people
 	Title  string   `json:"title"`
@@ -81,7 +81,7 @@ type Content struct {
 	AllowedOrigins []string `json:"allowed_origins"`
 }
 
-// Field is what a form asks for.
+// Field is a field of a form.
 type Field struct {
 	// Name is one of the constants Field…, or an attribute behind [AttributePrefix].
 	Name     string   `json:"name"`
@@ -195,7 +195,7 @@ func New(account uint64, store *state.Store, host Host) *State {
 	return &State{account: account, store: store, host: host, forms: feature.NewTable[Form](state.EntityForm), days: feature.NewTable[Day](state.EntityFormDay), held: newHeld()}
 }
 
-// Commands are what changes the state and concerns no profile.
+// Commands are the commands that change the state and concern no profile.
 var Commands = map[string]feature.Command[*State]{
 	CommandCreate: feature.Do((*State).create),
 	CommandUpdate: feature.Do((*State).update),

@@ -66,7 +66,7 @@ func New(account uint64, shared *Shared, sets *profile.OrdinalSets, host Host) *
 	return &State{account: account, shared: shared, sets: sets, host: host, settings: feature.NewTable[Settings](state.EntityInApp)}
 }
 
-// Commands are what changes the state and concerns no profile.
+// Commands are the commands that change the state and concern no profile.
 var Commands = map[string]feature.Command[*State]{
 	CommandConfigure: feature.Do((*State).configure),
 	CommandRotate:    feature.Do((*State).rotate),

@@ -72,7 +72,7 @@ type EmailSend struct {
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// EmailSendReply says what was queued.
+// EmailSendReply names the queued message.
 type EmailSendReply struct {
 	MessageID string `json:"message_id"`
 	Profile   string `json:"profile_id"`

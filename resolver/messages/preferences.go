@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// CommandPreferences is what a person chose on the preference page.
+// CommandPreferences records a person's choices on the preference page.
 const CommandPreferences = "preferences.save"
 
 // SourcePreferences is the source of consents and of topics that people chose on their
@@ -22,7 +22,7 @@ const (
 	maxStepBytes    = 200 // of the names of a flow and a step
 )
 
-// Preferences is what a person chose on the preference page: of the channels and topics that
+// Preferences is a person's choices on the preference page: of the channels and topics that
 // were shown, those that are to change.
 type Preferences struct {
 	// Send is the message whose link led to the page, or [ProfileSend] where none did.

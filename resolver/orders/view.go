@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
-// Summary is what a person bought.
+// Summary is a person's orders in figures.
 type Summary struct {
 	Totals  []CurrencyFigures // by currency
 	FirstMs int64             // time of the first order, 0 before it
@@ -16,7 +16,7 @@ type Summary struct {
 	Ordered bool
 }
 
-// Summary is what the profile with an ordinal bought.
+// Summary is the orders of a profile in figures.
 func (s *State) Summary(ordinal uint32) Summary {
 	r := s.record(ordinal)
 	return Summary{Totals: r.Totals, FirstMs: r.FirstMs, LastMs: r.LastMs, Cart: r.Cart, Ordered: r.Cart != nil && r.LastMs >= r.Cart.AtMs}

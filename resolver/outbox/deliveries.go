@@ -59,7 +59,7 @@ type DeliveryAttempt struct {
 	DeliveryAnswer
 }
 
-// DeliveryAnswer is what came back from the receiver.
+// DeliveryAnswer is the receiver's answer.
 type DeliveryAnswer struct {
 	Status int    `json:"status,omitempty"` // of HTTP, 0 without an answer
 	TookMs int64  `json:"took_ms"`
@@ -74,7 +74,7 @@ type deliveryLog struct {
 	delivered int // lines with that status
 }
 
-// deliveryLine is what is in memory of a delivery.
+// deliveryLine is the part of a delivery that is in memory.
 type deliveryLine struct {
 	line, origin uint64
 	ordinal      uint32

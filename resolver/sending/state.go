@@ -86,7 +86,7 @@ func New(account uint64, profiles *resolution.State, box *outbox.State, template
 	return &State{account: account, host: host, profiles: profiles, outbox: box, campaigns: templates, domains: senders, keys: keys}
 }
 
-// Commands are what is sent and what is reported.
+// Commands are the commands that send messages and report on them.
 var Commands = map[string]feature.Command[*State]{
 	messages.CommandEmailSend:   feature.Do((*State).sendEmail),
 	messages.CommandEmailSend1:  feature.Do((*State).sendEmail),

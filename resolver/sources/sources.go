@@ -137,7 +137,7 @@ type State struct {
 // New is the state of an account without sources.
 func New() *State { return &State{feature.NewTable[Source](state.EntitySource)} }
 
-// Commands are what changes the state.
+// Commands are the commands that change the state.
 var Commands = map[string]feature.Command[*State]{
 	CommandCreate:    feature.Do((*State).create),
 	CommandUpdate:    feature.Do((*State).update),

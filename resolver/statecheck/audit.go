@@ -37,7 +37,7 @@ type AuditOptions struct {
 	Progress func(next int64)
 }
 
-// Audited is what [Audit] has found.
+// Audited is the result of [Audit].
 type Audited struct {
 	// From is the first record that was replayed: 0, or where the oldest checkpoint of a
 	// trimmed log stands.

@@ -13,10 +13,10 @@ import (
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// Finding is what [Inspect] says of one directory of the state.
+// Finding is the result of [Inspect] for one directory of the state.
 type Finding struct {
 	Path string
-	// Err is what is wrong with it, nil when nothing is.
+	// Err is the damage, nil when there is none.
 	Err error
 	// Note describes what is whole, or left behind.
 	Note string

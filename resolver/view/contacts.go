@@ -66,7 +66,7 @@ func (v *View) Root(ordinal uint32) uint32 { return v.a.Profiles.Root(ordinal) }
 // erased.
 func (v *View) Has(ordinal uint32) bool { return v.a.Engine.Universe().Contains(ordinal) }
 
-// Consent is what is known of a channel of the profile.
+// Consent is the profile's consent to a channel.
 func (p *Profile) Consent(channel string) Consent {
 	for _, c := range p.Consents {
 		if c.Channel == channel {
@@ -76,7 +76,7 @@ func (p *Profile) Consent(channel string) Consent {
 	return Consent{Channel: channel, Status: profile.ConsentStatuses[0]}
 }
 
-// Blocked is what keeps a channel from being sent to, "" if nothing does.
+// Blocked is the block of a channel, "" if there is none.
 func (p *Profile) Blocked(channel string) string {
 	for _, b := range p.Blocks {
 		if b.Channel == channel {

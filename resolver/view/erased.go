@@ -5,7 +5,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
-// Erasures is what the account keeps of erased persons.
+// Erasures is the account's marks and tasks of erased persons.
 func (v *View) Erasures() *erasure.State { return v.a.Erasure }
 
 // Erased reports whether an identifier is kept out because its person was erased.

@@ -37,7 +37,7 @@ type CompanyState struct {
 	SurfaceCPerMinute int
 }
 
-// CompanyState is what is known of the account's company.
+// CompanyState is the state of the account's company.
 func (v *View) CompanyState() CompanyState {
 	a := v.a
 	return CompanyState{

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 )
 
-// Sent is what a message's id leads to.
+// Sent is the message of an id.
 type Sent struct {
 	Profile  uint32 // the recipient, through merges
 	Channel  string

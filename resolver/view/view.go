@@ -112,7 +112,7 @@ type Merged struct {
 	AtMs int64
 }
 
-// Consent is what is known of a channel.
+// Consent is the consent to a channel.
 type Consent struct {
 	Channel string
 	Status  string

@@ -137,7 +137,7 @@ func changedFields(a *account.State, action, id string, args []byte) []string {
 	return out
 }
 
-// templateContent is what a template was.
+// templateContent is the content of a template.
 type templateContent struct {
 	Name          string `json:"name"`
 	Source        string `json:"source"`

@@ -55,7 +55,7 @@ type Dir struct {
 	// sums are the files of the checkpoint loaded or written last, by path. Used by
 	// one goroutine: the one that loads, then the one that writes.
 	sums map[string]fileSum
-	// Disk is what is known of the space; nil where there always is enough.
+	// Disk is the space for the files; nil where there always is enough.
 	Disk *state.Disk
 	// Fatal ends the process; nil for a panic.
 	Fatal func(why string)

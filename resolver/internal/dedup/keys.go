@@ -1,5 +1,6 @@
-// Package dedup remembers what was there before: the ids of the newest records, and the first
-// answers to idempotency keys, the newest in memory, older ones in files that never change. It is used by the one goroutine that applies.
+// Package dedup keeps the ids of the newest records, and the first answers to idempotency keys, the
+// newest in memory, older ones in files that never change. It is used by the one goroutine that
+// applies.
 package dedup
 
 import (

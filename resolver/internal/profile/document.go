@@ -62,7 +62,7 @@ func identifierOf(b byte, value []byte) Identifier {
 	return Identifier{identifier.Kind(b & kindBits), value, b&sharedBit != 0, b&claimedBit != 0, b&previousBit != 0}
 }
 
-// Consent is what is known of one channel.
+// Consent is the consent to one channel.
 type Consent struct {
 	Channel byte  // its place in Channels
 	Status  byte  // its place in ConsentStatuses

@@ -28,7 +28,7 @@ var (
 	ConsentStatuses = []string{"never_subscribed", "subscribed", "unsubscribed"}
 )
 
-// Evidence is what shows that a person gave or withdrew a consent, as far as it is known.
+// Evidence is the evidence of a given or withdrawn consent, as far as it is known.
 type Evidence struct {
 	// Message is the id of the message whose link or answer it came by, Campaign, Flow and
 	// Step are what sent that message.
@@ -71,7 +71,7 @@ func NameOf(list []string, i byte) string {
 	return "unknown"
 }
 
-// ConsentOf is what was said of a channel, nil if nothing was.
+// ConsentOf is the consent to a channel, nil if there is none.
 func (d *Document) ConsentOf(channel byte) *Consent {
 	for i := range d.Consents {
 		if c := &d.Consents[i]; c.Channel == channel && c.Status != 0 {

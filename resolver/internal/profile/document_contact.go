@@ -211,7 +211,7 @@ func (x *Contact) Block(b Block) bool {
 	return true
 }
 
-// Blocked is what keeps a channel from being sent to, 0 if nothing does.
+// Blocked is the block of a channel, 0 if there is none.
 func (x *Contact) Blocked(channel byte) BlockReason {
 	for _, b := range x.Blocks {
 		if b.Channel == channel {

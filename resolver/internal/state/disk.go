@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Disk is what is known of the space for a partition's files. Its methods may be
-// called on nil, which is a disk that is never full.
+// Disk is the space for a partition's files. Its methods may be called on nil,
+// which is a disk that is never full.
 type Disk struct {
 	log *slog.Logger
 	// store is set while Pebble finds no space, checkpoint while a checkpoint does.
