@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/pause"
 )
 
-// backupConfig is what the flags of serve say about backups of the running service.
+// backupConfig is the flags of serve about backups of the running service.
 type backupConfig struct {
 	to       string // the URL of a place; empty without a schedule
 	interval time.Duration

@@ -24,7 +24,7 @@ func (n *networkFlags) add(f *cli.Flags) {
 	n.key = f.String("tls-key", "", "private key `FILE` of --tls-cert (PEM)")
 }
 
-// networkConfig is what the flags say.
+// networkConfig is the flags of the network.
 type networkConfig struct {
 	proxies clientaddr.Proxies
 	pair    *tlspair.Pair // nil: plain HTTP

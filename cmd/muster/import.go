@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 )
 
-// importConfig is what the flags of import say.
+// importConfig is the flags of import.
 type importConfig struct {
 	files        []string
 	to           string // origin of a server; empty to import in this process

@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/refusal"
 )
 
-// serveConfig is what the flags of serve say.
+// serveConfig is the flags of serve.
 type serveConfig struct {
 	engine       engine.Options
 	log          *slog.Logger

@@ -38,7 +38,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// messagingConfig is what the flags of serve say about messages.
+// messagingConfig is the flags of serve about messages.
 type messagingConfig struct {
 	publicURL string
 	smtp      email.Options // Host is empty without a relay

@@ -39,7 +39,7 @@ type MigrateOptions struct {
 	Report func(format string, args ...any)
 }
 
-// Migrated is what was moved.
+// Migrated is the result of a migration.
 type Migrated struct {
 	plan
 	// Before reports that it had been moved by an earlier call.

@@ -23,7 +23,7 @@ type Target interface {
 	store(ctx context.Context, file [32]byte, c *chunk) (result, error)
 }
 
-// result is what became of a chunk.
+// result is the outcome of a chunk.
 type result struct {
 	accepted, duplicates uint64
 	refused              []refusedRow

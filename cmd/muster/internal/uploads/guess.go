@@ -123,7 +123,7 @@ func (u *upload) guess() []column {
 	return out
 }
 
-// kindOf is what the cells of a column are.
+// kindOf is the type of a column's cells.
 func (u *upload) kindOf(i int) string {
 	if i < len(u.Types) && u.Types[i] != "" {
 		return u.Types[i]

@@ -103,7 +103,7 @@ func (s *Uploads) add(u *upload) {
 	s.mu.files[u.account][u.ID] = u
 }
 
-// refuse is what a caller did wrong.
+// refuse is an error of a caller.
 func refuse(status int, field, format string, args ...any) error {
 	return &api.Refusal{Status: status, Field: field, Message: fmt.Sprintf(format, args...)}
 }
