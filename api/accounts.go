@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// Credentials are what a new company is given, once: only hashes are kept.
+// Credentials are those of a new company, shown once: only hashes are kept.
 type Credentials = accounts.Credentials
 
 // Peers asks all nodes of a cluster.

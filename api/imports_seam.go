@@ -27,7 +27,7 @@ type Imports interface {
 	Delete(account uint64, id string) error
 }
 
-// Refusal is what the caller of [Imports] did wrong.
+// Refusal is an error of the caller of [Imports].
 type Refusal = handler.Refusal
 
 // The kinds of imports.
@@ -68,7 +68,8 @@ type ImportPart struct {
 // are what the preview takes them for.
 type ImportColumn struct {
 	Name string `json:"name"` // as the first row has it
-	// Field is what it becomes, such as email or attributes.zip; empty leaves it out.
+	// Field is the target of the column, such as email or attributes.zip; empty
+	// leaves it out.
 	Field *string `json:"field"`
 	// Type is text, number or boolean, and time of a timestamp; empty is by its cells.
 	Type string `json:"type"`
@@ -91,7 +92,7 @@ type ImportRefusal struct {
 	Reason string `json:"reason"`
 }
 
-// ImportPreview is what would become of a file.
+// ImportPreview is the expected outcome of an import.
 type ImportPreview struct {
 	Columns []ImportPreviewColumn `json:"columns"`
 	Rows    [][]string            `json:"rows"` // the first ones

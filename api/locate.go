@@ -16,7 +16,8 @@ import (
 	"github.com/musterhq/muster/resolver/forms"
 )
 
-// Subject is what a request is about. In a cluster, it decides which node answers.
+// Subject is the account that a request is about. In a cluster, it decides which
+// node answers.
 type Subject int
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// campaignStats is what is known of how a campaign went.
+// campaignStats is the statistics of a campaign.
 type campaignStats struct {
 	ID     string `json:"campaign_id"`
 	Status string `json:"status"`
@@ -29,7 +29,7 @@ type campaignStats struct {
 	FinishedAt *string              `json:"finished_at"`
 }
 
-// campaignCounts are what became of the messages.
+// campaignCounts are the outcomes of the messages.
 type campaignCounts struct {
 	EmailsSent   uint64         `json:"emails_sent"`
 	Failed       uint64         `json:"failed"`

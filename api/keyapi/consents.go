@@ -14,7 +14,7 @@ import (
 // sourceAPI is the source of consents that a key records without naming one.
 const sourceAPI = "api"
 
-// consent is what a contact said of a channel.
+// consent is a contact's consent to a channel.
 type consent struct {
 	Status string `json:"status"`
 	Source string `json:"source"`

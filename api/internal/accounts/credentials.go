@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver/node"
 )
 
-// Credentials are what a new company is given, once: only hashes are kept.
+// Credentials are those of a new company, shown once: only hashes are kept.
 type Credentials struct {
 	BaseURL         string `json:"base_url"`    // of Surfaces A and B
 	BaseURLV1       string `json:"base_url_v1"` // of Surface C

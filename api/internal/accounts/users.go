@@ -46,7 +46,7 @@ func newUser(u *access.User) user {
 	return user{ID: u.ID, Email: u.Email, Name: u.Name, Permissions: u.Permissions, Admin: u.Admin, CreatedAt: record.Time(u.CreatedMs)}
 }
 
-// userBody is what is set of a user.
+// userBody is the body of calls that set fields of a user.
 type userBody struct {
 	Email       *string   `json:"email"`
 	Name        *string   `json:"name"`

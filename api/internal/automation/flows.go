@@ -130,7 +130,7 @@ func (a *API) saveFlow(c *handler.Call, command, id string) (any, error) {
 	return a.flowOf(c, id)
 }
 
-// formFault is what is wrong with a body that was read field by field.
+// formFault is the fault of a body that was read field by field.
 func formFault(err error) error {
 	var fault *jsonform.Error
 	if !errors.As(err, &fault) {

@@ -24,7 +24,7 @@ func (a *API) Attributes() handler.Group {
 
 func kindShape(about string) *shape.Schema { return shape.Word(about, catalog.KindNames[:]...) }
 
-// catalogFieldShape is what is known of a property or an attribute.
+// catalogFieldShape is a property or an attribute with its figures.
 var catalogFieldShape = shape.Named("CatalogField", shape.Object(
 	shape.Req("path", shape.Text("plan", "As conditions name it: keys joined by dots.")),
 	shape.Req("share", shape.Share("Share of those looked at that have it. A null is as good as nothing.")),
@@ -65,7 +65,7 @@ type catalogValue struct {
 	Share float64 `json:"share"`
 }
 
-// newCatalogFields is what a sketch knows, which may be nil.
+// newCatalogFields are the fields of a sketch, which may be nil.
 func newCatalogFields(s *catalog.Sketch) (looked uint64, fields []catalogField, more uint64) {
 	fields = []catalogField{}
 	if s == nil {

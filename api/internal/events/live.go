@@ -52,7 +52,7 @@ type liveEvent struct {
 	liveFrom
 }
 
-// liveFrom is what sent an event through the tracking API.
+// liveFrom is the source of an event of the tracking API.
 type liveFrom struct {
 	SourceID   string `json:"source_id,omitempty"`
 	SourceName string `json:"source_name,omitempty"`

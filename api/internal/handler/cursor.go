@@ -28,7 +28,7 @@ func EncodeNumberCursor(kind paging.Kind, number uint64) string {
 	return paging.Encode(kind, binary.BigEndian.AppendUint64(nil, number))
 }
 
-// CursorFault is what is wrong with the cursor of a query.
+// CursorFault is the fault of the cursor of a query.
 func CursorFault(err error) error {
 	if err == nil {
 		return nil

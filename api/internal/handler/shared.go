@@ -42,7 +42,7 @@ type Caller struct {
 	Holds func() (bool, error)
 }
 
-// Shared is what a shared call answers.
+// Shared is the answer of a shared call.
 type Shared struct {
 	Data    any
 	Message string

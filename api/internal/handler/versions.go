@@ -58,7 +58,7 @@ func NewChangedBy(v *resolver.View, by audit.Author) ChangedBy {
 	return ChangedBy{by.Kind, by.ID, v.ChangerName(by)}
 }
 
-// Version is what something was as of a change, as it is answered.
+// Version is the content of something as of a change, as it is answered.
 type Version struct {
 	ID      uint64          `json:"_id"`
 	At      string          `json:"at"`

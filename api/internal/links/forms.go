@@ -53,7 +53,7 @@ const (
 	minDigits  = 5
 )
 
-// formPage is what the page of a form shows.
+// formPage is the content of a form's page.
 type formPage struct {
 	Company resolver.Company
 	forms.Form
@@ -65,7 +65,7 @@ type formPage struct {
 	key     tracking.Key
 }
 
-// Value is what was sent for a field.
+// Value is the submitted value of a field.
 func (p *formPage) Value(name string) string { return p.Values.Get(name) }
 
 var errNoFormHere = errors.New("no published form")

@@ -71,7 +71,7 @@ type campaignNumbers struct {
 	AsOf string `json:"as_of"`
 }
 
-// messageCounts are what became of the messages of a campaign.
+// messageCounts are the outcomes of the messages of a campaign.
 type messageCounts struct {
 	Sent         uint64 `json:"sent"`
 	Failed       uint64 `json:"failed"`

@@ -137,7 +137,7 @@ func noDelivery() error {
 	return handler.NotFound("the log of this webhook has no delivery with this id; it keeps the newest 1,000")
 }
 
-// deliveryOrigin is what the path names: a webhook-id of the account.
+// deliveryOrigin is the webhook-id in the path.
 func deliveryOrigin(c *handler.Call) (uint64, error) {
 	text := c.Param("delivery")
 	i := strings.LastIndexByte(text, '_')

@@ -46,7 +46,7 @@ func (a *API) searchRoute() handler.Route {
 		Data: shape.List(shapes.ProfileRow, ""), Paged: true, Also: []int{404}}}
 }
 
-// profileFilter is what a search asks for.
+// profileFilter is the query of a search.
 type profileFilter struct {
 	search.Query
 	segment, list string // ids, "" for any

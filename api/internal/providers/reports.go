@@ -268,7 +268,7 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 	return out, nil
 }
 
-// claimsOfTokens are what the unsubscribe tokens say that mail brings.
+// claimsOfTokens are the claims of unsubscribe tokens in mail.
 func (a *API) claimsOfTokens(ctx context.Context, s *source, events []inbound.Event) map[string]tracking.Claims {
 	out := map[string]tracking.Claims{}
 	for i := range events {

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/messages"
 )
 
-// replies are what an account answers to keywords. An empty one is not answered.
+// replies are an account's answers to keywords. An empty one is not sent.
 type replies struct {
 	Stop  string `json:"stop_reply,omitempty"`
 	Start string `json:"start_reply,omitempty"`

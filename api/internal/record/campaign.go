@@ -40,7 +40,7 @@ type Rate struct {
 	Per      string `json:"per"`
 }
 
-// CampaignContent is what a campaign sends.
+// CampaignContent is the content of a campaign.
 type CampaignContent struct {
 	Subject    string            `json:"subject"`
 	Body       *string           `json:"body,omitempty"` // not in lists
@@ -57,7 +57,7 @@ type CampaignContent struct {
 	Channels   []ChannelMessage  `json:"channels"`
 }
 
-// ChannelMessage is what a campaign of several channels sends on one of them.
+// ChannelMessage is the message of an omnichannel campaign on one channel.
 type ChannelMessage struct {
 	Channel  string            `json:"channel"`
 	Subject  string            `json:"subject"`

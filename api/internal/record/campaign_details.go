@@ -12,7 +12,7 @@ type CampaignDetails struct {
 	// to show a time. WaitingUntil is when a run that waits goes on.
 	Waiting      uint64  `json:"waiting"`
 	WaitingUntil *string `json:"waiting_until"`
-	// Revenue is what orders brought that belong to the campaign, by currency.
+	// Revenue is that of orders attributed to the campaign, by currency.
 	Revenue []Revenue `json:"revenue"`
 }
 

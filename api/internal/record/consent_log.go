@@ -22,7 +22,8 @@ type ConsentEntry struct {
 	SubmittedAt *string `json:"submitted_at"`
 }
 
-// ConsentLog is what a person said of channels and topics, the newest first.
+// ConsentLog is a person's consents and refusals of channels and topics, the newest
+// first.
 func ConsentLog(v *resolver.View, ordinal uint32) ([]ConsentEntry, error) {
 	log, err := v.ConsentLog(ordinal)
 	out := make([]ConsentEntry, 0, len(log))

@@ -14,7 +14,7 @@ type Event struct {
 	IdempotencyKey *string         `json:"idempotency_key"`
 }
 
-// Events are what history tells of a profile, in the same order.
+// Events are a profile's events of history, in the same order.
 func Events(entries []query.TimelineEntry) []Event {
 	out := make([]Event, len(entries))
 	for i, e := range entries {

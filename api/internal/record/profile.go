@@ -34,7 +34,7 @@ type Profile struct {
 	LastEventAt *string `json:"last_event_at"`
 }
 
-// ProfileIdentity is what a profile is found and named by.
+// ProfileIdentity is the identifiers and names of a profile.
 type ProfileIdentity struct {
 	ProfileID  string              `json:"profile_id"`
 	MergedIDs  []string            `json:"merged_ids"`
@@ -45,7 +45,7 @@ type ProfileIdentity struct {
 	LastName     string   `json:"last_name"`
 }
 
-// Consent is what a profile said about the messages of a channel.
+// Consent is a profile's consent to a channel.
 type Consent struct {
 	Status string  `json:"status"`
 	Source string  `json:"source"`

@@ -5,7 +5,7 @@ import (
 	"github.com/musterhq/muster/resolver/orders"
 )
 
-// Revenue is what orders brought in one currency. Amounts are decimals as texts.
+// Revenue is the revenue of orders in one currency. Amounts are decimals as texts.
 type Revenue struct {
 	Currency     string `json:"currency"`
 	Orders       int64  `json:"orders"`

@@ -54,7 +54,7 @@ type domain struct {
 	Records    []domainRecord `json:"records"`
 }
 
-// domainRecord is what DNS must say.
+// domainRecord is a record that DNS must have.
 type domainRecord struct {
 	Type     string `json:"type"`
 	Name     string `json:"name"`

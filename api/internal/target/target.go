@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Reason is what is wrong with the fields that [Check] names.
+// Reason is the fault of the fields that [Check] names.
 const Reason = "valid UTF-8 without control characters"
 
 // Check answers the field of a request's address that is not [Reason]: the name of a

@@ -48,7 +48,7 @@ func (m *flowMoves) add(r *query.SeriesRow) {
 	}
 }
 
-// flowPoint is what happened in a span.
+// flowPoint is the figures of a span.
 type flowPoint struct {
 	Start string `json:"start"`
 	flowMoves
@@ -144,7 +144,7 @@ type stepLine struct {
 	Series   []messagePoint `json:"series"`
 }
 
-// messagePoint is what happened to messages in a span.
+// messagePoint is the figures of messages in a span.
 type messagePoint struct {
 	Start string `json:"start"`
 	MessageCounts

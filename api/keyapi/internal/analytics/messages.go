@@ -140,7 +140,7 @@ func unsubscribeRows(c *keycall.Call, q query.SeriesQuery) (out []messageRow, er
 	return out, err
 }
 
-// tally is what became of the messages of a channel.
+// tally is the outcomes of the messages of a channel.
 type tally struct{ n, unique [countOfActs]uint64 }
 
 func (t *tally) add(r *messageRow) {
@@ -213,8 +213,8 @@ func rate(n, of uint64) *float64 {
 // below reports whether n are a smaller share than the limit, or none at all.
 func below(n, of uint64, limit float64) bool { return n == 0 || float64(n) < limit*float64(of) }
 
-// WebhookCounts is what became of deliveries to the account's webhooks, since those were
-// made.
+// WebhookCounts is the outcomes of deliveries to the account's webhooks, since those
+// were made.
 type WebhookCounts struct {
 	Endpoints   int    `json:"endpoints"`
 	Delivered   uint64 `json:"delivered"`

@@ -92,7 +92,7 @@ var words = body.Words{
 	Types: body.Types{String: "a valid string", Bool: "a valid boolean", List: "a valid list", Object: "a valid object", Number: "a valid number", Integer: "a valid integer"},
 }
 
-// bodyFault is what is wrong with a body.
+// bodyFault is the fault of a body.
 func bodyFault(err error) error {
 	var f *Failure
 	if errors.As(err, &f) {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// CursorFault is what is wrong with the cursor of a query.
+// CursorFault is the fault of the cursor of a query.
 func CursorFault(err error) error {
 	if errors.Is(err, paging.ErrCursor) {
 		return Fail("cursor Input should be one that this call answered; leave it out to start at the beginning")
