@@ -48,7 +48,7 @@ type outgoing struct {
 	try func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error)
 }
 
-// delivery is what became of a message.
+// delivery is the outcome of a message.
 type delivery struct {
 	result string // as of a campaigns.Result
 	reason string

@@ -70,8 +70,8 @@ func hostOf(account uint64, target string) string {
 	return resolver.AccountID(account) + "/" + host
 }
 
-// judgeCall is what follows from an attempt: no answer, a server's own fault and
-// one for a while are tried again.
+// judgeCall decides what follows from an attempt: no answer, a server's own fault
+// and one for a while are tried again.
 func (o *Outbox) judgeCall(w *view.OutboxWork, attempts int, r webhook.Result) outbox.Done {
 	if r.Class == webhook.Delivered {
 		return outbox.Done{Result: outbox.ResultSent}

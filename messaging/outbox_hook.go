@@ -73,7 +73,7 @@ func WebhookID(account, origin uint64) string {
 	return fmt.Sprintf("msg_%016x_%d", account, origin)
 }
 
-// judgeHook is what follows from an attempt.
+// judgeHook decides what follows from an attempt.
 func (o *Outbox) judgeHook(w *view.OutboxWork, r webhook.Result) outbox.Done {
 	switch r.Class {
 	case webhook.Delivered:

@@ -122,7 +122,7 @@ func (o *Outbox) neverOut(account uint64, w *view.OutboxWork) bool {
 	return w.Flow != "" && w.Queued > o.opts.Node.ActingSince(account)
 }
 
-// judge is what follows from an attempt to send a message.
+// judge decides what follows from an attempt to send a message.
 func (o *Outbox) judge(account uint64, w *view.OutboxWork, r outcome.Result) outbox.Done {
 	if r.OK() {
 		return outbox.Done{Result: outbox.ResultSent, ProviderID: r.ProviderID}

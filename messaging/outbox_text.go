@@ -61,9 +61,9 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 	})
 }
 
-// judgeText is what follows from an attempt. Unlike mail servers, most providers
-// of texts tell repeats of a message from new ones by nothing, so that one whose
-// answer was lost is repeated a few times only.
+// judgeText decides what follows from an attempt. Unlike mail servers, most
+// providers of texts tell repeats of a message from new ones by nothing, so that
+// one whose answer was lost is repeated a few times only.
 func (o *Outbox) judgeText(account uint64, w *view.OutboxWork, r outcome.Result) outbox.Done {
 	if r.Class == outcome.Ambiguous && w.Attempt+1 >= attempts {
 		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error(), Handed: true}

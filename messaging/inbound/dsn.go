@@ -13,7 +13,7 @@ type Report struct {
 	Recipients []Recipient
 }
 
-// Recipient is what a report says of one recipient.
+// Recipient is the part of a report about one recipient.
 type Recipient struct {
 	Original   string // the address it was sent to, if told
 	Final      string // the address that failed, after forwarding

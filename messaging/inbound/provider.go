@@ -35,7 +35,7 @@ type Request struct {
 	Secret string
 }
 
-// Batch is what a webhook tells.
+// Batch is the events of a webhook.
 type Batch struct {
 	Events []Event
 	// ConfirmURL is set when the provider asks to confirm the address by fetching this

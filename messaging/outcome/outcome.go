@@ -79,7 +79,7 @@ type Result struct {
 	// "21211"; a word of ours in lower case when the failure is ours, for
 	// example "network" or "invalid_recipient".
 	Code string
-	// Text is what the provider said, one line of at most MaxText bytes.
+	// Text is the provider's text, one line of at most MaxText bytes.
 	Text string
 	// RetryAfter is how long the provider asked to wait, 0 if it did not.
 	RetryAfter time.Duration

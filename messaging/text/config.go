@@ -81,7 +81,7 @@ func ParseConfig(raw []byte) (Config, error) {
 	return c, nil
 }
 
-// rule is what a provider's code means.
+// rule is the meaning of a provider's code.
 type rule struct {
 	class          outcome.Class
 	hard, optedOut bool

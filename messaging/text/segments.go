@@ -20,7 +20,7 @@ const (
 	gsmExtended = "\f^{}\\[~]|€"
 )
 
-// Count is what a text costs.
+// Count is the parts and characters of a text.
 type Count struct {
 	Encoding Encoding
 	// Units are septets or UTF-16 code units; a segment holds PerSegment of them.

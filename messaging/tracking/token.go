@@ -50,7 +50,7 @@ type ID [16]byte
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Claims is what a token says.
+// Claims is the content of a token.
 type Claims struct {
 	Kind    Kind
 	Account uint64

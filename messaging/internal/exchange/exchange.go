@@ -17,7 +17,7 @@ import (
 // MaxBody bounds how much of an answer is read, in bytes.
 const MaxBody = 64 << 10
 
-// Answer is what the provider said.
+// Answer is the provider's answer.
 type Answer struct {
 	Status int
 	Header http.Header
