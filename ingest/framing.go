@@ -69,7 +69,7 @@ const (
 	maxExtensions = 4 << 10
 )
 
-// errFraming is what is wrong with a request's framing.
+// errFraming is the fault of a request's framing.
 var errFraming = errors.New("the request is not valid HTTP/1.1")
 
 // scan reads the next bytes of a connection. n is how many may be handed on: all of

@@ -85,7 +85,7 @@ type typeName struct {
 	name eventtypes.Name
 }
 
-// found is what is known of a write key.
+// found is the result of looking a write key up.
 type found struct {
 	source *sources.Access
 	bad    *rejection

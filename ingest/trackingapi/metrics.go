@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/sources"
 )
 
-// outcome is what became of an event.
+// outcome is the outcome of an event.
 type outcome int
 
 const (
