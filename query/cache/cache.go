@@ -130,7 +130,7 @@ func (h *History) Close() error {
 	return err
 }
 
-// entry is what is kept under a key. It is never changed.
+// entry is the answer under a key. It is never changed.
 type entry struct {
 	key   string
 	epoch uint64

@@ -269,7 +269,7 @@ func (m *matches) with(add *block, greatest uint32, cut int64) *matches {
 	return out
 }
 
-// question is what is asked of the back end for a key.
+// question is the question to the back end for a key.
 type question struct {
 	key   string
 	epoch uint64

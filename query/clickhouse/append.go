@@ -15,7 +15,7 @@ import (
 // maxBlockRows is about how many rows an insert has at most; it makes one part.
 const maxBlockRows = 262_144
 
-// partition is what the store remembers of a partition.
+// partition is the store's notes of a partition.
 type partition struct {
 	// appending is held by the append under way; before mu.
 	appending sync.Mutex

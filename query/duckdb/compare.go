@@ -47,7 +47,7 @@ func (r *Rebuilt) Close() error {
 	return s.Close()
 }
 
-// Compared is what [Rebuilt.Compare] has found.
+// Compared is the result of [Rebuilt.Compare].
 type Compared struct {
 	// Same tells that there is no difference.
 	Same bool

@@ -8,7 +8,7 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// Inspection is what [Inspect] found in a file that is whole.
+// Inspection is the result of [Inspect] for a file that is whole.
 type Inspection struct {
 	// Rows are the events that are stored.
 	Rows int64
