@@ -70,7 +70,7 @@ const (
 	HeardFailed    Phase = 4
 )
 
-// Result is what became of a step.
+// Result is the outcome of a step.
 type Result uint8
 
 // The results. Numbers are on disk.

@@ -114,7 +114,7 @@ type Step struct {
 	Webhook   *Webhook
 }
 
-// Message is what is sent on a channel. The pointer of the channel is set.
+// Message is a message on a channel. The pointer of the channel is set.
 type Message struct {
 	Channel  string // the type of the step that sends this alone: email, sms, whatsapp, push or in_app
 	Email    *Email

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 )
 
-// ActivityFacts is what an activity condition found among a profile's events.
+// ActivityFacts is the result of an activity condition over a profile's events.
 type ActivityFacts struct {
 	// Holds reports whether the comparison holds; Did is not in it.
 	Holds bool
@@ -130,7 +130,7 @@ func (a *Activity) matches(timeMs int64, properties []byte, atMs int64) bool {
 	return true
 }
 
-// tally is what one condition has found so far.
+// tally is the result of one condition so far.
 type tally struct {
 	leaf           *Activity
 	facts          ActivityFacts

@@ -68,7 +68,7 @@ type Fields struct {
 	// Anonymous reports that nothing says who the profile is: there are ids of devices, and no
 	// e-mail, external id or phone.
 	Anonymous bool
-	// Engagement is what the profile did with messages.
+	// Engagement is the profile's engagement with messages.
 	Engagement Engagement
 	// PushDevices are the kinds of the profile's devices. One that has several of
 	// a kind may name it several times.

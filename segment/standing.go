@@ -58,8 +58,8 @@ const (
 // channelEmail is the channel on which engagement makes a status.
 const channelEmail = "email"
 
-// Engagement is what a profile did with messages. Times are Unix milliseconds, 0
-// for never.
+// Engagement is a profile's engagement with messages. Times are Unix milliseconds,
+// 0 for never.
 type Engagement struct {
 	Sent, Opened, Clicked   uint64
 	LastOpenMs, LastClickMs int64
@@ -109,7 +109,7 @@ func (f *Facts) suppressed(channel string) bool {
 	return false
 }
 
-// consentOf is what is known of a channel's consent; nil for nothing.
+// consentOf is the consent to a channel; nil if there is none.
 func (f *Facts) consentOf(channel string) *ConsentFact {
 	for i := range f.Consents {
 		if f.Consents[i].Channel == channel {

@@ -31,7 +31,7 @@ const (
 	publishedLeaves = 16
 )
 
-// Published is what is published of a segment. It may be read at any time; what
+// Published is the published numbers of a segment. It may be read at any time; what
 // is read while [Engine.Publish] runs may be wrong.
 type Published struct {
 	exact *atomic.Bool // the engine does not lag
@@ -97,8 +97,8 @@ type publishedState struct {
 	is      bool
 }
 
-// Publication is what is published of a segment, the same as long as the segment
-// is defined; nil when there is no such segment.
+// Publication returns the published numbers of a segment, the same value as long as
+// the segment is defined; nil when there is no such segment.
 func (e *Engine) Publication(id string) *Published {
 	s := e.segments[id]
 	if s == nil {
