@@ -11,11 +11,11 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// Finding is what [Check] says of one file of a log.
+// Finding is the result of [Check] for one file of a log.
 type Finding struct {
 	// Path is the file's.
 	Path string
-	// Err is what is wrong with it, nil when nothing is. It says at which byte and from
+	// Err is the damage, nil when there is none. It says at which byte and from
 	// which offset on.
 	Err error
 	// Note describes a file that is whole.
@@ -24,7 +24,7 @@ type Finding struct {
 	Repairable bool
 }
 
-// Checked is what [Check] found.
+// Checked is the result of [Check].
 type Checked struct {
 	// ID is the log's identity, by its meta file or, where that is damaged, by its
 	// segments.

@@ -30,7 +30,7 @@ func (c *brokerConn) askFetch(topic string, partition int, offset int64, maxByte
 	})
 }
 
-// fetched is what a broker answered.
+// fetched is a broker's answer.
 type fetched struct {
 	code    int16
 	records []byte

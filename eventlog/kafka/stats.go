@@ -165,7 +165,7 @@ func (t *trouble) state(now func() time.Time) (failing time.Duration, at time.Ti
 	return failing, t.mu.at, t.mu.last
 }
 
-// cause is what went wrong last.
+// cause is the last error.
 func (t *trouble) cause() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
