@@ -20,7 +20,7 @@ func (n Node) String() string {
 	return fmt.Sprintf("node %s on %s, listening at %s", cmp.Or(n.ID, "(unknown)"), cmp.Or(n.Host, "an unknown host"), cmp.Or(n.Address, "an unknown address"))
 }
 
-// claim is what a member says of itself when it enters the group: the user data
+// claim is a member's statement when it enters the group: the user data
 // of Kafka's protocol, as JSON.
 type claim struct {
 	Node
@@ -59,7 +59,7 @@ func (c *claim) warm(partition int) bool { return slices.Contains(c.Warm, partit
 // shares reports whether the member may own partitions beside another one.
 func (c *claim) shares(other *claim) bool { return c.Key != "" && c.Key == other.Key }
 
-// kinship is what a claim is to this process's own.
+// kinship is the relation of a claim to this process's own.
 type kinship uint8
 
 const (

@@ -47,7 +47,7 @@ type conns struct {
 type conn struct {
 	client *fasthttp.HostClient
 	tls    func(host string) *tls.Config // nil: plain HTTP
-	// session is what the node's process calls itself, nil until it was asked.
+	// session is the session id of the node's process, nil until it was asked.
 	session atomic.Pointer[string]
 	gone    time.Time // since when the node is gone, zero while it is not; the owner's lock guards it
 	mu      struct {

@@ -27,7 +27,7 @@ type live struct {
 	whole    bool   // what was read ends with a message
 }
 
-// piece is what one read gave.
+// piece is the result of one read.
 type piece struct {
 	bytes []byte
 	err   error

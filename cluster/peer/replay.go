@@ -26,7 +26,7 @@ type replays struct {
 	}
 }
 
-// window is what is remembered of a process.
+// window is the newest call numbers of a process.
 type window struct {
 	last int64                    // when it called last, in Unix milliseconds
 	top  uint64                   // the highest number that came
