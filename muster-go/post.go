@@ -27,7 +27,7 @@ const (
 	maxMessage = 512
 )
 
-// result is what became of one event.
+// result is the outcome of one event.
 type result struct {
 	Success bool
 	Error   string

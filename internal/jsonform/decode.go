@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 )
 
-// Unknown is what becomes of members of an object that its type has no field for.
+// Unknown says how to treat members of an object that its type has no field for.
 // A name in another case is such a member: names match exactly.
 type Unknown int
 

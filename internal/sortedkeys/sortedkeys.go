@@ -22,7 +22,7 @@ import (
 // chunkKeys is how many changes make a chunk.
 const chunkKeys = 4096
 
-// Changes is what was done to keys. The zero value is empty.
+// Changes is a set of changes to keys. The zero value is empty.
 type Changes struct {
 	full   []*chunk // the oldest first, sorted
 	latest *chunk   // in order of time; nil if there is none
@@ -89,7 +89,7 @@ func (k *chunk) sort() {
 // Cursor goes through keys in order.
 type Cursor struct{ parts parts }
 
-// part is what is left of a chunk.
+// part is the rest of a chunk.
 type part struct {
 	*chunk
 	entries []entry
