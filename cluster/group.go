@@ -10,7 +10,7 @@ import (
 )
 
 // groupStable is the state of a group whose partitions are distributed. Only
-// then Kafka tells what its members said.
+// then Kafka returns what its members said.
 const groupStable = "Stable"
 
 // pollEvery is between two questions about the group's state.
@@ -28,7 +28,7 @@ func (m *Member) describe(ctx context.Context) (kgo.DescribeGroupsResponseGroup,
 }
 
 // formerSelves are the members that this node was before its process died. A
-// group that is about to distribute its partitions does not tell.
+// group that is about to distribute its partitions does not say so.
 func (m *Member) formerSelves(ctx context.Context) (members []string, err error) {
 	for {
 		g, err := m.describe(ctx)

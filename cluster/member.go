@@ -71,7 +71,7 @@ type Member struct {
 		planned    []int // to be this node's once it has them warm
 		owners     owners
 		members    []candidate   // as Kafka told last
-		more       *time.Timer   // tells of what is warm
+		more       *time.Timer   // announces what is warm
 		changed    chan struct{} // closed at the next change of assigned or owners
 		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
 	}
@@ -143,7 +143,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 }
 
 // settle waits until it is known who owns the partitions, if this node owns
-// none: that may be a stranger. A coordinator that does not tell in time is no
+// none: that may be a stranger. A coordinator that does not answer in time is no
 // reason to stay away.
 func (m *Member) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -200,7 +200,7 @@ func (m *Member) Warmed(partitions []int) {
 	switch {
 	case !slices.ContainsFunc(m.mu.planned, func(p int) bool { return !slices.Contains(partitions, p) }):
 		if m.mu.more != nil {
-			m.mu.more.Stop() // it has nothing more to tell
+			m.mu.more.Stop() // it has nothing more to announce
 			m.mu.more = nil
 		}
 		tell()

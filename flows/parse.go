@@ -266,7 +266,7 @@ func (r *reader) zone(o *jsonform.Object) *time.Location {
 	return z
 }
 
-// isContainer tells objects and arrays.
+// isContainer reports whether a value is an object or array.
 func isContainer(raw []byte) bool {
 	k := jsontext.KindOf(raw)
 	return k == jsontext.Object || k == jsontext.Array

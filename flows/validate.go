@@ -118,7 +118,7 @@ func (v *validator) trigger() {
 	}
 }
 
-// free tells fields below attributes and geo, which hold anything.
+// free reports whether a field is below attributes or geo, which hold anything.
 func free(field string) bool {
 	keys := strings.Split(field, ".")
 	return len(keys) > 1 && len(keys) <= maxFieldKeys && !slices.Contains(keys, "") &&

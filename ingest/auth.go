@@ -57,7 +57,7 @@ func (h *Handler) current(header *fasthttp.RequestHeader) (app resolver.App, ok 
 
 // hasAPIKey reports whether a request carries an API key where the App ID or the App
 // Secret should be, or has no App ID and a bearer token. It depends on the request alone
-// and tells nothing of any account.
+// and reveals nothing of any account.
 func hasAPIKey(header *fasthttp.RequestHeader) bool {
 	for _, name := range []string{headerAppID, headerAppSecret} {
 		if bytes.HasPrefix(header.Peek(name), []byte(resolver.APIKeyPrefix)) {

@@ -49,7 +49,8 @@ const (
 	frameChunkLF                     //
 )
 
-// fieldKind tells the fields that say where a request ends, or for whom it is.
+// fieldKind tells apart the fields that say where a request ends, or for which host
+// it is.
 type fieldKind uint8
 
 const (

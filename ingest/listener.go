@@ -81,13 +81,13 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// exhausted tells the errors of accepting that pass when connections or memory of
-// the system are given back.
+// exhausted reports whether an error of accepting passes when connections or memory
+// of the system are given back.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
 }
 
-// interrupted tells the errors that are about one connection, which is gone.
+// interrupted reports whether an error is about one connection, which is gone.
 func interrupted(err error) bool {
 	for _, one := range []syscall.Errno{
 		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR, syscall.EPROTO, syscall.EPERM, syscall.ENETDOWN,
@@ -206,7 +206,7 @@ func turnAwayConn(nc net.Conn) {
 	nc.Close() // nothing is lost
 }
 
-// uncounted tells the addresses whose connections are not counted by address.
+// uncounted reports whether connections of an address are not counted by address.
 func uncounted(more func(netip.Addr) bool) func(netip.Addr) bool {
 	return func(a netip.Addr) bool { return a.IsLoopback() || more != nil && more(a) }
 }

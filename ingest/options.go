@@ -118,8 +118,8 @@ type Options struct {
 	// HeaderBytes is the longest head of a request; default 8 KiB. Each
 	// connection holds a buffer of this size and HeaderRoom.
 	HeaderBytes int
-	// Internal tells the calls of other nodes, whose heads may be longer by
-	// HeaderRoom bytes: they hold those of clients. Nil means there are none.
+	// Internal reports whether a call is another node's, whose heads may be longer
+	// by HeaderRoom bytes: they hold those of clients. Nil means there are none.
 	Internal   func(ctx *fasthttp.RequestCtx) bool
 	HeaderRoom int
 	// Connections is the largest number of connections; default 16,384.
@@ -128,8 +128,8 @@ type Options struct {
 	// /64 network, that no request has been authenticated on; default a quarter of
 	// Connections, at most 1,024. See [Authenticated].
 	AddressConnections int
-	// Uncounted tells addresses that AddressConnections does not hold for, such as
-	// those of proxies, beside loopback's. Nil means that there are none.
+	// Uncounted reports whether AddressConnections does not hold for an address,
+	// such as those of proxies, beside loopback's. Nil means that there are none.
 	Uncounted func(netip.Addr) bool
 	// HeadTimeout bounds reading the head of a request and the first 8 KiB of its
 	// body, from its first byte, or from when the connection was accepted; default

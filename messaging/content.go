@@ -102,7 +102,7 @@ func CheckTemplate(t *campaigns.Template) error {
 }
 
 // takeLinks puts merge tags in place of the links of an HTML body, and adds the
-// one of the picture that tells of opens.
+// one of the picture that records opens.
 func takeLinks(c campaigns.Content) (campaigns.Content, error) {
 	if c.HTML == "" {
 		return c, nil

@@ -120,7 +120,7 @@ func CheckProvider(config json.RawMessage, o text.Options) error {
 	return nil
 }
 
-// What the dispatcher tells providers, and who they are.
+// The dispatcher's data for providers, and the providers' names.
 const (
 	varStatusURL   = "status_url" // where Twilio reports what became of the message
 	providerTwilio = "twilio"

@@ -28,7 +28,7 @@ func CheckMail(t campaigns.Template, subject, senderName string, data []byte) er
 	return err
 }
 
-// withPixel adds the picture that tells of opens to a body.
+// withPixel adds the picture that records opens to a body.
 func withPixel(html string) string {
 	if html == "" {
 		return ""

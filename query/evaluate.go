@@ -25,7 +25,7 @@ type Evaluation struct {
 	// Segments finds the definitions that others refer to. A segment that is not
 	// there has no members.
 	Segments func(id string) (*segment.Node, bool)
-	// Known, if not nil, tells what is known already at this cut and instant: of
+	// Known, if not nil, returns what is known already at this cut and instant: of
 	// a condition, who satisfies its positive form ([segment.Node.Key]); of a
 	// condition on a segment, the segment's members. Answers are not changed. What
 	// is not known is asked of history or found by a scan.

@@ -44,7 +44,7 @@ type History interface {
 	// Series counts events by type and span of time, in order of both. More
 	// rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Series(ctx context.Context, q SeriesQuery) ([]SeriesRow, error)
-	// Deeds tells what each of some profiles did, in order of profiles, types
+	// Deeds returns what each of some profiles did, in order of profiles, types
 	// and values. More rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Deeds(ctx context.Context, q DeedsQuery) ([]Deed, error)
 	// Moves counts entries and exits by segment and span of time, in order of both.

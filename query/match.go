@@ -39,11 +39,11 @@ type MatchQuery struct {
 type MatchValue uint8
 
 const (
-	// NoValue tells no property.
+	// NoValue returns no property.
 	NoValue MatchValue = iota
-	// AsMicros tells numbers as [segment.MicrosOf], all else as [NoMicros].
+	// AsMicros returns numbers as [segment.MicrosOf], all else as [NoMicros].
 	AsMicros
-	// AsScalar tells scalars as texts that are equal for equal ones, numbers by
+	// AsScalar returns scalars as texts that are equal for equal ones, numbers by
 	// value, all else as "".
 	AsScalar
 	// AsText returns the content of strings, all else as "".

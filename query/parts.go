@@ -12,7 +12,7 @@ import (
 // each takes the combination of all others once.
 const MaxParts = 64
 
-// Part tells of a group or condition below the root of a definition.
+// Part describes a group or condition below the root of a definition.
 type Part struct {
 	Path  string // from the root, as errors have it, such as conditions[0]
 	Count uint64 // profiles that it holds for, whatever else is asked

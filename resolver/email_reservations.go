@@ -59,7 +59,7 @@ func (m *Machine) namesToReserve(a *account.State, email string) (names []emaild
 	return names
 }
 
-// MissingEmail tells what the directory must be asked for before a command can give a
+// MissingEmail returns what the directory must be asked for before a command can give a
 // contact its e-mail: nothing when the account's partition decides by itself. It
 // guesses: the state moves on until the command is applied. It uses the machine's scratch
 // memory, so the caller keeps readers out, too.

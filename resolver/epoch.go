@@ -43,10 +43,10 @@ import (
 //   - erasure.done says that history has erased what was erased below an offset.
 //     History is one for all nodes, tasks are in the order of their offsets, and
 //     every state has the same: what is confirmed is what was asked for.
-//   - What partitions tell each other of e-mails names a reservation by its id: it
+//   - A message between partitions about e-mails names a reservation by its id: it
 //     is given up or settled once, and what an account's partition answers about
 //     its outcome stays true.
-//   - api_keys.used tells of uses that were, the newest counts.
+//   - api_keys.used reports past uses, the newest counts.
 //   - An epoch record that was on its way when its node froze becomes the newest
 //     and takes the partition from its owner. Both then see in the log that they
 //     do not act or should not: the owner takes the partition again

@@ -30,7 +30,7 @@ type Explanation struct {
 	Activity  *ActivityFacts
 	Attribute *AttributeFacts
 	Consent   *ConsentFact
-	// Member tells of list and segment conditions whether the profile is on the
+	// Member says of list and segment conditions whether the profile is on the
 	// list or in the segment.
 	Member bool
 	// Definition explains the segment that a segment condition refers to. It is

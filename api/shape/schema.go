@@ -211,8 +211,8 @@ func (s *Schema) Open() *Schema {
 	return s
 }
 
-// Parsed reports that what reads the value tells unknown fields by itself, in its own
-// words: [Schema.Unknown] does not look into it.
+// Parsed says that the reader of the value reports unknown fields by itself, in its
+// own words: [Schema.Unknown] does not look into it.
 func (s *Schema) Parsed() *Schema {
 	s.parsed = true
 	return s

@@ -83,7 +83,7 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 	return backupLine(done), nil
 }
 
-// backupLine tells of a backup that was made.
+// backupLine is the log line of a backup that was made.
 func backupLine(done backup.Done) string {
 	return fmt.Sprintf("backup %s: %d files of %d bytes; %d bytes were sent", done.Name, done.Files, done.Bytes, done.SentBytes)
 }

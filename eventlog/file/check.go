@@ -41,7 +41,7 @@ func (c *Checked) Lost() bool {
 	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil && !f.Repairable })
 }
 
-// Whole tells that nothing is damaged.
+// Whole reports whether nothing is damaged.
 func (c *Checked) Whole() bool {
 	return !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil })
 }

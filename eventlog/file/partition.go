@@ -28,7 +28,7 @@ type partition struct {
 	id  int
 	dir string
 
-	// wake tells the writer that something is in the queue.
+	// wake signals the writer that something is in the queue.
 	wake chan struct{}
 
 	// rollNext asks the writer for a new segment, see Roll.

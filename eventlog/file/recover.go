@@ -255,7 +255,7 @@ type segmentEnd struct {
 	pos, next int64
 	// batch is the position of the last whole batch, 0 when there is none.
 	batch int64
-	// marked and sealed tell what stands at pos.
+	// marked and sealed say what stands at pos.
 	marked, sealed bool
 	// junk is behind the last byte, from junkFrom on, that is not zero.
 	junkFrom, junk int64

@@ -57,7 +57,7 @@ func (p *partition) run() {
 	}
 }
 
-// step commits the oldest waiting batch and tells its appenders. It returns
+// step commits the oldest waiting batch and answers its appenders. It returns
 // false when nothing waited.
 func (p *partition) step() bool {
 	b := p.take()
@@ -256,7 +256,7 @@ func (p *partition) abandon() error {
 	return nil
 }
 
-// finish publishes a batch that is durable (err nil) or lost, and tells its
+// finish publishes a batch that is durable (err nil) or lost, and answers its
 // appenders. The batch is recycled.
 func (p *partition) finish(b *batch, err error) {
 	list := b.waiters
@@ -321,7 +321,7 @@ func (p *partition) publish(b *batch) {
 }
 
 // wait returns when the batch of w is durable, has failed, or cancel fires
-// first; then w must not be used any more. gone tells the last case.
+// first; then w must not be used any more. gone reports the last case.
 func (w *waiter) wait(cancel <-chan struct{}) (gone bool, err error) {
 	select {
 	case err = <-w.done:

@@ -13,8 +13,8 @@ import (
 // for others who talk to the same brokers.
 func (o Options) Mechanism() (sasl.Mechanism, error) { return o.SASL.mechanism() }
 
-// ClusterID asks for the id of the Kafka cluster. With the topic's name it tells
-// one log from another.
+// ClusterID asks for the id of the Kafka cluster. With the topic's name it
+// identifies one log from another.
 func (l *Log) ClusterID(ctx context.Context) (string, error) {
 	ctx, cancel := l.opts.within(ctx)
 	defer cancel()

@@ -66,7 +66,7 @@
 // noticed within metadataTTL (leader.go), and ends what waits for the one
 // before. After Options.AppendTimeout an append fails with
 // [eventlog.ErrUncertain]: the record may be there, or turn up. The log goes
-// on, unlike one in files, whose failure is final. [Log.Stats] tells for how
+// on, unlike one in files, whose failure is final. [Log.Stats] says for how
 // long requests have been failing.
 //
 // # Duplicates

@@ -17,7 +17,7 @@ var errLeaderChanged = errors.New("the partition has another leader")
 // errNoLeader: the partition has no leader at present.
 var errNoLeader = errors.New("the partition has no leader")
 
-// refused tells errors of Kafka that do not pass by being patient. The record
+// refused reports whether an error of Kafka does not pass by waiting. The record
 // was not stored.
 func refused(err error) bool {
 	var code kgo.Error

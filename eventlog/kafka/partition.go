@@ -47,7 +47,7 @@ type partition struct {
 		queuedRecords int
 		free          [][]byte
 	}
-	// ready tells senders that a batch may be taken, or that the partition is
+	// ready signals senders that a batch may be taken, or that the partition is
 	// closed. Its lock is mu.
 	ready *sync.Cond
 	// batchLimit is the size at which a batch ends.
@@ -211,7 +211,7 @@ func (p *partition) take() *batch {
 	return b
 }
 
-// finish tells the appenders of a batch what became of it; base is Kafka's offset
+// finish answers the appenders of a batch with its outcome; base is Kafka's offset
 // of its first record. reuse says that its buffer has no users any more.
 func (p *partition) finish(b *batch, base int64, err error, reuse bool) {
 	p.mu.Lock()

@@ -65,8 +65,8 @@ type Reader struct {
 	fetching bool
 }
 
-// Read implements [eventlog.Log]. Where the brokers do not tell the bounds in
-// time, the reader finds out.
+// Read implements [eventlog.Log]. Where the brokers do not answer with the bounds
+// in time, the reader finds out.
 func (l *Log) Read(partition int, from int64) (eventlog.Reader, error) {
 	p, err := l.partition(partition)
 	if err != nil {

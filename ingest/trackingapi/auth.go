@@ -75,7 +75,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// Locate tells the account that a request of the tracking API is about. Some SDKs have the
+// Locate returns the account that a request of the tracking API is about. Some SDKs have the
 // write key in the body alone: then it is read, and a handler that comes later finds it read
 // already. ok is false where no account is named.
 func Locate(ctx *fasthttp.RequestCtx, memory *ingest.Memory, limit int) (account uint64, ok bool) {

@@ -129,7 +129,7 @@ func (s *Set) inTime(ctx context.Context, name string, began time.Time) error {
 	return errors.Join(err, s.Remove(context.WithoutCancel(ctx), name))
 }
 
-// seed learns once which pieces are stored, and tells the storage's time.
+// seed learns once which pieces are stored, and returns the storage's time.
 func (s *Set) seed(ctx context.Context) (now time.Time, err error) {
 	if s.opts.Keep > 0 {
 		if now, err = s.now(ctx); err != nil {

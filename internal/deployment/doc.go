@@ -5,7 +5,7 @@
 // starts containers.
 //
 // [Load] reads the composition as `docker compose config` does. [Queries] are all
-// PromQL expressions of alerts and dashboards; [Scan] tells which metrics one of
+// PromQL expressions of alerts and dashboards; [Scan] returns which metrics one of
 // them reads. Scan is no parser of PromQL: it knows names, brackets, matchers and
 // grouping, which is what our expressions are made of, and refuses the rest.
 package deployment

@@ -1,4 +1,4 @@
-// Package webhookevent names the events that outbound webhooks tell of.
+// Package webhookevent names the events of outbound webhooks.
 //
 // # Background
 //

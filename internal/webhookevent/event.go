@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Names of the events that outbound webhooks tell of.
+// Names of the events of outbound webhooks.
 const (
 	EmailSent         = "email.sent"         // handed to the mail server
 	EmailDelivered    = "email.delivered"    // the receiving server took it

@@ -33,7 +33,7 @@ func (o MailOptions) withDefaults() MailOptions {
 }
 
 // ParseMail reads a raw mail that came to a bounce, complaint or unsubscribe
-// address. No events and no error mean that it was understood and tells nothing
+// address. No events and no error mean that it was understood and reports nothing
 // to record: a delay, an automatic reply, a report of "not spam". Errors are
 // ErrTooLarge and ErrNotRecognised.
 //

@@ -19,7 +19,7 @@
 // Use. When a campaign is prepared, Rewrite splits its HTML once into parts and
 // slots, with merge tags still in place, and yields the link table, which is
 // stored with the campaign. Per recipient, Rewritten.Append joins the parts with
-// URLs made by Key.AppendURL. When a link is requested, Parse tells the claims;
+// URLs made by Key.AppendURL. When a link is requested, Parse returns the claims;
 // for a click the stored URL goes through Location.
 //
 // Invariants, which tests name:

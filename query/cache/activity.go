@@ -143,7 +143,7 @@ func comparable(c *segment.Compare) bool {
 	return false
 }
 
-// summary is that of a leaf at the question's cut and instant. asked tells what
+// summary is that of a leaf at the question's cut and instant. asked says what
 // history was asked: same for nothing, grown for later records, stale for all.
 func (h *History) summary(ctx context.Context, l *leaf) (s *summary, asked standing, err error) {
 	q := l.query

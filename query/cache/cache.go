@@ -14,7 +14,7 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// Backend is a history that tells the events behind its answers.
+// Backend is a history that also returns the events behind its answers.
 type Backend interface {
 	query.History
 	// Matches calls fn with events in blocks that are valid during the call only.

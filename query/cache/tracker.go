@@ -158,7 +158,7 @@ const (
 	grown                 // rows may have been added
 )
 
-// compare tells what became of the rows of some types between an entry's cut and
+// compare returns what became of the rows of some types between an entry's cut and
 // another; no types, or [segment.AnyEvent], are all.
 func (t *tracker) compare(cut query.Cut, number, epoch uint64, at int64, types []string) standing {
 	t.mu.Lock()

@@ -51,7 +51,7 @@ func (p *partition) remember(c cover, at time.Time) {
 }
 
 // Append implements [query.History]. After an error the batch may be stored or
-// not: [Store.Position] tells. Either way it may be appended again.
+// not: [Store.Position] says which. Either way it may be appended again.
 func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if err := b.Check(); err != nil {
 		return err

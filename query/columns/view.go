@@ -262,7 +262,7 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 	return nil
 }
 
-// judge tells for the number of each value whether a filter holds for it, and whether
+// judge finds for the number of each value whether a filter holds for it, and whether
 // it does for any.
 func judge(p *segment.Predicate, t *texts) (pass []bool, some bool) {
 	pass = make([]bool, len(t.ends)+1)

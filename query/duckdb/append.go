@@ -84,7 +84,7 @@ func (s *Store) readMirror(ctx context.Context) error {
 }
 
 // Append implements [query.History]. After an error the batch is not stored,
-// unless the commit itself failed, when it may be: [Store.Position] tells.
+// unless the commit itself failed, when it may be: [Store.Position] says which.
 func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if err := b.Check(); err != nil {
 		return err

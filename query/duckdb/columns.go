@@ -46,7 +46,7 @@ type columnKeeper struct {
 	// interrupt ends what builds.
 	interrupt context.CancelFunc
 	// appended are the rows that came since the start, covered those of them and
-	// before that memory has; known tells that covered means something.
+	// before that memory has; known says that covered means something.
 	appended, covered int64
 	known             bool
 	// askedAt is appended at the last question, −1 before the first.
@@ -246,7 +246,7 @@ func (s *Store) keepColumns(ctx context.Context) {
 	}
 }
 
-// buildColumns makes one file, or brings memory up to the newest row; more tells that
+// buildColumns makes one file, or brings memory up to the newest row; more says that
 // there is more to do.
 func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 	k := s.columns

@@ -49,7 +49,7 @@ func (r *Rebuilt) Close() error {
 
 // Compared is the result of [Rebuilt.Compare].
 type Compared struct {
-	// Same tells that there is no difference.
+	// Same says that there is no difference.
 	Same bool
 	// Rows are those that the history has of the records compared, Want those that were
 	// made again, Table where they differ.

@@ -10,7 +10,7 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// Look tells how far the file at path has stored a partition of a log, without
+// Look returns how far the file at path has stored a partition of a log, without
 // changing anything; found is false when there is no file that [OpenResilient] would
 // use: none, a damaged one, or one of another log. The error is that of OpenResilient
 // where it would refuse the file or the options.

@@ -85,7 +85,7 @@ func (c *Trigger) CheckLengths() *refuse.Refusal {
 	return nil
 }
 
-// Answer tells a flow what became of the call of a step, by its number in the outbox. In
+// Answer gives a flow the outcome of the call of a step, by its number in the outbox. In
 // a flow that is paused that is noted, and the enrolment goes on with it at resume.
 func (s *State) Answer(flow string, ordinal uint32, seq uint64, delivered bool, reason string) {
 	f, o := s.flow(flow), s.port.Root(ordinal)

@@ -37,7 +37,7 @@ type Runner struct {
 	// Of the record.
 	nowMs       int64 // log time
 	quiet       bool  // it starts no flows
-	reporting   bool  // it tells what became of the service's own doing
+	reporting   bool  // it emits the outcome of the service's own actions
 	stepsLeft   int
 	enrolsLeft  int
 	draining    bool  // deferred profiles are being enrolled

@@ -163,7 +163,7 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 	return nil
 }
 
-// knowAll checks ordinals that history tells of: a chunk with one that the state does
+// knowAll checks ordinals from history: a chunk with one that the state does
 // not have could not be applied, now or ever again.
 func (p *partition) knowAll(account uint64, ordinals []uint32) error {
 	return moot(p.look(account, func(v *resolver.View) error { return v.KnowsAll(ordinals) }))

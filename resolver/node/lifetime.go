@@ -42,7 +42,7 @@ func (l *lifetime) release() {
 	l.stopActing()
 }
 
-// leave tells those who watch the partition's end that it has begun.
+// leave signals the watchers of the partition's end that it has begun.
 func (l *lifetime) leave() { l.leaves.Do(func() { close(l.left) }) }
 
 // end ends all goroutines and waits for them.

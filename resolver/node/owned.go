@@ -42,13 +42,13 @@ func (s *slot) partition() *partition {
 	return s.mu.p
 }
 
-// ownership counts what [Node.Ownership] tells.
+// ownership has the counts of [Node.Ownership].
 type ownership struct {
 	taken, failed, released atomic.Int64
 	takeNs                  atomic.Int64
 }
 
-// Ownership tells how partitions came and went, for metrics.
+// Ownership returns how partitions came and went, for metrics.
 type Ownership struct {
 	// Partitions is how many there are, Owned how many are served here.
 	Partitions, Owned int

@@ -99,7 +99,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 			w.free()
 			return err
 		}
-		// The log may still tell w, so it may not be used again.
+		// The log may still signal w, so it may not be used again.
 		p.requests.noteAppended(offset)
 		return err
 	}

@@ -293,7 +293,7 @@ func (b *rebuild) store(ctx context.Context) error {
 // and leaves a state to go on from.
 func (b *rebuild) checkpoint() error { return b.m.MoveOn(b.ckpt, b.p.feed) }
 
-// gap tells the feed when history has lost its rows once more.
+// gap reports to the feed when history has lost its rows once more.
 func (b *rebuild) gap(err error) error {
 	if errors.Is(err, query.ErrGap) {
 		b.p.feed.LackAll()

@@ -18,8 +18,8 @@ const (
 	emailTimeout    = 10 * time.Second       // of one command
 )
 
-// releaseLoop tells the directory of e-mails that are free again. They are in the
-// state until it has confirmed, so that this goes on after a crash.
+// releaseLoop releases e-mails that are free again in the directory. They are in
+// the state until it has confirmed, so that this goes on after a crash.
 func (p *partition) releaseLoop(ctx context.Context) {
 	wait := releasePause
 	for ctx.Err() == nil {

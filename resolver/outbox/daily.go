@@ -17,8 +17,8 @@ type daily struct {
 	Counts map[string]uint64 `json:"counts,omitempty"`
 }
 
-// DayEndsMs is the next time at which [State.EndDay] has something to tell; ok is false when
-// no endpoint asks for totals.
+// DayEndsMs is the next time at which [State.EndDay] has something to report; ok is false
+// when no endpoint asks for totals.
 func (s *State) DayEndsMs() (ms int64, ok bool) {
 	from := s.daily.FromMs
 	return from - from%dayMs + dayMs, from != 0

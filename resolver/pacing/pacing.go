@@ -1,7 +1,7 @@
 // Package pacing decides when a message may go out: quiet hours, frequency caps, and the time
 // zones that both follow. Campaigns and flows ask [State.Ask] before they claim a message, and
-// tell [State.Count] of the claim; whatever else sends messages that people did not ask for is
-// to do the same. Messages that are exempt, such as those of single sends, neither ask nor
+// call [State.Count] for the claim; whatever else sends messages that people did not ask for
+// is to do the same. Messages that are exempt, such as those of single sends, neither ask nor
 // count.
 //
 // # What is kept

@@ -58,13 +58,14 @@ type Host interface {
 	// Touched notes a click or an open of a message of a source by a profile, see
 	// [orders.State.Touch].
 	Touched(ordinal uint32, kind string, source orders.Source)
-	// NextChannel tells the flow of a message that it could not reach its profile.
+	// NextChannel has the flow of a message that did not reach its profile try the
+	// next channel.
 	NextChannel(message *outbox.Item, payload []byte)
 	// Uncount takes a message back, of those that count for the account's limits.
 	Uncount(message *outbox.Item)
 	// Deliver puts an in-app message into the inbox of a profile; card is a card.Card as JSON.
 	Deliver(message *outbox.Item, ordinal uint32, card []byte)
-	// Answer tells the flow of a call what became of it.
+	// Answer gives the flow of a call its outcome.
 	Answer(call *outbox.Item, delivered bool, reason string)
 }
 

@@ -23,7 +23,7 @@ type Finding struct {
 	// Repairable tells that a start mends it from what else there is, or, where it is
 	// Foreign, once it is set aside.
 	Repairable bool
-	// Foreign tells that it is a whole checkpoint of another log, which a start refuses.
+	// Foreign says that it is a whole checkpoint of another log, which a start refuses.
 	Foreign bool
 	// Offset is that of a whole checkpoint, -1 else.
 	Offset int64
@@ -90,9 +90,9 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out 
 	return out, nil
 }
 
-// History tells what is wrong with a history that has stored the records of a
+// History returns the fault of a history that has stored the records of a
 // partition below stored, beside the state in dir, once what is damaged or foreign of
-// that is set aside; the other arguments are those of [Inspect]. behind tells that
+// that is set aside; the other arguments are those of [Inspect]. behind says that
 // it lacks rows, which a start makes anew from the log.
 func History(fs vfs.FS, dir, name string, partition int, start, end, stored int64) (behind bool, err error) {
 	p := checkpoints(fs, dir, name, partition)

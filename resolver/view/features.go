@@ -123,7 +123,7 @@ func (v *View) Segment(id string) (account.Segment, bool) {
 // WantsBuilt reports whether one of the leaves or states is still being built.
 func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }
 
-// KnowsAll checks ordinals that history tells of: a chunk with one that the state does
+// KnowsAll checks ordinals from history: a chunk with one that the state does
 // not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
 func (v *View) KnowsAll(ordinals []uint32) error {
 	for _, o := range ordinals {

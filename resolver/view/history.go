@@ -2,7 +2,7 @@ package view
 
 import "github.com/musterhq/muster/resolver/internal/profile"
 
-// HistoryProfileID is the id of an ordinal that history tells of. The error wraps
+// HistoryProfileID is the id of an ordinal from history. The error wraps
 // [ErrOtherHistory].
 func (v *View) HistoryProfileID(ordinal uint32) (profile.ID, error) {
 	if err := v.a.Knows(ordinal); err != nil {

@@ -152,7 +152,7 @@ type CountedSegment struct {
 	*account.Segment
 	Members uint64
 	// Known is false when members were not published, because the segment is not
-	// live or time may have changed them: a [View] tells more.
+	// live or time may have changed them: a [View] has more.
 	Known bool
 }
 
@@ -163,7 +163,7 @@ func (s *publishedSegment) at(atMs int64) CountedSegment {
 
 // Segment finds a saved segment and its members at nowMs, or at the log time if that is
 // later, which it returns. ok is false when there is none, or what was published was
-// not to be read: a [View] tells more.
+// not to be read: a [View] has more.
 func (p *Published) Segment(account uint64, id string, nowMs int64) (s CountedSegment, atMs int64, ok bool) {
 	found := false
 	ok = p.read(account, func(list *publishedSegments, logTimeMs int64) {

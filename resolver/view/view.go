@@ -87,7 +87,7 @@ func (v *View) Resolve(id profile.ID) (ordinal uint32, ok bool) { return v.a.Pro
 // is an id that no profile has.
 func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.ResolveText(id) }
 
-// ProfileID is the id of an ordinal of the state. For one that history tells of, see
+// ProfileID is the id of an ordinal of the state. For one from history, see
 // [View.HistoryProfileID].
 func (v *View) ProfileID(ordinal uint32) profile.ID { return v.a.Profiles.Headers.Get(ordinal).ID }
 

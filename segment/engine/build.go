@@ -55,7 +55,7 @@ type ScanWork struct {
 // Work returns the first thing that is needed, if any: profiles before events,
 // because history may be slow or away.
 //
-// skip tells which states are to be passed over for now, because what they need
+// skip returns which states are to be passed over for now, because what they need
 // cannot be had.
 func (e *Engine) Work(skip func(state uint32) bool) (Work, bool) {
 	if s := e.scanWork(); len(s.Leaves) > 0 {
@@ -171,7 +171,7 @@ var ErrFormat = errors.New("segment state has a bad format")
 // ErrChunk means that a chunk's bytes are not of a known layout.
 var ErrChunk = errors.New("chunk of a segment's past has a bad format")
 
-// Load takes in a chunk. root tells into which profile one was merged; it may be
+// Load takes in a chunk. root returns into which profile one was merged; it may be
 // asked about ordinals that there are not. A chunk that does not go on where the
 // last one ended is passed over: it was made by a node that did not know better.
 // One that is refused with [ErrChunk] changes nothing.

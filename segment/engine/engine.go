@@ -117,7 +117,7 @@ func (e *Engine) Touch(o uint32) {
 	}
 }
 
-// Create tells of a new profile. [Engine.Profile] and [Engine.Settle] follow.
+// Create adds a new profile. [Engine.Profile] and [Engine.Settle] follow.
 func (e *Engine) Create(o uint32) {
 	e.universe.Add(o)
 	for _, s := range e.first {
@@ -141,7 +141,7 @@ func (e *Engine) SetAnonymous(o uint32, is bool) {
 	}
 }
 
-// Profile tells that some fields of a profile have changed, and what all of them
+// Profile takes in that some fields of a profile have changed, and what all of them
 // are now.
 func (e *Engine) Profile(o uint32, f *segment.Facts, changed Fields) {
 	for _, l := range e.profile {
@@ -215,13 +215,14 @@ func turnsOf(n *segment.Node, f *segment.Facts) []span {
 	return join(list)
 }
 
-// Event tells that a profile did something. The time is not after the engine's. One of
+// Event takes in that a profile did something. The time is not after the engine's. One of
 // a type that the service records itself is taken for the service's own: see [Engine.Sent].
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
 	e.event(o, atMs, eventType, properties, false)
 }
 
-// Sent tells as Event does of an event that was sent to the service, whatever its type.
+// Sent takes in, as Event does, an event that was sent to the service, whatever its
+// type.
 func (e *Engine) Sent(o uint32, atMs int64, eventType, properties []byte) {
 	e.event(o, atMs, eventType, properties, true)
 }

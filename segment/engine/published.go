@@ -41,7 +41,7 @@ type Published struct {
 }
 
 // Count is the number of members at t, as [Engine.Count] finds it. ok is false
-// when what is published does not tell: the segment is not live, or time may
+// when the published numbers do not suffice: the segment is not live, or time may
 // have changed its members by t.
 func (p *Published) Count(t int64) (n uint64, ok bool) {
 	if t >= p.bound.Load() || !p.exact.Load() {

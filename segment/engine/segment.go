@@ -27,10 +27,10 @@ type seg struct {
 	marked bool
 	timed  []*leaf // on which membership depends, through references too
 	blank  bool    // a profile of whom nothing is known is a member
-	// first tells that a new profile must be judged even if nothing is known of
+	// first says that a new profile must be judged even if nothing is known of
 	// it: the segment, or one it depends on, is blank.
 	first bool
-	// settled tells that the newest definition is live, and those of all it
+	// settled says that the newest definition is live, and those of all it
 	// refers to.
 	settled bool
 	pub     publishedSeg

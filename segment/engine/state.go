@@ -16,7 +16,7 @@ type state struct {
 	group *group
 	slot  uint8
 
-	// A state that was registered when history had something to tell is
+	// A state that was registered when history had events for it is
 	// complete when that was loaded: live. since is the offset of the record
 	// that registered it, cursor the first ordinal that was not loaded.
 	live   bool

@@ -122,7 +122,7 @@ func (w *wheel) head() (t, ordinal int64) {
 }
 
 // open takes the first bucket apart, or its first profiles up to limit, and
-// returns how many. due tells the instant of a profile. A bucket that is taken
+// returns how many. due returns the instant of a profile. A bucket that is taken
 // apart in pieces stays the first until nothing is left of it.
 func (w *wheel) open(limit int, due func(o uint32) int64) int {
 	b := w.next

@@ -17,7 +17,7 @@ type Profile struct {
 	*view.Profile
 	facts    *segment.Facts
 	ordinals []uint32
-	// held tells of each segment whose members the engine knows whether it holds
+	// held says of each segment whose members the engine has whether it holds
 	// the profile at atMs.
 	held map[string]bool
 	// flows are those it is or was in.

@@ -29,7 +29,7 @@ type Question struct {
 	// Saved are the account's segments, the oldest first. Callers read them.
 	Saved []resolver.Segment
 	// known are the engine's answers that were gathered, people the profiles to
-	// find out the rest with; lacks tells that there is such a rest.
+	// find out the rest with; lacks says that there is such a rest.
 	known   map[string]*roaring.Bitmap // by key
 	columns []columnLeaf
 	people  people

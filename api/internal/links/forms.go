@@ -266,7 +266,7 @@ func sameHost(origin, host string) bool {
 	return host != "" && strings.EqualFold(rest, host)
 }
 
-// writeTaken tells that a form was taken: with its message, or by its redirect.
+// writeTaken answers that a form was taken: with its message, or by its redirect.
 func (a *API) writeTaken(rc *fasthttp.RequestCtx, p *formPage) {
 	if p.RedirectURL != "" {
 		noStore(rc)

@@ -6,7 +6,7 @@ import (
 )
 
 // MaxBytes is up to how many bytes of records a page has, whatever its limit; the
-// cursor then tells that there is more. A record that is larger has a page of its
+// cursor then says that there is more. A record that is larger has a page of its
 // own.
 const MaxBytes = 4 << 20
 
@@ -16,7 +16,7 @@ type Room struct {
 	Bytes int
 }
 
-// Take takes a record into the page, or tells that it belongs on the next.
+// Take takes a record into the page; false means that it belongs on the next.
 func (r *Room) Take(record any) bool {
 	n := size(reflect.ValueOf(record))
 	if r.Bytes > 0 && r.Bytes+n > MaxBytes {

@@ -31,7 +31,7 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// ReportPath is where providers tell what became of messages: behind it stand
+// ReportPath is where providers report outcomes of messages: behind it stand
 // the account's id and the provider's name.
 const ReportPath = "/inbound/"
 
@@ -92,7 +92,7 @@ type InboundResult struct {
 	Ignored  int `json:"ignored"`
 }
 
-// source is who tells something.
+// source is the sender of a report.
 type source struct {
 	account uint64
 	name    string

@@ -91,7 +91,7 @@ type transitionSource struct {
 	segment   string
 	watch     func() (Watch, bool)
 	w         Watch
-	// last is the position up to which everything was sent; behind tells that
+	// last is the position up to which everything was sent; behind says that
 	// history has to be read up to where the watcher begins.
 	last   query.TransitionKey
 	behind bool

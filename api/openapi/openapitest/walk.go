@@ -41,8 +41,8 @@ type Step struct {
 	Person string
 }
 
-// Walk tells a story to a service and checks it against the service's document. signIn
-// is the token of the sign-in link that its start printed.
+// Walk runs a story against a service and checks it against the service's document.
+// signIn is the token of the sign-in link that its start printed.
 func Walk(t *testing.T, origin string, creds api.Credentials, signIn string, story []Step) {
 	w := &walker{t: t, origin: origin, kept: map[string]string{
 		"app": creds.AppID, "secret": creds.AppSecret, "key": creds.APIKey, "account": creds.AccountID,

@@ -33,7 +33,7 @@ func (a *State) OrdinalOf(id string) (uint32, bool) {
 // IsGone is gone of an ordinal that need not be one.
 func (a *State) IsGone(o uint32) bool { return o < a.Profiles.Headers.Count && a.Profiles.Gone(o) }
 
-// Knows checks an ordinal that history tells of.
+// Knows checks an ordinal from history.
 func (a *State) Knows(ordinal uint32) error {
 	if ordinal < a.Profiles.Headers.Count {
 		return nil

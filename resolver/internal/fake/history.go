@@ -129,7 +129,7 @@ func (h *History) Clone() *History {
 		Rows: slices.Clone(h.Rows), Aliases: slices.Clone(h.Aliases), Moved: slices.Clone(h.Moved)}
 }
 
-// Roots tells which profile an ordinal's events belong to at a cut.
+// Roots returns which profile an ordinal's events belong to at a cut.
 func (h *History) Roots(cut query.Cut) func(uint32) uint32 {
 	winners := map[uint32]uint32{}
 	for _, a := range h.Aliases {

@@ -44,7 +44,8 @@ func (x *table) bytes() (n int64) {
 	return n
 }
 
-// wasteful tells that so many values are no profile's any more that the table is better made anew.
+// wasteful reports whether so many values are no profile's any more that the table is better made
+// anew.
 func (x *table) wasteful() bool {
 	for _, c := range x.columns {
 		if len(c.values) > 2*c.built+changedLeast {

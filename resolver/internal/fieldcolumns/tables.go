@@ -135,7 +135,8 @@ func (t *Tables) Has(account uint32) bool {
 	return t.tables[account] != nil || t.building[account] != nil
 }
 
-// Hopeless tells that a field of the account's table has too many values to be kept.
+// Hopeless reports whether a field of the account's table has too many values to be
+// kept.
 func (t *Tables) Hopeless(account uint32, field string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -116,7 +116,7 @@ func reserve(ctx context.Context, h Host, env eventlog.Envelope, c *contacts.Ema
 	return g, 0, true, nil
 }
 
-// finish tells the directory what became of a reservation.
+// finish reports the outcome of a reservation to the directory.
 func finish(h Host, account uint64, g emaildir.Grant, at int64, applied bool) {
 	var held []emaildir.Name
 	if applied {

@@ -51,7 +51,7 @@ func (d *Disk) StoreErr() error {
 // sayEvery is how often a log line says that the disk is full.
 const sayEvery = 60
 
-// Note remembers that a try has failed, and tells the log once in a while.
+// Note remembers that a try has failed, and logs it once in a while.
 func (d *Disk) Note(flag *atomic.Bool, err error) {
 	flag.Store(true)
 	now, said := time.Now().Unix(), d.said.Load() // for the pace of lines only

@@ -1,4 +1,4 @@
-// Package wake tells goroutines that something has changed.
+// Package wake wakes goroutines after a change.
 package wake
 
 import "sync"

@@ -2,7 +2,7 @@ package live
 
 import "sync/atomic"
 
-// watchEnd tells a watcher that no more will come.
+// watchEnd signals a watcher that no more will come.
 type watchEnd struct {
 	ended chan struct{}
 	err   *atomic.Pointer[error]

@@ -29,7 +29,7 @@ type Transitions struct {
 type TransitionWatcher struct {
 	// Events carries the transitions. It is closed when the watcher was too slow:
 	// what it missed is in history, behind the last one it received. It is closed
-	// as well when this node does not serve the account any more; Err tells.
+	// as well when this node does not serve the account any more; Err says which.
 	Events  chan Transition
 	account uint64
 	segment string

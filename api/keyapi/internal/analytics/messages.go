@@ -42,7 +42,7 @@ var acts = [countOfActs]string{"sent", "delivered", "failed", "opened", "clicked
 // messageRows only where it names the campaign that led to it.
 const unsubscribedEvent = "unsubscribed"
 
-// messageAct is what an event tells of a message.
+// messageAct is the meaning of an event for its message.
 type messageAct struct {
 	medium string // "" for unsubscribedEvent
 	act    int

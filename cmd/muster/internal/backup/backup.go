@@ -66,7 +66,7 @@ type about struct {
 	Ends []int64 `json:"ends,omitempty"`
 }
 
-// Done tells of a backup that was made.
+// Done describes a backup that was made.
 type Done struct {
 	Name string
 	blobtree.Sent

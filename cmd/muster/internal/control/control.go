@@ -54,8 +54,8 @@ type Server struct {
 	running sync.WaitGroup
 }
 
-// Handler does what a request asks for, and tells note how it goes. ctx ends when the
-// client goes away.
+// Handler does what a request asks for, and calls note with the progress. ctx ends
+// when the client goes away.
 type Handler func(ctx context.Context, r Request, note func(string)) (done string, err error)
 
 // Listen serves a data directory, which the caller has locked.

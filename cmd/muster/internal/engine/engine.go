@@ -59,7 +59,8 @@ type Options struct {
 	// Checkpoints is the URL of storage that checkpoints are shared in, empty for
 	// none.
 	Checkpoints string
-	// Address is where this node tells other nodes that they reach it, HOST:PORT.
+	// Address is the address that this node gives other nodes to reach it,
+	// HOST:PORT.
 	Address string
 	// Peer configures the calls to other nodes; its Table and Self are the
 	// engine's. Without it the node owns all partitions or none.

@@ -89,7 +89,7 @@ func (k *keeper) close() {
 	k.done.Wait()
 }
 
-// note tells what became of a partition's loading.
+// note records the outcome of a partition's loading.
 func (k *keeper) note(partition int, loading bool, fault error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -49,7 +49,7 @@ func ReadTable(ctx context.Context, r io.Reader, first int) (t Table, err error)
 	return t, err
 }
 
-// Found tells the options what [ReadTable] found out about the columns.
+// Found sets the options to what [ReadTable] found out about the columns.
 func (o *CSVOptions) Found(types []string) {
 	o.found = make([]cellKind, len(types))
 	for i, name := range types {

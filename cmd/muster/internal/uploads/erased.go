@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// Erased people leave the stored files as well. What tells who a row is about are the
+// Erased people leave the stored files as well. The person of a row is named by the
 // columns that stand for identifiers, and as long as none stands for e-mail addresses or
 // phone numbers, whatever looks like one in any column: which columns are meant is said
 // when the import is started. Such a row is overwritten in place, so that the others keep
