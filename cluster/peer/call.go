@@ -19,8 +19,9 @@ import (
 const (
 	// headerTurnedAway marks a 421 of a node that is not the owner.
 	headerTurnedAway = "Muster-Turned-Away"
-	// headerSession names the process that refused a call that was meant for
-	// another, or came before, what to sign the next for.
+	// headerSession is the session of the process that refused a call since it was
+	// meant for another process, or came before: the next call must be signed for
+	// it.
 	headerSession = "Muster-Session"
 	// headerAnswered marks what a node answers to a call of its cluster. What has
 	// no mark comes from one that starts, stops, or knows another secret: nothing

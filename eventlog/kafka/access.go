@@ -14,7 +14,7 @@ import (
 func (o Options) Mechanism() (sasl.Mechanism, error) { return o.SASL.mechanism() }
 
 // ClusterID asks for the id of the Kafka cluster. With the topic's name it
-// identifies one log from another.
+// identifies a log.
 func (l *Log) ClusterID(ctx context.Context) (string, error) {
 	ctx, cancel := l.opts.within(ctx)
 	defer cancel()

@@ -104,7 +104,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		return err
 	}
 	// The record is being applied right now and out is being written to, or the log is
-	// telling of its failure.
+	// signalling its failure.
 	select {
 	case <-w.done:
 	case <-p.position.ended:

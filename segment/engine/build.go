@@ -55,8 +55,8 @@ type ScanWork struct {
 // Work returns the first thing that is needed, if any: profiles before events,
 // because history may be slow or away.
 //
-// skip returns which states are to be passed over for now, because what they need
-// cannot be had.
+// skip reports the states that are to be passed over for now, because what they
+// need cannot be had.
 func (e *Engine) Work(skip func(state uint32) bool) (Work, bool) {
 	if s := e.scanWork(); len(s.Leaves) > 0 {
 		return Work{Scan: s}, true
