@@ -350,7 +350,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	}
 }
 
-// FuzzPublicPaths: whatever is asked of the links, nothing breaks and nobody is
+// FuzzPublicPaths: whatever is asked of the links, nothing breaks and no person is
 // led elsewhere.
 func FuzzPublicPaths(f *testing.F) {
 	for _, s := range []string{"GET /t/", "POST /t/%2e%2e", "HEAD /t/AAAA", "PUT /t/x", "POST /inbound/acc_0000000000000001/ses", "POST /inbound/acc_x/mail/token", "GET /t//evil.example", "GET /t/\x00", "POST /inbound//generic",

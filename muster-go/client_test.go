@@ -485,7 +485,7 @@ func TestBadEvents(t *testing.T) {
 		want string
 	}{
 		{"no type", t.Context(), Event{User: user}, "Event.Type is empty"},
-		{"nobody", t.Context(), Event{Type: "x"}, "Event.User has no identifier"},
+		{"no identifier", t.Context(), Event{Type: "x"}, "Event.User has no identifier"},
 		{"not a number", t.Context(), Event{Type: "x", User: user, Properties: map[string]any{"value": math.NaN()}}, "cannot be written as JSON"},
 		{"too large", t.Context(), Event{Type: "x", User: user, Properties: map[string]any{"text": strings.Repeat("x", 2000)}}, "too large: it has 2"},
 		{"context over", ended, Event{Type: "x", User: user}, "context canceled"},

@@ -66,7 +66,7 @@ func TestAttackClaimJoinsNobody(t *testing.T) {
 			call("email", "a@x.io"), call("email", "a@x.io", "external_id", "bob", "public", "yes"),
 			call("external_id", "bob", "phone", "+49302"), call("phone", "+49302", "email", "b@x.io"),
 		}, [][2]string{{"email a@x.io", "email b@x.io"}}},
-		"of somebody whom only browsers know": {[]eventlog.Event{
+		"of a person whom only browsers know": {[]eventlog.Event{
 			call("email", "a@x.io", "external_id", "bob", "public", "yes"),
 			call("email", "a@x.io", "external_id", "ann"), call("external_id", "bob", "email", "b@x.io"), call("external_id", "ann"),
 		}, [][2]string{{"external_id ann", "email b@x.io"}}},
@@ -82,7 +82,7 @@ func TestAttackClaimJoinsNobody(t *testing.T) {
 			call("email", "a@x.io"), call("email", "a@x.io", "external_id", "old", "public", "yes"),
 			call("external_id", "new", "previous", "old"),
 		}, [][2]string{{"email a@x.io", "external_id new"}}},
-		"an alias of somebody known": {[]eventlog.Event{
+		"an alias of a known person": {[]eventlog.Event{
 			call("email", "a@x.io"), call("email", "a@x.io", "external_id", "new", "public", "yes"), call("external_id", "old"),
 			call("external_id", "new", "previous", "old"),
 		}, [][2]string{{"email a@x.io", "external_id old"}}},

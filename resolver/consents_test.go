@@ -104,11 +104,11 @@ func ways() []way {
 		{"an open", nil, func(r *recorder, id, _ string) {
 			r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: messages.EngagementOpen})
 		}},
-		{"a merge with who was subscribed later by an address", []string{"sms"}, func(r *recorder, _, _ string) {
+		{"a merge with a contact subscribed later by an address", []string{"sms"}, func(r *recorder, _, _ string) {
 			r.contact(contacts.Create{Phone: "+49 3"})
 			r.events(ev("external_id", "anna", "phone", "+49 3"))
 		}},
-		{"a merge into who was subscribed later by an address", []string{"email"}, func(r *recorder, _, _ string) {
+		{"a merge into a contact subscribed later by an address", []string{"email"}, func(r *recorder, _, _ string) {
 			r.contact(contacts.Create{Email: "bert@x.io"})
 			r.events(ev("email", "bert@x.io", "phone", "+49 9"))
 		}},
@@ -137,7 +137,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	l := r.list("news")
 	// Anna is known by events, so that nothing is assumed of her at first.
 	identifiers := []string{"email", "anna@x.io", "external_id", "anna", "phone", "+49 1"}
-	if w.name == "a merge into who was subscribed later by an address" {
+	if w.name == "a merge into a contact subscribed later by an address" {
 		identifiers = []string{"phone", "+49 9"}
 	}
 	id := r.events(ev(identifiers...)).Events[0].Profile.String()

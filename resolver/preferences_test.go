@@ -431,7 +431,7 @@ func TestMergedProfileStaysOffTopicsLeft(t *testing.T) {
 			d := newDurable(t, DefaultSettings())
 			r := d.recorder
 			topic := r.topic("news")
-			segment := r.segment(`{"kind":"list","list_id":"` + topic + `"}`) // nobody is there yet, so it is live
+			segment := r.segment(`{"kind":"list","list_id":"` + topic + `"}`) // the list is empty, so it is live at once
 			of := map[string]contacts.Create{"known": {Email: "ann@x.io"}, "visitor": {ExternalID: "7"}}
 			ids := map[string]string{}
 			for who, c := range of {
