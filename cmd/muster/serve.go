@@ -192,7 +192,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 			return err
 		}
 		if unreached != nil {
-			c.log.Warn("this node does not reach itself where other nodes are told to; if they do not either, requests for its accounts fail at them", "advertise", c.engine.Address, "err", unreached)
+			c.log.Warn("this node does not reach itself at its advertised address; if other nodes do not either, requests for its accounts fail at them", "advertise", c.engine.Address, "err", unreached)
 		}
 	}
 	c.engine.Address = cmp.Or(c.engine.Address, ln.Addr().String())

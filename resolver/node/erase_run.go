@@ -63,7 +63,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			p.eraseFailed.Store(true)
 			p.position.progress.Signal()
 			wait = min(2*wait, eraseRetryMax)
-			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.Erasures, "retry_in", wait, "error", err)
+			p.log.Error("erased persons are not out of all files yet; trying again", "erasures", b.Erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
 		default:
 			p.eraseFailed.Store(false)

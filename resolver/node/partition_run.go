@@ -24,7 +24,7 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 		}
 	}()
 	if p.node.skipped(p.id, e.Offset) {
-		p.log.Warn("passing over a record, as told", "offset", e.Offset)
+		p.log.Warn("passing over a record that the options name", "offset", e.Offset)
 		out.Reset(e.Offset)
 		out.Refusal = &resolver.Refusal{Code: "conflict", Message: "the record is passed over"}
 		return p.mu.m.Skip(e.Offset)

@@ -284,7 +284,7 @@ func (k *keeper) take(ctx context.Context, partition int) error {
 	case err == nil:
 		k.note(partition, false, nil)
 		if !here {
-			k.log.Info("a partition is here", "partition", partition, "after", time.Since(begun).Round(time.Millisecond))
+			k.log.Info("a partition is taken", "partition", partition, "after", time.Since(begun).Round(time.Millisecond))
 		}
 	}
 	return err
@@ -319,7 +319,7 @@ func (k *keeper) warm(ctx context.Context, partition int) error {
 func (k *keeper) cool(ctx context.Context, partition int) {
 	k.noteWarm(partition, false)
 	if err := k.node.Cool(ctx, partition); err != nil && ctx.Err() == nil {
-		k.log.Warn("a partition was given up that was to be this node's, but not in order", "partition", partition, "err", err)
+		k.log.Warn("a partition that was planned for this node was given up, but not in order", "partition", partition, "err", err)
 	}
 }
 
@@ -355,5 +355,5 @@ func (k *keeper) release(partition int) {
 		k.log.Warn("a partition was released, but not in order; the log has all of it", "partition", partition, "err", err)
 		return
 	}
-	k.log.Info("a partition has left", "partition", partition)
+	k.log.Info("a partition is released", "partition", partition)
 }
