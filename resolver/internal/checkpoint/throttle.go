@@ -1,6 +1,10 @@
 package checkpoint
 
-import "time"
+import (
+	"time"
+
+	"github.com/musterhq/muster/internal/background"
+)
 
 // Rests are pauses while a checkpoint is written, so that requests get the
 // processors.
@@ -40,8 +44,9 @@ func newThrottle(rests *Rests, keys int) throttle {
 	return p
 }
 
-// worked rests after a piece of work.
+// worked rests after a piece of work. Requests come first even where there is no rest.
 func (p *throttle) worked() {
+	background.Yield()
 	if p.limits == nil {
 		return
 	}
