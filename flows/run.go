@@ -27,6 +27,13 @@ type Host interface {
 	// goes on or ends.
 	Arrived(step int)
 	Left(step int, r Result)
+	// LooksAgain reports whether the conditions before a step that was held up are looked at
+	// again: under older rules they were not.
+	LooksAgain() bool
+	// Returned takes back what Arrived and Left have said of a step, whose outcome was r,
+	// Pending of the one where the enrolment stands: a condition before it has another
+	// outcome now.
+	Returned(step int, r Result)
 }
 
 // Start begins an enrolment: it stands at the entry, to be carried out at once. event is
@@ -51,6 +58,8 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 		e.leave(Done, 0, f.Steps[e.Step].Next, atMs, h)
 	case e.Heard():
 		f.answered(e, atMs, h)
+	case e.Phase == Ready && atMs > e.SinceMs && h.LooksAgain():
+		f.lookAgain(e, atMs, h)
 	}
 	for e.Status == InProgress && e.Phase == Ready && *budget > 0 && h.Live() {
 		*budget--
@@ -68,6 +77,29 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 	}
 	if e.Status == InProgress && e.Phase == Ready {
 		e.DueMs = atMs
+	}
+}
+
+// lookAgain looks again at the conditions that lead directly to the step at which an
+// enrolment was held up, by limits, for want of credits or room, or by a pause: what they
+// ask may have changed since, and nothing was done behind them. The enrolment returns to the
+// first one that has another outcome now, as if it had not been asked before.
+func (f *Flow) lookAgain(e *Enrolment, atMs int64, h Host) {
+	first := len(e.Path) - 1 // of the conditions, and of the splits between them
+	for first > 0 && (e.Path[first-1].Result == Yes || e.Path[first-1].Result == No || e.Path[first-1].Result == Branched) {
+		first--
+	}
+	for i := first; i < len(e.Path)-1; i++ {
+		v := e.Path[i]
+		if v.Result == Branched || h.Matches(v.Step) == (v.Result == Yes) {
+			continue
+		}
+		for _, v := range e.Path[i:] {
+			h.Returned(v.Step, v.Result)
+		}
+		e.Path = e.Path[:i]
+		e.arrive(v.Step, atMs, h)
+		return
 	}
 }
 

@@ -80,6 +80,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 		out.Refusal = invalid("", "%s", err)
 		return nil
 	}
+	m.noteRules(c.ApplyVersion)
 	a := m.addAccount(env.Account)
 	if err := a.Install(e); err != nil {
 		return err

@@ -123,6 +123,8 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return m.openAccount(env, name, args, out)
 	case CommandPartitionEpoch:
 		return m.beginEpoch(env, args, out)
+	case CommandPartitionRules:
+		return m.beginRules(env, args, out)
 	}
 	if do, ok := emaildir.Commands[name]; ok {
 		m.rec.name, m.rec.args = name, args

@@ -68,6 +68,43 @@ type EpochBegin struct {
 	ApplyVersion int `json:"apply_version"`
 }
 
+// CommandPartitionRules says that a build with newer rules than those noted acts from here
+// on, on a node that begins no epochs. It is of no account.
+const CommandPartitionRules = "partition.rules"
+
+// RulesBegin is the argument of [CommandPartitionRules].
+type RulesBegin struct {
+	ApplyVersion int `json:"apply_version"`
+}
+
+// beginRules notes a build's version of the rules.
+func (m *Machine) beginRules(env eventlog.Envelope, args []byte, out *Outcome) error {
+	var c RulesBegin
+	if err := json.Unmarshal(args, &c); err != nil {
+		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, CommandPartitionRules, err)
+	}
+	if c.ApplyVersion > ApplyVersion {
+		return fmt.Errorf("%w: a record says version %d of the state machine's rules, this build has version %d", ErrNewer, c.ApplyVersion, ApplyVersion)
+	}
+	if env.Account != 0 {
+		out.Refusal = invalid("", "the rules are a partition's, not an account's")
+		return nil
+	}
+	m.noteRules(c.ApplyVersion)
+	return nil
+}
+
+// noteRules notes the version of the rules of a build that acts from here on.
+func (m *Machine) noteRules(version int) {
+	if version >= state.RulesNoted {
+		m.rules = max(m.rules, version)
+	}
+}
+
+// NeedsRules reports whether the state has accounts and does not know that a build with the
+// present rules acts.
+func (m *Machine) NeedsRules() bool { return len(m.accounts) > 0 && m.rules < ApplyVersion }
+
 // Epoch is the time for which a node acts for a partition.
 type Epoch = state.Epoch
 
@@ -95,6 +132,7 @@ func (m *Machine) beginEpoch(env eventlog.Envelope, args []byte, out *Outcome) e
 			Number: uint64(out.Offset) + 1, Node: c.Node, Address: c.Address, Session: hex.EncodeToString(env.ID[:]),
 			ApplyVersion: c.ApplyVersion, BeganMs: m.logTime,
 		}
+		m.noteRules(c.ApplyVersion)
 		out.Reply = must.JSON(m.epoch)
 	}
 	return nil

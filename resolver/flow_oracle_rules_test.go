@@ -316,8 +316,8 @@ func (o *flowOracle) done(d outbox.Done) {
 	}
 	o.own(p, typ, props)
 	o.settle(p, segment.CauseEvent)
-	if d.Unreachable && !d.Handed && !it.Handed && d.Result != outbox.ResultSent {
-		o.goOn(it, p)
+	if d.Result != outbox.ResultSent {
+		o.goOn(it, p, d.Unreachable && !d.Handed && !it.Handed)
 	}
 }
 

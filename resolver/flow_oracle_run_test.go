@@ -159,7 +159,10 @@ func (o *flowOracle) runDue(f *oracleFlow, p int, due int64, date bool) {
 
 // runEnrolment runs an enrolment until it must wait or ends.
 func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
-	o.ours = true
+	o.ours, o.until = true, 0
+	if w.Status == flows.InProgress && w.Phase == flows.Ready && f.live() && at > w.SinceMs {
+		o.lookAgain(f, p, w, at)
+	}
 	if w.Phase == flows.Sleeping && f.live() {
 		if w.DueMs > w.SinceMs {
 			w.Depth = 0
@@ -180,8 +183,40 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 		f.counts.Exited++
 		o.flowEvent(f, p, automation.EventExited, w.Reason.String())
 	case w.Phase == flows.Ready:
-		w.DueMs = at // it goes on as soon as it can
+		w.DueMs = max(at, o.until) // it goes on as soon as it can
 	}
+}
+
+// lookAgain takes an enrolment that was held up at a step back to the first condition that would let
+// it go elsewhere now, of those that nothing was done behind.
+func (o *flowOracle) lookAgain(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
+	asked := func(v flows.Visit) bool {
+		typ := f.def.Steps[v.Step].Type
+		return typ == flows.StepCondition || typ == flows.StepSplit
+	}
+	back := -1
+	for i := len(w.Path) - 2; i >= 0 && asked(w.Path[i]); i-- {
+		if c := f.def.Steps[w.Path[i].Step].Condition; c != nil && o.member(c.Root, p, o.at) != (w.Path[i].Result == flows.Yes) {
+			back = i
+		}
+	}
+	if back < 0 {
+		return
+	}
+	simulatedFlows.again.Add(1)
+	to := w.Path[back].Step
+	for len(w.Path) > back {
+		v := w.Path[len(w.Path)-1]
+		w.Path = w.Path[:len(w.Path)-1]
+		c := &f.counts.Steps[v.Step]
+		c.Arrived--
+		if v.Result == flows.Pending {
+			c.At--
+		} else if c.Results[v.Result]--; c.Results[v.Result] == 0 {
+			delete(c.Results, v.Result)
+		}
+	}
+	o.arrive(f, w, to, at)
 }
 
 // step carries out the step that an enrolment is at, and reports whether it may go
@@ -215,6 +250,11 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 		var skipped []flows.Result
 		for place = range s.Messages {
 			if r = o.reaches(p, s.Messages[place].Channel); r == flows.Queued {
+				if o.until = o.quietUntil(); o.until != 0 {
+					w.Depth = 0
+					simulatedFlows.held.Add(1)
+					return false
+				}
 				if s.Messages[place].Email != nil && o.credits == 0 {
 					o.outOfCredits()
 					return false
@@ -245,6 +285,26 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 	}
 	o.leave(f, w, flows.Done, 0, s.Next, at)
 	return true
+}
+
+// quietUntil is when the quiet hours end, 0 outside of them. Here all people have the clocks of
+// UTC, and no night goes past midnight.
+func (o *flowOracle) quietUntil() int64 {
+	if o.limits == nil {
+		return 0
+	}
+	day := time.UnixMilli(o.now).UTC().Format(time.DateOnly)
+	clock := func(hhmm string) int64 {
+		at, err := time.Parse("2006-01-02 15:04", day+" "+hhmm)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		return at.UnixMilli()
+	}
+	if to := clock(o.limits.QuietHours.To); o.now >= clock(o.limits.QuietHours.From) && o.now < to {
+		return to
+	}
+	return 0
 }
 
 // reaches says why a message does not reach a person on a channel, flows.Queued if it does.
@@ -304,8 +364,8 @@ func (o *flowOracle) putMessage(f *oracleFlow, p int, s *flows.Step, m *flows.Me
 	}
 }
 
-// goOn tries the further channels of a message that could not reach its person.
-func (o *flowOracle) goOn(it *oracleItem, p int) {
+// goOn counts a message that failed, and tries its further channels if it did not go out.
+func (o *flowOracle) goOn(it *oracleItem, p int, further bool) {
 	for _, f := range o.flows {
 		if f.id != it.Flow || f.deleted || o.people[p].gone {
 			continue
@@ -317,9 +377,16 @@ func (o *flowOracle) goOn(it *oracleItem, p int) {
 		}
 		tried := slices.IndexFunc(s.Messages, func(m flows.Message) bool { return m.Channel == it.Kind })
 		o.channel(f, step, tried).Failed++
+		if !further {
+			simulatedFlows.lost.Add(1)
+			return
+		}
 		var skipped []flows.Result
 		for i := tried + 1; i < len(s.Messages); i++ {
 			r := o.reaches(p, s.Messages[i].Channel)
+			if r == flows.Queued && o.quietUntil() != 0 {
+				r = flows.QuietHours
+			}
 			if r == flows.Queued && s.Messages[i].Email != nil && o.credits == 0 {
 				r = flows.Refused
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/pacing"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -21,11 +22,13 @@ import (
 // enrolments step by step. It has no indexes, no timers and no budgets.
 type flowOracle struct {
 	t       testing.TB
-	who     *naive    // identities and merges
-	people  []*person // by ordinal
-	now     int64     // log time
-	at      int64     // the instant at hand, not after it
-	optIn   bool      // e-mail goes to subscribers only
+	who     *naive         // identities and merges
+	people  []*person      // by ordinal
+	now     int64          // log time
+	at      int64          // the instant at hand, not after it
+	optIn   bool           // e-mail goes to subscribers only
+	limits  *pacing.Limits // quiet hours of all people, nil for none
+	until   int64          // the quiet hours that hold up the enrolment at hand end then
 	segs    map[string]*oracleSegment
 	flows   []*oracleFlow // by number
 	credits int64
@@ -101,7 +104,7 @@ type oracleFlow struct {
 }
 
 func newFlowOracle(t testing.TB, settings Settings, credits int64, scan int) *flowOracle {
-	return &flowOracle{t: t, scan: scan, optIn: settings.RequireOptIn, who: newNaive(settings), segs: map[string]*oracleSegment{},
+	return &flowOracle{t: t, scan: scan, optIn: settings.RequireOptIn, limits: settings.SendingLimits, who: newNaive(settings), segs: map[string]*oracleSegment{},
 		credits: credits, outbox: map[uint64]*oracleItem{}, keys: map[string]naiveKey{}}
 }
 

@@ -138,6 +138,8 @@ func (p flowPort) MayGo(o uint32, channel string) (r flows.Result, untilMs int64
 
 func (p flowPort) Credits() int64 { return p.a.EmailCredits }
 
+func (p flowPort) Rules() int { return p.m.rules }
+
 func (p flowPort) Scrub(key string) {
 	p.m.scrub = append(p.m.scrub, checkpoint.Scrubbed{Account: p.a.Number, Keys: []string{key}})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/peek"
+	"github.com/musterhq/muster/resolver/pacing"
 )
 
 // flowSim is one run of the simulation of flows: a machine, an oracle, and a
@@ -48,7 +49,7 @@ type flowSim struct {
 // simulatedFlows counts what happened in all runs, so that a simulation in which
 // nothing does is not taken for a good one.
 var simulatedFlows struct {
-	exact, tight, enrolled, merged, calls, noted, cut, caused, credits, crashes, over, waited, next atomic.Int64
+	exact, tight, enrolled, merged, calls, noted, cut, caused, credits, crashes, over, waited, next, again, lost, held atomic.Int64
 }
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
@@ -62,7 +63,8 @@ var simulatedFlows struct {
 // step is passed twice, that counts and timers fit what is stored, and that the
 // work ends.
 //
-// Another eighth has flows that mostly begin by what flows do, for loops.
+// Another eighth has flows that mostly begin by what flows do, for loops. One more has flows
+// whose conditions lead to messages, and quiet hours that hold these up.
 //
 // MUSTER_FLOW_SEED repeats one seed and tells what happens in it,
 // MUSTER_FLOW_SEEDS sets how many are run, from MUSTER_FLOW_FIRST; with
@@ -87,11 +89,13 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d of them ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times a person in as many enrolments as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait, %d messages on a next channel",
-			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load(), x.waited.Load(), x.next.Load())
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d of them ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times a person in as many enrolments as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait, %d messages on a next channel, %d failed that may have gone out, %d messages held up, %d conditions with another outcome after that",
+			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load(), x.waited.Load(), x.next.Load(), x.lost.Load(), x.held.Load(), x.again.Load())
 		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
 			"people with as many ways as the service may cause": x.caused.Load() * 100,
 			"records with enrolments that wait":                 x.waited.Load() * 20,
+			"conditions with another outcome":                   x.again.Load() * 200,
+			"failed messages that may have gone out":            x.lost.Load() * 50,
 			"pauses for credits":                                x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
@@ -129,14 +133,26 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	if tight {
 		steps = pick(rng, 1, 2, 5, 20)
 	}
+	held := seed%8 == 5
+	if held {
+		credits = pick(rng, credits, 1000, 1000)
+	}
 	settings := DefaultSettings()
 	if seed%4 != 0 {
 		settings = withoutOptIn()
 	}
-	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, settings, credits, steps, scan), o: newFlowOracle(t, settings, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
+	if held {
+		// The run begins seconds before.
+		settings.SendingLimits = &pacing.Limits{QuietHours: &pacing.QuietHours{From: "01:47", To: pick(rng, "01:48", "01:50", "02:30")}}
+	}
+	world := pick(rng, 5, 9, 15, 25)
+	if held {
+		world = 4
+	}
+	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, settings, credits, steps, scan), o: newFlowOracle(t, settings, credits, scan), world: world, exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
 	s.o.now = s.n.now
 	s.o.at = s.n.now
-	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}
+	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops, held: held}
 	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
 		a := s.n.account()
 		id := a.Profiles.Headers.Get(uint32(p)).ID

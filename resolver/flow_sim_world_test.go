@@ -18,6 +18,7 @@ type flowWords struct {
 	now      int64
 	dated    bool // the flow at hand is triggered by a date
 	loops    bool // many flows begin by what the service itself does
+	held     bool // many conditions lead to messages
 }
 
 func (w *flowWords) maybe(percent int) bool { return w.rng.IntN(100) < percent }
@@ -82,6 +83,9 @@ func (w *flowWords) clock() string {
 
 func (w *flowWords) trigger() string {
 	rng := w.rng
+	if w.held && w.maybe(80) {
+		return pick(rng, `{"type":"event","event":"viewed"}`, `{"type":"event","event":"bought"}`, `{"type":"api"}`)
+	}
 	if w.loops && w.maybe(70) {
 		return fmt.Sprintf(`{"type":"event","event":%q}`, pick(rng, "flow_completed", "flow_completed", "flow_entered", "flow_exited", "email_sent"))
 	}
@@ -116,6 +120,10 @@ func (w *flowWords) step(n int) string {
 	}
 	if w.loops && w.maybe(60) {
 		return pick(rng, `"type":"tag","add":["a"]`, `"type":"email","subject":"s","body":"b"`, `"type":"webhook","url":"https://hooks.example.com/"`)
+	}
+	if w.held && w.maybe(90) {
+		return pick(rng, `"type":"email","subject":"s","body":"b"`, `"type":"omnichannel","channels":[{"channel":"email","subject":"s","body":"b"},{"channel":"sms","text":"hi"}]`,
+			`"type":"omnichannel","channels":[{"channel":"sms","text":"hi"},{"channel":"email","subject":"s","body":"b"}]`)
 	}
 	// Many e-mails, so that credits run out.
 	switch rng.IntN(14) {
@@ -160,6 +168,9 @@ func (w *flowWords) flow(name string) string {
 	if w.loops {
 		n = 1 + rng.IntN(2)
 	}
+	if w.held {
+		n += 2
+	}
 	trigger := w.trigger()
 	w.dated = strings.Contains(trigger, `"type":"date"`)
 	var steps []string
@@ -177,9 +188,17 @@ func (w *flowWords) flow(name string) string {
 			return fmt.Sprintf(`"s%d"`, to)
 		}
 		body := ""
-		switch rng.IntN(8) {
+		kind := rng.IntN(8)
+		if w.held {
+			kind = pick(rng, i%2*7, i%2*7, i%2*7, 2) // a condition, then a message
+		}
+		switch kind {
 		case 0, 1:
-			body = fmt.Sprintf(`"type":"condition","if":%s,"yes":%s,"no":%s`, w.definition(w.segments), next(), next())
+			root := w.definition(w.segments)
+			if w.held && w.maybe(60) {
+				root = fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":%.10f},"count":{"op":"<=","value":%d}}`, pick(rng, "viewed", "bought"), float64(10+rng.IntN(60))/86_400, 1+rng.IntN(3))
+			}
+			body = fmt.Sprintf(`"type":"condition","if":%s,"yes":%s,"no":%s`, root, next(), next())
 		case 2:
 			body = fmt.Sprintf(`"type":"split","branches":[{"weight":%d,"next":%s},{"weight":%d,"next":%s}]`, 1+rng.IntN(3), next(), 1+rng.IntN(3), next())
 		default:
@@ -190,7 +209,7 @@ func (w *flowWords) flow(name string) string {
 		steps = append(steps, fmt.Sprintf(`{"id":"s%d",%s}`, i, body))
 	}
 	reentry := pick(rng, "once", "after_exit")
-	if w.loops {
+	if w.loops || w.held {
 		reentry = "after_exit"
 	}
 	return fmt.Sprintf(`{"name":%q,"trigger":%s,"reentry":%q,"steps":[%s]}`, name, trigger, reentry, strings.Join(steps, ","))

@@ -18,7 +18,7 @@ import (
 func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
-		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reach.Version, Epoch: m.epochEntity()},
+		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reach.Version, Rules: m.rules, Epoch: m.epochEntity()},
 		Records:  m.records.List(),
 		KeyRuns:  slices.Clone(m.keys.Runs),
 		DropKeys: m.logTime,

@@ -31,6 +31,9 @@ func (m *Machine) Hash() (string, error) {
 	if e := m.epochEntity(); e != nil {
 		put(must.JSON(e))
 	}
+	if m.rules != 0 {
+		fmt.Fprintf(h, "rules %d\n", m.rules)
+	}
 	put(must.JSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
 	if err := m.emails.Hash(put); err != nil {
 		return "", err

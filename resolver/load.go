@@ -80,7 +80,7 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 // loadMachine reads the state a checkpoint restored.
 func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
 	m := newMachine(s)
-	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
+	m.next, m.logTime, m.nextTask, m.rules = f.Next, f.LogTime, f.NextTask, f.Rules
 	if f.Epoch != nil {
 		m.epoch = *f.Epoch
 	}

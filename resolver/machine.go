@@ -69,6 +69,9 @@ type Machine struct {
 	keys     dedup.Keys
 	records  dedup.Records
 	epoch    state.Epoch // the newest, see epoch.go
+	// rules is the newest version of the rules that a record has said, 0 before
+	// [state.RulesNoted].
+	rules    int
 	counters Counters
 	backlog
 	sinceCheckpoint

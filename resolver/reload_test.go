@@ -21,6 +21,12 @@ type durable struct {
 
 func newDurable(t testing.TB, settings Settings) *durable {
 	t.Helper()
+	return newDurableUnder(t, settings, ApplyVersion)
+}
+
+// newDurableUnder is newDurable with an account that a build with older rules made.
+func newDurableUnder(t testing.TB, settings Settings, applyVersion int) *durable {
+	t.Helper()
 	d := &durable{&recorder{t: t, now: 1_000_000_000_000}, checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}}
 	if err := d.ckpt.FS.MkdirAll(d.ckpt.Root, 0o755); err != nil {
 		t.Fatal(err)
@@ -30,7 +36,9 @@ func newDurable(t testing.TB, settings Settings) *durable {
 	}
 	d.open(checkpoint.Manifest{})
 	t.Cleanup(func() { d.close() })
-	d.command(CommandBootstrap, testBootstrap(settings))
+	b := testBootstrap(settings)
+	b.ApplyVersion = applyVersion
+	d.command(CommandBootstrap, b)
 	return d
 }
 

@@ -69,6 +69,10 @@ func (h sendingHost) NextChannel(it *outbox.Item, payload []byte) {
 	h.a.Flows.NextChannel(it.Flow, it.Step, it.Ordinal, it.Kind, of.Event)
 }
 
+func (h sendingHost) MessageFailed(it *outbox.Item) {
+	h.a.Flows.MessageFailed(it.Flow, it.Step, it.Kind)
+}
+
 func (h sendingHost) Uncount(message *outbox.Item) {
 	if message.Ordinal != outbox.NoProfile {
 		uncountMessage(h.a, h.a.Profiles.Root(message.Ordinal), messageOf(message))

@@ -15,19 +15,12 @@ import (
 // An e-mail for which there is no credit is passed over: the enrolment has left the step, and
 // cannot wait for credits.
 func (s *State) NextChannel(flow, step string, ordinal uint32, channel string, event []byte) {
-	f, o := s.flow(flow), s.port.Root(ordinal)
-	if f == nil || s.port.Erased(o) {
-		return
-	}
-	at := slices.IndexFunc(f.def.Steps, func(x flows.Step) bool { return x.ID == step && x.Type == flows.StepOmnichannel })
-	if at < 0 {
+	o := s.port.Root(ordinal)
+	f, at, tried, ok := s.channelOf(flow, step, channel)
+	if !ok || s.port.Erased(o) {
 		return
 	}
 	messages := f.def.Steps[at].Messages
-	tried := slices.IndexFunc(messages, func(m flows.Message) bool { return m.Channel == channel })
-	if tried < 0 {
-		return
-	}
 	s.channels(f, at)[tried].Failed++
 	d := s.port.Load(o)
 	var skipped []flows.Result
@@ -52,6 +45,27 @@ func (s *State) NextChannel(flow, step string, ordinal uint32, channel string, e
 		skipped = append(skipped, r)
 	}
 	s.countChannels(f, at, tried+1, skipped, queued)
+}
+
+// MessageFailed counts a message of an omnichannel step that failed and that no other channel
+// takes the place of, because it may have gone out. Under older rules it did not count.
+func (s *State) MessageFailed(flow, step, channel string) {
+	if f, at, i, ok := s.channelOf(flow, step, channel); ok && s.port.Rules() >= rulesFailedCount {
+		s.channels(f, at)[i].Failed++
+	}
+}
+
+// channelOf finds the omnichannel step of a message, and the place of its channel there.
+func (s *State) channelOf(flow, step, channel string) (f *flow, at, place int, ok bool) {
+	if f = s.flow(flow); f == nil {
+		return nil, 0, 0, false
+	}
+	at = slices.IndexFunc(f.def.Steps, func(x flows.Step) bool { return x.ID == step && x.Type == flows.StepOmnichannel })
+	if at < 0 {
+		return nil, 0, 0, false
+	}
+	place = slices.IndexFunc(f.def.Steps[at].Messages, func(m flows.Message) bool { return m.Channel == channel })
+	return f, at, place, place >= 0
 }
 
 // countChannels counts a person on the channels of an omnichannel step from one on: passed

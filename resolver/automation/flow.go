@@ -42,6 +42,12 @@ const (
 	maxEventBytes = 16 << 10
 )
 
+// First versions of the state machine's rules.
+const (
+	rulesLookAgain   = 24 // conditions are looked at again before a step that was held up
+	rulesFailedCount = 24 // every message of an omnichannel step that fails counts
+)
+
 // Flow is a flow as it is saved. Saved ones are replaced, never changed.
 type Flow struct {
 	ID     string `json:"id"`
@@ -104,7 +110,8 @@ type StepCount struct {
 // ChannelCount counts what became of messages of an omnichannel step on one channel.
 type ChannelCount struct {
 	Queued uint64 `json:"queued,omitempty"`
-	// Failed are messages that could not reach their person, after they were queued.
+	// Failed are messages that failed after they were queued. Of those that may have gone out
+	// all the same only the ones count that failed under rules from 24 on.
 	Failed uint64 `json:"failed,omitempty"`
 	// Skipped is how many people were passed over, by the reason.
 	Skipped map[flows.Result]uint64 `json:"skipped,omitempty"`
@@ -118,6 +125,20 @@ func (c *Counts) left(step int, r flows.Result) {
 		s.Results = map[flows.Result]uint64{}
 	}
 	s.Results[r]++
+}
+
+// returned takes back that an enrolment came to a step, and left it with a result other than
+// [flows.Pending].
+func (c *Counts) returned(step int, r flows.Result) {
+	s := &c.Steps[step]
+	s.Arrived--
+	if r == flows.Pending {
+		s.At--
+		return
+	}
+	if s.Results[r]--; s.Results[r] == 0 {
+		delete(s.Results, r)
+	}
 }
 
 // flow is a flow with what belongs to it in memory: a few bytes for each

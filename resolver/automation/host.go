@@ -28,6 +28,10 @@ func (h *host) Arrived(step int) {
 
 func (h *host) Left(step int, r flows.Result) { h.s.count(h.f).left(step, r) }
 
+func (h *host) LooksAgain() bool { return h.s.port.Rules() >= rulesLookAgain }
+
+func (h *host) Returned(step int, r flows.Result) { h.s.count(h.f).returned(step, r) }
+
 func (h *host) Matches(step int) bool {
 	e := h.s.port.Engine()
 	return e.Contains(conditionID(h.f.Flow, step), h.o, e.NowMs())

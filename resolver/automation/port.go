@@ -18,6 +18,9 @@ type Port interface {
 	Outbox
 	// World is what definitions may refer to.
 	World() flows.World
+	// Rules is the version of the state machine's rules under which the record is applied, 0
+	// before [state.RulesNoted].
+	Rules() int
 	// Scrub has an entity's key removed from older files, too: it names an erased profile.
 	Scrub(key string)
 }

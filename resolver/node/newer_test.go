@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -129,4 +130,49 @@ func TestR1UpgradeAndDowngrade(t *testing.T) {
 	c.stopped(n, "a checkpoint of a newer build")
 	_ = n.Close(context.Background())
 	c.nodes = []*Node{nil, nil, nil}
+}
+
+// TestR1NodeSaysItsRulesOnce: a node that begins no epochs says in the log that a build with
+// newer rules acts, once, where older ones wrote what is there. A log of this build needs
+// nothing said (R1).
+func TestR1NodeSaysItsRulesOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		made int // the version that the account was made under
+		said int64
+	}{"older": {resolver.ApplyVersion - 1, 1}, "present": {resolver.ApplyVersion, 0}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t)
+			made := testBootstrap(resolver.DefaultSettings())
+			made.ApplyVersion = c.made
+			n, err := p.try("a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := n.Command(t.Context(), testAccount, resolver.CommandBootstrap, made); err != nil {
+				t.Fatal(err)
+			}
+			next := func() int64 {
+				q := n.partitions[0].Load()
+				q.mu.RLock()
+				defer q.mu.RUnlock()
+				return q.mu.m.Next()
+			}
+			before := next()
+			for start := range 3 {
+				if err := n.Checkpoint(); err != nil {
+					t.Fatal(err)
+				}
+				p.stop(n)
+				n = p.open("a")
+				if got := next() - before; got != c.said {
+					t.Fatalf("start %d: %d records more, want %d", start, got, c.said)
+				}
+			}
+			m, _ := replay(t, p.log, next())
+			if got, want := fmt.Sprint(m.Next(), hashOf(t, m)), p.state(n); got != want || m.NeedsRules() {
+				t.Errorf("replayed %s, the node has %s", got, want)
+			}
+			p.stop(n)
+		})
+	}
 }

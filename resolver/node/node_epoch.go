@@ -27,10 +27,12 @@ func (p *partition) noteEpoch(m *resolver.Machine, id eventlog.RecordID) {
 }
 
 // appendEpoch begins an epoch of this node's and waits until it is applied. The
-// state must be that of the log's end. Nothing is done by a node without an id.
+// state must be that of the log's end. A node without an id begins none, and says in the log
+// that its build acts if the state does not know that yet.
 func (p *partition) appendEpoch(ctx context.Context) error {
 	o := &p.node.opts
 	if o.NodeID == "" {
+		p.appendRules(ctx)
 		return nil
 	}
 	env := eventlog.Envelope{Kind: eventlog.KindCommand}
@@ -47,6 +49,27 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 		return fmt.Errorf("begin an epoch of partition %d: %w", p.id, out.Refusal)
 	}
 	return nil
+}
+
+// appendRules says which rules this build has, where they are newer than those that the state
+// knows of. Where that fails the older ones go on to hold, until the next start says it.
+func (p *partition) appendRules(ctx context.Context) {
+	p.mu.RLock()
+	needs := p.mu.m.NeedsRules()
+	p.mu.RUnlock()
+	if !needs {
+		return
+	}
+	env := eventlog.Envelope{Kind: eventlog.KindCommand}
+	err := p.node.stamp(&env)
+	if err == nil {
+		var out resolver.Outcome
+		args := must.JSON(resolver.RulesBegin{ApplyVersion: resolver.ApplyVersion})
+		err = p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), resolver.CommandPartitionRules, args), &out)
+	}
+	if err != nil {
+		p.log.Warn("the version of the rules is not in the log yet; rules that changed with this version begin at the next start", "error", err)
+	}
 }
 
 // renew begins an epoch unless this node acts already: another node's record may

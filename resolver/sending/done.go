@@ -44,8 +44,11 @@ func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
 			s.host.Answer(it, c.Result == outbox.ResultSent, c.Reason)
 		case c.Result != outbox.ResultMoot && it.Ordinal != outbox.NoProfile:
 			s.recordSend(tx, it, &c)
-			if payload != nil {
+			switch {
+			case payload != nil:
 				s.host.NextChannel(it, payload)
+			case it.Flow != "" && c.Result != outbox.ResultSent:
+				s.host.MessageFailed(it)
 			}
 		}
 	default:

@@ -61,6 +61,8 @@ type Host interface {
 	// NextChannel has the flow of a message that did not reach its profile try the
 	// next channel.
 	NextChannel(message *outbox.Item, payload []byte)
+	// MessageFailed tells the flow of a message that failed and may have gone out.
+	MessageFailed(message *outbox.Item)
 	// Uncount takes a message back, of those that count for the account's limits.
 	Uncount(message *outbox.Item)
 	// Deliver puts an in-app message into the inbox of a profile; card is a card.Card as JSON.

@@ -76,6 +76,8 @@ func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { retu
 func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }
 func (h *dryHost) Arrived(int)                                            { h.came++ }
 func (h *dryHost) Left(int, flows.Result)                                 {}
+func (h *dryHost) LooksAgain() bool                                       { return false } // nothing is held up
+func (h *dryHost) Returned(int, flows.Result)                             {}
 
 // Send is what would become of a step's messages: a message that would not be sent to a person
 // who can be reached on its channel makes room for the next.

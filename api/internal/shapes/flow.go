@@ -49,7 +49,7 @@ var FlowStepCount = shape.Named("FlowStepCount", shape.Object(
 	shape.Req("results", shape.MapOf(shape.Count(1, ""), "How often the step had each result.").Like(shape.Pairs("queued", 118, "skipped_not_subscribed", 2))),
 	shape.Req("channels", shape.List(shape.Named("FlowChannelCount", shape.Object(
 		shape.Req("channel", FlowChannel("")), shape.Req("queued", shape.Count(90, "Messages that were queued on it.")),
-		shape.Req("failed", shape.Count(3, "Of them, those that could not reach their person. The person's next channel was tried.")),
+		shape.Req("failed", shape.Count(3, "Of them, those that failed. The person's next channel was tried, unless the message may have gone out.")),
 		shape.Req("skipped", shape.MapOf(shape.Count(1, ""), "How many people it does not reach, by the reason.").Like(shape.Pairs("skipped_no_address", 30))),
 	)), "Of an omnichannel step, in its order; empty for other steps.")),
 ))

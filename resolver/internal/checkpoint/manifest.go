@@ -33,6 +33,9 @@ type Manifest struct {
 	// Reach is the version of the sets of reachable profiles, 0 where there are none.
 	Reach    int    `json:"reach,omitempty"`
 	NextTask uint64 `json:"next_task"`
+	// Rules is the newest version of the rules that the records of the state have said, 0
+	// before [state.RulesNoted].
+	Rules int `json:"rules,omitempty"`
 	// Epoch is the newest that the state knows, nil for none.
 	Epoch    *state.Epoch `json:"epoch,omitempty"`
 	Runs     []string     `json:"runs"`     // oldest first

@@ -11,9 +11,19 @@ package state
 //   - The record that makes an account has it as well, for logs without epochs.
 //
 // A node that meets one of them fails as a whole, so that its partitions go to nodes
-// of the newer build. The other way round nothing is to be done: a newer build reads
-// what older ones wrote, and says with its own epoch record that it was there.
+// of the newer build. The other way round a newer build reads what older ones wrote, and
+// says with its own epoch record that it was there. A node that begins no epochs says it
+// once, with a record partition.rules.
+//
+// From version [RulesNoted] on the state has the newest version that records have said,
+// and a rule that changes asks for it: what was applied under older rules is replayed by
+// them, also by a newer build.
+
+// RulesNoted is the first version that the state notes. Version 24 has two changes: what
+// an enrolment of a flow is held up at is preceded by another look at its condition, and
+// each message of an omni-channel step that fails counts.
+const RulesNoted = 24
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 23
+const ApplyVersion = 24
