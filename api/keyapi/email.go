@@ -33,7 +33,7 @@ func emailOperations() keycall.Group {
 				shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
 				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless: it gets the first answer.").Bytes(0, 256)),
 			), Data: shape.Object(
-				shape.Req("message_id", shape.Text("<3f9a.1@muster.local>", "The Message-ID.")),
+				shape.Req("message_id", shape.MessageID("The message's id, as the events of the profile about it have it.")),
 				shape.Req("status", shape.Word("", "queued")),
 				shape.Req("to", shape.Text("ann@example.com", "")),
 				shape.Req("template_id", shape.TemplateID("")),

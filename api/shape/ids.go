@@ -25,6 +25,9 @@ func WriteKeyID(about string) *Schema { return Text("wky_2d7f1b9e6c3a48258fc2e0a
 func WebhookID(about string) *Schema  { return Text("whk_8b2e5d7c1f9a4360a7d4c3e6b0f8592d", about) }
 func CompanyID(about string) *Schema  { return Text("com_6e1d9c4b7a3f48528ec0f5d2b7a96413", about) }
 func AccountID(about string) *Schema  { return Text("acc_3f9a7c2e5d1b8046", about) }
+func MessageID(about string) *Schema {
+	return Text("3f9a7c2e5d1b8046-02000000000000002a00000019000000", about)
+}
 func FlowID(about string) *Schema     { return Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", about) }
 func AppID(about string) *Schema      { return Text("app_3f9a7c2e5d1b8046", about) }
 

@@ -4,8 +4,8 @@ import "github.com/musterhq/muster/api/shape"
 
 var inboundEventShape = shape.Named("InboundEvent", shape.Object(
 	shape.Req("type", shape.Word("", "bounce", "complaint", "delivery", "open", "click", "unsubscribe", "failure", "reply")),
-	shape.Opt("send_id", shape.Text("3f9a7c2e5d1b8046-1", "The message; this, `message_id` or `recipient` must be given.")),
-	shape.Opt("message_id", shape.Text("<3f9a.1@muster.local>", "The message, by its Message-ID.")),
+	shape.Opt("send_id", shape.Text("3f9a7c2e5d1b8046-02000000000000002a00000019c41f7e", "The message; this, `message_id` or `recipient` must be given.")),
+	shape.Opt("message_id", shape.Text("<3f9a7c2e5d1b8046.02000000000000002a00000019c41f7e@muster.local>", "The message, by its Message-ID.")),
 	shape.Opt("recipient", shape.Text("ann@example.com", "The address.")),
 	shape.Opt("hard", shape.Boolean(false, "Of a bounce or failure: whether it is for good.")),
 	shape.Opt("status", shape.Text("5.1.1", "Of a bounce: the enhanced status code.")),

@@ -10,7 +10,7 @@ var ConsentEntry = shape.Named("ConsentEntry", shape.Object(
 	shape.Req("topic", shape.Text("Monthly news", "The name that the topic had.").OrNull()),
 	shape.Req("status", shape.Word("", "subscribed", "unsubscribed")),
 	shape.Req("source", shape.Text("preferences", "Where it comes from: `preferences` is the preference page, `link` and `one-click` are those of messages, `reply` is a text, `form` is a signup form.")),
-	shape.Req("message_id", shape.Text("1122334455667788-0100000001000000020010a1b2c3d4e5f6", "The message whose link or answer it came by.").OrNull()),
+	shape.Req("message_id", shape.MessageID("The message whose link or answer it came by.").OrNull()),
 	shape.Req("campaign_id", shape.CampaignID("What sent that message.").OrNull()),
 	shape.Req("flow_id", shape.FlowID("Likewise.").OrNull()),
 	shape.Req("step_id", shape.Text("welcome", "The step of the flow.").OrNull()),
