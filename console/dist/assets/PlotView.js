@@ -1,4 +1,4 @@
-import{r as e}from"./rolldown-runtime.js";import{Ht as t,Ut as n,Zt as r,dn as i}from"./vendor.js";import{t as a}from"./plot.js";import{C as o,F as s,x as c}from"./main.js";var l=e(i(),1),u=t(),d=[[31536e3,`{YYYY}`,null,null,null,null,null,null,1],[2419200,`{MMM}`,`
+import{r as e}from"./rolldown-runtime.js";import{Ht as t,Ut as n,Zt as r,dn as i}from"./vendor.js";import{t as a}from"./plot.js";import{E as o,R as s,w as c}from"./main.js";var l=e(i(),1),u=t(),d=[[31536e3,`{YYYY}`,null,null,null,null,null,null,1],[2419200,`{MMM}`,`
 {YYYY}`,null,null,null,null,null,1],[86400,`{D} {MMM}`,`
 {YYYY}`,null,null,null,null,null,1],[60,`{HH}:{mm}`,`
 {D} {MMM} {YYYY}`,null,`

@@ -1,6 +1,6 @@
-import { ActionIcon, Checkbox, Group, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, Group, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { ChannelOrder } from '@/shared/ChannelOrder'
 import { Code } from '@/shared/Code'
-import { Icon } from '@/shared/icons'
 import { useTemplates } from '../templates/useTemplates'
 import { digits, list, stepNames, text, whole, type Fields, type Step } from './model'
 
@@ -110,50 +110,32 @@ const channels = ['push', 'in_app', 'whatsapp', 'sms', 'email']
 /** The messages of a step of several channels, in the order of preference. */
 export function ChannelFields({ step, put, readOnly }: { step: Step; put: Set; readOnly: boolean }) {
   const messages = list(step.channels) as Fields[]
-  const rest = channels.filter((c) => !messages.some((m) => m.channel === c))
   const save = (next: Fields[]) => put({ channels: next })
-  const move = (from: number, to: number) => {
-    const next = [...messages]
-    next.splice(to, 0, ...next.splice(from, 1))
-    save(next)
-  }
   return (
     <>
       <Text size="xs" c="dimmed">
         Each person gets one message, on the first channel that reaches them. Where it cannot be delivered, the next channel is tried.
       </Text>
-      {messages.map((m, i) => {
-        const name = stepNames[text(m.channel)] ?? text(m.channel)
-        const set: Set = (part) => {
-          const next: Fields = { ...m, ...part }
-          for (const k of Object.keys(part)) if (part[k] === undefined) delete next[k]
-          save(messages.map((x, k) => (k === i ? next : x)))
-        }
-        return (
-          <Stack key={text(m.channel) || i} gap="xs" pl="sm" component="section" aria-label={name} data-testid="flow-channel" style={{ borderLeft: '2px solid var(--mantine-color-default-border)' }}>
-            <Group justify="space-between" wrap="nowrap">
-              <Text size="sm" fw={600}>
-                {i + 1}. {name}
-              </Text>
-              {!readOnly && (
-                <Group gap={4} wrap="nowrap">
-                  <ActionIcon variant="default" size="md" aria-label={`Move ${name} up`} disabled={i === 0} onClick={() => move(i, i - 1)}>
-                    <Icon name="arrowUp" size={14} />
-                  </ActionIcon>
-                  <ActionIcon variant="default" size="md" aria-label={`Move ${name} down`} disabled={i === messages.length - 1} onClick={() => move(i, i + 1)}>
-                    <Icon name="arrowDown" size={14} />
-                  </ActionIcon>
-                  <ActionIcon variant="default" size="md" aria-label={`Remove ${name}`} onClick={() => save(messages.filter((_, k) => k !== i))}>
-                    <Icon name="x" size={14} />
-                  </ActionIcon>
-                </Group>
-              )}
-            </Group>
-            <MessageFields channel={text(m.channel)} of={m} put={set} readOnly={readOnly} />
-          </Stack>
-        )
-      })}
-      {rest.length > 0 && !readOnly && <NativeSelect size="xs" aria-label="Add a channel" value="" onChange={(e) => save([...messages, { channel: e.currentTarget.value }])} data={[{ value: '', label: 'Add a channel' }, ...rest.map((c) => ({ value: c, label: stepNames[c]! }))]} />}
+      <ChannelOrder messages={messages} channelOf={(m) => text(m.channel)} nameOf={(c) => stepNames[c] ?? c} all={channels} make={(channel): Fields => ({ channel })} save={save} readOnly={readOnly}>
+        {(m, i, name, buttons) => {
+          const set: Set = (part) => {
+            const next: Fields = { ...m, ...part }
+            for (const k of Object.keys(part)) if (part[k] === undefined) delete next[k]
+            save(messages.map((x, k) => (k === i ? next : x)))
+          }
+          return (
+            <Stack gap="xs" pl="sm" component="section" aria-label={name} data-testid="flow-channel" style={{ borderLeft: '2px solid var(--mantine-color-default-border)' }}>
+              <Group justify="space-between" wrap="nowrap">
+                <Text size="sm" fw={600}>
+                  {i + 1}. {name}
+                </Text>
+                {buttons}
+              </Group>
+              <MessageFields channel={text(m.channel)} of={m} put={set} readOnly={readOnly} />
+            </Stack>
+          )
+        }}
+      </ChannelOrder>
     </>
   )
 }

@@ -1,17 +1,41 @@
-import { Badge, Button, Paper, Table } from '@mantine/core'
+import { Badge, Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { api, data } from '@/shared/api/client'
+import { api, data, type Schemas } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
+import { ListTable, oneLine, type Column } from '@/shared/ListTable'
 import { Page } from '@/shared/Page'
-import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { allPages } from '../settings/allPages'
 import { useAct } from '../settings/useAct'
+
+const columns: Column<Schemas['Form']>[] = [
+  {
+    title: 'Name',
+    td: () => ({ maw: 320 }),
+    cell: (f) => (
+      <AnchorLink to="/forms/$id" params={{ id: f._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        {f.name}
+      </AnchorLink>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: (f) => (
+      <Badge color={f.published ? 'teal.9' : 'gray.7'} variant="filled" tt="none" miw="max-content">
+        {f.published ? 'published' : 'draft'}
+      </Badge>
+    ),
+  },
+  { title: 'Views', right: true, cell: (f) => count(f.figures.views) },
+  { title: 'Submissions', right: true, cell: (f) => count(f.figures.submissions) },
+  { title: 'Conversions', right: true, cell: (f) => count(f.figures.conversions) },
+  { title: 'Changed', td: () => oneLine, cell: (f) => date(f.updated_at) },
+]
 
 /** /forms: signup forms with their figures. */
 export function Forms() {
@@ -40,42 +64,7 @@ export function Forms() {
               People sign up by a form: on a page that the server hosts, or on your own site. They join lists, and what they agreed to is on record.
             </Empty>
           ) : (
-            <Paper withBorder>
-              <ScrollTable label="Table of forms" minWidth={560}>
-                <Table verticalSpacing="xs">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>Name</Table.Th>
-                      <Table.Th>Status</Table.Th>
-                      <Table.Th ta="right">Views</Table.Th>
-                      <Table.Th ta="right">Submissions</Table.Th>
-                      <Table.Th ta="right">Conversions</Table.Th>
-                      <Table.Th>Changed</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.map((f) => (
-                      <Table.Tr key={f._id}>
-                        <Table.Td maw={320}>
-                          <AnchorLink to="/forms/$id" params={{ id: f._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-                            {f.name}
-                          </AnchorLink>
-                        </Table.Td>
-                        <Table.Td>
-                          <Badge color={f.published ? 'teal.9' : 'gray.7'} variant="filled" tt="none" miw="max-content">
-                            {f.published ? 'published' : 'draft'}
-                          </Badge>
-                        </Table.Td>
-                        <Table.Td ta="right">{count(f.figures.views)}</Table.Td>
-                        <Table.Td ta="right">{count(f.figures.submissions)}</Table.Td>
-                        <Table.Td ta="right">{count(f.figures.conversions)}</Table.Td>
-                        <Table.Td style={{ whiteSpace: 'nowrap' }}>{date(f.updated_at)}</Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </ScrollTable>
-            </Paper>
+            <ListTable label="Table of forms" minWidth={560} columns={columns} rows={list} />
           )
         }
       </QueryView>

@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, FileInput, Group, Modal, Paper, Progress, Radio, Stack, Table, Text } from '@mantine/core'
+import { Alert, Badge, Button, FileInput, Group, Modal, Progress, Radio, Stack, Text } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,8 +8,8 @@ import { useMay } from '@/shared/api/session'
 import { count, short } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
+import { ListTable, oneLine, type Column } from '@/shared/ListTable'
 import { Page } from '@/shared/Page'
-import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, Failed, Loading } from '@/shared/states'
 import { partsOf } from './parts'
 
@@ -23,6 +23,34 @@ export const colours: Record<Import['status'], string> = { receiving: 'gray.7', 
 /** There is no stream of an import's progress, so it is read again while it goes on. */
 export const goesOn = (i: Import | undefined) => i?.status === 'queued' || i?.status === 'running'
 export const again = 1000 // milliseconds
+
+const columns: Column<Import>[] = [
+  {
+    title: 'File',
+    cell: (i) => (
+      <>
+        <AnchorLink to="/imports/$id" params={{ id: i._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {i.name}
+        </AnchorLink>
+        <Text size="xs" c="dimmed">
+          {i.kind}
+        </Text>
+      </>
+    ),
+  },
+  {
+    title: 'Status',
+    cell: (i) => (
+      <Badge color={colours[i.status]} variant="filled" tt="none">
+        {words[i.status]}
+      </Badge>
+    ),
+  },
+  { title: 'Rows', right: true, cell: (i) => (i.rows == null ? '–' : count(i.rows)) },
+  { title: 'Stored', right: true, cell: (i) => count(i.taken) },
+  { title: 'Refused', right: true, cell: (i) => count(i.refused) },
+  { title: 'Uploaded', td: () => oneLine, cell: (i) => short(i.created_at, Date.now()) },
+]
 
 /** /imports: uploaded files and how they fared. */
 export function Imports() {
@@ -51,45 +79,7 @@ export function Imports() {
         </Empty>
       )}
       {all.length > 0 && (
-        <Paper withBorder>
-          <ScrollTable label="Table of imports" minWidth={520}>
-            <Table verticalSpacing="xs">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>File</Table.Th>
-                  <Table.Th>Status</Table.Th>
-                  <Table.Th ta="right">Rows</Table.Th>
-                  <Table.Th ta="right">Stored</Table.Th>
-                  <Table.Th ta="right">Refused</Table.Th>
-                  <Table.Th>Uploaded</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {all.map((i) => (
-                  <Table.Tr key={i._id}>
-                    <Table.Td>
-                      <AnchorLink to="/imports/$id" params={{ id: i._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-                        {i.name}
-                      </AnchorLink>
-                      <Text size="xs" c="dimmed">
-                        {i.kind}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td>
-                      <Badge color={colours[i.status]} variant="filled" tt="none">
-                        {words[i.status]}
-                      </Badge>
-                    </Table.Td>
-                    <Table.Td ta="right">{i.rows == null ? '–' : count(i.rows)}</Table.Td>
-                    <Table.Td ta="right">{count(i.taken)}</Table.Td>
-                    <Table.Td ta="right">{count(i.refused)}</Table.Td>
-                    <Table.Td style={{ whiteSpace: 'nowrap' }}>{short(i.created_at, Date.now())}</Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </ScrollTable>
-        </Paper>
+        <ListTable label="Table of imports" minWidth={520} columns={columns} rows={all} />
       )}
       {list.hasNextPage && (
         <Button mt="sm" variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>

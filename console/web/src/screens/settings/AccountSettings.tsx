@@ -7,7 +7,7 @@ import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
 import { QueryView } from '@/shared/states'
 import { allPages } from './allPages'
-import { SettingsPage } from './SettingsPage'
+import { SettingsGroup, SettingsPage } from './SettingsPage'
 import { useAct } from './useAct'
 
 type Settings = Schemas['Settings']
@@ -62,36 +62,21 @@ function Form({ saved }: { saved: Settings }) {
       }}
     >
       <Stack gap="md">
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Consent
-            </Title>
-            <Switch label="Send only to subscribers" description="Campaigns and e-mails of flows go to people who agreed, not to those who never said yes or no." checked={s.require_opt_in} onChange={(e) => set({ require_opt_in: e.currentTarget.checked })} disabled={!writes} />
-            <Switch label="Confirm subscriptions by e-mail" description="Who subscribes gets a message, and counts as subscribed once they follow its link." checked={s.double_opt_in} onChange={(e) => set({ double_opt_in: e.currentTarget.checked })} disabled={!writes} />
-            {s.double_opt_in && <NativeSelect label="Template of that message" value={s.confirm_template_id ?? ''} onChange={(e) => set({ confirm_template_id: e.currentTarget.value || undefined })} data={[{ value: '', label: 'The service’s own words' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: t.name }))]} maw={420} disabled={!writes} />}
-          </Stack>
-        </Paper>
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Events
-            </Title>
-            {hours('max_event_age_hours', 'Oldest event, in hours', 'An event whose timestamp is older is refused. Imports are not.', 0, 87840)}
-            {hours('flow_event_age_hours', 'Oldest event that starts flows, in hours', 'Older events are stored, but start no flow.', 0, 87840)}
-            {hours('idempotency_hours', 'Idempotency keys hold, in hours', 'A repeat under the same key within this time changes nothing.', 72, 2160)}
-            <Switch label="Take events with unknown fields" description="Otherwise an event with an unknown top-level field is refused." checked={s.ignore_unknown_event_fields ?? false} onChange={(e) => set({ ignore_unknown_event_fields: e.currentTarget.checked })} disabled={!writes} />
-          </Stack>
-        </Paper>
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Identifiers
-            </Title>
-            <TagsInput label="Values that are no identifiers" description="An event that gives one of them as e-mail, phone or external id is refused, so that strangers are not merged." value={s.placeholders} onChange={(v) => set({ placeholders: v })} disabled={!writes} />
-            {hours('identifier_cap', 'Identifiers a person may have', 'A guard against records that join everybody.', 1, 500)}
-          </Stack>
-        </Paper>
+        <SettingsGroup title="Consent">
+          <Switch label="Send only to subscribers" description="Campaigns and e-mails of flows go to people who agreed, not to those who never said yes or no." checked={s.require_opt_in} onChange={(e) => set({ require_opt_in: e.currentTarget.checked })} disabled={!writes} />
+          <Switch label="Confirm subscriptions by e-mail" description="Who subscribes gets a message, and counts as subscribed once they follow its link." checked={s.double_opt_in} onChange={(e) => set({ double_opt_in: e.currentTarget.checked })} disabled={!writes} />
+          {s.double_opt_in && <NativeSelect label="Template of that message" value={s.confirm_template_id ?? ''} onChange={(e) => set({ confirm_template_id: e.currentTarget.value || undefined })} data={[{ value: '', label: 'The service’s own words' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: t.name }))]} maw={420} disabled={!writes} />}
+        </SettingsGroup>
+        <SettingsGroup title="Events">
+          {hours('max_event_age_hours', 'Oldest event, in hours', 'An event whose timestamp is older is refused. Imports are not.', 0, 87840)}
+          {hours('flow_event_age_hours', 'Oldest event that starts flows, in hours', 'Older events are stored, but start no flow.', 0, 87840)}
+          {hours('idempotency_hours', 'Idempotency keys hold, in hours', 'A repeat under the same key within this time changes nothing.', 72, 2160)}
+          <Switch label="Take events with unknown fields" description="Otherwise an event with an unknown top-level field is refused." checked={s.ignore_unknown_event_fields ?? false} onChange={(e) => set({ ignore_unknown_event_fields: e.currentTarget.checked })} disabled={!writes} />
+        </SettingsGroup>
+        <SettingsGroup title="Identifiers">
+          <TagsInput label="Values that are no identifiers" description="An event that gives one of them as e-mail, phone or external id is refused, so that strangers are not merged." value={s.placeholders} onChange={(v) => set({ placeholders: v })} disabled={!writes} />
+          {hours('identifier_cap', 'Identifiers a person may have', 'A guard against records that join everybody.', 1, 500)}
+        </SettingsGroup>
         <Paper withBorder p="md">
           {hours('surface_c_per_minute', 'Requests of a key under /v1 in a minute', admin ? 'Keys that ask more often are told to wait.' : 'Keys that ask more often are told to wait. Only administrators of the system raise it.', 1, 1_000_000)}
         </Paper>

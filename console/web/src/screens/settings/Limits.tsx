@@ -1,11 +1,11 @@
-import { ActionIcon, Button, Group, MultiSelect, NativeSelect, NumberInput, Paper, Stack, Switch, Text, TextInput, Title } from '@mantine/core'
+import { ActionIcon, Button, Group, MultiSelect, NativeSelect, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, data, type Schemas } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { Icon } from '@/shared/icons'
 import { QueryView } from '@/shared/states'
-import { SettingsPage } from './SettingsPage'
+import { SettingsGroup, SettingsPage } from './SettingsPage'
 import { useAct } from './useAct'
 
 type Settings = Schemas['Settings']
@@ -63,103 +63,88 @@ function Form({ saved }: { saved: Settings }) {
       }}
     >
       <Stack>
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Time zone
-            </Title>
-            <TextInput
-              label="Time zone of the account"
-              description="That of people of whom no time zone is known: geo.timezone and attributes.timezone of a profile say it."
-              placeholder="Europe/Berlin"
-              value={limits.timezone ?? ''}
-              onChange={(e) => set({ timezone: e.currentTarget.value.trim() })}
-              disabled={!writes}
-              maw={420}
-            />
-          </Stack>
-        </Paper>
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Quiet hours
-            </Title>
-            <Switch
-              label="Send no messages at night"
-              checked={quiet !== undefined}
-              onChange={(e) => set({ quiet_hours: e.currentTarget.checked ? { from: '22:00', to: '08:00', channels: [], then: 'wait' } : null })}
-              disabled={!writes}
-            />
-            {quiet && (
-              <>
-                <Group gap="sm" align="flex-end">
-                  <TextInput type="time" label="From" value={quiet.from} onChange={(e) => setQuiet({ from: e.currentTarget.value })} disabled={!writes} w={130} required />
-                  <TextInput type="time" label="To" value={quiet.to} onChange={(e) => setQuiet({ to: e.currentTarget.value })} disabled={!writes} w={130} required />
-                  <Text size="sm" c="dimmed" pb={6}>
-                    by the person's clocks
-                  </Text>
-                </Group>
-                <MultiSelect label="Channels" description="None are all." data={channels} value={quiet.channels ?? []} onChange={(v) => setQuiet({ channels: v as Channel[] })} disabled={!writes} maw={420} clearable />
-                <NativeSelect
-                  label="What happens to a message then"
-                  value={quiet.then ?? 'wait'}
-                  onChange={(e) => setQuiet({ then: e.currentTarget.value as 'wait' })}
-                  data={[
-                    { value: 'wait', label: 'It waits until they end' },
-                    { value: 'skip', label: 'The person does not get it' },
-                  ]}
-                  disabled={!writes}
-                  maw={420}
-                />
-              </>
-            )}
-          </Stack>
-        </Paper>
-        <Paper withBorder p="md">
-          <Stack>
-            <Title order={3} size="h5">
-              Frequency caps
-            </Title>
-            {caps.length === 0 && (
-              <Text size="sm" c="dimmed">
-                A person gets any number of messages.
-              </Text>
-            )}
-            {caps.map((c, i) => {
-              const unit = c.hours % 24 === 0 ? 24 : 1
-              return (
-                <Group key={i} gap="xs" align="flex-end" role="group" aria-label={`Cap ${i + 1}`}>
-                  <NumberInput label="At most" value={c.messages} onChange={(v) => typeof v === 'number' && setCap(i, { messages: v })} min={1} max={100} allowDecimal={false} disabled={!writes} w={90} />
-                  <NativeSelect
-                    label="Messages by"
-                    value={c.channel ?? ''}
-                    onChange={(e) => setCap(i, { channel: (e.currentTarget.value || undefined) as Channel | undefined })}
-                    data={[{ value: '', label: 'any channel' }, ...channels]}
-                    disabled={!writes}
-                    w={170}
-                  />
-                  <NumberInput label="In any" value={c.hours / unit} onChange={(v) => typeof v === 'number' && setCap(i, { hours: v * unit })} min={1} max={8784 / unit} allowDecimal={false} disabled={!writes} w={90} />
-                  <NativeSelect aria-label="Unit" value={String(unit)} onChange={(e) => setCap(i, { hours: (c.hours / unit) * Number(e.currentTarget.value) })} data={units} disabled={!writes} w={100} />
-                  {writes && (
-                    <ActionIcon variant="default" size="lg" aria-label={`Remove cap ${i + 1}`} onClick={() => set({ frequency_caps: caps.filter((_, k) => k !== i) })}>
-                      <Icon name="x" size={14} />
-                    </ActionIcon>
-                  )}
-                </Group>
-              )
-            })}
-            {writes && caps.length < 20 && (
-              <Group>
-                <Button size="xs" variant="default" leftSection={<Icon name="plus" size={14} />} onClick={() => set({ frequency_caps: [...caps, { messages: 3, hours: 168 }] })}>
-                  Another cap
-                </Button>
+        <SettingsGroup title="Time zone">
+          <TextInput
+            label="Time zone of the account"
+            description="That of people of whom no time zone is known: geo.timezone and attributes.timezone of a profile say it."
+            placeholder="Europe/Berlin"
+            value={limits.timezone ?? ''}
+            onChange={(e) => set({ timezone: e.currentTarget.value.trim() })}
+            disabled={!writes}
+            maw={420}
+          />
+        </SettingsGroup>
+        <SettingsGroup title="Quiet hours">
+          <Switch
+            label="Send no messages at night"
+            checked={quiet !== undefined}
+            onChange={(e) => set({ quiet_hours: e.currentTarget.checked ? { from: '22:00', to: '08:00', channels: [], then: 'wait' } : null })}
+            disabled={!writes}
+          />
+          {quiet && (
+            <>
+              <Group gap="sm" align="flex-end">
+                <TextInput type="time" label="From" value={quiet.from} onChange={(e) => setQuiet({ from: e.currentTarget.value })} disabled={!writes} w={130} required />
+                <TextInput type="time" label="To" value={quiet.to} onChange={(e) => setQuiet({ to: e.currentTarget.value })} disabled={!writes} w={130} required />
+                <Text size="sm" c="dimmed" pb={6}>
+                  by the person's clocks
+                </Text>
               </Group>
-            )}
-            <Text size="xs" c="dimmed">
-              Messages count from when a cap is set. Whoever has had enough is passed over, with the reason frequency_cap in the numbers.
+              <MultiSelect label="Channels" description="None are all." data={channels} value={quiet.channels ?? []} onChange={(v) => setQuiet({ channels: v as Channel[] })} disabled={!writes} maw={420} clearable />
+              <NativeSelect
+                label="What happens to a message then"
+                value={quiet.then ?? 'wait'}
+                onChange={(e) => setQuiet({ then: e.currentTarget.value as 'wait' })}
+                data={[
+                  { value: 'wait', label: 'It waits until they end' },
+                  { value: 'skip', label: 'The person does not get it' },
+                ]}
+                disabled={!writes}
+                maw={420}
+              />
+            </>
+          )}
+        </SettingsGroup>
+        <SettingsGroup title="Frequency caps">
+          {caps.length === 0 && (
+            <Text size="sm" c="dimmed">
+              A person gets any number of messages.
             </Text>
-          </Stack>
-        </Paper>
+          )}
+          {caps.map((c, i) => {
+            const unit = c.hours % 24 === 0 ? 24 : 1
+            return (
+              <Group key={i} gap="xs" align="flex-end" role="group" aria-label={`Cap ${i + 1}`}>
+                <NumberInput label="At most" value={c.messages} onChange={(v) => typeof v === 'number' && setCap(i, { messages: v })} min={1} max={100} allowDecimal={false} disabled={!writes} w={90} />
+                <NativeSelect
+                  label="Messages by"
+                  value={c.channel ?? ''}
+                  onChange={(e) => setCap(i, { channel: (e.currentTarget.value || undefined) as Channel | undefined })}
+                  data={[{ value: '', label: 'any channel' }, ...channels]}
+                  disabled={!writes}
+                  w={170}
+                />
+                <NumberInput label="In any" value={c.hours / unit} onChange={(v) => typeof v === 'number' && setCap(i, { hours: v * unit })} min={1} max={8784 / unit} allowDecimal={false} disabled={!writes} w={90} />
+                <NativeSelect aria-label="Unit" value={String(unit)} onChange={(e) => setCap(i, { hours: (c.hours / unit) * Number(e.currentTarget.value) })} data={units} disabled={!writes} w={100} />
+                {writes && (
+                  <ActionIcon variant="default" size="lg" aria-label={`Remove cap ${i + 1}`} onClick={() => set({ frequency_caps: caps.filter((_, k) => k !== i) })}>
+                    <Icon name="x" size={14} />
+                  </ActionIcon>
+                )}
+              </Group>
+            )
+          })}
+          {writes && caps.length < 20 && (
+            <Group>
+              <Button size="xs" variant="default" leftSection={<Icon name="plus" size={14} />} onClick={() => set({ frequency_caps: [...caps, { messages: 3, hours: 168 }] })}>
+                Another cap
+              </Button>
+            </Group>
+          )}
+          <Text size="xs" c="dimmed">
+            Messages count from when a cap is set. Whoever has had enough is passed over, with the reason frequency_cap in the numbers.
+          </Text>
+        </SettingsGroup>
         {writes && (
           <Group>
             <Button type="submit" loading={busy} disabled={JSON.stringify(limits) === JSON.stringify(before)}>

@@ -1,4 +1,4 @@
-import { Box, Group, Title } from '@mantine/core'
+import { Box, Group, Paper, Stack, Title } from '@mantine/core'
 import { useRouterState } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { useMay, useSession } from '@/shared/api/session'
@@ -54,5 +54,19 @@ export function SettingsPage({ section, title, actions, aside, children }: { sec
         </Box>
       </div>
     </Page>
+  )
+}
+
+/** Settings that belong together, under a title. */
+export function SettingsGroup({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Paper withBorder p="md">
+      <Stack>
+        <Title order={3} size="h5">
+          {title}
+        </Title>
+        {children}
+      </Stack>
+    </Paper>
   )
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Modal, Paper, Radio, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -8,7 +8,7 @@ import { AsOf } from '@/shared/AsOf'
 import { ago, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
-import { ScrollTable } from '@/shared/ScrollTable'
+import { ListTable, oneLine, type Column } from '@/shared/ListTable'
 import { Empty, QueryView } from '@/shared/states'
 import { allPages } from './allPages'
 import { SettingsPage } from './SettingsPage'
@@ -30,6 +30,22 @@ export function SourceStatus({ s }: { s: EventSource }) {
   )
 }
 
+const columns: Column<EventSource>[] = [
+  {
+    title: 'Name',
+    td: () => ({ maw: 320 }),
+    cell: (s) => (
+      <AnchorLink to="/settings/sources/$id" params={{ id: s._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+        {s.name}
+      </AnchorLink>
+    ),
+  },
+  { title: 'For', cell: (s) => kindWords[s.kind] },
+  { title: 'Status', cell: (s) => <SourceStatus s={s} /> },
+  { title: 'Last call', td: (s) => ({ ...oneLine, title: s.last_used_at ? instant(s.last_used_at) : undefined }), cell: (s) => (s.last_used_at ? ago(s.last_used_at, Date.now()) : 'never') },
+  { title: 'Made', td: () => oneLine, cell: (s) => date(s.created_at) },
+]
+
 /** /settings/sources: the applications that send by an SDK. */
 export function Sources() {
   const may = useMay()
@@ -49,40 +65,7 @@ export function Sources() {
               A source is an application that sends events with an SDK of Segment, RudderStack or PostHog. Change its host name and its write key, and it sends here.
             </Empty>
           ) : (
-            <Paper withBorder>
-              <ScrollTable label="Table of sources" minWidth={560}>
-                <Table verticalSpacing="xs">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>Name</Table.Th>
-                      <Table.Th>For</Table.Th>
-                      <Table.Th>Status</Table.Th>
-                      <Table.Th>Last call</Table.Th>
-                      <Table.Th>Made</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.map((s) => (
-                      <Table.Tr key={s._id}>
-                        <Table.Td maw={320}>
-                          <AnchorLink to="/settings/sources/$id" params={{ id: s._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-                            {s.name}
-                          </AnchorLink>
-                        </Table.Td>
-                        <Table.Td>{kindWords[s.kind]}</Table.Td>
-                        <Table.Td>
-                          <SourceStatus s={s} />
-                        </Table.Td>
-                        <Table.Td style={{ whiteSpace: 'nowrap' }} title={s.last_used_at ? instant(s.last_used_at) : undefined}>
-                          {s.last_used_at ? ago(s.last_used_at, Date.now()) : 'never'}
-                        </Table.Td>
-                        <Table.Td style={{ whiteSpace: 'nowrap' }}>{date(s.created_at)}</Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </ScrollTable>
-            </Paper>
+            <ListTable label="Table of sources" minWidth={560} columns={columns} rows={list} />
           )
         }
       </QueryView>

@@ -1,4 +1,4 @@
-import { Badge, Button, Checkbox, Group, Modal, MultiSelect, Paper, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, data, type Schemas } from '@/shared/api/client'
@@ -7,7 +7,7 @@ import { AsOf } from '@/shared/AsOf'
 import { ago, count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
-import { ScrollTable } from '@/shared/ScrollTable'
+import { ListTable, oneLine, type Column } from '@/shared/ListTable'
 import { Empty, QueryView } from '@/shared/states'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
@@ -23,6 +23,30 @@ export function HookStatus({ w }: { w: Hook }) {
     </Badge>
   )
 }
+
+const numbers = { className: 'numbers' }
+
+const columns: Column<Hook>[] = [
+  {
+    title: 'Endpoint',
+    td: () => ({ maw: 360 }),
+    cell: (w) => (
+      <>
+        <AnchorLink to="/settings/webhooks/$id" params={{ id: w._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {w.description || w.url}
+        </AnchorLink>
+        <Text size="xs" c="dimmed" truncate>
+          {w.description ? w.url : w.events.join(', ')}
+        </Text>
+      </>
+    ),
+  },
+  { title: 'Status', cell: (w) => <HookStatus w={w} /> },
+  { title: 'Delivered', right: true, td: () => numbers, cell: (w) => count(w.delivered) },
+  { title: 'Waiting', right: true, td: () => numbers, cell: (w) => count(w.waiting) },
+  { title: 'Dead letters', right: true, td: (w) => ({ ...numbers, fw: w.dead_letters > 0 ? 700 : undefined }), cell: (w) => count(w.dead_letters) },
+  { title: 'Last delivery', td: (w) => ({ ...oneLine, title: w.last_delivered_at ? instant(w.last_delivered_at) : undefined }), cell: (w) => (w.last_delivered_at ? ago(w.last_delivered_at, Date.now()) : 'never') },
+]
 
 /** /settings/webhooks: the endpoints and how they fare. */
 export function Webhooks() {
@@ -44,51 +68,7 @@ export function Webhooks() {
               A webhook tells another system what happens here, such as who enters a segment. Deliveries are signed and tried again until they arrive.
             </Empty>
           ) : (
-            <Paper withBorder>
-              <ScrollTable label="Table of webhooks" minWidth={620}>
-                <Table verticalSpacing="xs">
-                  <Table.Thead>
-                    <Table.Tr>
-                      <Table.Th>Endpoint</Table.Th>
-                      <Table.Th>Status</Table.Th>
-                      <Table.Th ta="right">Delivered</Table.Th>
-                      <Table.Th ta="right">Waiting</Table.Th>
-                      <Table.Th ta="right">Dead letters</Table.Th>
-                      <Table.Th>Last delivery</Table.Th>
-                    </Table.Tr>
-                  </Table.Thead>
-                  <Table.Tbody>
-                    {list.map((w) => (
-                      <Table.Tr key={w._id}>
-                        <Table.Td maw={360}>
-                          <AnchorLink to="/settings/webhooks/$id" params={{ id: w._id }} size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-                            {w.description || w.url}
-                          </AnchorLink>
-                          <Text size="xs" c="dimmed" truncate>
-                            {w.description ? w.url : w.events.join(', ')}
-                          </Text>
-                        </Table.Td>
-                        <Table.Td>
-                          <HookStatus w={w} />
-                        </Table.Td>
-                        <Table.Td ta="right" className="numbers">
-                          {count(w.delivered)}
-                        </Table.Td>
-                        <Table.Td ta="right" className="numbers">
-                          {count(w.waiting)}
-                        </Table.Td>
-                        <Table.Td ta="right" className="numbers" fw={w.dead_letters > 0 ? 700 : undefined}>
-                          {count(w.dead_letters)}
-                        </Table.Td>
-                        <Table.Td title={w.last_delivered_at ? instant(w.last_delivered_at) : undefined} style={{ whiteSpace: 'nowrap' }}>
-                          {w.last_delivered_at ? ago(w.last_delivered_at, Date.now()) : 'never'}
-                        </Table.Td>
-                      </Table.Tr>
-                    ))}
-                  </Table.Tbody>
-                </Table>
-              </ScrollTable>
-            </Paper>
+            <ListTable label="Table of webhooks" minWidth={620} columns={columns} rows={list} />
           )
         }
       </QueryView>
