@@ -53,6 +53,8 @@ type post struct {
 		taken   map[delivered]map[string][]taking // by message id
 		holder  map[string]delivered              // by message id: whose it is, on any device
 		cut     map[delivered]map[string]bool     // refused for good, by message id
+		late    map[delivered]bool                // taken, and refused for good when it came again
+		open    map[string]int                    // being answered, by message: omni-channel texts that are taken, and others under refusedNow
 		inboxes map[int]map[string]bool           // by person: ids of the in-app messages that were there
 		kinds   map[string]int                    // by kind of device: push messages
 		faults  []string
@@ -63,6 +65,7 @@ func newPost(t *testing.T) *post {
 	t.Helper()
 	p := &post{}
 	p.mu.kinds, p.mu.taken, p.mu.holder, p.mu.cut, p.mu.inboxes = map[string]int{}, map[delivered]map[string][]taking{}, map[string]delivered{}, map[delivered]map[string]bool{}, map[int]map[string]bool{}
+	p.mu.late, p.mu.open = map[delivered]bool{}, map[string]int{}
 	key, err := ecdh.P256().GenerateKey(rand.Reader)
 	ok(t, err)
 	p.client = key
@@ -113,8 +116,20 @@ func (p *post) take(channel string, person, device int, text, id string) int {
 	// So that a kill finds messages that were taken and not answered; a push message of an API
 	// call is not paced by batches.
 	pause := 20 * time.Millisecond
-	if strings.HasPrefix(message, apiPush) {
+	omni := strings.HasSuffix(message, "_omni") && channel != "email"
+	switch {
+	case strings.HasPrefix(message, apiPush):
 		pause = 300 * time.Millisecond
+	case omni:
+		pause = 200 * time.Millisecond // a kill is to come between two channels
+		open := message
+		if p.refuses(person, channel) {
+			open = refusedNow
+		}
+		if open == refusedNow || channel != "push" {
+			p.answering(open, 1)
+			defer p.answering(open, -1)
+		}
 	}
 	defer time.Sleep(pause)
 	p.mu.Lock()
@@ -137,6 +152,12 @@ func (p *post) take(channel string, person, device int, text, id string) int {
 	}
 	if p.mu.taken[x] == nil {
 		p.mu.taken[x] = map[string][]taking{}
+	}
+	// A text that was taken before a kill, and cannot be delivered when it comes again: no other
+	// channel may take its place. Push messages to several devices have answers of their own.
+	if before := p.mu.taken[x][id]; omni && channel != "push" && len(before) > 0 && before[len(before)-1].ok && !p.mu.late[x] {
+		p.mu.late[x] = true
+		return never
 	}
 	sum := fnv.New32a()
 	io.WriteString(sum, id)
@@ -371,6 +392,45 @@ func (p *post) reachedBy(message string, person int) map[string]int {
 		}
 	}
 	return out
+}
+
+// refusedNow stands for the omni-channel messages that are being refused.
+const refusedNow = "refused"
+
+// answering counts a message that a provider has and has not answered yet.
+func (p *post) answering(open string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.open[open] += n
+}
+
+// holds reports whether a provider is answering such a message.
+func (p *post) holds(open string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.open[open] > 0
+}
+
+// lateBy is how many people a channel refused a message to that it had taken before a kill. The
+// lock is held.
+func (p *post) lateBy(message, channel string) (people int) {
+	for x := range p.mu.late {
+		if x.message == message && x.channel == channel {
+			people++
+		}
+	}
+	return people
+}
+
+// refusedBy is how many people a channel refused a message to for good. The lock is held.
+func (p *post) refusedBy(message, channel string) int {
+	people := map[int]bool{}
+	for x := range p.mu.cut {
+		if x.message == message && x.channel == channel {
+			people[x.person] = true
+		}
+	}
+	return len(people)
 }
 
 func tookSome(ids map[string][]taking) bool {
