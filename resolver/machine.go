@@ -68,7 +68,7 @@ type Machine struct {
 	emails   *emaildir.State  // of contacts, over all accounts
 	keys     dedup.Keys
 	records  dedup.Records
-	epoch    state.Epoch // the newest, see epoch.go
+	epoch    state.Epoch // the newest
 	// rules is the newest version of the rules that a record has said, 0 before
 	// [state.RulesNoted].
 	rules    int

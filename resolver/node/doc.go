@@ -27,7 +27,7 @@
 //     a checkpoint to a state. partition_begin.go: from there to a partition that acts.
 //     partition_fail.go: how it fails.
 //   - owned*.go, node_epoch.go, node_claim.go: partitions that come and go, who acts for
-//     them, and what is claimed before it is carried out (resolver/epoch.go says why).
+//     them, and what is claimed before it is carried out (resolver/internal/state/epoch.go says why).
 //   - tick.go, build.go, erase_run.go, reservation_loop.go: what is appended unasked.
 //   - rebuild.go: rows that history lost. shared.go: checkpoints for other nodes.
 //   - watch.go: people who watch, see package live.
