@@ -321,6 +321,7 @@ func TestBuildingOnLive(t *testing.T) {
 // TestSampleWaitsItsTurn (Q1): a preview that the engine knows asks history for
 // its sample only when it has a turn; without, the rest of it is answered.
 func TestSampleWaitsItsTurn(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	// The count has to be there in this time, and the sample waits it out.
 	s := newService(t, h, func(o *Options) { o.Evaluation.Timeout = 2 * time.Second })

@@ -339,6 +339,7 @@ func TestExplainManyEvents(t *testing.T) {
 
 // TestExplainHistoryDown: history is needed for activity conditions alone.
 func TestExplainHistoryDown(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	// Little time for what is not answered in time.
 	s := newService(t, h, func(o *Options) { o.Evaluation.Timeout = 500 * time.Millisecond })

@@ -126,6 +126,7 @@ func (x inboxes) stream(email string) <-chan string {
 // TestInboxStreamFollowsTheInbox: a stream tells each change of the inbox once, also what another
 // page of the person did and that a message ended, and nothing of the inboxes of others.
 func TestInboxStreamFollowsTheInbox(t *testing.T) {
+	t.Parallel()
 	x := newInboxes(t)
 	x.contact("ada@x.io")
 	x.contact("bob@x.io")

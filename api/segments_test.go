@@ -233,6 +233,7 @@ func TestClockBehind(t *testing.T) {
 // TestHistoryDown: without history a segment and a profile are still answered,
 // with what is missing said; what is nothing without it is 503.
 func TestHistoryDown(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	// Little time for what is not answered in time.
 	s := newService(t, h, func(o *Options) {

@@ -135,6 +135,7 @@ func TestPasswordChecksBounded(t *testing.T) {
 // TestPasswordQueueEnds (Q1): a sign-in that finds no free computation in time is
 // refused, and is no failed attempt.
 func TestPasswordQueueEnds(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.ReadTimeout = 1, time.Second })
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)

@@ -287,6 +287,7 @@ func TestTransitionsEnd(t *testing.T) {
 // TestReleasedStreamsSayTheEnd: watchers of an account that another node has by now
 // are told so, also where the stream was about to say that it is alive.
 func TestReleasedStreamsSayTheEnd(t *testing.T) {
+	t.Parallel()
 	for range 12 { // which of the two it finds first is chance
 		s := newService(t, &memHistory{}, func(o *Options) { o.Heartbeat = time.Microsecond })
 		f := s.follow(s.segment("Buyers", buyers).ID, "0-0", false)

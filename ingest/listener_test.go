@@ -204,6 +204,7 @@ func TestStrangersAreBounded(t *testing.T) {
 // TestSlowHeadIsCut: a head that trickles, and one that never begins, are cut in a
 // short time; a connection may be idle for longer between requests.
 func TestSlowHeadIsCut(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.HeadTimeout, opts.IdleTimeout, opts.ReadTimeout = time.Second, time.Hour, time.Hour
 	addr, _ := listen(t, newFakeNode(), opts, route)

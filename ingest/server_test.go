@@ -179,6 +179,7 @@ func TestBodyTooLarge(t *testing.T) {
 // What a client announces costs nothing before it is sent (Q1), and a body that
 // ends early stores nothing.
 func TestBodyCutShort(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	opts := testOptions()
 	opts.ReadTimeout = time.Second

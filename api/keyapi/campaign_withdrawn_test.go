@@ -14,6 +14,7 @@ import (
 // TestWithdrawnBetweenAttempts: a message that was not taken is not tried again once its
 // recipient has withdrawn the consent: it is skipped, and another channel is not barred by it.
 func TestWithdrawnBetweenAttempts(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.textProvider("sms")
 	x.verifiedDomain("mail.example.com")
@@ -73,6 +74,7 @@ func TestLostAndWithdrawn(t *testing.T) {
 // TestAStopHoldsForTheBatch: when the provider refuses the account, what is left of the batch
 // that was claimed does not go out, and another send reaches everybody once.
 func TestAStopHoldsForTheBatch(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.textProvider("sms")
 	const people = 200

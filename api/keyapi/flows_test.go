@@ -547,6 +547,7 @@ func TestFlowAnalytics(t *testing.T) {
 // TestFlowPublish: publishing answers when the flow is live, 202 while it is
 // being built, and says what is missing.
 func TestFlowPublish(t *testing.T) {
+	t.Parallel()
 	building := &flowCalls{newServiceWith(t, &emptyHistory{building: true}, nil), "console"}
 	building.happen("a@x.io", "bought", `{}`)
 	bought := `{"name":"f","trigger":{"type":"api"},"steps":[{"id":"c","type":"condition","if":{"kind":"activity","event":"bought"},"yes":"x","no":null},{"id":"x","type":"exit"}]}`

@@ -188,10 +188,11 @@ func TestHostileFields(t *testing.T) {
 	w.haste = true
 	a := &attack{hostile: hostile{rand.New(rand.NewPCG(1, 1))}, world: w, statuses: map[int]int{}}
 	a.renew()
-	every, made := testlevel.Count(150, 1), 0
+	every, made, sent := testlevel.Count(150, 1), 0, false
 	send := func(e entry, x *example, field int, value, id string) {
 		if made++; made%every == 0 {
 			a.field(e, x, field, value, id)
+			sent = true
 		}
 	}
 	for _, e := range w.entries() {
@@ -215,7 +216,10 @@ func TestHostileFields(t *testing.T) {
 				}
 			}
 		}
-		a.renew()
+		if sent {
+			a.renew()
+			sent = false
+		}
 	}
 	t.Logf("answers by status: %v", a.statuses)
 	if i := strings.Index(w.logs.String(), "level=ERROR"); i >= 0 {

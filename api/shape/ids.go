@@ -28,8 +28,8 @@ func AccountID(about string) *Schema  { return Text("acc_3f9a7c2e5d1b8046", abou
 func MessageID(about string) *Schema {
 	return Text("3f9a7c2e5d1b8046-02000000000000002a00000019000000", about)
 }
-func FlowID(about string) *Schema     { return Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", about) }
-func AppID(about string) *Schema      { return Text("app_3f9a7c2e5d1b8046", about) }
+func FlowID(about string) *Schema { return Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", about) }
+func AppID(about string) *Schema  { return Text("app_3f9a7c2e5d1b8046", about) }
 
 // Channel is a channel of messages.
 func Channel(about string) *Schema {

@@ -16,6 +16,7 @@ import (
 // TestCommand: a record reaches the owner once, and what it answers comes back:
 // replies, refusals and errors.
 func TestCommand(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, time.Minute)
 	calls := 0
 	var answer error
@@ -77,6 +78,7 @@ func TestCommand(t *testing.T) {
 
 // TestAsk: each partition is answered for once, by its last owner.
 func TestAsk(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, time.Minute)
 	third := newMember(t, x, "third", secret, time.Second)
 	answered := make(chan string, 100)

@@ -183,6 +183,7 @@ func TestDrainEndsStreams(t *testing.T) {
 // is waited for; nothing is carried out twice; in the end the answer is 503 with
 // Retry-After.
 func TestWaitsForAnOwner(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, time.Minute)
 	third := newMember(t, x, "third", secret, time.Second)
 	var calls atomic.Int64
@@ -304,6 +305,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // TestNotRepeated: what may have reached an owner that was lost is answered 503,
 // and sent once; one that is frozen is given up when it has left the cluster.
 func TestNotRepeated(t *testing.T) {
+	t.Parallel()
 	x, router, _ := two(t, time.Second)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)

@@ -21,7 +21,7 @@ func S1(t *testing.T, open Open, histories int) {
 		histories = 60
 	}
 	if testlevel.Quick() {
-		histories = 2
+		histories = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_S1_HISTORIES")); err == nil {
 		histories = n
