@@ -15,7 +15,7 @@ import { Failed, Loading } from '@/shared/states'
 import { Palette } from './Palette'
 import { SignIn, SignInForm } from './SignIn'
 
-/** Who is signed in sees the console; who was signed in signs in again without losing the screen. */
+/** The console for a signed-in user. When the session ends, signing in again keeps the screen. */
 export function Shell() {
   const session = useSignedIn()
   const last = useRef<Session | null>(null)

@@ -10,7 +10,7 @@ const names = { email: 'E-mails', sms: 'SMS', whatsapp: 'WhatsApp messages', im:
 
 export type CapturedChannel = keyof typeof names
 
-/** The channels whose messages the server keeps, and sends to nobody. */
+/** The channels whose messages the server keeps and does not send. */
 export function useCapturedChannels(): readonly string[] {
   const { data: channels } = useQuery({ queryKey: ['captured'], queryFn: async () => (await data(api.GET('/console/api/v1/session'))).captured_channels, staleTime: 5000 })
   return channels ?? none
@@ -18,7 +18,7 @@ export function useCapturedChannels(): readonly string[] {
 
 const none: readonly string[] = []
 
-/** Whether the server keeps the messages of a channel, and sends them to nobody. */
+/** Whether the server keeps the messages of a channel and does not send them. */
 export const useCaptured = (channel: CapturedChannel) => useCapturedChannels().includes(channel)
 
 /** Says that "sent" means kept here, and what to do to send; nothing where messages are sent. */

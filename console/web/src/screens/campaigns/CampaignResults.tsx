@@ -116,7 +116,7 @@ function CancelRest({ campaign }: { campaign: Campaign }) {
   const [act, busy] = useAct('campaign', 'campaigns')
   if (!may('campaigns:write')) return null
   const cancel = async () => {
-    if (await confirm({ title: `Cancel the rest of ${campaign.name}?`, yes: 'Cancel the rest', danger: true, body: 'Whoever still waits for it does not get it, until it is sent again.' }))
+    if (await confirm({ title: `Cancel the rest of ${campaign.name}?`, yes: 'Cancel the rest', danger: true, body: 'People who have not got it yet do not get it, until it is sent again.' }))
       await act('It was not cancelled', () => data(api.DELETE('/console/api/v1/campaigns/{id}/schedule', { params: { path: { id: campaign._id } } })), 'The rest is cancelled.')
   }
   return (

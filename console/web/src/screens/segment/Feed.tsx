@@ -115,7 +115,7 @@ function Moves({ list, segment }: { list: Move[]; segment: Segment }) {
   const people = useQueries({
     queries: ids.map((id) => ({
       queryKey: ['profile', id],
-      // Who was erased is none.
+      // An erased profile is null.
       queryFn: () => data(api.GET('/console/api/v1/profiles/{id}', { params: { path: { id } } })).catch((e: unknown) => (e instanceof ApiError && e.status === 404 ? null : Promise.reject(e))),
       enabled: may('contacts:read'),
       staleTime: 60_000,

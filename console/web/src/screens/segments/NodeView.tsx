@@ -79,7 +79,7 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
           size="xs"
           mt={8}
           label="Anonymous people too"
-          description="Who has no e-mail, external id or phone yet: visitors that the tracking API told of."
+          description="People without an e-mail, external id or phone yet: visitors known from the tracking API."
           checked={group.includeAnonymous ?? false}
           onChange={(e) => {
             const include = e.currentTarget.checked

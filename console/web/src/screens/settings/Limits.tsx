@@ -142,7 +142,7 @@ function Form({ saved }: { saved: Settings }) {
             </Group>
           )}
           <Text size="xs" c="dimmed">
-            Messages count from when a cap is set. Whoever has had enough is passed over, with the reason frequency_cap in the numbers.
+            Messages count from when a cap is set. People who have had that many are skipped, with the reason frequency_cap in the numbers.
           </Text>
         </SettingsGroup>
         {writes && (

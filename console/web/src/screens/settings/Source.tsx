@@ -167,7 +167,7 @@ function Sending({ s }: { s: EventSource }) {
           <NativeSelect label="SDK" value={snippet.id} onChange={(e) => setChosen(e.currentTarget.value)} data={list.map((x) => ({ value: x.id, label: x.label }))} maw={320} mb="sm" />
           {key === undefined && (
             <Text size="sm" mb="sm">
-              Put the write key in the place of {unknownKey}. The server keeps only its hash; who has lost it makes a new one.
+              Put the write key in the place of {unknownKey}. The server keeps only its hash; if you have lost it, make a new one.
             </Text>
           )}
           {key !== undefined && s.kind === 'server' && (

@@ -118,7 +118,7 @@ function NewSource({ opened, onClose }: { opened: boolean; onClose: () => void }
   )
 }
 
-/** What people read of a write key: its first characters, or that nobody knows it any more. */
+/** What people read of a write key: its first characters, or when it was made where they are not kept. */
 export function keyName(k: Schemas['WriteKey']): string {
   return k.key ?? `made on ${date(k.created_at)}`
 }

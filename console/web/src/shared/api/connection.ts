@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 
 /**
  * Whether the server answers. When it does not, its readiness is asked for until it does;
- * then everybody who waits is told, and the page reads everything anew.
+ * then all waiting calls go on, and the page reads everything anew.
  */
 let down = false
 let timer: ReturnType<typeof setTimeout> | undefined

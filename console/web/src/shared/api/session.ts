@@ -35,10 +35,10 @@ async function readSession(): Promise<Session | null> {
 let last: Session | undefined
 let over = false
 
-/** Who is signed in now; null for nobody. */
+/** The session of the signed-in user, null where none is signed in. */
 export const useSignedIn = () => useQuery({ queryKey: key, queryFn: readSession, staleTime: Infinity })
 
-/** Whom the screens are shown to: who is signed in, or was last. */
+/** The session that the screens are shown for: the present one, or the last. */
 export function useSession(): { data: Session | undefined } {
   const { data } = useSignedIn()
   return { data: data ?? last }
