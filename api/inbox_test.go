@@ -166,6 +166,31 @@ func TestInboxStreamFollowsTheInbox(t *testing.T) {
 	expect("end {}")
 }
 
+// TestInboxStreamEndsWithItsToken: a message that comes after the end of a token, or of the
+// secret that signed it, is not delivered on a stream that was opened before.
+func TestInboxStreamEndsWithItsToken(t *testing.T) {
+	for what, end := range map[string]func(x inboxes){
+		"the token": func(x inboxes) { x.clock.Advance(21 * time.Hour) },
+		"the secret": func(x inboxes) {
+			x.command(inapp.CommandRotate, inapp.Rotate{Secret: strings.Repeat("t", 40)}, nil)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := newInboxes(t)
+			x.contact("ada@x.io")
+			lines := x.stream("ada@x.io")
+			if got := next(t, lines); got != `unseen {"unseen":0}` {
+				t.Fatal(got)
+			}
+			end(x)
+			x.announce("After the end", 48)
+			if got := next(t, lines); got != "end {}" {
+				t.Errorf("the stream says %s", got)
+			}
+		})
+	}
+}
+
 // TestDeedsCountOnce: what a page says again of a message is answered as the first time. It
 // writes no record, and changes no figure.
 func TestDeedsCountOnce(t *testing.T) {

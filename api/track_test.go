@@ -268,6 +268,25 @@ func TestTrackingIsAnsweredWhenNothingIsRecorded(t *testing.T) {
 	}
 }
 
+// TestLinksOfAnErasedPersonAreGone: they are answered as links that are none, and the
+// server's log has no fault.
+func TestLinksOfAnErasedPersonAreGone(t *testing.T) {
+	m := newMailing(t)
+	m.contact("ada@x.io")
+	m.send()
+	clicks, unsubscribe, pixel := m.links("ada@x.io")
+	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: m.profiles["ada@x.io"]}, nil)
+	_, want := m.visit("GET", tracking.Path+"x", browser, "")
+	for _, path := range []string{clicks[0], unsubscribe, pixel} {
+		if res, b := m.visit("GET", path, browser, ""); res.StatusCode != 404 || string(b) != string(want) {
+			t.Errorf("GET %s: %d %s", path, res.StatusCode, b)
+		}
+	}
+	if res, b := m.visit("POST", unsubscribe, browser, "List-Unsubscribe=One-Click"); res.StatusCode != 404 {
+		t.Errorf("POST: %d %s", res.StatusCode, b)
+	}
+}
+
 // TestForgedLinksAllLookAlike: whatever is wrong with a link, the answer is the
 // same, and leads nowhere.
 func TestForgedLinksAllLookAlike(t *testing.T) {

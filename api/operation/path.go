@@ -43,6 +43,18 @@ func pathParameter(behind, part string) *shape.Schema {
 		return shape.Word("The channel.", "sms", "whatsapp", "im")
 	case "inbound-providers":
 		return shape.Word("The provider.", "generic", "mail", "mailgun", "postmark", "sendgrid", "ses", "twilio", "whatsapp")
+	case "sources":
+		return shape.SourceID("Id of the source.")
+	case "keys":
+		return shape.WriteKeyID("Id of the write key; not the key itself.")
+	case "forms":
+		return shape.FormID("Id of the form.")
+	case "deliveries":
+		return shape.Text("msg_3f9a7c2e5d1b8046_17", "Id of the delivery: the header webhook-id of its attempts.")
+	case "inbox":
+		return shape.Text("01000000000000000060000000000000", "Id of the message, as the inbox has it.")
+	case "preferences":
+		return shape.Text("BQAAAAAAAAAAAQ", "The token of a link that the service signed.")
 	case "inbound":
 		return shape.AccountID("Id of the account.")
 	case "mail":
@@ -52,5 +64,9 @@ func pathParameter(behind, part string) *shape.Schema {
 	case "t":
 		return shape.Text("AQEAAAAAAAAAAQ", "A token that the service signed: what it stands for, and for whom.")
 	}
-	return shape.Text("ses", "Name of the provider: generic, mail, mailgun, postmark, sendgrid, ses, twilio or whatsapp.")
+	if behind == "{account}" {
+		return shape.Text("ses", "Name of the provider: generic, mail, mailgun, postmark, sendgrid, ses, twilio or whatsapp.")
+	}
+	// The document is the same in every process, so a test of it meets this.
+	panic("operation: no schema for the parameter " + part + " behind " + behind)
 }

@@ -23,8 +23,11 @@ func KeyID(about string) *Schema      { return Text("key_4c7f1b9e6d3a48258fc2e0a
 func SourceID(about string) *Schema   { return Text("src_9a3f5c7e1b2d4860a7f4c3e6b0d8592e", about) }
 func WriteKeyID(about string) *Schema { return Text("wky_2d7f1b9e6c3a48258fc2e0a7d5b96184", about) }
 func WebhookID(about string) *Schema  { return Text("whk_8b2e5d7c1f9a4360a7d4c3e6b0f8592d", about) }
-func CompanyID(about string) *Schema  { return Text("com_6e1d9c4b7a3f48528ec0f5d2b7a96413", about) }
-func AccountID(about string) *Schema  { return Text("acc_3f9a7c2e5d1b8046", about) }
+func FormID(about string) *Schema {
+	return Text("frm_3f9a7c2e5d1b80469a3f5c7e1b2d4860a7f4c3e6b0d8592e", about)
+}
+func CompanyID(about string) *Schema { return Text("com_6e1d9c4b7a3f48528ec0f5d2b7a96413", about) }
+func AccountID(about string) *Schema { return Text("acc_3f9a7c2e5d1b8046", about) }
 func MessageID(about string) *Schema {
 	return Text("3f9a7c2e5d1b8046-02000000000000002a00000019000000", about)
 }

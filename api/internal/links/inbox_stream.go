@@ -143,7 +143,14 @@ func (s *inboxStream) next() {
 	for {
 		// Taken before the look: what changes after it wakes.
 		changed := s.a.opts.Node.InboxChanged()
+		begun := s.begun
 		if !s.look() {
+			s.end()
+			return
+		}
+		// What is new may come after the end of the token, or of its secret.
+		if begun && len(s.pending) > 0 && !s.holds() {
+			s.pending = s.pending[:0]
 			s.end()
 			return
 		}

@@ -161,6 +161,9 @@ func (a *API) follow(token string) (*followed, error) {
 		if f.sent, ok = v.Sent(messages.ID(claims.Send)); !ok {
 			return errNoLink
 		}
+		if !v.Has(f.sent.Profile) {
+			return errNoLink // the person was erased
+		}
 		if claims.Kind == tracking.Click && claims.URL == "" && f.sent.Campaign != "" {
 			links, err := v.Campaigns().Links(f.sent.Campaign)
 			if err != nil {

@@ -7,10 +7,6 @@ import (
 	"github.com/musterhq/muster/resolver/forms"
 )
 
-func formID(about string) *shape.Schema {
-	return shape.Text("frm_3f9a7c2e5d1b80469a3f5c7e1b2d4860a7f4c3e6b0d8592e", about)
-}
-
 func fieldShape() *shape.Schema {
 	return shape.Named("FormField", shape.Object(
 		shape.Req("name", shape.Text("attributes.city", "`email`, `phone`, `first_name`, `last_name`, or `attributes.` and the name of an attribute.").Bytes(1, 80)),
@@ -63,7 +59,7 @@ func figures() []shape.Field {
 // Operations are the calls about forms.
 func (a *API) Operations() handler.Group {
 	form := shape.Named("Form", shape.Object(
-		shape.Req("_id", formID("")), shape.Req("name", shape.Text("Newsletter", "")), shape.Req("title", shape.Text("Sign up", "")), shape.Req("text", shape.Text("News from the shop, once a month.", "")),
+		shape.Req("_id", shape.FormID("")), shape.Req("name", shape.Text("Newsletter", "")), shape.Req("title", shape.Text("Sign up", "")), shape.Req("text", shape.Text("News from the shop, once a month.", "")),
 		shape.Req("fields", shape.List(fieldShape(), "")), shape.Req("button", shape.Text("Sign up", "")), shape.Req("list_ids", shape.List(shape.ListID(""), "")),
 		shape.Req("consent", consentShape().OrNull()), shape.Req("double_opt_in", shape.Boolean(true, "")), shape.Req("message", shape.Text("Thank you.", "")),
 		shape.Req("redirect_url", shape.Text("https://shop.example/thanks", "")), shape.Req("published", shape.Boolean(true, "")), shape.Req("allowed_origins", shape.List(shape.Text("https://shop.example", ""), "")),
