@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/background"
 	"github.com/musterhq/muster/internal/sortedkeys"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feed"
@@ -88,9 +86,7 @@ func WriteGeneration(db *pebble.DB, f *Frozen, rests *Rests, disk *state.Disk) e
 			w.Set(state.PageKey(key[:0], a.Number, i), buf)
 		}
 	}
-	docs := slices.AppendSeq(make([]state.DocKey, 0, len(f.Docs)), maps.Keys(f.Docs))
-	background.SortFunc(docs, cmp.Compare[state.DocKey])
-	for _, k := range docs {
+	for _, k := range slices.Sorted(maps.Keys(f.Docs)) {
 		w.Set(state.DocumentKey(key[:0], f.Numbers[k>>32], uint32(k)), f.Docs[k])
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.Entities)) {
@@ -132,8 +128,8 @@ func NewBatchWriter(db *pebble.DB, rests *Rests, keys int, disk *state.Disk) *Ba
 	return &BatchWriter{db: db, batch: db.NewBatch(), pace: newThrottle(rests, keys), disk: disk}
 }
 
-// batchBytes bounds a batch: Pebble takes one without a pause, in half a millisecond.
-const batchBytes = 64 << 10
+// batchBytes bounds a batch.
+const batchBytes = 256 << 10
 
 // Set sets a key, or removes it for a nil value. After an error it does nothing.
 func (w *BatchWriter) Set(key, value []byte) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/musterhq/muster/internal/background"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -117,7 +116,6 @@ type countingWriter struct {
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	background.Yield() // engines are written in one go
 	return n, err
 }
 

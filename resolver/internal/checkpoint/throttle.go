@@ -1,10 +1,6 @@
 package checkpoint
 
-import (
-	"time"
-
-	"github.com/musterhq/muster/internal/background"
-)
+import "time"
 
 // Rests are pauses while a checkpoint is written, so that requests get the
 // processors.
@@ -44,9 +40,8 @@ func newThrottle(rests *Rests, keys int) throttle {
 	return p
 }
 
-// worked rests after a piece of work. Requests come first even where there is no rest.
+// worked rests after a piece of work.
 func (p *throttle) worked() {
-	background.Yield()
 	if p.limits == nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/musterhq/muster/internal/background"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -38,8 +37,6 @@ const (
 	filterWords     = 8          // words of a block of the filter: one cache line
 	filterBits      = 12         // bits a key
 	filterProbes    = 6
-
-	pieceEntries = 4096 // are gathered or written between two yields
 )
 
 // runChecksum is the table of checksums in runs.
@@ -119,9 +116,6 @@ func (w *runWriter) add(e runEntry) {
 	if w.inBlk++; w.inBlk == runBlockEntries {
 		w.endBlock()
 	}
-	if w.count%pieceEntries == 0 {
-		background.Yield()
-	}
 }
 
 func (w *runWriter) endBlock() {
@@ -168,12 +162,8 @@ func (w *runWriter) finish() error {
 // WriteRun writes keys as a run.
 func WriteRun(fs vfs.FS, path string, keys Answers) error {
 	entries := make([]runEntry, 0, keys.Size())
-	keys.each(func(h identifier.Hash, v Answer) {
-		if entries = append(entries, runEntry{h, v}); len(entries)%pieceEntries == 0 {
-			background.Yield()
-		}
-	})
-	background.SortFunc(entries, func(a, b runEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
+	keys.each(func(h identifier.Hash, v Answer) { entries = append(entries, runEntry{h, v}) })
+	slices.SortFunc(entries, func(a, b runEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	w, err := newRunWriter(fs, path, uint64(len(entries)))
 	if err != nil {
 		return err

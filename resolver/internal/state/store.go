@@ -135,7 +135,7 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 		MaxManifestFileSize: 1,
 	}
 	for i := range o.Levels {
-		o.Levels[i].FilterPolicy = yieldingFilter{bloom.FilterPolicy(10)}
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	return o
 }
