@@ -113,6 +113,9 @@ func (r *Report) page(charts []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Figures\n\nMade by `go run ./bench figures` on %s, with %s, on %d CPUs (%s). Loader and server share the machine.\n",
 		r.Begun.UTC().Format("2006-01-02"), r.Version, r.CPUs, r.Go)
+	if r.Ingest != nil {
+		fmt.Fprintf(&b, "Ingest: medians of rounds (%d) with phases of %v.\n", r.Ingest.Options.Rounds, r.Ingest.Options.Duration)
+	}
 	for _, s := range []section{r.ingest(), r.recovery(), r.segments()} {
 		s.write(&b)
 	}
