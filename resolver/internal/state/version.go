@@ -24,6 +24,10 @@ package state
 // each message of an omni-channel step that fails counts.
 const RulesNoted = 24
 
+// What later versions changed:
+//
+//   - 25: a rule names its own constant, beside the code that asks for it.
+
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 24
+const ApplyVersion = 25
