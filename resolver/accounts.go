@@ -37,6 +37,7 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.Audit = audit.New(number, m.store)
 	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})
 	a.Signup = signup.New(signup.Parts{Profiles: a.Profiles, Forms: a.Forms, Contacts: a.Contacts, Sending: a.Sending, Erasure: a.Erasure, Keys: &m.keys}, formHost{m, a})
+	a.Features.Register()
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a

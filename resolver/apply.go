@@ -32,9 +32,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if a != nil {
 		// What falls due comes before what happens now.
 		m.advance(dueBudget)
-		a.Outbox.EndDay(m.tx(a))
-		a.Campaigns.Advance(m.tx(a))
-		a.InApp.Advance(m.tx(a))
+		a.Features.Advance(m.tx(a))
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	keys := slices.Concat(a.ConsentLog.Keys(task.Ordinals...), a.Forms.Keys(task.Ordinals...), a.Pacing.Keys(task.Ordinals...), a.Orders.Keys(task.Ordinals...), a.InApp.Keys(task.Ordinals...), a.Flows.Erase(o))
+	keys := append(a.Features.Keys(task.Ordinals...), a.Flows.Erase(o)...)
 	conflicts := slices.Clone(d.Conflicts)
 	a.Engine.Touch(o)
 	a.Engine.Erase(o)
@@ -71,13 +71,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	a.Profiles.Remove(o)
 	m.store.Columns.Forget(a.Index)
 	indexed := m.index.Before()
-	for _, f := range a.Features.All() {
-		if e, ok := f.(feature.Eraser); ok {
-			if err := e.Erase(m.tx(a), task.Ordinals...); err != nil {
-				panic(err) // the store is at fault; the record is named
-			}
-		}
-	}
+	a.Features.Erase(m.tx(a), task.Ordinals...)
 	// Without a profile: the notification must not go with the profile's erasure.
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)

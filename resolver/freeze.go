@@ -26,11 +26,8 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	}
 	m.scrub = nil
 	for _, a := range m.byIndex {
-		a.Types.Freeze()
 		a.StoreSets(m.store)
-		a.Campaigns.Freeze()
-		a.Outbox.Freeze()
-		a.Flows.Freeze()
+		a.Features.Freeze()
 		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.Number, Identities: a.Profiles.Identifiers.Changed, Pages: a.Profiles.Headers.Freeze()})
 		a.Profiles.Identifiers.Changed = nil
 		f.Numbers = append(f.Numbers, a.Number)

@@ -106,17 +106,10 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		return nil, err
 	}
 	for _, a := range m.byIndex {
-		a.Campaigns.Open()
-		if err := a.Types.Open(); err != nil {
-			return nil, err
-		}
-		if err := a.InApp.Open(); err != nil {
-			return nil, err
-		}
 		if err := a.CheckSets(); err != nil {
 			return nil, err
 		}
-		if err := a.Outbox.Open(a.Profiles.Headers.Count); err != nil {
+		if err := a.Features.Open(a.Profiles.Headers.Count); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/internal/account"
-	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
@@ -29,11 +28,7 @@ func (h resolutionHost) Restore(d *profile.Document, x identifier.Hash) bool {
 
 func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
 	h.a.Contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
-	for _, f := range h.a.Features.All() {
-		if g, ok := f.(feature.Merger); ok {
-			g.Merge(h.m.tx(h.a), winner, merged.Ordinal)
-		}
-	}
+	h.a.Features.Merge(h.m.tx(h.a), winner, merged.Ordinal)
 }
 
 func (h resolutionHost) LeaveMerged(d *profile.Document, ordinals []uint32) {

@@ -79,9 +79,7 @@ func (m *Machine) applyTick() {
 	for _, a := range m.byIndex {
 		m.rec.account = a
 		m.advance(dueBudget)
-		a.Outbox.EndDay(m.tx(a))
-		a.Campaigns.Advance(m.tx(a))
-		a.InApp.Advance(m.tx(a))
+		a.Features.Advance(m.tx(a))
 		a.Flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
@@ -173,14 +171,8 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 		if due, has := a.Flows.NextDueMs(); has && (!ok || due < ms) {
 			ms, ok = due, true
 		}
-		if due, has := a.Campaigns.NextDue(); has && (!ok || due < ms) {
+		if due, has := a.Features.NextDue(); has && (!ok || due < ms) {
 			ms, ok = due, true
-		}
-		if due, has := a.InApp.NextDue(); has && (!ok || due < ms) {
-			ms, ok = due, true
-		}
-		if ends, has := a.Outbox.DayEndsMs(); has && (!ok || ends < ms) {
-			ms, ok = ends, true
 		}
 	}
 	return ms, ok

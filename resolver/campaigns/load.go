@@ -35,8 +35,11 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 	return false, nil
 }
 
-// Open puts in order what was loaded.
-func (s *State) Open() { slices.Sort(s.oneOffs) }
+// Open puts in order what was loaded, see [feature.Opener].
+func (s *State) Open(uint32) error {
+	slices.Sort(s.oneOffs)
+	return nil
+}
 
 // Freeze hands to the store what has changed and is not there yet.
 func (s *State) Freeze() {

@@ -83,7 +83,7 @@ func TestCheckpointHasTheCatalog(t *testing.T) {
 			t.Fatal(key, err)
 		}
 	}
-	if err := loaded.State.Open(); err != nil {
+	if err := loaded.State.Open(0); err != nil {
 		t.Fatal(err)
 	}
 	if loaded.Hash() != w.Hash() || loaded.State.public != 1 || loaded.State.Get("bought").Name != "Order" || loaded.State.Get("unseen") != nil {

@@ -214,7 +214,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 }
 
 // Open ends the loading.
-func (s *State) Open() error {
+func (s *State) Open(uint32) error {
 	for key, x := range s.sketches.loaded {
 		t := s.types[key]
 		if t == nil {

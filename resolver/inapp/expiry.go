@@ -65,7 +65,7 @@ func (s *State) NextDue() (ms int64, ok bool) {
 }
 
 // Open puts in order what was loaded.
-func (s *State) Open() error {
+func (s *State) Open(uint32) error {
 	s.hours = nil
 	for name := range s.sets.All() {
 		text, is := strings.CutPrefix(name, setHours)

@@ -183,7 +183,7 @@ func TestInboxesMatchNaive(t *testing.T) {
 				}
 				if rng.IntN(50) == 0 { // as from a checkpoint
 					w.State = fresh(w.Store)
-					if err := w.State.Open(); err != nil {
+					if err := w.State.Open(0); err != nil {
 						t.Fatal(err)
 					}
 				}

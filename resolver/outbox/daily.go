@@ -17,9 +17,9 @@ type daily struct {
 	Counts map[string]uint64 `json:"counts,omitempty"`
 }
 
-// DayEndsMs is the next time at which [State.EndDay] has something to report; ok is false
+// NextDue is the next time at which [State.Advance] has something to report; ok is false
 // when no endpoint asks for totals.
-func (s *State) DayEndsMs() (ms int64, ok bool) {
+func (s *State) NextDue() (ms int64, ok bool) {
 	from := s.daily.FromMs
 	return from - from%dayMs + dayMs, from != 0
 }
@@ -42,10 +42,10 @@ func (s *State) beginDay(tx *feature.Tx) {
 	s.shared.Store.PutEntity(state.EntityKey(s.account, state.EntityEndpoint, endpointDailyName), must.JSON(s.daily))
 }
 
-// EndDay queues the totals of a day that has ended. Days in which the service
+// Advance queues the totals of a day that has ended. Days in which the service
 // stood still have none: nothing was recorded in them.
-func (s *State) EndDay(tx *feature.Tx) {
-	if ends, ok := s.DayEndsMs(); !ok || tx.AtMs < ends {
+func (s *State) Advance(tx *feature.Tx) {
+	if ends, ok := s.NextDue(); !ok || tx.AtMs < ends {
 		return
 	}
 	counts := map[string]uint64{}

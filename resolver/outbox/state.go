@@ -150,7 +150,7 @@ func (s *State) loadEndpoint(name string, value []byte) error {
 	return nil
 }
 
-// Open puts in order what was loaded, of an account with so many profiles.
+// Open puts in order what was loaded, see [feature.Opener].
 func (s *State) Open(profiles uint32) error {
 	list := make([]*Item, 0, len(s.items))
 	for _, it := range s.items {

@@ -58,17 +58,10 @@ func (a *State) Hash(h hash.Hash, put func([]byte)) error {
 	if err := a.Audit.Hash(put); err != nil {
 		return err
 	}
-	if err := a.ConsentLog.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
-	}
-	if err := a.Forms.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
-	}
-	if err := a.Pacing.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
-	}
-	if err := a.InApp.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
+	for _, f := range a.hashed {
+		if err := f.Hash(put); err != nil {
+			return fmt.Errorf("account %016x: %w", a.Number, err)
+		}
 	}
 	a.Profiles.HashIdentifiers(put)
 	if err := a.Engine.Hash(put); err != nil {

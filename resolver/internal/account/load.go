@@ -12,7 +12,7 @@ import (
 // Load takes back an entity of the account that a checkpoint has; known is false for one
 // that is the machine's.
 func (a *State) Load(kind byte, name string, value []byte) (known bool, err error) {
-	for _, f := range a.Features.All() {
+	for _, f := range a.Features.list {
 		if known, err := f.Load(kind, name, value); known || err != nil {
 			return known, err
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/inapp"
-	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
@@ -109,12 +108,8 @@ type Features struct {
 	Pacing        *pacing.State
 	Orders        *orders.State
 	InApp         *inapp.State
-}
 
-// All are the features in the order in which they take note of merges and erasures, which is
-// part of the rules.
-func (f *Features) All() []feature.State {
-	return []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders, f.InApp}
+	registered
 }
 
 // New makes an account without events, and without the features that need the machine.

@@ -78,6 +78,35 @@ type Eraser interface {
 	Erase(tx *Tx, ordinals ...uint32) error
 }
 
+// Timer is a state in which something falls due.
+type Timer interface {
+	// Advance does what is due at the record's time.
+	Advance(tx *Tx)
+	// NextDue is the earliest instant (Unix ms) at which Advance has something to do; ok is
+	// false for none.
+	NextDue() (ms int64, ok bool)
+}
+
+// Opener is a state that is made ready once all that a checkpoint has is loaded.
+type Opener interface {
+	// Open makes it ready, in an account with so many profiles. An error says that what was
+	// loaded does not fit together.
+	Open(profiles uint32) error
+}
+
+// Freezer is a state that keeps changes to itself until a checkpoint begins.
+type Freezer interface {
+	// Freeze hands to the store what has changed and is not there yet.
+	Freeze()
+}
+
+// Keyed is a state with texts of profiles in the store, which checkpoints are rid of after an
+// erasure.
+type Keyed interface {
+	// Keys are the texts of the profiles.
+	Keys(ordinals ...uint32) []string
+}
+
 // State is a feature's state in an account.
 type State interface {
 	// Load takes back what a checkpoint has; known is false for an entity that is not

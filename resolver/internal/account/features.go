@@ -1,0 +1,92 @@
+package account
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/feature"
+)
+
+// registered are the features by what they take part in, in the order of [Features.Register].
+type registered struct {
+	list   []feature.State
+	timers []feature.Timer // asked at each record
+	// hashed are those whose place in the state's hash is the one in list. Older features have
+	// places of their own, see [State.Hash].
+	hashed []feature.State
+}
+
+// Register notes what the features take part in, once all are made. Their order is part of the
+// rules: merges, erasures and what falls due are noted in it.
+func (f *Features) Register() {
+	f.list = []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders, f.InApp}
+	f.timers = of[feature.Timer](f.list)
+	f.hashed = f.list[slices.Index(f.list, feature.State(f.ConsentLog)):]
+}
+
+// of are the features that take part in something.
+func of[T any](list []feature.State) (out []T) {
+	for _, f := range list {
+		if x, ok := f.(T); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Open makes the features ready once all that a checkpoint has is loaded.
+func (f *Features) Open(profiles uint32) error {
+	for _, x := range of[feature.Opener](f.list) {
+		if err := x.Open(profiles); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Freeze hands to the store what the features have changed and is not there yet.
+func (f *Features) Freeze() {
+	for _, x := range of[feature.Freezer](f.list) {
+		x.Freeze()
+	}
+}
+
+// Advance does what is due in the features at the record's time.
+func (f *Features) Advance(tx *feature.Tx) {
+	for _, x := range f.timers {
+		x.Advance(tx)
+	}
+}
+
+// NextDue is the earliest instant (Unix ms) at which Advance has something to do.
+func (f *Features) NextDue() (ms int64, ok bool) {
+	for _, x := range f.timers {
+		if due, has := x.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
+		}
+	}
+	return ms, ok
+}
+
+// Merge makes what the features have of a merged profile the winner's.
+func (f *Features) Merge(tx *feature.Tx, winner, merged uint32) {
+	for _, x := range of[feature.Merger](f.list) {
+		x.Merge(tx, winner, merged)
+	}
+}
+
+// Keys are the texts in the store that the features have of profiles.
+func (f *Features) Keys(ordinals ...uint32) (keys []string) {
+	for _, x := range of[feature.Keyed](f.list) {
+		keys = append(keys, x.Keys(ordinals...)...)
+	}
+	return keys
+}
+
+// Erase removes erased profiles from the features.
+func (f *Features) Erase(tx *feature.Tx, ordinals ...uint32) {
+	for _, x := range of[feature.Eraser](f.list) {
+		if err := x.Erase(tx, ordinals...); err != nil {
+			panic(err) // the store is at fault; the record is named
+		}
+	}
+}
