@@ -167,6 +167,14 @@ func TestTextsThatPeopleWrite(t *testing.T) {
 	if status, got := say("SM10", "STOP"); status != 200 || got.Recorded != 1 || m.count("sms_unsubscribed") != 4 {
 		t.Errorf("the same again: %d %+v, %d times unsubscribed", status, got, m.count("sms_unsubscribed"))
 	}
+	// So does START: its repeat does not undo a STOP that came in between.
+	m.events.away.Store(true)
+	say("SM11", "Start")
+	m.events.away.Store(false)
+	say("SM12", "STOP")
+	if status, _ := say("SM11", "Start"); status != 200 || consent() != "unsubscribed" {
+		t.Errorf("a repeated START after a STOP: %d, %s", status, consent())
+	}
 	// An erased person's number is refused, and the provider need not try again.
 	m.command(resolver.CommandContactErase, resolver.ContactErase{ID: p.ID.String()}, nil)
 	if status, got := say("SM6", "me again"); status != 200 || got.Ignored != 1 {
@@ -230,16 +238,15 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	if status, got := m.whatsApp(message("wamid.1", "Hi", began)); status != 200 || got != (providers.InboundResult{Events: 1, Recorded: 1, Ignored: 0}) {
 		t.Fatalf("%d %+v", status, got)
 	}
-	open := func() (until int64) {
+	open := func(at time.Time) (may bool) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			o, _ := v.Find(resolver.IdentityPhone, "+491701234567")
-			until = v.Conversations().OpenUntil(o)
+			may = v.MayWriteFreelyTo("+491701234567", at.UnixMilli())
 			return nil
 		}))
-		return until
+		return may
 	}
-	if want := began.UnixMilli() + conversations.WindowMs; open() != want {
-		t.Errorf("open until %d, expected %d", open(), want)
+	if until := began.Truncate(time.Second).Add(conversations.WindowMs * time.Millisecond); !open(until.Add(-time.Millisecond)) || open(until) {
+		t.Errorf("the conversation does not end at %s", until)
 	}
 	const preference = `{"metadata":{"phone_number_id":"1062840"},"user_preferences":[{"wa_id":"491701234567","category":"marketing_messages","value":%q,"timestamp":%d}]}`
 	m.whatsApp(fmt.Sprintf(preference, "resume", 1))
@@ -258,19 +265,26 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	}
 	// What became of a message of the account's.
 	o := m.holder("+491701234567").Ordinal
-	var send string
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-		key, err := messaging.AccountKey(v, m.account)
-		send = messaging.SendText(m.account, messaging.SealSend(key, messages.OutboxSend(77, o)))
-		return err
-	}))
+	sendOf := func(item uint64) (send string) {
+		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+			key, err := messaging.AccountKey(v, m.account)
+			send = messaging.SendText(m.account, messaging.SealSend(key, messages.OutboxSend(item, o)))
+			return err
+		}))
+		return send
+	}
+	send := sendOf(77)
 	status := func(word string) string {
 		return fmt.Sprintf(`{"metadata":{"phone_number_id":"1062840"},"statuses":[{"id":"wamid.a","status":%q,"timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":%q,"errors":[{"code":131021,"title":"no such number"}]}]}`, word, send)
 	}
 	for _, word := range []string{"sent", "delivered", "delivered", "read", "failed"} {
 		m.whatsApp(status(word))
 	}
-	for typ, want := range map[string]uint64{"whatsapp_delivered": 1, "whatsapp_opened": 1, "whatsapp_failed": 1, "email_delivered": 0} {
+	// It was delivered, so that a failure is ignored.
+	if _, got := m.whatsApp(status("failed")); got != (providers.InboundResult{Events: 1, Ignored: 1}) {
+		t.Errorf("a failure after the delivery: %+v", got)
+	}
+	for typ, want := range map[string]uint64{"whatsapp_delivered": 1, "whatsapp_opened": 1, "whatsapp_failed": 0, "email_delivered": 0} {
 		if n := m.count(typ); n != want {
 			t.Errorf("%d events %s, expected %d", n, typ, want)
 		}
@@ -280,9 +294,13 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	for range 2 {
 		m.whatsApp(strings.ReplaceAll(strings.ReplaceAll(status("failed"), "131021", "131050"), "wamid.a", "wamid.b"))
 	}
+	if got := m.holder("+491701234567").Blocked("whatsapp"); got != "" {
+		t.Errorf("a failure after the delivery blocks the number: %q", got)
+	}
 	if c := m.holder("+491701234567").Consent("whatsapp"); c.Status != "unsubscribed" || c.Source != "provider" {
 		t.Errorf("%+v", c)
 	}
+	m.whatsApp(strings.ReplaceAll(strings.ReplaceAll(status("failed"), send, sendOf(78)), "wamid.a", "wamid.c"))
 	if got := m.holder("+491701234567").Blocked("whatsapp"); got != "bounced" {
 		t.Errorf("a dead number is %q", got)
 	}

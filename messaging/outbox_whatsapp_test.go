@@ -1,7 +1,6 @@
 package messaging_test
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
@@ -102,15 +100,15 @@ func (c *cloud) messages() []cloudMessage {
 	return append([]cloudMessage(nil), c.sent...)
 }
 
-// wrote records that a person wrote by WhatsApp.
+// wrote opens the conversation with a number, as a text from there does.
 func (w *world) wrote(phone string) {
 	w.t.Helper()
-	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: w.account, StampMs: w.Now().UnixMilli()}
-	_, err := rand.Read(env.ID[:])
-	ok(w.t, err)
-	e := eventlog.Event{Type: []byte(conversations.Received), Phone: []byte(phone)}
-	var out resolver.Outcome
-	ok(w.t, w.node.Submit(w.t.Context(), w.account, eventlog.AppendEvent(eventlog.AppendEventCount(env.Append(nil), 1), &e), &out))
+	var open conversations.Open
+	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
+		open.Number = v.ConversationNumber(phone)
+		return nil
+	}))
+	w.must(conversations.CommandOpen, open)
 }
 
 // TestWhatsAppOfFlows: templates go out at any time, texts only to people who have written
@@ -198,6 +196,11 @@ func TestWhatsAppOfFlows(t *testing.T) {
 		l := w.waitingIn(v, outbox.KindWhatsApp)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
+	// What a person wrote from one number opens no conversation with another.
+	w.wrote(ada)
+	w.must(contacts.CommandUpdate, contacts.Update{ID: w.holder(ada), Phone: new("+491700000003")})
+	w.trigger(free, "ada@x.io", `{}`)
+	w.until("it is refused", func(v *resolver.View) bool { return count(v, "whatsapp_failed") == 5 })
 }
 
 // holder is the id of the profile with a phone.

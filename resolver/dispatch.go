@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
@@ -68,6 +69,7 @@ func init() {
 	addCommands(domains.Commands, func(a *account.State) *domains.State { return a.Domains })
 	addCommands(sending.Commands, func(a *account.State) *sending.State { return a.Sending })
 	addCommands(outbox.Commands, func(a *account.State) *outbox.State { return a.Outbox })
+	addCommands(conversations.Commands, func(a *account.State) *conversations.State { return a.Conversations })
 	addCommands(credentials.Commands, func(a *account.State) *credentials.State { return a.Credentials })
 	addCommands(sources.Commands, func(a *account.State) *sources.State { return a.Sources })
 	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })

@@ -90,10 +90,12 @@ func (m *Machine) keepOut(a *account.State, d *profile.Document, task *erasure.T
 		}
 		a.Profiles.Release(id.Kind, id.Value, h)
 		a.Erasure.KeepOut(m.tx(a), task, id.Kind, h, refused)
-		if id.Kind != IdentityEmail {
-			continue
+		switch id.Kind {
+		case IdentityEmail:
+			m.unreserve(a, string(id.Value))
+		case IdentityPhone:
+			a.Conversations.Forget(m.tx(a), h)
 		}
-		m.unreserve(a, string(id.Value))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/view"
@@ -26,9 +27,16 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	for _, id := range []string{ada, bob} {
 		ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "whatsapp", Status: "subscribed"})))
 	}
-	if res, b := x.with(x.creds.APIKey, "POST", "/v1/events", fmt.Sprintf(`{"email":"bob@x.io","event":%q}`, conversations.Received)); res.StatusCode != 200 {
+	// The account's own server may send the event, but opens no conversation by it.
+	if res, b := x.with(x.creds.APIKey, "POST", "/v1/events", fmt.Sprintf(`{"email":"ada@x.io","event":%q}`, conversations.Received)); res.StatusCode != 200 {
 		t.Fatal(b)
 	}
+	var open conversations.Open
+	ok(t, x.node.Read(t.Context(), x.account, func(v *resolver.View) error {
+		open.Number = v.ConversationNumber("+49301234568")
+		return nil
+	}))
+	ok(t, second(x.node.Command(t.Context(), x.account, conversations.CommandOpen, open)))
 	type campaign struct {
 		record.Campaign
 		audience campaignAudience
@@ -95,6 +103,15 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	// A test of a template is the template, without a mark.
 	x.call("success", "POST", "/campaign/"+none.ID+"/test-send", `{"to":["+49301234560"],"email":"ada@x.io","whatsapp":{"template":"t","language":"de","parameters":["{{first_name}}"]}}`, nil)
 	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"name":"t"`) || !strings.Contains(got[0], `"text":"Ada"`) {
+		t.Errorf("%q", got)
+	}
+	// A test that is a text goes only to numbers that wrote within 24 hours.
+	var test testSendAnswer
+	x.call("success", "POST", "/campaign/"+c.ID+"/test-send", `{"to":["+49 (30) 1234567","+49 (30) 1234568"]}`, &test)
+	if want := "+49 (30) 1234567 skipped " + view.NotInConversation + ", +49 (30) 1234568 sent"; test.statuses() != want {
+		t.Errorf("%s, expected %s", test.statuses(), want)
+	}
+	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"body":"[Test] Dear "`) {
 		t.Errorf("%q", got)
 	}
 }

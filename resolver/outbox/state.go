@@ -34,6 +34,8 @@ const (
 	KindInApp = "in_app"
 	// KindWhatsApp is a WhatsApp message: a template, or a text in an open conversation.
 	KindWhatsApp = "whatsapp"
+	// KindIM is a text by the account's own instant messenger.
+	KindIM = "im"
 	// KindCall is a request to a URL that a flow's step names. It has no endpoint and no
 	// order.
 	KindCall = "call"

@@ -12,9 +12,6 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// writtenPrecisionMs is how precisely providers say when a text was written.
-const writtenPrecisionMs = 1000
-
 var engagementTypes = map[string]string{
 	messages.EngagementOpen: "opened", messages.EngagementClick: "clicked", messages.EngagementDelivery: "delivered", messages.EngagementBounce: "bounced",
 	messages.EngagementSoftBounce: "soft_bounced", messages.EngagementComplaint: "complained", messages.EngagementUnsubscribed: "unsubscribed",
@@ -39,13 +36,12 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		return refusal
 	}
 	// Before the key: a repeat gets the same answer.
-	if c.Kind == messages.EngagementSubscribed && c.WrittenMs != 0 && c.Profile != "" {
-		switch _, d, refusal := s.host.Profile(c.Profile); {
-		case refusal != nil:
-			return refusal
-		case unsubscribedAfter(d, channel, c.WrittenMs):
-			return &refuse.Refusal{Code: "conflict", Field: "written_ms", Message: "the person unsubscribed after this text was written"}
-		}
+	if r := s.refuseOlder(&c); r != nil {
+		return r
+	}
+	end, repeated, refusal := s.ends(&c)
+	if refusal != nil || repeated {
+		return refusal
 	}
 	if c.Key != "" {
 		h := s.profiles.Hasher.HashReportKey(c.Key, &s.normal)
@@ -78,6 +74,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 	} else if err := s.profiles.Load(o, &s.profiles.Doc); err != nil {
 		panic(err)
 	}
+	s.noteEnd(tx, end)
 	d := &s.profiles.Doc
 	suspect := c.Agent == messages.AgentPrefetch || c.Agent == messages.AgentMachine
 	event := feature.NewEvent(c.Channel+"_"+verb, feature.Properties{})
@@ -92,6 +89,9 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		event.Properties["campaign_id"], event.Properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
 			s.campaigns.CountEngagement(x.ID, o, c.Channel, variant, engagementFigures[c.Kind], c.Link)
+			if end.state == finalRead {
+				s.campaigns.CountEngagement(x.ID, o, c.Channel, variant, campaigns.Delivered, c.Link)
+			}
 		}
 	}
 	if !suspect {
@@ -105,6 +105,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		evidence := Evidence(s.account, c.Send, campaign)
 		evidence.Flow, evidence.Step = c.Flow, c.Step
 		d.Evidence = &evidence
+		s.noteWord(tx, o, &c)
 	}
 	fields := engine.Fields(0)
 	var also []feature.Event
@@ -188,11 +189,4 @@ func Evidence(account uint64, send messages.ID, campaign string) (e profile.Evid
 	}
 	e.Campaign = campaign
 	return e
-}
-
-// unsubscribedAfter reports whether a person unsubscribed from a channel after a text was
-// written.
-func unsubscribedAfter(d *profile.Document, channel byte, writtenMs int64) bool {
-	c := d.ConsentOf(channel)
-	return c != nil && c.Status == profile.ConsentUnsubscribed && writtenMs+writtenPrecisionMs <= c.SinceMs
 }

@@ -3,12 +3,10 @@ package view
 import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/reach"
 )
-
-// NotInConversation is why a person does not get a text by WhatsApp.
-const NotInConversation = "the person has not written in the last 24 hours; only templates may be sent then"
 
 // PassedOver says why a campaign on one channel, or a part of one on several, would pass over
 // a profile of its audience that was not sent it under its present ordinal, "" where it would
@@ -23,7 +21,7 @@ func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (s
 	if reason == "" && v.a.Campaigns.WasSentToMerged(x, d.Merged) {
 		reason = campaigns.AlreadySent
 	}
-	if reason == "" && x.TextOnly() && v.Conversations().OpenUntil(o) <= nowMs {
+	if reason == "" && x.TextOnly() && !v.MayWriteFreely(o, string(d.Newest(identifier.Phone)), nowMs) {
 		reason = NotInConversation
 	}
 	if reason == "" && leftAudience(v.a, x.ID, o) {

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/eventtypes"
@@ -61,9 +60,6 @@ func (v *View) Credentials() *credentials.State { return v.a.Credentials }
 
 // Sources are the account's sources of events.
 func (v *View) Sources() *sources.State { return v.a.Sources }
-
-// Conversations are those that people have begun by WhatsApp, see [View.Access].
-func (v *View) Conversations() *conversations.State { return v.a.Conversations }
 
 // Contacts are the account's contacts, with its lists.
 func (v *View) Contacts() *contacts.State { return v.a.Contacts }

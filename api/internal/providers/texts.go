@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/messages"
 )
 
@@ -54,18 +55,27 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 		keyword = inbound.KeywordOf(e.Text)
 	}
 	stopped := false
-	if keyword == inbound.KeywordStop {
+	switch keyword {
+	case inbound.KeywordStop:
 		// Before its event is on record: not every provider repeats what a crash cut off.
-		if stopped, err = a.stop(ctx, s, e, key); err != nil {
-			return false, err
-		}
+		stopped, err = a.stop(ctx, s, e, key)
+	case inbound.KeywordStart:
+		// Likewise: a repeat of what was cut off must not undo a STOP that came in between.
+		err = a.start(ctx, s, e, key)
+	}
+	if err != nil {
+		return false, err
+	}
+	// Before the event as well: a flow may answer it at once.
+	if err := a.openConversation(ctx, s.account, e); err != nil {
+		return stopped, err
 	}
 	profile, found, err := a.whoWrote(ctx, s, e, key)
 	if err != nil || !found {
 		return stopped, err
 	}
-	switch keyword {
-	case inbound.KeywordStop: // again, for a profile that the text has just made
+	switch keyword { // again, for a profile that the text has just made
+	case inbound.KeywordStop:
 		err = a.consent(ctx, s, e, key, profile, messages.EngagementUnsubscribed)
 	case inbound.KeywordStart:
 		err = a.consent(ctx, s, e, key, profile, messages.EngagementSubscribed)
@@ -89,10 +99,44 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 // [messages.EngagementUnsubscribed] or [messages.EngagementSubscribed].
 func (a *API) consent(ctx context.Context, s *source, e *inbound.Event, key, profile, kind string) error {
 	r := messages.EngagementRecord{Profile: profile, Channel: e.Channel, Source: replySource, Key: "reply/" + key + "/" + profile, Kind: kind}
-	if kind == messages.EngagementSubscribed && !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
+	if !e.At.IsZero() { // providers repeat for days what they could not deliver, in any order
 		r.WrittenMs = e.At.UnixMilli()
 	}
 	_, err := a.opts.Node.Command(ctx, s.account, messages.CommandEngagement, r)
+	return err
+}
+
+// start carries out START for the profile that has the number, if there is one.
+func (a *API) start(ctx context.Context, s *source, e *inbound.Event, key string) error {
+	profile, found, err := a.holderOf(ctx, s.account, e.From)
+	if err != nil || !found {
+		return err
+	}
+	err = a.consent(ctx, s, e, key, profile, messages.EngagementSubscribed)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) { // the text is on record all the same
+		return nil
+	}
+	return err
+}
+
+// openConversation notes that a person wrote by WhatsApp. A setting is no text.
+func (a *API) openConversation(ctx context.Context, account uint64, e *inbound.Event) error {
+	if e.Channel != inbound.ChannelWhatsApp || e.Preference {
+		return nil
+	}
+	var open conversations.Open
+	err := a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		open.Number = v.ConversationNumber(e.From)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !e.At.IsZero() {
+		open.WrittenMs = e.At.UnixMilli()
+	}
+	_, err = a.opts.Node.Command(ctx, account, conversations.CommandOpen, open)
 	return err
 }
 

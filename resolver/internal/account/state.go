@@ -123,7 +123,7 @@ func New(number uint64, index uint32) *State {
 		Sets:     profile.NewOrdinalSets(),
 		Features: Features{
 			Access: access.New(), Domains: domains.New(), Credentials: credentials.New(),
-			Sources: sources.New(), Conversations: conversations.New(),
+			Sources: sources.New(),
 		},
 	}
 	a.Erasure = erasure.New(number, func() identifier.Hasher { return a.Profiles.Hasher })

@@ -27,6 +27,11 @@ const RulesNoted = 24
 // What later versions changed:
 //
 //   - 25: a rule names its own constant, beside the code that asks for it.
+//   - 25: conversation.open opens a WhatsApp conversation with a number; the event
+//     whatsapp_received opens none with its profile any more.
+//   - 25: of the reports that a text was delivered, was read and failed the first holds.
+//   - 25: a STOP does not undo a START that was written after it, and a START is compared
+//     with when the last STOP was written, not with when it came.
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
