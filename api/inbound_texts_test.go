@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -330,5 +331,87 @@ func TestInboundTextProvidersBadInput(t *testing.T) {
 	}
 	if status, a := m.do("PUT", "/inbound-providers/mailgun", `{"signing_key":"x","stop_reply":"Bye"}`); status != 400 || !strings.Contains(a.Message, "stop_reply") {
 		t.Errorf("%d %s", status, a.Message)
+	}
+}
+
+// TestWhatsAppWebhooksBadInput sends what docs/behaviour/messages.md lists as bad input of
+// WhatsApp's webhooks, row by row.
+func TestWhatsAppWebhooksBadInput(t *testing.T) {
+	m := newMailing(t)
+	const token = "verify-token-verify"
+	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","verify_token":"`+token+`"}`, nil)
+	path := providers.ReportPath + m.creds.AccountID + "/whatsapp"
+	challenge := func(query string) func() string {
+		return func() string {
+			res, _ := m.service.send("GET", path+"?"+query, "")
+			return fmt.Sprint(res.StatusCode)
+		}
+	}
+	post := func(path, body, secret string, headers ...string) func() string {
+		return func() string {
+			h := hmac.New(sha256.New, []byte(secret))
+			h.Write([]byte(body))
+			if secret != "" {
+				headers = append(headers, "X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)))
+			}
+			res, b := m.service.send("POST", path, body, append(headers, "Content-Type", "application/json")...)
+			var a struct{ Data providers.InboundResult }
+			ok(t, json.Unmarshal(b, &a))
+			switch {
+			case res.StatusCode != 200:
+				return fmt.Sprint(res.StatusCode)
+			case a.Data.Events == 0:
+				return "200, `events` 0"
+			}
+			return fmt.Sprintf("200, `ignored` %d", a.Data.Ignored)
+		}
+	}
+	value := func(v string) string { return `{"entry":[{"changes":[{"field":"messages","value":` + v + `}]}]}` }
+	text := func(number, from string) string {
+		return value(`{"metadata":{"phone_number_id":"` + number + `"},"messages":[{"from":"` + from + `","id":"wamid.1","timestamp":"1769850004","type":"text","text":{"body":"STOP"}}]}`)
+	}
+	status := value(`{"metadata":{"phone_number_id":"1062840"},"statuses":[{"id":"wamid.2","status":"failed","timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":"0000000000000001-02000000000000000000000000000000"}]}`)
+	good := text("1062840", "491701234567")
+	rows := map[string][]func() string{
+		"| `GET` | `hub.verify_token` left out, or another |":                          {challenge("hub.mode=subscribe&hub.challenge=1"), challenge("hub.mode=subscribe&hub.challenge=1&hub.verify_token=x")},
+		"| `GET` | `hub.mode` that is not `subscribe` |":                               {challenge("hub.challenge=1&hub.verify_token=" + token), challenge("hub.mode=x&hub.challenge=1&hub.verify_token=" + token)},
+		"| `GET` | `hub.challenge` of more than 256 bytes |":                           {challenge("hub.mode=subscribe&hub.verify_token=" + token + "&hub.challenge=" + strings.Repeat("1", 257))},
+		"| `POST` | `X-Hub-Signature-256` left out, or of another secret |":            {post(path, good, ""), post(path, good, "x"), post(path, good, "", "X-Hub-Signature-256", "sha256=00")},
+		"| `POST` | an account that does not exist, or takes no reports of WhatsApp |": {post(providers.ReportPath+"acc_0000000000000001/whatsapp", good, whatsAppSecret), post(providers.ReportPath+"x/whatsapp", good, whatsAppSecret)},
+		"| `POST` | signed, and no JSON |":                                             {post(path, `{"entry":`, whatsAppSecret), post(path, "", whatsAppSecret)},
+		"| `POST` | a body of more than 1 MiB |":                                       {post(path, strings.Repeat(" ", 1<<20)+good, whatsAppSecret)},
+		"| `POST` | `Content-Encoding: gzip` |":                                        {post(path, good, whatsAppSecret, "Content-Encoding", "gzip")},
+		"| `POST` | another `phone_number_id` than the account's |":                    {post(path, text("7", "491701234567"), whatsAppSecret)},
+		"| `POST` | a status of a message that is not the account's |":                 {post(path, status, whatsAppSecret)},
+		"| `POST` | a text whose `from` is no number |":                                {post(path, text("1062840", ""), whatsAppSecret), post(path, text("1062840", "me"), whatsAppSecret)},
+	}
+	page, err := os.ReadFile("../docs/behaviour/messages.md")
+	ok(t, err)
+	_, table, _ := strings.Cut(string(page), "**Bad input of WhatsApp's webhooks**")
+	_, table, _ = strings.Cut(table, "|---|---|---|\n")
+	tried := 0
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		line = strings.TrimSpace(line)
+		end := strings.LastIndex(strings.TrimSuffix(line, "|"), "|") + 1
+		want := strings.TrimSpace(strings.Trim(line[end:], "|"))
+		for _, call := range rows[line[:end]] {
+			if got := call(); got != want {
+				t.Errorf("%s is answered %s", line, got)
+			}
+		}
+		if len(rows[line[:end]]) > 0 {
+			tried++
+		} else {
+			t.Errorf("not tried: %s", line)
+		}
+	}
+	if tried != len(rows) {
+		t.Errorf("the page has %d of %d rows", tried, len(rows))
+	}
+	if m.holder("+491701234567") != nil {
+		t.Error("bad input made a profile")
 	}
 }

@@ -55,6 +55,15 @@ func ofChannel(x *campaigns.Campaign, i int, err error) error {
 // PrepareCampaign checks what a campaign on one channel is to send, takes the links out of
 // an e-mail, and returns the contents for the state machine. A fault is a [*ContentError].
 func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
+	out, err := prepareCampaign(x, c)
+	var f *ContentError
+	if x.Medium() != mediumEmail && c.Text == "" && errors.As(err, &f) && f.Field == "text" {
+		f.Field = "body" // it was the text of a campaign that has no markup
+	}
+	return out, err
+}
+
+func prepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
 	switch empty := c.HTML == "" && c.Text == ""; {
 	case c.WhatsApp != nil && !empty:
 		return c, &ContentError{"", fault("whatsapp Input should be left out where a body or a template of Muster is sent: only one of them can be")}

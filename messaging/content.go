@@ -81,6 +81,10 @@ func checkPart(x *campaigns.Campaign) error {
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
+		var f *ContentError
+		if errors.As(err, &f) && f.Field == "text" {
+			f.Field = "body"
+		}
 		return err
 	}
 	_, err := PrepareEmail(c)

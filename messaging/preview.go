@@ -3,7 +3,9 @@ package messaging
 import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/view"
 )
 
@@ -66,6 +68,29 @@ func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 		}
 		return profile(path)
 	}
+}
+
+// OutgoingText is the text that a campaign sends to a person, as they are now, on a channel of
+// texts: with the person's own links and those that count clicks, which [RenderCampaign] shows
+// as their author wrote them.
+func (d *Dispatcher) OutgoingText(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (string, error) {
+	content = asText(content)
+	if x.TrackLinks {
+		var err error
+		if content, err = takeTextLinks(content); err != nil {
+			return "", err
+		}
+	}
+	c, err := compile(content)
+	if err != nil {
+		return "", err
+	}
+	key, err := AccountKey(v, account)
+	if err != nil {
+		return "", err
+	}
+	send := SealSend(key, messages.CampaignSend(x.Number, p.Ordinal, 0).On(x.Medium()))
+	return c.text.Render(c.values(Links{Base: d.opts.PublicURL, Account: account, Key: key}, p, send))
 }
 
 // RenderCampaign is [Render] of what a campaign sends on its channel.

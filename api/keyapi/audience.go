@@ -18,13 +18,15 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// audienceOperations are what can be asked of a campaign before it is sent.
-func audienceOperations() []keycall.Route {
+// audienceCalls are what can be asked of a campaign before it is sent.
+type audienceCalls struct{ sender Campaigns }
+
+func (a audienceCalls) operations() []keycall.Route {
 	return []keycall.Route{
 		{Handle: countAudience, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
 			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, `already sent`, or the merge tag that has no value for them, and no default. Tags are those of what the campaign sends by itself; a test of variants may have others.",
 			Body:  shape.Object(sendFieldsShape()[:3]...), BodyRules: operation.BodyRules{Optional: true}, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
-		{Handle: renderCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
+		{Handle: a.render, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe` and `{{preferences_url}}` `#preferences`: the recipient's own are made when it is sent. " +
 				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(append([]shape.Field{
@@ -59,7 +61,7 @@ var renderedCampaignShape = shape.Named("RenderedCampaign", shape.Object(
 	shape.Req("html", shape.Text("<p>Hello Ann</p>", "Of an e-mail; else empty.")),
 	shape.Req("text", shape.Text("Hello Ann", "Of other channels, and of templates that have one; else empty.")),
 	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens; else empty.")),
-	shape.Req("segments", shape.Count(1, "Of an SMS, how many are charged for this text: of 160 characters, or 153 each where it takes several; with UCS-2 70 and 67. The recipient's own link to unsubscribe is longer than `#unsubscribe`. Null on other channels.").OrNull()),
+	shape.Req("segments", shape.Count(1, "Of an SMS, how many are charged for this text: of 160 characters, or 153 each where it takes several; with UCS-2 70 and 67. Counted is what goes out to the person as they are now, with their own links to unsubscribe and to the preference page, and the links of `track_links`, which are longer than those in `text`. Null on other channels.").OrNull()),
 	shape.Req("encoding", shape.Word("Of an SMS: GSM-7, or UCS-2 where a character is not of that alphabet. Null on other channels.", string(text.GSM7), string(text.UCS2)).OrNull()),
 	shape.Req("skipped", shape.Text("unsubscribed", "Why the person would be passed over; null where they would not.").OrNull()),
 ))
@@ -206,8 +208,8 @@ type renderedCampaign struct {
 	Skipped  *string `json:"skipped"`
 }
 
-// renderCampaign answers POST /campaign/{id}/render.
-func renderCampaign(c *keycall.Call) (any, error) {
+// render answers POST /campaign/{id}/render.
+func (a audienceCalls) render(c *keycall.Call) (any, error) {
 	var in struct {
 		campaignFields
 		ProfileID  string `json:"profile_id"`
@@ -257,13 +259,17 @@ func renderCampaign(c *keycall.Call) (any, error) {
 		}
 		content, x = contents[i], ways[i].part
 		out.ProfileID, out.Channel, out.Skipped = p.ID.String(), x.Medium(), record.TextOrNull(reason)
-		out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name)
-		return contentFault(err)
-	})
-	if out.Channel == "sms" {
-		n := text.Segments(out.Text)
+		if out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name); err != nil || out.Channel != "sms" {
+			return contentFault(err)
+		}
+		sent, err := a.sender.OutgoingText(v, c.Key.Account, &x, content, p)
+		if err != nil {
+			return contentFault(err)
+		}
+		n := text.Segments(sent)
 		out.Segments, out.Encoding = &n.Segments, (*string)(&n.Encoding)
-	}
+		return nil
+	})
 	out.Sender, out.ReplyTo = cmp.Or(content.Sender, x.Sender), content.ReplyTo
 	return out, err
 }

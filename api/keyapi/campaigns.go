@@ -254,6 +254,9 @@ func (f *campaignFields) apply(x *campaigns.Campaign) error {
 			x.Service = "" // the request makes it a campaign of another type
 		}
 	}
+	if given && x.Channel == campaigns.ChannelOmni && (n != campaigns.TypeEmail || len(f.Channels) > 0) {
+		return keycall.Fail("type Input should be left out where channel is 1: channels says how an omni-channel campaign is sent, without it by e-mail (1)")
+	}
 	if f.ListID != nil {
 		x.ListIDs = f.ListID
 	}

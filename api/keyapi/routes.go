@@ -18,7 +18,7 @@ import (
 func (a *API) groupsA() []keycall.Group {
 	campaigns := campaignCalls{a.opts.Campaigns}.operations()
 	tests := testCalls{a.opts.Campaigns, a.opts.Rand, a.tests}
-	campaigns.Routes = append(append(campaigns.Routes, tests.operation()), audienceOperations()...)
+	campaigns.Routes = append(append(campaigns.Routes, tests.operation()), audienceCalls{a.opts.Campaigns}.operations()...)
 	return append([]keycall.Group{
 		contactOperations(), deviceCalls{a.opts.AllowPrivate}.operations(), listOperations(), campaigns,
 		pushCalls{a.opts.Campaigns}.operations(), flowOperations(), analytics.Operations(), keyCalls{a.uses}.operations(),
