@@ -74,8 +74,10 @@ const (
 	StepEmail    = "email"
 	StepSMS      = "sms"
 	StepWhatsApp = "whatsapp"
-	StepPush     = "push"
-	StepInApp    = "in_app"
+	// StepIM sends a text by the account's own instant messenger.
+	StepIM    = "im"
+	StepPush  = "push"
+	StepInApp = "in_app"
 	// StepOmnichannel sends a message on the first of several channels that reaches the
 	// person.
 	StepOmnichannel = "omnichannel"
@@ -116,7 +118,7 @@ type Step struct {
 
 // Message is a message on a channel. The pointer of the channel is set.
 type Message struct {
-	Channel  string // the type of the step that sends this alone: email, sms, whatsapp, push or in_app
+	Channel  string // the type of the step that sends this alone: email, sms, whatsapp, im, push or in_app
 	Email    *Email
 	SMS      *SMS
 	WhatsApp *WhatsApp
@@ -149,7 +151,7 @@ type Email struct {
 	ReplyTo    string
 }
 
-// SMS sends a text message.
+// SMS sends a text message, by SMS or by the account's own instant messenger.
 type SMS struct {
 	Text string
 	// TrackLinks has clicks on links of the text counted. Counted links are longer.

@@ -19,6 +19,7 @@ var messageFields = map[string][]string{
 	StepEmail:    {"template_id", "subject", "body", "text", "sender", "sender_name", "reply_to", ignoresLimits},
 	StepSMS:      {"text", "track_links", ignoresLimits},
 	StepWhatsApp: {"text", "template", "language", "parameters", "header", "track_links", ignoresLimits},
+	StepIM:       {"text", "track_links", ignoresLimits},
 	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links", ignoresLimits},
 	StepInApp:    {"title", "body", "link", "image", "display", "priority", "ttl_hours", ignoresLimits},
 }
@@ -27,7 +28,7 @@ var messageFields = map[string][]string{
 const ignoresLimits = "ignore_sending_limits"
 
 // messageChannels are the channels of omnichannel steps.
-var messageChannels = []string{StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp}
+var messageChannels = []string{StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepIM}
 
 // messages reads the messages of an omnichannel step.
 func (r *reader) messages(o *jsonform.Object) (out []Message) {
@@ -52,7 +53,7 @@ func (r *reader) message(o *jsonform.Object, channel string) Message {
 	switch channel {
 	case StepEmail:
 		m.Email = r.email(o)
-	case StepSMS:
+	case StepSMS, StepIM:
 		m.SMS = &SMS{Text: r.text(o, "text", maxSMSBytes), TrackLinks: r.boolean(o, "track_links")}
 	case StepWhatsApp:
 		m.WhatsApp = &WhatsApp{

@@ -20,7 +20,7 @@ const (
 )
 
 var stepTypes = []string{
-	StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepOmnichannel, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
+	StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepIM, StepOmnichannel, StepWait, StepCondition, StepSplit, StepTag, StepUpdate, StepWebhook, StepExit,
 }
 
 // step reads a step, but for its id, which is known.
@@ -33,7 +33,7 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 		r.only(o, "a step of the type "+s.Type, append([]string{"id", "type", "next"}, names...)...)
 	}
 	switch s.Type {
-	case StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp:
+	case StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepIM:
 		fields(messageFields[s.Type]...)
 		s.Messages = []Message{r.message(o, s.Type)}
 	case StepOmnichannel:

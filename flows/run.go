@@ -123,7 +123,7 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	case StepSplit:
 		r, branch = Branched, s.Split.Pick(h.Random(at))
 		next = s.Split.Branches[branch].Next
-	case StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepOmnichannel:
+	case StepEmail, StepSMS, StepWhatsApp, StepPush, StepInApp, StepIM, StepOmnichannel:
 		r, branch = h.Send(at, s.Messages)
 	case StepTag:
 		r = h.Tag(at, s.Tag)

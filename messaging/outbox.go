@@ -160,7 +160,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	}
 	o.opts.Text.Client = o.clients
 	o.kinds = []kind{
-		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text}, {outbox.KindWhatsApp, opts.Texts, o.text},
+		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text}, {outbox.KindWhatsApp, opts.Texts, o.text}, {outbox.KindIM, opts.Texts, o.text},
 		{outbox.KindPush, opts.Pushes, o.push}, {outbox.KindInApp, opts.Pushes, o.inApp},
 		{outbox.KindWebhook, opts.Hooks, o.hook}, {outbox.KindCall, opts.Calls, o.call},
 	}
@@ -169,7 +169,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
 	o.mails = newChannelCounters(opts.Metrics, mediumEmail)
 	o.others = map[string]*channelCounters{}
-	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp, outbox.KindPush, outbox.KindInApp} {
+	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp, outbox.KindIM, outbox.KindPush, outbox.KindInApp} {
 		counters := newChannelCounters(opts.Metrics, kind)
 		o.others[kind] = &counters
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// text sends one SMS or WhatsApp message and reports what became of it.
+// text sends one SMS, WhatsApp message or instant message and reports what became of it.
 func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()

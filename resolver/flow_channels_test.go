@@ -63,3 +63,32 @@ func TestF1OmnichannelStory(t *testing.T) {
 		t.Errorf("counted %s, not %s", got, want)
 	}
 }
+
+// TestFlowsSendInstantMessages: steps and omni-channel steps send by the account's own instant
+// messenger to its subscribers. Older rules refuse such flows, also where a newer build replays
+// them.
+func TestFlowsSendInstantMessages(t *testing.T) {
+	const definition = `{"name":"f","trigger":{"type":"api"},"reentry":"after_exit","steps":[{"id":"i","type":"im","text":"Hi {{first_name}}","next":"o"},
+		{"id":"o","type":"omnichannel","channels":[{"channel":"im","text":"Hi"},{"channel":"sms","text":"Hi"}],"next":null}]}`
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	flow := r.flow(definition)
+	id := r.contact(contacts.Create{Email: "ann@x.io", Phone: "+491701234567"})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "im", Status: "subscribed"})
+	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "ann@x.io"})
+	d.reload()
+	if n := len(r.due(outbox.KindIM)); n != 2 || len(r.due(outbox.KindSMS)) != 0 {
+		t.Errorf("%d instant messages", n)
+	}
+	d = newDurableUnder(t, DefaultSettings(), ApplyVersion-1)
+	r = d.recorder
+	six := `{"name":"f","steps":[{"id":"o","type":"omnichannel","channels":[` + strings.Repeat(`{"channel":"sms"},`, 5) + `{"channel":"sms"}]}]}`
+	for _, newer := range []string{definition, six} {
+		if x := r.command(automation.CommandCreate, automation.Save{Definition: []byte(newer)}).Refusal; x == nil || x.Code != "invalid" {
+			t.Errorf("under older rules: %v", x)
+		}
+	}
+	r.rules(ApplyVersion)
+	r.flow(definition)
+	d.reload()
+}

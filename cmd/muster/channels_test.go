@@ -42,8 +42,9 @@ var channelTable = []struct {
 	{channel: "sms", without: map[string]string{"call": noCall},
 		campaign: obj{"channel": 2, "type": 2, "date": "2026-01-01", "body": titleOf},
 		step:     obj{"type": "sms", "text": titleOf}},
-	{channel: "im", without: map[string]string{"call": noCall, "flow": "SPEC.md lists the steps of flows; none sends by an account's own instant messenger"},
-		campaign: obj{"channel": 2, "type": 3, "date": "2026-01-01", "body": titleOf}},
+	{channel: "im", without: map[string]string{"call": noCall},
+		campaign: obj{"channel": 2, "type": 3, "date": "2026-01-01", "body": titleOf},
+		step:     obj{"type": "im", "text": titleOf}},
 	{channel: "push", call: "/api/v1/push/send",
 		campaign: obj{"channel": 2, "type": 4, "date": "2026-01-01", "subject": titleOf, "body": "b"},
 		step:     obj{"type": "push", "title": titleOf}},
@@ -59,7 +60,7 @@ var channelTable = []struct {
 			{"channel": "im", "body": titleOf}, {"channel": "sms", "body": titleOf}, {"channel": "email"}, {"channel": "in_app", "subject": titleOf, "body": "b"}}},
 		step: obj{"type": "omnichannel", "channels": []obj{
 			{"channel": "push", "title": titleOf}, {"channel": "whatsapp", "template": nameOf, "language": "en", "parameters": firstName},
-			{"channel": "sms", "text": titleOf}, {"channel": "email", "subject": titleOf, "body": "<p>b</p>", "sender": "news@muster.local"},
+			{"channel": "im", "text": titleOf}, {"channel": "sms", "text": titleOf}, {"channel": "email", "subject": titleOf, "body": "<p>b</p>", "sender": "news@muster.local"},
 			{"channel": "in_app", "title": titleOf, "body": "b"}}}},
 }
 
@@ -75,15 +76,14 @@ const (
 
 var firstName = []string{"{{first_name}}"}
 
-// preference are the channels of omni-channel messages in their order; steps of flows have no
-// instant messenger.
+// preference are the channels of omni-channel messages in their order.
 var preference = []string{"push", "whatsapp", "im", "sms", "email", "in_app"}
 
 // shifts are the cells that go out at once. The service sends four campaigns at once, of which a
 // push message of a call is one.
 var shifts = [][]string{
 	{"campaign_email", "campaign_sms", "campaign_omni", "flow_email", "flow_sms", "flow_omni", apiEmail, apiPush},
-	{"campaign_im", "campaign_push", "campaign_whatsapp", "campaign_in_app", "flow_push", "flow_whatsapp", "flow_in_app"},
+	{"campaign_im", "campaign_push", "campaign_whatsapp", "campaign_in_app", "flow_im", "flow_push", "flow_whatsapp", "flow_in_app"},
 }
 
 // cell is a cell of the table that is not empty.
@@ -165,7 +165,7 @@ func (w *channelWorld) wants(x *cell, person int) (channel string, refused bool)
 	}
 	for _, channel := range preference {
 		switch {
-		case channel == "im" && x.column == "flow" || !w.subscribed(person, channel):
+		case !w.subscribed(person, channel):
 		case w.refuses(person, channel):
 			refused = true
 		default:

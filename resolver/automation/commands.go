@@ -2,6 +2,7 @@ package automation
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -55,7 +56,7 @@ func (s *State) addFlow(tx *feature.Tx, definition []byte, copyOf string) *refus
 	case len(s.byNumber) >= maxFlowNumber:
 		return refuse.AtLimit("", "this account has made %d flows, the most it can make", maxFlowNumber)
 	}
-	def, refusal := parseFlow(definition)
+	def, refusal := s.parseFlow(definition)
 	if refusal != nil {
 		return refusal
 	}
@@ -71,15 +72,31 @@ func (s *State) addFlow(tx *feature.Tx, definition []byte, copyOf string) *refus
 	return nil
 }
 
-func parseFlow(definition []byte) (*flows.Flow, *refuse.Refusal) {
+func (s *State) parseFlow(definition []byte) (*flows.Flow, *refuse.Refusal) {
 	def, err := flows.Parse(definition)
 	if err != nil {
 		return nil, refuse.Invalid("definition", "%s", err)
+	}
+	if s.port.Rules() < rulesIM && sendsIM(def) {
+		return nil, refuse.Invalid("definition", "steps must not send on the channel im, nor on more than 5 channels, under these rules")
 	}
 	if r := refuse.Name(def.Name); r != nil {
 		return nil, r
 	}
 	return def, nil
+}
+
+// sendsIM reports whether a step sends by the account's own instant messenger, or has as many
+// messages as only steps with that channel may have.
+func sendsIM(def *flows.Flow) bool {
+	const channelsBefore = 5 // all but im
+	for i := range def.Steps {
+		list := def.Steps[i].Messages
+		if len(list) > channelsBefore || slices.ContainsFunc(list, func(m flows.Message) bool { return m.Channel == flows.StepIM }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *State) updateFlow(tx *feature.Tx, c Save) *refuse.Refusal {
@@ -95,7 +112,7 @@ func (s *State) updateFlow(tx *feature.Tx, c Save) *refuse.Refusal {
 	if r := feature.OtherVersion(c.IfVersion, f.Flow.Version); r != nil {
 		return r
 	}
-	def, refusal := parseFlow(c.Definition)
+	def, refusal := s.parseFlow(c.Definition)
 	if refusal != nil {
 		return refusal
 	}

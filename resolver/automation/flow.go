@@ -45,6 +45,7 @@ const (
 // First versions of the state machine's rules.
 const (
 	rulesLookAgain   = 24 // conditions are looked at again before a step that was held up
+	rulesIM          = 25 // steps send by the account's own instant messenger
 	rulesFailedCount = 24 // every message of an omnichannel step that fails counts
 )
 

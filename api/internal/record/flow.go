@@ -121,6 +121,8 @@ func (c *StepCount) Medium() string {
 		return "sms"
 	case flows.StepWhatsApp:
 		return "whatsapp"
+	case flows.StepIM:
+		return "im"
 	case flows.StepPush:
 		return "push"
 	case flows.StepInApp:

@@ -46,6 +46,7 @@ var FlowStep = func() *shape.Schema {
 		on("email", "Sends an e-mail: a template, or a subject and a body.", messages["email"]...),
 		on("sms", "Sends a text message.", messages["sms"]...),
 		on("whatsapp", "Sends a WhatsApp message: a template, or a text, which goes out only to people who have written within a day.", messages["whatsapp"]...),
+		on("im", "Sends a text by the account's own instant messenger.", messages["im"]...),
 		on("push", "Sends a notification to all devices of a person.", messages["push"]...),
 		on("in_app", "Puts a message into the person's inbox, which pages of your site show.", messages["in_app"]...),
 		on("omnichannel", "Sends one message, on the first channel that reaches the person. Where the message turns out to be undeliverable, the next channel is tried.",
@@ -63,7 +64,7 @@ var FlowStep = func() *shape.Schema {
 }()
 
 // flowChannels are the channels of omnichannel steps.
-var flowChannels = []string{"email", "sms", "whatsapp", "push", "in_app"}
+var flowChannels = []string{"email", "sms", "whatsapp", "im", "push", "in_app"}
 
 // FlowChannel is a channel of an omnichannel step.
 func FlowChannel(about string) *shape.Schema { return shape.Word(about, flowChannels...) }
@@ -95,6 +96,7 @@ func messageFields() map[string][]shape.Field {
 			shape.Opt("sender_name", shape.Text("Shop", "")), shape.Opt("reply_to", shape.Text("help@example.com", "")),
 		},
 		"sms": {ignores, shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
+		"im":  {ignores, shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
 		"whatsapp": {
 			ignores,
 			shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
@@ -120,7 +122,7 @@ func messageFields() map[string][]shape.Field {
 
 // FlowStepType is the type of a step.
 func FlowStepType() *shape.Schema {
-	return shape.Word("", "email", "sms", "whatsapp", "push", "in_app", "omnichannel", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
+	return shape.Word("", "email", "sms", "whatsapp", "im", "push", "in_app", "omnichannel", "wait", "condition", "split", "tag", "update_contact", "webhook", "exit")
 }
 
 // FlowStepResult is what became of an enrolment at a step.

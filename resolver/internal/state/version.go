@@ -32,6 +32,7 @@ const RulesNoted = 24
 //   - 25: of the reports that a text was delivered, was read and failed the first holds.
 //   - 25: a STOP does not undo a START that was written after it, and a START is compared
 //     with when the last STOP was written, not with when it came.
+//   - 25: steps of flows send by the account's own instant messenger.
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.

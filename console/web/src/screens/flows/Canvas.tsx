@@ -32,7 +32,7 @@ export interface CanvasProps {
   triggerSummary: string
 }
 
-const icons: Record<string, IconName> = { email: 'mail', sms: 'send', whatsapp: 'send', push: 'send', in_app: 'mail', omnichannel: 'send', wait: 'clock', condition: 'filter', split: 'flow', tag: 'tag', update_contact: 'user', webhook: 'code', exit: 'x' }
+const icons: Record<string, IconName> = { email: 'mail', sms: 'send', whatsapp: 'send', im: 'send', push: 'send', in_app: 'mail', omnichannel: 'send', wait: 'clock', condition: 'filter', split: 'flow', tag: 'tag', update_contact: 'user', webhook: 'code', exit: 'x' }
 const width = 230
 const height = 78
 const Shown = createContext<CanvasProps | null>(null)

@@ -105,7 +105,7 @@ function ContentFields({ channel, of, put, readOnly }: { channel: string; of: Fi
   )
 }
 
-const channels = ['push', 'in_app', 'whatsapp', 'sms', 'email']
+const channels = ['push', 'in_app', 'whatsapp', 'im', 'sms', 'email']
 
 /** The messages of a step of several channels, in the order of preference. */
 export function ChannelFields({ step, put, readOnly }: { step: Step; put: Set; readOnly: boolean }) {

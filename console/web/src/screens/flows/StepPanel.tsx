@@ -154,6 +154,7 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
     case 'email':
     case 'sms':
     case 'whatsapp':
+    case 'im':
     case 'push':
     case 'in_app':
       return <MessageFields channel={step.type} of={step} put={put} readOnly={readOnly} />

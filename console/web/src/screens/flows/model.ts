@@ -16,7 +16,7 @@ export interface Definition {
   steps: Step[]
 }
 
-export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', whatsapp: 'WhatsApp message', push: 'Push message', in_app: 'In-app message', omnichannel: 'Several channels', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
+export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', whatsapp: 'WhatsApp message', im: 'Instant message', push: 'Push message', in_app: 'In-app message', omnichannel: 'Several channels', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
 export const triggerNames: Record<string, string> = { segment_entered: 'Enters a segment', segment_exited: 'Leaves a segment', list_joined: 'Joins a list', event: 'Does something', date: 'Reaches a date', api: 'Is enrolled through the API' }
 
 /** What of a flow as it is answered makes its definition. */
@@ -136,6 +136,7 @@ export function summary(s: Step, template: (id: string) => string | undefined): 
     case 'email':
       return text(s.template_id) ? `the template ${template(text(s.template_id)) ?? text(s.template_id)}` : text(s.subject)
     case 'sms':
+    case 'im':
       return text(s.text)
     case 'whatsapp':
       return text(s.template) ? `the template ${text(s.template)}` : text(s.text)
