@@ -525,3 +525,35 @@ func TestFormsAskTheAddressOnFile(t *testing.T) {
 		t.Errorf("the address is %s", p.Newest(IdentityEmail))
 	}
 }
+
+// TestAFormAsksOnceAnHour: an address gets one message an hour of a form, also where the first was
+// confirmed within it. Under older rules the next one was sent at once.
+func TestAFormAsksOnceAnHour(t *testing.T) {
+	for rules, again := range map[int]int{ApplyVersion: 0, 24: 1} {
+		d := newDurableUnder(t, DefaultSettings(), rules)
+		r := d.recorder
+		form, other := r.form(forms.Save{}), r.form(forms.Save{Name: addr("Other")})
+		ann := r.contact(contacts.Create{Email: "ann@x.io"})
+		send := func(form string, want int) (ids []string) {
+			t.Helper()
+			r.sends(forms.Submit{ID: form, Email: "ann@x.io", Values: forms.Values{FirstName: fmt.Sprint(r.now)}})
+			if _, ids = r.asked(); len(ids) != want {
+				t.Fatalf("under rules %d: %d messages, want %d", rules, len(ids), want)
+			}
+			return ids
+		}
+		ids := send(form, 1)
+		r.now += hourMs / 2
+		r.must(forms.CommandConfirm, forms.Confirm{Profile: ann, Submission: ids[0]})
+		d.reload()
+		send(form, again)
+		send(other, 1)
+		r.now += hourMs/2 - 1
+		send(form, 0)
+		if again == 1 {
+			continue // within the hour of the second message
+		}
+		r.now++
+		send(form, 1)
+	}
+}

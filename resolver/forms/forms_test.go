@@ -20,6 +20,7 @@ type host struct{ logs bool }
 
 func (h *host) HasList(id string) bool { return id == "lst_1" }
 func (h *host) BeginConsentLog()       { h.logs = true }
+func (h *host) Rules() int             { return rulesHour }
 func (h *host) HashPhone(phone string) identifier.Hash {
 	return identifier.NewHasher([16]byte{1}).Sum([]byte(phone))
 }
@@ -145,7 +146,7 @@ func TestHeldMatchesNaive(t *testing.T) {
 func mayHold(list []held1, x held1) int {
 	today := false
 	for _, y := range list {
-		if y.form == x.form && !y.done && x.atMs-y.atMs < 3_600_000 {
+		if y.form == x.form && x.atMs-y.atMs < 3_600_000 {
 			return HoldAgain
 		}
 		today = today || x.atMs-y.atMs < 24*3_600_000

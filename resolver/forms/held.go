@@ -40,6 +40,9 @@ const (
 	MaxHeld = 5
 	// maxHolders bounds the profiles that submissions are held of.
 	maxHolders = 200_000
+	// rulesHour is the version of the rules from which on a submission that was confirmed counts
+	// for the message an hour as well.
+	rulesHour = 25
 	// maxSwept bounds the profiles whose submissions one record finds to be over.
 	maxSwept = 16
 )
@@ -93,7 +96,7 @@ func (s *State) Waits(ordinal uint32, submission string) (bool, error) {
 // The answers of [State.MayHold].
 const (
 	HoldNow   = iota // it is held, and a message asks to confirm it
-	HoldAgain        // the same form was sent of late, and its message stands
+	HoldAgain        // the same form was sent of late, and its message stands or was followed
 	HoldNot          // there is no room
 )
 
@@ -103,7 +106,7 @@ func (s *State) MayHold(atMs int64, list []Submission, form string) int {
 	newest := int64(0)
 	for i := range list {
 		newest = max(newest, list[i].AtMs)
-		if list[i].Form == form && !list[i].Done && list[i].AtMs > atMs-hourMs {
+		if list[i].Form == form && list[i].AtMs > atMs-hourMs && (!list[i].Done || s.host.Rules() >= rulesHour) {
 			return HoldAgain
 		}
 	}
