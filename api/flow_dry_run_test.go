@@ -189,3 +189,30 @@ func TestDryRunOfMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestDryRunOfCarts: a condition on an open cart is judged by the cart as it is now.
+func TestDryRunOfCarts(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var flow struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"cart","trigger":{"type":"event","event":"cart_updated"},"steps":[
+		{"id":"open","type":"condition","open_cart":true,"if":{"kind":"activity","event":"cart_updated"},"yes":"tag","no":null},{"id":"tag","type":"tag","add":["reminded"]}]}`, &flow)
+	for _, x := range []struct{ event, properties, want string }{
+		{"cart_updated", `{"items":[{"name":"Shoe"}]}`, "open yes, tag done: completed"},
+		{"cart_updated", `{"items":[]}`, "open no: completed"},
+		{"cart_updated", `{"total":5}`, "open yes, tag done: completed"},
+		{"order_placed", `{"order_id":"1","total":5,"currency":"EUR"}`, "open no: completed"},
+	} {
+		s.event(fmt.Sprintf(`{"event_type":%q,"user":{"email":"a@x.io"},"properties":%s}`, x.event, x.properties))
+		var p struct {
+			ID string `json:"profile_id"`
+		}
+		s.want("GET", "/profiles?email=a@x.io", "", &p)
+		var d dryAnswer
+		s.want("POST", "/flows/"+flow.ID+"/dry-run", `{"profile_id":"`+p.ID+`"}`, &d)
+		if d.path() != x.want {
+			t.Errorf("after %s %s: %s, want %s", x.event, x.properties, d.path(), x.want)
+		}
+	}
+}

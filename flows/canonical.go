@@ -172,6 +172,7 @@ func (w *writer) step(path string, s *Step, steps []Step) {
 		if s.Condition.Root != nil {
 			w.raw("if", s.Condition.If)
 		}
+		w.yes("open_cart", s.Condition.OpenCart)
 		w.ref(path, "yes", s.Condition.Yes, steps)
 		w.ref(path, "no", s.Condition.No, steps)
 	case s.Split != nil:

@@ -199,9 +199,12 @@ type Until struct {
 
 // Condition asks whether the profile satisfies a segment's definition.
 type Condition struct {
-	If      json.RawMessage // in canonical form
-	Root    *segment.Node   // If, parsed; nil when a draft has none
-	Yes, No int
+	If   json.RawMessage // in canonical form
+	Root *segment.Node   // If, parsed; nil when a draft has none
+	// OpenCart asks, beside If, that the newest cart of the person has something in it and that
+	// no order followed it: definitions cannot compare the times of two events.
+	OpenCart bool
+	Yes, No  int
 }
 
 // Split sends people different ways, in proportion to weights.

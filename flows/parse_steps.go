@@ -43,7 +43,7 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 		fields("seconds", "until", "timezone")
 		s.Wait = r.wait(o)
 	case StepCondition:
-		fields("if", "yes", "no")
+		fields("if", "open_cart", "yes", "no")
 		s.Condition = r.condition(o)
 		r.noNext(o, "a condition goes on to yes or no")
 	case StepSplit:
@@ -118,7 +118,7 @@ func (r *reader) wait(o *jsonform.Object) *Wait {
 }
 
 func (r *reader) condition(o *jsonform.Object) *Condition {
-	c := &Condition{Yes: Unknown, No: Unknown}
+	c := &Condition{OpenCart: r.boolean(o, "open_cart"), Yes: Unknown, No: Unknown}
 	if raw := o.Given("if"); raw != nil && r.err == nil {
 		root, err := segment.Parse(raw, segment.Limits{})
 		if err != nil {

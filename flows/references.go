@@ -7,6 +7,11 @@ func (f *Flow) SendsEmail() bool {
 	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Email() != nil })
 }
 
+// AsksForCart reports whether a condition asks for an open cart.
+func (f *Flow) AsksForCart() bool {
+	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Condition != nil && s.Condition.OpenCart })
+}
+
 // Conditions are the indexes of the steps that ask for a condition.
 func (f *Flow) Conditions() (steps []int) {
 	for i := range f.Steps {

@@ -109,8 +109,12 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	if rules.Aged() {
 		staleMs = m.logTime - a.Settings.FlowEventAgeMs()
 	}
-	if kind != orders.None && out.Order == orders.Fine {
+	switch {
+	case kind == orders.None:
+	case out.Order == orders.Fine:
 		m.takeOrder(a, winner, at, staleMs, ev.Redacted, rows, out)
+	case kind == orders.Placed:
+		a.Orders.Bought(winner, at)
 	}
 	if a.Flows.Made() {
 		// Each event has its effect before the next.

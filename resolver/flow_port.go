@@ -76,6 +76,8 @@ func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.Sets.Set(nam
 
 func (p flowPort) DropSet(name string) { p.a.DropSet(p.m.store, name) }
 
+func (p flowPort) HasOpenCart(o uint32) bool { return p.a.Orders.HasOpenCart(o) }
+
 func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.Profiles.Hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {

@@ -175,10 +175,14 @@ func TestOrdersOfAProfileAreBounded(t *testing.T) {
 	if n != orders.MaxOrders {
 		t.Fatalf("%d orders are listed", n)
 	}
-	for i := range orders.MaxCurrencies {
-		r.events(orderEvent("order_placed", "b@x.io", fmt.Sprintf(`{"order_id":"c%d","total":1,"currency":"X%c%c"}`, i, 'A'+i/26, 'A'+i%26)))
+	codes := strings.Fields("EUR AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB FJD FKP GBP GEL GHS GIP GMD GNF GTQ")
+	if len(codes) != orders.MaxCurrencies {
+		t.Fatal(len(codes))
 	}
-	if w := r.events(orderEvent("order_placed", "b@x.io", `{"order_id":"cx","total":1,"currency":"ZZZ"}`)).Events[0].Warning(); w != "" && !strings.Contains(w, "most currencies") {
+	for i, code := range codes {
+		r.events(orderEvent("order_placed", "b@x.io", fmt.Sprintf(`{"order_id":"c%d","total":1,"currency":%q}`, i, code)))
+	}
+	if w := r.events(orderEvent("order_placed", "b@x.io", `{"order_id":"cx","total":1,"currency":"USD"}`)).Events[0].Warning(); w != "" && !strings.Contains(w, "most currencies") {
 		t.Fatal(w)
 	}
 	if n := len(r.view().Orders().Totals()); n != orders.MaxCurrencies {
@@ -387,15 +391,9 @@ func (n *naiveOrders) refund(o *naiveOrder, x naiveRefund) {
 
 func (n *naiveOrders) touched(by uint32, atMs int64) string {
 	var best *naiveTouch
-	latest := map[string]naiveTouch{}
 	for _, x := range n.touches {
-		if n.root(x.by) == n.root(by) && x.atMs >= latest[x.kind+x.source].atMs {
-			latest[x.kind+x.source] = x
-		}
-	}
-	for _, x := range latest {
 		age := atMs - x.atMs
-		if age < 0 || age > n.windows[x.kind] {
+		if n.root(x.by) != n.root(by) || age < 0 || age > n.windows[x.kind] {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(x.atMs, best.atMs), cmp.Compare(x.kind, best.kind), cmp.Compare(x.source, best.source)) > 0 {
@@ -665,7 +663,8 @@ func standardEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 		e.Type = []byte("order_placed")
 		e.Properties = fmt.Appendf(nil, `{"currency":"EUR","items":[{"name":"Secret-shoe"}],"order_id":%q,"total":%d.5}`, id, rng.IntN(50))
 		if rng.IntN(5) == 0 { // none, but for its id
-			e.Properties = fmt.Appendf(nil, `{"currency":"Secret","order_id":%q}`, id)
+			rest := pick(rng, `"currency":"Secret"`, `"currency":"QQQ","total":1`, `"currency":"EUR","items":[{"name":"Secret-shoe","quantity":-3}],"total":1`)
+			e.Properties = fmt.Appendf(nil, `{%s,"order_id":%q}`, rest, id)
 		}
 	case 3:
 		e.Type = []byte("order_refunded")

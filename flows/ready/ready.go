@@ -16,25 +16,23 @@ type Flow struct {
 func Flows() []Flow {
 	return []Flow{{
 		ID: "abandoned_cart", Name: "Abandoned cart",
-		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless within a day they ordered or emptied the cart (a cart with a total of 0). A cart older than a day is not reminded of.",
+		About:      "Reminds people by e-mail of what they left in their cart: four hours after cart_updated, unless they have ordered since or emptied the cart. A cart older than a day is not reminded of.",
 		Definition: json.RawMessage(abandonedCart),
 	}}
 }
 
-// The condition looks at one day for all three events. A flow that was paused goes on late: then
-// the cart has to be of this day as well, and whatever followed it is of this day. A cart and an
-// order have times of their own, so that the day is longer than the wait. A cart with a total of
-// 0 is empty.
+// Both conditions ask for an open cart. The first keeps a cart that was emptied without a total from a wait, in
+// which the next cart would be reminded of too early. A flow that was paused goes on late: then
+// the cart has to be of this day as well. A cart has a time of its own, so that the day is longer
+// than the wait.
 const abandonedCart = `{
 	"name": "Abandoned cart",
 	"reentry": "after_exit",
 	"trigger": {"type": "event", "event": "cart_updated", "where": [{"property": "total", "op": "!=", "value": 0}]},
 	"steps": [
+		{"id": "cart", "type": "condition", "open_cart": true, "if": {"kind": "activity", "event": "cart_updated", "window": {"last_days": 1}}, "yes": "wait", "no": null},
 		{"id": "wait", "type": "wait", "seconds": 14400, "next": "open"},
-		{"id": "open", "type": "condition", "if": {"match": "all", "conditions": [
-			{"kind": "activity", "event": "cart_updated", "window": {"last_days": 1}, "where": [{"property": "total", "op": "!=", "value": 0}]},
-			{"kind": "activity", "event": "order_placed", "did": false, "window": {"last_days": 1}},
-			{"kind": "activity", "event": "cart_updated", "did": false, "window": {"last_days": 1}, "where": [{"property": "total", "op": "=", "value": 0}]}]}, "yes": "remind", "no": null},
+		{"id": "open", "type": "condition", "open_cart": true, "if": {"kind": "activity", "event": "cart_updated", "window": {"last_days": 1}}, "yes": "remind", "no": null},
 		{"id": "remind", "type": "email", "subject": "You left something in your cart", "body": "<p>Hi {{first_name|there}},</p><p>your cart is waiting for you.</p><p><a href=\"{{unsubscribe_url}}\">Unsubscribe</a></p>", "next": null}
 	]
 }`

@@ -80,6 +80,9 @@ func (s *State) parseFlow(definition []byte) (*flows.Flow, *refuse.Refusal) {
 	if s.port.Rules() < rulesIM && sendsIM(def) {
 		return nil, refuse.Invalid("definition", "steps must not send on the channel im, nor on more than 5 channels, under these rules")
 	}
+	if def.AsksForCart() && s.port.Rules() < rulesOpenCart {
+		return nil, refuse.Invalid("definition", "open_cart was unknown to the rules of this record")
+	}
 	if r := refuse.Name(def.Name); r != nil {
 		return nil, r
 	}

@@ -47,6 +47,7 @@ const (
 	rulesLookAgain   = 24 // conditions are looked at again before a step that was held up
 	rulesIM          = 25 // steps send by the account's own instant messenger
 	rulesFailedCount = 24 // every message of an omnichannel step that fails counts
+	rulesOpenCart    = 25 // conditions may ask for an open cart
 )
 
 // Flow is a flow as it is saved. Saved ones are replaced, never changed.

@@ -34,7 +34,8 @@ func (h *host) Returned(step int, r flows.Result) { h.s.count(h.f).returned(step
 
 func (h *host) Matches(step int) bool {
 	e := h.s.port.Engine()
-	return e.Contains(conditionID(h.f.Flow, step), h.o, e.NowMs())
+	return e.Contains(conditionID(h.f.Flow, step), h.o, e.NowMs()) &&
+		(!h.f.def.Steps[step].Condition.OpenCart || h.s.port.HasOpenCart(h.o))
 }
 
 func (h *host) Random(step int) uint64 {

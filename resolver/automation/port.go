@@ -50,6 +50,9 @@ type Profiles interface {
 	// Set finds a named set of profiles or makes it, DropSet removes it.
 	Set(name string) *profile.OrdinalSet
 	DropSet(name string)
+	// HasOpenCart reports whether the newest cart of a profile has something in it, and no
+	// order followed.
+	HasOpenCart(o uint32) bool
 	// Sum is a hash under the account's key.
 	Sum(b []byte) identifier.Hash
 	// KeyUsed finds the profile for which a call of a flow has used an idempotency key

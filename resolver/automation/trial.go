@@ -13,6 +13,8 @@ type Trial struct {
 	Reach map[string]flows.Result
 	// Split has the bits that decide a split, by the index of its step.
 	Split map[int]uint64
+	// OpenCart reports whether conditions that ask for an open cart find one.
+	OpenCart bool
 }
 
 // Trial answers for a profile with its document; f is of the same state.
@@ -31,6 +33,7 @@ func (s *State) Trial(f *FlowState, ordinal uint32, d *profile.Document) (out Tr
 	if len(before) > 0 {
 		number = before[len(before)-1].Number + 1
 	}
+	out.OpenCart = f.Def.AsksForCart() && s.port.HasOpenCart(ordinal)
 	out.Split = map[int]uint64{}
 	for i := range f.Def.Steps {
 		if f.Def.Steps[i].Split != nil {

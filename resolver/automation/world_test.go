@@ -308,6 +308,8 @@ func (w *world) QueueCall(from Source, x *flows.Webhook) (seq uint64, ok bool) {
 
 func (w *world) HasRoom() bool { return !w.full }
 
+func (w *world) HasOpenCart(uint32) bool { return false }
+
 func (w *world) Rules() int { return state.RulesNoted }
 
 func (w *world) Scrub(string) {}

@@ -114,6 +114,8 @@ type Cart struct {
 	Currency string `json:"currency,omitempty"`
 	Items    []Item `json:"items,omitempty"`
 	Count    int    `json:"item_count"`
+	// Empty says that nothing is in it. Under rules before 25 it was not noted.
+	Empty bool `json:"empty,omitempty"`
 }
 
 // record is what is kept of a profile, but for its list of orders.
@@ -121,8 +123,12 @@ type record struct {
 	Totals  []CurrencyFigures `json:"totals,omitempty"` // by currency
 	FirstMs int64             `json:"first_ms,omitempty"`
 	LastMs  int64             `json:"last_ms,omitempty"`
-	Cart    *Cart             `json:"cart,omitempty"`
-	Touches []Touch           `json:"touches,omitempty"` // the oldest first
+	// BoughtMs is the time of the newest order_placed that is no order of the profile: its
+	// properties are bad, it came with a browser's key, or there are too many. The person has
+	// bought the cart by it all the same.
+	BoughtMs int64   `json:"bought_ms,omitempty"`
+	Cart     *Cart   `json:"cart,omitempty"`
+	Touches  []Touch `json:"touches,omitempty"` // the oldest first
 }
 
 // CurrencyFigures are figures and their currency.
@@ -155,6 +161,8 @@ type Host interface {
 	Root(ordinal uint32) uint32
 	// HashOrder is the hash of an order's id, also of a masked one; buf is scratch.
 	HashOrder(id string, buf *[]byte) identifier.Hash
+	// Rules is the version of the state machine's rules under which the record is applied.
+	Rules() int
 }
 
 // State is the orders of an account.
@@ -224,10 +232,21 @@ func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Ch
 		return s.refund(tx, ordinal, atMs, x)
 	}
 	if r := s.record(ordinal); r.Cart == nil || atMs >= r.Cart.AtMs {
-		r.Cart = &Cart{ID: x.ID, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count}
+		r.Cart = &Cart{ID: x.ID, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count, Empty: x.Empty}
 		s.putRecord(ordinal, r)
 	}
 	return nil, Fine
+}
+
+// Bought notes an order_placed that is no order of the profile: it follows a cart like one.
+func (s *State) Bought(ordinal uint32, atMs int64) {
+	if s.host.Rules() < rulesCarts {
+		return
+	}
+	if r := s.record(ordinal); atMs > r.BoughtMs {
+		r.BoughtMs = atMs
+		s.putRecord(ordinal, r)
+	}
 }
 
 func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
@@ -237,6 +256,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	// A refund that waits on the same profile has its place already.
 	takes := waiting == nil || !s.waits(waiting, ordinal)
 	if takes && len(list) >= MaxOrders || !s.hasRoom(x.Currency, x.Total) {
+		s.Bought(ordinal, atMs)
 		return nil, TooMany
 	}
 	r := s.record(ordinal)
@@ -350,7 +370,7 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	for _, f := range from.Totals {
 		r.add(f.Currency, f.Figures)
 	}
-	r.LastMs = max(r.LastMs, from.LastMs)
+	r.LastMs, r.BoughtMs = max(r.LastMs, from.LastMs), max(r.BoughtMs, from.BoughtMs)
 	if r.FirstMs == 0 || from.FirstMs != 0 && from.FirstMs < r.FirstMs {
 		r.FirstMs = from.FirstMs
 	}
@@ -358,7 +378,7 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 		r.Cart = from.Cart
 	}
 	for _, t := range from.Touches {
-		r.touch(t)
+		r.touch(t, s.host.Rules())
 	}
 	all := append(s.list(winner), list...)
 	slices.SortFunc(all, compareEntries)

@@ -65,6 +65,7 @@ type Event struct {
 	Currency string // three capital letters; "" for a cart that names none
 	Items    []Item // the first MaxItems
 	Count    int    // of all items
+	Empty    bool   // of a cart: it says that nothing is in it
 	// Refund is what a refund takes off, Whole that it is all that is left.
 	Refund Amount
 	Whole  bool
@@ -83,17 +84,23 @@ const (
 	Repeated
 	TooMany
 	RefundsMore
+	BadTotal
+	BadCurrency
+	BadItems
 )
 
 // The texts have nothing that JSON escapes.
 var problems = [...]string{
 	BadOrder:    "recorded as an event, not as an order: order_placed needs order_id (a text of 1 to 200 bytes), total (a number from 0 on, below 1e11) and currency (three letters of ISO 4217); items is a list of objects with product_id, name, quantity and price",
 	BadRefund:   "recorded as an event, not as a refund: order_refunded needs order_id (a text of 1 to 200 bytes); amount is a number above 0 and below 1e11, and is left out for all that is left of the order",
-	BadCart:     "recorded as an event, not as a cart: cart_updated needs items (a list of objects with product_id, name, quantity and price); cart_id is a text of at most 200 bytes, total a number from 0 on, currency three letters of ISO 4217",
+	BadCart:     "recorded as an event, not as a cart: items of cart_updated is a list of objects with product_id, name, quantity and price; cart_id is a text of at most 200 bytes, total a number from 0 on, currency three letters of ISO 4217",
 	PublicKey:   "recorded as an event, and revenue did not change: orders and refunds are taken from servers, not with a key of a browser, which everybody can read",
 	Repeated:    "not recorded again: there is an order with this order_id, and this answer has its profile",
 	TooMany:     "recorded as an event, and revenue did not change: the profile has 1000 orders, or the account has reached the most currencies or revenue that it can have",
 	RefundsMore: "recorded; refunds take off no more than what is left of the order",
+	BadTotal:    "recorded as an event, not as an order or a cart: total must be a number from 0 on, below 1e11",
+	BadCurrency: "recorded as an event, not as an order or a cart: currency must be a code of ISO 4217, such as EUR or usd",
+	BadItems:    "recorded as an event, not as an order or a cart: quantity and price of items must be numbers from 0 on, below 1e11",
 }
 
 // Warning is the warning that the sender gets of a problem, "" for none.
@@ -135,9 +142,9 @@ func exact(raw []byte) ([]byte, error) {
 	return json.Marshal(kept)
 }
 
-// Read reads the properties of a standard event of a kind. redacted says that the event was
-// redacted: then the order's id may be masked.
-func Read(kind Kind, raw []byte, redacted bool) (x Event, problem Problem) {
+// Read reads the properties of a standard event of a kind under a version of the state
+// machine's rules. redacted says that the event was redacted: then the order's id may be masked.
+func Read(kind Kind, raw []byte, redacted bool, rules int) (x Event, problem Problem) {
 	var p properties
 	raw, err := exact(raw)
 	if err != nil || json.Unmarshal(raw, &p) != nil {
@@ -147,7 +154,9 @@ func Read(kind Kind, raw []byte, redacted bool) (x Event, problem Problem) {
 	ok := true
 	switch kind {
 	case Placed:
-		ok = p.OrderID != nil && p.Total != nil && p.Currency != nil && x.readID(p.OrderID, redacted) && x.readSum(&p)
+		if ok = p.OrderID != nil && p.Total != nil && p.Currency != nil && x.readID(p.OrderID, redacted); ok {
+			problem = x.readSum(&p, rules)
+		}
 	case Refunded:
 		ok = p.OrderID != nil && x.readID(p.OrderID, redacted)
 		if x.Whole = p.Amount == nil; !x.Whole && ok {
@@ -155,12 +164,30 @@ func Read(kind Kind, raw []byte, redacted bool) (x Event, problem Problem) {
 			ok = ok && x.Refund > 0
 		}
 	case CartUpdated:
-		ok = p.Items != nil && (p.CartID == nil || *p.CartID == "" || x.readID(p.CartID, redacted)) && x.readSum(&p)
+		if ok = (p.Items != nil || rules >= rulesCarts) && (p.CartID == nil || *p.CartID == "" || x.readID(p.CartID, redacted)); ok {
+			problem = x.readSum(&p, rules)
+			x.Empty = rules >= rulesCarts && saysEmpty(&p)
+		}
 	}
-	if !ok {
-		return Event{}, bad[kind]
+	if !ok || problem != Fine && rules < rulesProblems {
+		problem = bad[kind]
+	}
+	if problem != Fine {
+		return Event{}, problem
 	}
 	return x, Fine
+}
+
+// saysEmpty reports whether a cart says that nothing is in it: by a list without items, by a
+// total of 0, or by saying nothing of either.
+func saysEmpty(p *properties) bool {
+	switch {
+	case p.Items != nil && len(*p.Items) == 0:
+		return true
+	case p.Total != nil:
+		return *p.Total == 0
+	}
+	return p.Items == nil
 }
 
 // PlacedID reads the id of order_placed alone: whatever the rest of the event says, it repeats the
@@ -181,19 +208,20 @@ func (x *Event) readID(id *string, redacted bool) bool {
 }
 
 // readSum reads what orders and carts have in common.
-func (x *Event) readSum(p *properties) (ok bool) {
+func (x *Event) readSum(p *properties, rules int) Problem {
+	var ok bool
 	if p.Total != nil {
 		if x.Total, ok = amountOf(*p.Total); !ok {
-			return false
+			return BadTotal
 		}
 	}
 	if p.Currency != nil {
-		if x.Currency, ok = currencyOf(*p.Currency); !ok {
-			return false
+		if x.Currency, ok = currencyOf(*p.Currency); !ok || rules >= rulesCurrencies && !currencies[x.Currency] {
+			return BadCurrency
 		}
 	}
 	if p.Items == nil {
-		return true
+		return Fine
 	}
 	x.Count = len(*p.Items)
 	for _, it := range *p.Items {
@@ -210,17 +238,20 @@ func (x *Event) readSum(p *properties) (ok bool) {
 		if item.Quantity = 1; it.Quantity != nil {
 			item.Quantity = *it.Quantity
 		}
+		if rules >= rulesQuantities && !(item.Quantity >= 0 && item.Quantity < maxAmount) {
+			return BadItems
+		}
 		if it.Price != nil {
 			if item.Price, ok = amountOf(*it.Price); !ok {
-				return false
+				return BadItems
 			}
 		}
 		x.Items = append(x.Items, item)
 	}
-	return true
+	return Fine
 }
 
-// currencyOf is a currency's code in capital letters.
+// currencyOf is a currency's code of three letters in capitals, whether or not there is one.
 func currencyOf(text string) (string, bool) {
 	code := []byte(text)
 	if len(code) != 3 {
@@ -238,12 +269,13 @@ func currencyOf(text string) (string, bool) {
 // Mask is what is left of the properties of a standard event of an erased person: what a
 // replay of the log needs for the figures of the account, with the order's id in the place of
 // which mask gives another text. It is nil for events that were no orders. Of one that has the
-// id of an order and is none otherwise, the id is left, for it may repeat an order.
+// id of an order and is none otherwise, the id is left, for it may repeat an order. What is left
+// is an order, or none, under the same versions of the rules as the event.
 func Mask(kind Kind, raw []byte, redacted bool, mask func(id string) string) []byte {
 	if kind != Placed && kind != Refunded {
 		return nil
 	}
-	x, problem := Read(kind, raw, redacted)
+	x, problem := Read(kind, raw, redacted, 0) // later rules take fewer events as orders
 	if problem != Fine {
 		id, ok := PlacedID(raw, redacted)
 		if kind != Placed || !ok {
@@ -259,6 +291,9 @@ func Mask(kind Kind, raw []byte, redacted bool, mask func(id string) string) []b
 	case problem != Fine:
 	case kind == Placed:
 		out["total"], out["currency"] = x.Total.Number(), x.Currency
+		if _, problem := Read(kind, raw, redacted, rulesQuantities); problem == BadItems {
+			out["items"] = []any{map[string]any{"quantity": -1}}
+		}
 	case !x.Whole:
 		out["amount"] = x.Refund.Number()
 	}

@@ -14,8 +14,16 @@ const (
 	TouchOpen  = "open"
 )
 
-// MaxTouches is how many touches are kept of a person, the newest ones.
-const MaxTouches = 20
+// The bounds of the touches of a person, of which the newest are kept.
+const (
+	MaxTouches = 50
+	// MaxTouchesOfSource bounds those of one source and kind, so that one message that is opened
+	// over and over leaves room for others.
+	MaxTouchesOfSource = 10
+	// maxTouchesBefore was the bound under rules before [rulesTouches], with one of a source and
+	// kind.
+	maxTouchesBefore = 20
+)
 
 // Source is what sent a message: a campaign, or a step of a flow.
 type Source struct {
@@ -25,7 +33,7 @@ type Source struct {
 	Step     string `json:"step_id,omitempty"`
 }
 
-// Touch is the newest click or open of a source by a person.
+// Touch is a click or an open of a message of a source by a person.
 type Touch struct {
 	Kind string `json:"kind"`
 	AtMs int64  `json:"at_ms"` // log time
@@ -75,22 +83,41 @@ func (a *Attribution) Validate(field string) *refuse.Refusal {
 // Touch notes that a person clicked or opened a message of a source.
 func (s *State) Touch(tx *feature.Tx, ordinal uint32, kind string, source Source) {
 	r := s.record(ordinal)
-	r.touch(Touch{Kind: kind, AtMs: tx.AtMs, Source: source})
+	r.touch(Touch{Kind: kind, AtMs: tx.AtMs, Source: source}, s.host.Rules())
 	s.putRecord(ordinal, r)
 }
 
-// touch adds a touch in order of time. Of a source and kind the newest one is kept.
-func (r *record) touch(t Touch) {
+// touch adds a touch in order of time. Earlier ones of its source stay, since an order that comes
+// late may lie between the two; under older rules they went.
+func (r *record) touch(t Touch, rules int) {
+	most, ofSource := MaxTouches, MaxTouchesOfSource
 	same := func(x Touch) bool { return x.Kind == t.Kind && x.Source == t.Source }
-	if i := slices.IndexFunc(r.Touches, same); i >= 0 {
-		t.AtMs = max(t.AtMs, r.Touches[i].AtMs)
-		r.Touches = slices.Delete(r.Touches, i, i+1)
+	if rules < rulesTouches {
+		most, ofSource = maxTouchesBefore, 1
+		if i := slices.IndexFunc(r.Touches, same); i >= 0 {
+			t.AtMs = max(t.AtMs, r.Touches[i].AtMs)
+		}
+	} else if slices.Contains(r.Touches, t) {
+		return
 	}
 	r.Touches = append(r.Touches, t)
 	slices.SortStableFunc(r.Touches, func(x, y Touch) int {
 		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.Kind, y.Kind), x.compare(&y.Source))
 	})
-	r.Touches = r.Touches[max(0, len(r.Touches)-MaxTouches):]
+	over := -ofSource
+	for _, x := range r.Touches {
+		if same(x) {
+			over++
+		}
+	}
+	r.Touches = slices.DeleteFunc(r.Touches, func(x Touch) bool {
+		goes := over > 0 && same(x)
+		if goes {
+			over--
+		}
+		return goes
+	})
+	r.Touches = r.Touches[max(0, len(r.Touches)-most):]
 }
 
 // touched is the touch that an order at an instant belongs to, nil for none.

@@ -12,14 +12,20 @@ type Summary struct {
 	FirstMs int64             // time of the first order, 0 before it
 	LastMs  int64
 	Cart    *Cart // the newest one, nil for none
-	// Ordered says that an order followed the cart.
+	// Ordered says that an order_placed followed the cart.
 	Ordered bool
+}
+
+// HasOpenCart reports whether the newest cart has something in it, and no order_placed followed.
+func (s *State) HasOpenCart(ordinal uint32) bool {
+	x := s.Summary(ordinal)
+	return x.Cart != nil && !x.Cart.Empty && (x.Cart.Count > 0 || x.Cart.Total > 0) && !x.Ordered
 }
 
 // Summary is the orders of a profile in figures.
 func (s *State) Summary(ordinal uint32) Summary {
 	r := s.record(ordinal)
-	return Summary{Totals: r.Totals, FirstMs: r.FirstMs, LastMs: r.LastMs, Cart: r.Cart, Ordered: r.Cart != nil && r.LastMs >= r.Cart.AtMs}
+	return Summary{Totals: r.Totals, FirstMs: r.FirstMs, LastMs: r.LastMs, Cart: r.Cart, Ordered: r.Cart != nil && max(r.LastMs, r.BoughtMs) >= r.Cart.AtMs}
 }
 
 // Position is a place in the list of a profile's orders.

@@ -97,13 +97,14 @@ func (h *dryHost) Send(step int, messages []flows.Message) (r flows.Result, at i
 
 // Matches judges the condition at the instant that the enrolment has come to.
 func (h *dryHost) Matches(step int) bool {
-	x, err := h.q.ExplainAt(h.nowMs, h.f.Def.Steps[step].Condition.Root, h.p)
+	c := h.f.Def.Steps[step].Condition
+	x, err := h.q.ExplainAt(h.nowMs, c.Root, h.p)
 	if err != nil {
 		h.err = err
 		return false
 	}
 	h.whys[h.came-1] = x.Definition
-	return x.Member
+	return x.Member && (!c.OpenCart || h.trial.OpenCart)
 }
 
 // dryRun answers POST /flows/{id}/dry-run.

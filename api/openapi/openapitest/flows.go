@@ -5,7 +5,7 @@ func flows() []Step {
 	all := `{"name":"All","trigger":{"type":"list_joined","list_id":"$list"},"reentry":"once","steps":[
 		{"id":"s1","type":"email","template_id":"","subject":"Hi","body":"<p>Hi</p>","text":"Hi","sender":"news@muster.local","sender_name":"Ex","reply_to":"a@example.com","ignore_sending_limits":true,"next":"s2"},
 		{"id":"s2","type":"sms","text":"Hi","track_links":true,"ignore_sending_limits":false,"next":"i1"},{"id":"i1","type":"im","text":"Hi","track_links":true,"ignore_sending_limits":false,"next":"s3"},{"id":"s3","type":"wait","until":"09:00","timezone":"Europe/Berlin","next":"s4"},
-		{"id":"s4","type":"condition","if":{"kind":"list","list_id":"$list"},"yes":"s5","no":null},{"id":"s5","type":"split","branches":[{"weight":1,"next":"s6"},{"weight":2,"next":null}]},
+		{"id":"s4","type":"condition","open_cart":true,"if":{"kind":"list","list_id":"$list"},"yes":"s5","no":null},{"id":"s5","type":"split","branches":[{"weight":1,"next":"s6"},{"weight":2,"next":null}]},
 		{"id":"s6","type":"update_contact","set":{"attributes.plan":"x"},"next":"s7"},
 		{"id":"s7","type":"webhook","url":"https://hooks.example.com/x","method":"PUT","headers":{"X-Key":"k"},"body":{"a":"{{email}}"},"timeout_seconds":5,"attempts":2,"on_failure":"exit","next":"s8"},
 		{"id":"s8","type":"push","title":"Hi","body":"Hi","link":"https://example.com","image":"https://example.com/a.jpg","ttl_seconds":60,"collapse":"hi","track_links":true,"ignore_sending_limits":false,"next":"s8a"},

@@ -24,15 +24,21 @@ package state
 // each message of an omni-channel step that fails counts.
 const RulesNoted = 24
 
-// What later versions changed:
+// What later versions changed. Each rule has a constant of its own, beside the code that asks
+// for it:
 //
-//   - 25: a rule names its own constant, beside the code that asks for it.
 //   - 25: conversation.open opens a WhatsApp conversation with a number; the event
 //     whatsapp_received opens none with its profile any more.
 //   - 25: of the reports that a text was delivered, was read and failed the first holds.
 //   - 25: a STOP does not undo a START that was written after it, and a START is compared
 //     with when the last STOP was written, not with when it came.
 //   - 25: steps of flows send by the account's own instant messenger.
+//   - 25: currencies of orders and carts are codes of ISO 4217 (orders).
+//   - 25: quantities of items are from 0 on, below 1e11 (orders).
+//   - 25: a cart needs no items, and says whether it is empty; any order_placed follows it (orders).
+//   - 25: earlier touches of a source are kept, so that late orders belong to the right one (orders).
+//   - 25: conditions of flows may ask for an open cart (automation).
+//   - 25: a form asks once an hour, also where a submission was confirmed in it (forms).
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.

@@ -130,7 +130,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
     if (!x) return ''
     if (x.type !== 'condition' || !x.if) return summary(x, template)
     try {
-      return sentence(fromJson(x.if), names)
+      return sentence(fromJson(x.if), names) + (x.open_cart === true ? ', and has an open cart' : '')
     } catch {
       return 'a condition'
     }

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, NativeSelect, NumberInput, Stack, TagsInput, Text, Title } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, NativeSelect, NumberInput, Stack, TagsInput, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '@/shared/api/client'
 import { Code } from '@/shared/Code'
@@ -196,6 +196,7 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
               Edit the condition
             </Button>
           )}
+          <Checkbox label="And the person has an open cart" checked={step.open_cart === true} disabled={readOnly} onChange={(e) => put({ open_cart: (e.currentTarget.checked || undefined) as never })} />
           {asking && (
             <ConditionEditor
               value={step.if}
