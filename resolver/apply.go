@@ -50,13 +50,13 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
-	c.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
+	c.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store, Rules: m.rules}
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		c.row = ownRows // the record's events come first
 	}
 	m.rec = c
 	m.flows.Begin(m.logTime)
-	m.resolution.AtMs = m.logTime
+	m.resolution.AtMs, m.resolution.Rules = m.logTime, m.rules
 	m.outboxes.Begin()
 }
 

@@ -78,9 +78,11 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	if ev.Email != nil {
 		m.reserve(a, c.Email, c.Grant)
 		assume(profile.ChannelEmail)
-		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
+		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}, m.rules) {
 			r.Fields |= engine.FieldConsents
-			events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
+			if d.Blocked(profile.ChannelEmail) == profile.BlockPending {
+				events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
+			}
 		}
 	}
 	if c.Phone != "" && !r.Erased.Has(IdentityPhone) && !(r.Shared.Has(IdentityPhone) && m.refusesSMS(a, p.Hash(IdentityPhone))) {

@@ -44,7 +44,7 @@ func CheckConsents(d *profile.Document, changes []ConsentChange) *refuse.Refusal
 func (s *State) ChangeConsents(tx *feature.Tx, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []feature.Event) {
 	for i := range changes {
 		c := &changes[i]
-		changed, said, more := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source, Campaign: c.Campaign})
+		changed, said, more := s.decide(tx, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source, Campaign: c.Campaign})
 		if changed || said {
 			fields |= engine.FieldConsents
 		}

@@ -145,7 +145,7 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 	if c.Campaign != "" {
 		d.Evidence = &profile.Evidence{Campaign: c.Campaign}
 	}
-	changed, said, events := s.decide(tx.AtMs, o, d, &c)
+	changed, said, events := s.decide(tx, o, d, &c)
 	switch {
 	case changed:
 		s.host.Update(o, d, engine.FieldConsents, events...)
@@ -158,13 +158,13 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 // decide records a consent or an opt-out for a channel in a document. It returns whether that
 // changed what may be sent, or made a subscription that was assumed one that was said, and
 // the events of it.
-func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {
+func (s *State) decide(tx *feature.Tx, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []feature.Event) {
 	channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
 	if refusal != nil {
 		panic(refusal) // it was checked before
 	}
-	changed = Record(d, atMs, channel, status, c.Source)
-	said = !changed && status == profile.ConsentSubscribed && Say(d, atMs, channel, c.Source)
+	changed = Record(d, tx.AtMs, channel, status, c.Source)
+	said = !changed && status == profile.ConsentSubscribed && Say(d, tx.AtMs, channel, c.Source)
 	var failed []feature.Event
 	switch {
 	case status == profile.ConsentUnsubscribed:
@@ -172,11 +172,11 @@ func (s *State) decide(atMs int64, o uint32, d *profile.Document, c *ConsentSet)
 		changed = d.Unblock(channel, profile.BlockPending) || changed
 	case c.Confirm:
 		if d.Unblock(channel, profile.BlockPending) {
-			noteConfirmed(d, atMs, channel, c.Source)
+			noteConfirmed(d, tx.AtMs, channel, c.Source)
 			changed = true
 		}
 	case changed && channel == profile.ChannelEmail && s.host.DoubleOptIn():
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: atMs}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) && d.Blocked(channel) == profile.BlockPending {
 			failed = s.host.AskToConfirm(o, d)
 		}
 	}
@@ -204,7 +204,7 @@ func noteConfirmed(d *profile.Document, atMs int64, channel byte, source string)
 // GiveConsent subscribes a profile to a channel because the person said so and owns the
 // address, so that a double opt-in which is pending there ends. Its document has the evidence.
 func (s *State) GiveConsent(tx *feature.Tx, o uint32, d *profile.Document, channel, source string) (fields engine.Fields, events []feature.Event) {
-	changed, said, events := s.decide(tx.AtMs, o, d, &ConsentSet{Channel: channel, Status: profile.ConsentStatuses[profile.ConsentSubscribed], Source: source, Confirm: true})
+	changed, said, events := s.decide(tx, o, d, &ConsentSet{Channel: channel, Status: profile.ConsentStatuses[profile.ConsentSubscribed], Source: source, Confirm: true})
 	if changed || said {
 		fields = engine.FieldConsents
 	}
@@ -232,10 +232,15 @@ func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
 		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil
 		}
-		s.host.Update(o, d, engine.FieldConsents, feature.NewEvent(EventUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}))
+		events := []feature.Event{feature.NewEvent(EventUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source})}
+		if channel == profile.ChannelEmail && d.Pending(channel) && d.Subscribed(channel) {
+			// The request may never have arrived, or never have gone out.
+			events = append(events, s.host.AskToConfirm(o, d)...)
+		}
+		s.host.Update(o, d, engine.FieldConsents, events...)
 		return nil
 	}
-	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: tx.AtMs}) {
+	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: tx.AtMs}, tx.Rules) {
 		s.host.Update(o, d, engine.FieldConsents, feature.NewEvent(EventSuppressed, feature.Properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}))
 	}
 	return nil

@@ -38,7 +38,7 @@ func TestMarkKeepsOutUntilLifted(t *testing.T) {
 	var buf []byte
 	h, _ := hasher.HashIdentifier(identifier.Email, []byte("a@x.io"), &buf)
 	person := profile.Document{Consents: []profile.Consent{{Channel: profile.ChannelEmail, Status: profile.ConsentUnsubscribed, SinceMs: 5}}}
-	person.Block(profile.Block{Channel: profile.ChannelSMS, Reason: profile.BlockComplained, SinceMs: 6})
+	person.Block(profile.Block{Channel: profile.ChannelSMS, Reason: profile.BlockComplained, SinceMs: 6}, state.ApplyVersion)
 	tx := w.Tx()
 	task := &Task{UpTo: tx.Offset + 1, Ordinals: []uint32{3}}
 	w.State.KeepOut(tx, task, identifier.Email, h, RefusedBy(&person))

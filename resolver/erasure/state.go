@@ -323,7 +323,7 @@ func (s *State) Restore(tx *feature.Tx, d *profile.Document, h identifier.Hash) 
 	for _, x := range mark.Refused {
 		changed = true
 		if x.Reason != 0 {
-			d.Block(profile.Block{Channel: x.Channel, Reason: x.Reason, SinceMs: x.SinceMs})
+			d.Block(profile.Block{Channel: x.Channel, Reason: x.Reason, SinceMs: x.SinceMs}, tx.Rules)
 			continue
 		}
 		d.MergeConsent(profile.Consent{Channel: x.Channel, Status: profile.ConsentUnsubscribed, SinceMs: x.SinceMs})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -29,7 +30,7 @@ func randomDocument(rng *rand.Rand) *profile.Document {
 			d.Consents = append(d.Consents, profile.Consent{Channel: byte(channel), Status: byte(rng.IntN(3)), SinceMs: 1})
 		}
 		if rng.IntN(4) == 0 {
-			d.Block(profile.Block{Channel: byte(channel), Reason: profile.BlockPending + profile.BlockReason(rng.IntN(4))})
+			d.Block(profile.Block{Channel: byte(channel), Reason: profile.BlockPending + profile.BlockReason(rng.IntN(4))}, state.ApplyVersion)
 		}
 	}
 	return d

@@ -127,16 +127,16 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		d.Engaged.LastClickMs = tx.AtMs
 		fields |= engine.FieldEngagement
 	case messages.EngagementBounce:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementSoftBounce:
-		if channel == profile.ChannelEmail && d.SoftBounce(tx.AtMs) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
+		if channel == profile.ChannelEmail && d.SoftBounce(tx.AtMs) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
 		}
 	case messages.EngagementComplaint:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: tx.AtMs}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementUnsubscribed:
@@ -156,7 +156,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		}
 		fields |= engine.FieldConsents
 	case messages.EngagementFailed:
-		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}) {
+		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	}

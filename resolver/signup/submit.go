@@ -130,7 +130,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 	case hold == forms.HoldNot, x.Email == "", d.Blocked(profile.ChannelEmail) > profile.BlockPending,
 		s.sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
 		s.forms.Unconfirmable(tx, x.Form)
-		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}) {
+		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) {
 			s.host.Update(o, d, engine.FieldConsents) // it is not confirmed
 		}
 		return
@@ -146,7 +146,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 			_, events = s.contacts.GiveConsent(tx, o, d, channel, forms.Source)
 		}
 	}
-	d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs})
+	d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules)
 	s.host.Update(o, d, engine.FieldConsents, events...)
 }
 

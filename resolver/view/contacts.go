@@ -1,6 +1,10 @@
 package view
 
-import "github.com/musterhq/muster/resolver/internal/profile"
+import (
+	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // ContactInfo is the contact part of a profile.
 type ContactInfo struct {
@@ -17,6 +21,9 @@ type Block struct {
 	Channel string
 	Reason  string // pending, bounced, complained or suppressed
 	SinceMs int64
+	// Pending says that a double opt-in was asked for and not confirmed, also where the
+	// reason is graver.
+	Pending bool
 }
 
 // Device is where push messages of a profile go.
@@ -41,9 +48,9 @@ func (v *View) contactInfo(d *profile.Document) ContactInfo {
 			x.Lists = append(x.Lists, id)
 		}
 	}
-	for _, b := range d.Blocks {
-		x.Blocks = append(x.Blocks, Block{profile.Channels[b.Channel], b.Reason.String(), b.SinceMs})
-	}
+	d.EachBlock(func(b profile.Block) {
+		x.Blocks = append(x.Blocks, Block{profile.Channels[b.Channel], b.Reason.String(), b.SinceMs, d.Pending(b.Channel)})
+	})
 	for _, y := range d.Devices {
 		x.Devices = append(x.Devices, Device{string(y.ID), profile.DeviceKinds[y.Kind], string(y.Address), y.AddedMs})
 	}
@@ -84,6 +91,12 @@ func (p *Profile) Blocked(channel string) string {
 		}
 	}
 	return ""
+}
+
+// Pending reports whether a channel's double opt-in was asked for and not confirmed, also
+// where something graver blocks the channel.
+func (p *Profile) Pending(channel string) bool {
+	return slices.ContainsFunc(p.Blocks, func(b Block) bool { return b.Channel == channel && b.Pending })
 }
 
 // ProfilesPage lists profiles in the order in which they were made, from an

@@ -55,7 +55,7 @@ func (w *World[S]) Tx() *feature.Tx {
 	if w.Begin != nil {
 		w.Begin()
 	}
-	tx := &feature.Tx{Account: Account, AtMs: w.Now, Offset: int64(w.records), Store: w.Store}
+	tx := &feature.Tx{Account: Account, AtMs: w.Now, Offset: int64(w.records), Store: w.Store, Rules: state.ApplyVersion}
 	binary.LittleEndian.PutUint64(tx.Record[:], w.records)
 	return tx
 }

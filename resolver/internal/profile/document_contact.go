@@ -11,8 +11,10 @@ import (
 // ever sent events have none of it, at the cost of one byte.
 type Contact struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
-	IsContact   bool
-	Lists       []uint32 // numbers of lists, in the order they were joined
+	IsContact bool
+	Lists     []uint32 // numbers of lists, in the order they were joined
+	// Blocks has at most two of a channel: one that is pending, and a graver one, which
+	// comes first and is the one that counts.
 	Blocks      []Block
 	Devices     []Device
 	Engaged     Engagement
@@ -48,6 +50,11 @@ const (
 	// BlockSuppressed: by decision of the account.
 	BlockSuppressed
 )
+
+// rulesPendingKept is the first version of the state machine's rules under which a graver
+// block keeps a pending one beneath it. Before, an address became mailable without a
+// confirmation when its graver block was lifted.
+const rulesPendingKept = 25
 
 // Device is where push messages of a profile go.
 type Device struct {
@@ -173,9 +180,9 @@ func (x *Contact) decode(r *wire.Reader) {
 
 // Merge takes over what another profile has that became part of this one: its lists, the
 // graver block of each channel, devices and counts. The members of lists are kept a second
-// time, as sets of the account, which package contacts moves. It returns the devices that are too many, the
-// oldest.
-func (x *Contact) Merge(o *Contact) (evicted []Device) {
+// time, as sets of the account, which package contacts moves. rules is the version of the
+// state machine's rules. It returns the devices that are too many, the oldest.
+func (x *Contact) Merge(o *Contact, rules int) (evicted []Device) {
 	x.IsContact = x.IsContact || o.IsContact
 	for _, n := range o.Lists {
 		if !slices.Contains(x.Lists, n) {
@@ -183,7 +190,7 @@ func (x *Contact) Merge(o *Contact) (evicted []Device) {
 		}
 	}
 	for _, b := range o.Blocks {
-		x.Block(b)
+		x.Block(b, rules)
 	}
 	e, f := &x.Engaged, &o.Engaged
 	e.Sent, e.Opened, e.Clicked = e.Sent+f.Sent, e.Opened+f.Opened, e.Clicked+f.Clicked
@@ -193,25 +200,38 @@ func (x *Contact) Merge(o *Contact) (evicted []Device) {
 	return x.mergeDevices(o.Devices)
 }
 
-// Block blocks a channel, unless something graver does already. It returns
+// Block blocks a channel, unless something graver does already; a confirmation is pending
+// beneath what is graver, too. rules is the version of the state machine's rules. It returns
 // whether that changed anything.
-func (x *Contact) Block(b Block) bool {
-	for i := range x.Blocks {
-		have := &x.Blocks[i]
-		if have.Channel != b.Channel {
-			continue
-		}
-		if have.Reason >= b.Reason {
+func (x *Contact) Block(b Block, rules int) bool {
+	i := slices.IndexFunc(x.Blocks, func(have Block) bool { return have.Channel == b.Channel })
+	switch kept := rules >= rulesPendingKept; {
+	case i < 0:
+		x.Blocks = append(x.Blocks, b)
+	case x.Blocks[i].Reason == b.Reason:
+		return false
+	case kept && b.Reason == BlockPending:
+		if x.Pending(b.Channel) {
 			return false
 		}
-		*have = b
-		return true
+		x.Blocks = slices.Insert(x.Blocks, i+1, b)
+	case kept && x.Blocks[i].Reason == BlockPending:
+		x.Blocks = slices.Insert(x.Blocks, i, b)
+	case x.Blocks[i].Reason > b.Reason:
+		return false
+	default:
+		x.Blocks[i] = b
 	}
-	x.Blocks = append(x.Blocks, b)
 	return true
 }
 
-// Blocked is the block of a channel, 0 if there is none.
+// Pending reports whether a channel's double opt-in was asked for and not confirmed, also
+// where something graver blocks the channel.
+func (x *Contact) Pending(channel byte) bool {
+	return slices.ContainsFunc(x.Blocks, func(b Block) bool { return b.Channel == channel && b.Reason == BlockPending })
+}
+
+// Blocked is the gravest block of a channel, 0 if there is none.
 func (x *Contact) Blocked(channel byte) BlockReason {
 	for _, b := range x.Blocks {
 		if b.Channel == channel {
@@ -221,7 +241,17 @@ func (x *Contact) Blocked(channel byte) BlockReason {
 	return 0
 }
 
-// Unblock lifts the block of a channel if it is for one of the reasons.
+// EachBlock calls fn with the block of each channel that counts: the gravest.
+func (x *Contact) EachBlock(fn func(Block)) {
+	for i, b := range x.Blocks {
+		if !slices.ContainsFunc(x.Blocks[:i], func(graver Block) bool { return graver.Channel == b.Channel }) {
+			fn(b)
+		}
+	}
+}
+
+// Unblock lifts the block of a channel that is for one of the reasons, and reports whether
+// there was one. What is pending beneath it counts from then on.
 func (x *Contact) Unblock(channel byte, reasons ...BlockReason) bool {
 	for i, b := range x.Blocks {
 		if b.Channel == channel && slices.Contains(reasons, b.Reason) {

@@ -38,9 +38,9 @@ func (d *Document) FillFacts(f *segment.Facts, lists map[uint32]string, lastEven
 			SubscribedMs: c.SubscribedMs, HasDate: c.SubscribedMs != 0})
 	}
 	f.Blocks = f.Blocks[:0]
-	for _, b := range d.Blocks {
+	d.EachBlock(func(b Block) {
 		f.Blocks = append(f.Blocks, segment.BlockFact{Channel: NameOf(Channels, b.Channel), Reason: b.Reason.String()})
-	}
+	})
 	f.Lists = f.Lists[:0]
 	for _, n := range d.Lists {
 		if id, ok := lists[n]; ok {

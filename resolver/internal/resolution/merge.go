@@ -97,7 +97,7 @@ func (s *State) fold(d *profile.Document, other uint32, kind identifier.Kind, pu
 		d.NoteConflict(c)
 	}
 	// Lists, blocks and devices of the document; what features have moves in redirect.
-	s.evicted = append(s.evicted, d.Contact.Merge(&o.Contact)...)
+	s.evicted = append(s.evicted, d.Contact.Merge(&o.Contact, s.Rules)...)
 	for _, c := range d.Consents {
 		if c.Status == profile.ConsentUnsubscribed {
 			d.Unblock(c.Channel, profile.BlockPending) // who refused is not waited for

@@ -66,7 +66,8 @@ type Shared struct {
 	// until another is loaded into it.
 	Doc profile.Document
 
-	AtMs int64 // log time of the record that is being applied, Unix ms
+	AtMs  int64 // log time of the record that is being applied, Unix ms
+	Rules int   // the version of the state machine's rules that it is applied by
 	// Created, Merges and Conflicts count since the process started.
 	Created, Merges, Conflicts uint64
 

@@ -39,6 +39,8 @@ const RulesNoted = 24
 //   - 25: earlier touches of a source are kept, so that late orders belong to the right one (orders).
 //   - 25: conditions of flows may ask for an open cart (automation).
 //   - 25: a form asks once an hour, also where a submission was confirmed in it (forms).
+//   - 25: an address that is not confirmed stays pending beneath a graver block, and is asked
+//     to confirm when that is lifted.
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.

@@ -1,0 +1,169 @@
+package resolver
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
+	"github.com/musterhq/muster/resolver/sending"
+)
+
+// TestC1LiftedBlockLeavesPending: whatever blocks an address that is not confirmed, and in
+// whatever way the block comes about, the address is pending again once the block is lifted.
+// What was applied under older rules replays as it was.
+func TestC1LiftedBlockLeavesPending(t *testing.T) {
+	report := func(r *recorder, id, kind string) {
+		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind})
+	}
+	suppress := func(r *recorder, id string) {
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+	}
+	consent := func(r *recorder, id, status string) {
+		r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: status, Source: "form"})
+	}
+	create := func(r *recorder) string { return r.contact(contacts.Create{Email: "ada@x.io"}) }
+	known := func(r *recorder) string { return r.events(ev("email", "ada@x.io")).Events[0].Profile.String() }
+	for name, c := range map[string]struct {
+		do          func(r *recorder) (id string)
+		blocked     string
+		olderLifted string
+		lifted      string
+	}{
+		"suppressed": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, id)
+			return id
+		}, "suppressed", "", "pending"},
+		"the confirmation bounced": {func(r *recorder) string {
+			id := create(r)
+			r.done(r.due(outbox.KindEmail)[0], outbox.ResultBounced)
+			return id
+		}, "bounced", "", "pending"},
+		"a bounce was reported": {func(r *recorder) string {
+			id := create(r)
+			report(r, id, messages.EngagementBounce)
+			return id
+		}, "bounced", "", "pending"},
+		"soft bounces": {func(r *recorder) string {
+			id := create(r)
+			for range 3 {
+				report(r, id, messages.EngagementSoftBounce)
+			}
+			return id
+		}, "bounced", "", "pending"},
+		"complained, then suppressed": {func(r *recorder) string {
+			id := create(r)
+			report(r, id, messages.EngagementComplaint)
+			suppress(r, id)
+			return id
+		}, "suppressed", "", "pending"},
+		"opted in while suppressed": {func(r *recorder) string {
+			id := known(r)
+			suppress(r, id)
+			consent(r, id, "subscribed")
+			return id
+		}, "suppressed", "", "pending"},
+		"made a contact while suppressed": {func(r *recorder) string {
+			id := r.events(ev("phone", "+49 1")).Events[0].Profile.String()
+			suppress(r, id)
+			r.contact(contacts.Create{Phone: "+49 1"})
+			consent(r, id, "subscribed")
+			return id
+		}, "suppressed", "", "pending"},
+		"confirmed while suppressed": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, id)
+			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
+			return id
+		}, "suppressed", "", ""},
+		"unsubscribed while suppressed": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, id)
+			consent(r, id, "unsubscribed")
+			return id
+		}, "suppressed", "", ""},
+		"unsubscribed by a link while suppressed": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, id)
+			report(r, id, messages.EngagementUnsubscribed)
+			return id
+		}, "suppressed", "", ""},
+		"on the preference page while suppressed": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, id)
+			r.chooses(id, messages.Preferences{Channels: []messages.ChannelChoice{{Channel: "email", Status: "unsubscribed"}}})
+			r.chooses(id, messages.Preferences{Channels: []messages.ChannelChoice{{Channel: "email", Status: "subscribed"}}})
+			return id
+		}, "suppressed", "", "pending"},
+		"merged into a suppressed profile": {func(r *recorder) string {
+			id := r.events(ev("external_id", "ada")).Events[0].Profile.String()
+			suppress(r, id)
+			create(r)
+			r.events(ev("external_id", "ada", "email", "ada@x.io"))
+			return id
+		}, "suppressed", "", "pending"},
+		"a suppressed profile merged into it": {func(r *recorder) string {
+			id := create(r)
+			suppress(r, r.events(ev("external_id", "ada")).Events[0].Profile.String())
+			r.events(ev("external_id", "ada", "email", "ada@x.io"))
+			return id
+		}, "suppressed", "", "pending"},
+	} {
+		for _, rules := range []int{24, ApplyVersion} {
+			t.Run(fmt.Sprintf("%s/%d", name, rules), func(t *testing.T) {
+				settings := DefaultSettings()
+				settings.DoubleOptIn = true
+				d := newDurableUnder(t, settings, rules)
+				r := d.recorder
+				id := c.do(r)
+				if got := r.profile(id).Blocked("email"); got != c.blocked {
+					t.Fatalf("the block is %q, expected %q", got, c.blocked)
+				}
+				d.reload()
+				r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+				want := c.lifted
+				if rules < ApplyVersion {
+					want = c.olderLifted
+				}
+				if got := r.profile(id).Blocked("email"); got != want {
+					t.Fatalf("the block is %q after the lift, expected %q", got, want)
+				}
+				if want == "" {
+					return
+				}
+				r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
+				if p := r.profile(id); p.Blocked("email") != "" || p.Consent("email").Status != "subscribed" {
+					t.Errorf("after the confirmation: %+v", p)
+				}
+			})
+		}
+	}
+}
+
+// TestC1LiftAsksToConfirm: who is pending again after a lift is asked to confirm, since
+// the request may never have arrived; and nobody is asked at an address that is blocked.
+func TestC1LiftAsksToConfirm(t *testing.T) {
+	settings := DefaultSettings()
+	settings.DoubleOptIn = true
+	r := newRecorder(t, settings)
+	id := r.events(ev("email", "ada@x.io")).Events[0].Profile.String()
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "form"})
+	if list := r.due(outbox.KindEmail); len(list) != 0 {
+		t.Fatalf("%d messages ask to confirm", len(list))
+	}
+	for range 2 { // at most once an hour
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "bounced"})
+	}
+	if list := r.due(outbox.KindEmail); len(list) != 1 || list[0].Ref != messages.RefConfirmation {
+		t.Fatalf("%d messages ask to confirm", len(list))
+	}
+	r.now += sending.ConfirmEveryMs
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).Blocked("email") != "pending" {
+		t.Fatalf("%d messages ask to confirm", len(list))
+	}
+}
