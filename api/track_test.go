@@ -347,7 +347,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 		key, err := messaging.AccountKey(v, m.account)
 		o, _ := v.Find(resolver.IdentityEmail, "ada@x.io")
-		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, "")
+		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.EmailHash("ada@x.io"), "")
 		return err
 	}))
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
@@ -366,6 +366,62 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	}
 	if r := m.send(); r.Sent != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestConfirmationOfAnotherAddress: a link to confirm is good for the address that it was sent
+// to. Where that has been replaced, a page says so, and the new address stays unconfirmed.
+func TestConfirmationOfAnotherAddress(t *testing.T) {
+	m := newMailing(t)
+	var s resolver.Settings
+	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
+	s.DoubleOptIn = true
+	m.command(resolver.CommandSettingsSet, s, nil)
+	m.contact("old@x.io")
+	link := func(email string) (path string) {
+		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+			key, err := messaging.AccountKey(v, m.account)
+			o, _ := v.Find(resolver.IdentityEmail, "old@x.io")
+			path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.EmailHash(email), "")
+			return err
+		}))
+		return path
+	}
+	newest := func(email string) {
+		m.command(contacts.CommandUpdate, contacts.Update{ID: m.profile("old@x.io").ID.String(), Email: &email}, nil)
+	}
+	opens := func(path, want, blocked string) {
+		t.Helper()
+		status := map[string]int{"no longer fits": 410}[want]
+		for _, method := range []string{"GET", "POST"} {
+			res, body := m.visit(method, path, browser, "")
+			if status == 410 && (res.StatusCode != status || !strings.Contains(body, want) || strings.Contains(body, "<form")) || status == 0 && res.StatusCode != 200 {
+				t.Errorf("%s: %d %s", method, res.StatusCode, body)
+			}
+		}
+		if got := m.profile("old@x.io").Blocked("email"); got != blocked {
+			t.Errorf("the block is %q, expected %q", got, blocked)
+		}
+	}
+	older := link("") // as builds before made them
+	newest("new@x.io")
+	opens(link("old@x.io"), "no longer fits", "pending")
+	opens(older, "no longer fits", "pending")
+	newest("old@x.io")
+	opens(older, "no longer fits", "pending") // it may have been sent to either
+	newest("new@x.io")
+	opens(link("NEW@x.io"), "", "")
+	opens(link("old@x.io"), "no longer fits", "")
+
+	m.contact("one@x.io")
+	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
+		key, err := messaging.AccountKey(v, m.account)
+		o, _ := v.Find(resolver.IdentityEmail, "one@x.io")
+		older = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
+		return err
+	}))
+	if res, body := m.visit("POST", older, browser, ""); res.StatusCode != 200 || m.profile("one@x.io").Blocked("email") != "" {
+		t.Errorf("a link of an older build: %d %s", res.StatusCode, body)
 	}
 }
 

@@ -166,6 +166,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 	}
 	var p *view.Profile
 	var key tracking.Key
+	address := "" // that a subscription is confirmed at
 	var domain domains.Domain
 	var company resolver.Company
 	waits := false
@@ -180,10 +181,14 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			}
 		}
 		company = v.Company()
-		if waits = p.Blocked(mediumEmail) == "pending"; in.Submission != "" {
+		switch {
+		case in.Submission != "":
 			if waits, err = v.Forms().Waits(w.Root, in.Submission); err != nil {
 				return fmt.Errorf("%w: %w", errState, err)
 			}
+		case in.Confirm:
+			address = v.EmailHash(in.To)
+			waits = p.Blocked(mediumEmail) == "pending" && address == v.EmailHash(p.Newest(resolver.IdentityEmail))
 		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
@@ -265,7 +270,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			switch path[0] {
 			case campaigns.TagConfirm:
 				if in.Confirm {
-					return links.ConfirmURL(w.Root, in.Submission), true
+					return links.ConfirmURL(w.Root, address, in.Submission), true
 				}
 			case tagCompany:
 				if in.Confirm {

@@ -436,8 +436,18 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 	late := contacts.Reply{}
 	ok(t, json.Unmarshal(w.must(contacts.CommandCreate, contacts.Create{Email: "late@x.io"}), &late))
 	w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: late.ID, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
+	moved := contacts.Reply{}
+	ok(t, json.Unmarshal(w.must(contacts.CommandCreate, contacts.Create{Email: "old@x.io"}), &moved))
+	newest := "new@x.io"
+	w.must(contacts.CommandUpdate, contacts.Update{ID: moved.ID, Email: &newest})
 	defer w.outbox(mailer)()
-	m := <-sent
+	m, other := <-sent, <-sent
+	if m.To.Addr == newest {
+		m, other = other, m
+	}
+	if other.To.Addr != newest {
+		t.Fatalf("asked at %s, not at the newest address", other.To.Addr)
+	}
 	link := regexp.MustCompile(`href="http://muster\.test/t/([^"]+)"`).FindStringSubmatch(m.HTML)
 	if link == nil || !strings.Contains(m.HTML, "Hello Ada &amp; Co") || m.To.Addr != "ada@x.io" || m.Unsubscribe.URL != "" || !strings.Contains(m.Text, "/t/"+link[1]) {
 		t.Fatalf("%+v", m)
@@ -446,11 +456,14 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 		ok(t, w.node.Read(t.Context(), account, func(v *resolver.View) (err error) { k, err = messaging.AccountKey(v, account); return err }))
 		return k, true
 	})
-	if err != nil || c.Kind != tracking.Confirm || c.Account != w.account {
+	address := ""
+	ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error { address = v.EmailHash("ada@x.io"); return nil }))
+	if err != nil || c.Kind != tracking.Confirm || c.Account != w.account || c.Step != address {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	// A contact who confirmed meanwhile is not asked, and it costs nothing.
-	w.until("nothing waits", func(v *resolver.View) bool { return v.Outbox().Len() == 0 && count(v, "email_sent") == 1 })
+	// A contact who confirmed meanwhile is not asked, nor is anybody at an address that was
+	// replaced, and it costs nothing.
+	w.until("nothing waits", func(v *resolver.View) bool { return v.Outbox().Len() == 0 && count(v, "email_sent") == 2 })
 	select {
 	case m := <-sent:
 		t.Errorf("asked again: %+v", m)

@@ -82,10 +82,10 @@ func UnsubscribeChannel(c *tracking.Claims, sent view.Sent) string {
 	return sent.Channel
 }
 
-// ConfirmURL is the link by which a profile confirms its subscription to e-mail, or the
-// submission of a form with an id.
-func (l Links) ConfirmURL(ordinal uint32, submission string) string {
-	l.Flow, l.Step = submission, ""
+// ConfirmURL is the link by which a profile confirms its subscription to e-mail at an
+// address, whose [view.View.EmailHash] it carries, or the submission of a form with an id.
+func (l Links) ConfirmURL(ordinal uint32, address, submission string) string {
+	l.Flow, l.Step = submission, address
 	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 

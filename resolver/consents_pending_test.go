@@ -1,7 +1,9 @@
 package resolver
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/resolver/contacts"
@@ -165,5 +167,48 @@ func TestC1LiftAsksToConfirm(t *testing.T) {
 	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
 	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).Blocked("email") != "pending" {
 		t.Fatalf("%d messages ask to confirm", len(list))
+	}
+}
+
+// TestC1ConfirmationIsOfItsAddress: a confirmation confirms the address that it was sent to,
+// and a contact whose address is replaced while it is pending is asked at the new one.
+func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
+	for _, rules := range []int{24, ApplyVersion} {
+		settings := DefaultSettings()
+		settings.DoubleOptIn = true
+		r := newDurableUnder(t, settings, rules).recorder
+		id := r.contact(contacts.Create{Email: "old@x.io"})
+		v := r.view()
+		older, newer := v.EmailHash("old@x.io"), v.EmailHash("new@x.io")
+		replace := func(email string) {
+			r.now++
+			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: &email})
+		}
+		confirm := contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true, Address: older}
+		replace("new@x.io")
+		r.refuses("another e-mail by now", contacts.CommandConsentSet, confirm)
+		if r.profile(id).Blocked("email") != "pending" {
+			t.Fatal("a refused confirmation confirms")
+		}
+		var asked []string
+		for _, w := range r.due(outbox.KindEmail) {
+			var m messages.Mail
+			if err := json.Unmarshal(w.Payload, &m); err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, m.To)
+		}
+		if want := map[bool]string{false: "[old@x.io]", true: "[old@x.io new@x.io]"}[rules == ApplyVersion]; fmt.Sprint(asked) != want {
+			t.Errorf("rules %d: %q are asked, expected %s", rules, asked, want)
+		}
+		for _, no := range []string{"x", strings.Repeat("0", 32), strings.Repeat("0", 999)} {
+			confirm.Address = no
+			r.refuses("another e-mail by now", contacts.CommandConsentSet, confirm)
+		}
+		confirm.Address = newer
+		r.must(contacts.CommandConsentSet, confirm)
+		if r.profile(id).Blocked("email") != "" {
+			t.Error("still pending")
+		}
 	}
 }

@@ -19,6 +19,10 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
+// rulesAsksAnew is the first version of the rules under which a contact whose e-mail is
+// replaced while its confirmation is pending is asked at the new address.
+const rulesAsksAnew = 25
+
 func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 	a := cmd.account
 	if r := c.Check(cmd.redacted); r != nil {
@@ -307,6 +311,9 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 	if attach[IdentityPhone] && contacts.Assume(d, m.logTime, profile.ChannelSMS, profile.SourceManual) {
 		fields |= engine.FieldConsents
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
+	}
+	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.Blocked(profile.ChannelEmail) == profile.BlockPending {
+		events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 	}
 	fields |= a.Contacts.TakeOn(o, d)
 	m.updateProfile(cmd, o, d, fields, events...)

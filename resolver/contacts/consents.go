@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/segment/engine"
@@ -32,6 +33,10 @@ type ConsentSet struct {
 	Source  string `json:"source"`
 	// Confirm ends a double opt-in: it is for the link in the message.
 	Confirm bool `json:"confirm,omitempty"`
+	// Address is the e-mail that the link was sent to: its hash in hexadecimal. A
+	// confirmation of one that is not the contact's newest is refused. Links of older builds
+	// have none.
+	Address string `json:"address,omitempty"`
 	// Campaign is what led to it, if something did.
 	Campaign string `json:"campaign,omitempty"`
 }
@@ -142,6 +147,9 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 	if refusal != nil {
 		return refusal
 	}
+	if c.Address != "" && !s.isNewestEmail(d, c.Address) {
+		return &refuse.Refusal{Code: "conflict", Field: "address", Message: "address: the contact has another e-mail by now, which is not confirmed"}
+	}
 	if c.Campaign != "" {
 		d.Evidence = &profile.Evidence{Campaign: c.Campaign}
 	}
@@ -153,6 +161,16 @@ func (s *State) setConsent(tx *feature.Tx, c ConsentSet) *refuse.Refusal {
 		s.host.Save(o, d)
 	}
 	return nil
+}
+
+// isNewestEmail reports whether the newest e-mail of a profile has a hash in hexadecimal.
+func (s *State) isNewestEmail(d *profile.Document, hash string) bool {
+	want, err := identifier.ParseHash(hash)
+	if err != nil {
+		return false
+	}
+	h, ok := s.hasher().HashIdentifier(identifier.Email, d.Newest(identifier.Email), &s.buf)
+	return ok && h == want
 }
 
 // decide records a consent or an opt-out for a channel in a document. It returns whether that

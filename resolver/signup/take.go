@@ -14,6 +14,10 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
+// rulesOwnAddress is the first version of the rules under which a confirmation is of the
+// address that it was sent to, and of no other that the profile has by then.
+const rulesOwnAddress = 25
+
 // take makes a submission part of a profile, whose document is d. confirmed says that
 // the owner of the e-mail has confirmed it. What has no room is left out: the
 // submission was answered already.
@@ -36,12 +40,15 @@ func (s *State) take(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 		if refusal != nil || number != profile.ChannelEmail && !s.hasPhone(d, x.Phone) {
 			continue
 		}
+		if number == profile.ChannelEmail && confirmed && tx.Rules >= rulesOwnAddress && !s.isNewestEmail(d, x.Email) {
+			continue // what was confirmed is the address of another profile by now
+		}
 		toEmail = toEmail || number == profile.ChannelEmail
 		said, more := s.contacts.GiveConsent(tx, o, d, channel, forms.Source)
 		fields, events = fields|said, append(events, more...)
 	}
 	// Of a form that asks for no consent to e-mail, the address was pending by it alone.
-	if confirmed && !toEmail && d.ConsentOf(profile.ChannelEmail) == nil && d.Unblock(profile.ChannelEmail, profile.BlockPending) {
+	if confirmed && !toEmail && (tx.Rules < rulesOwnAddress || s.isNewestEmail(d, x.Email)) && d.ConsentOf(profile.ChannelEmail) == nil && d.Unblock(profile.ChannelEmail, profile.BlockPending) {
 		fields |= engine.FieldConsents
 	}
 	for _, id := range x.Lists {
@@ -125,6 +132,16 @@ func (s *State) takeIdentifier(tx *feature.Tx, o uint32, d *profile.Document, ki
 		fields |= engine.FieldConsents
 	}
 	return fields
+}
+
+// isNewestEmail reports whether an e-mail is the newest of the profile of a document.
+func (s *State) isNewestEmail(d *profile.Document, email string) bool {
+	want, ok := s.profiles.Hasher.HashIdentifier(identifier.Email, []byte(email), &s.normal)
+	if !ok {
+		return false
+	}
+	have, ok := s.profiles.Hasher.HashIdentifier(identifier.Email, d.Newest(identifier.Email), &s.normal)
+	return ok && have == want
 }
 
 // hasPhone reports whether a phone identifies the profile of a document.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 
@@ -146,6 +147,17 @@ type Profile struct {
 // HasEvent reports whether an event was sent to the service of the profile:
 // LastEventMs means nothing before.
 func (p *Profile) HasEvent() bool { return profile.HasEvent(p.LastEventMs) }
+
+// EmailHash names an e-mail in a link: its hash under the account's key, in hexadecimal. It is
+// the same in all spellings of an identifier, and "" for a blank one.
+func (v *View) EmailHash(email string) string {
+	var buf []byte
+	h, ok := v.a.Profiles.Hasher.HashIdentifier(identifier.Email, []byte(email), &buf)
+	if !ok {
+		return ""
+	}
+	return hex.EncodeToString(h[:])
+}
 
 // Newest is the identifier of a kind that is shown, "" if there is none.
 func (p *Profile) Newest(kind identifier.Kind) string {

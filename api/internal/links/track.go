@@ -68,6 +68,10 @@ type followed struct {
 	sent    view.Sent
 	links   []string // of the campaign's variant, for a click
 	profile *view.Profile
+	// address is the hash of the e-mail that a subscription is confirmed at. It is moved if
+	// the profile has another by now, or it is not known at which the link arrived.
+	address string
+	moved   bool
 }
 
 // link is where a click leads, as its author wrote it or, of a message that keeps
@@ -93,6 +97,7 @@ func (f *followed) location() (string, error) {
 var (
 	errNoLink  = errors.New("not a link of ours")
 	errTooLate = errors.New("nothing waits to be confirmed any more")
+	errMoved   = errors.New("the link was sent to another address than the present one")
 )
 
 // track answers a request for a link of a message.
@@ -176,10 +181,27 @@ func (a *API) follow(token string) (*followed, error) {
 		if claims.Kind == tracking.Click && f.link() == "" {
 			return errNoLink
 		}
-		f.profile, err = v.Profile(f.sent.Profile)
+		if f.profile, err = v.Profile(f.sent.Profile); err == nil && claims.Kind == tracking.Confirm && claims.Flow == "" {
+			f.confirms(v)
+		}
 		return err
 	})
 	return f, err
+}
+
+// confirms finds the address at which a link confirms a subscription. One that an older build
+// sent does not name it, and is good for a profile that never had another.
+func (f *followed) confirms(v *resolver.View) {
+	newest, emails := v.EmailHash(f.profile.Newest(resolver.IdentityEmail)), 0
+	for _, id := range f.profile.Identities {
+		if id.Kind == resolver.IdentityEmail {
+			emails++
+		}
+	}
+	if f.address = f.claims.Step; f.address == "" && emails == 1 {
+		f.address = newest
+	}
+	f.moved = f.address == "" || f.address != newest
 }
 
 // Claims reads a token with the key of the account it names.
@@ -225,6 +247,10 @@ func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
 	case tracking.Unsubscribe:
 		writePage(rc, pageUnsubscribe)
 	case tracking.Confirm:
+		if f.moved {
+			writePage(rc, pageMoved)
+			return
+		}
 		writePage(rc, pageConfirm)
 	}
 }
@@ -266,6 +292,9 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	case errors.Is(err, errTooLate):
 		writePage(rc, pageTooLate)
 		return
+	case errors.Is(err, errMoved):
+		writePage(rc, pageMoved)
+		return
 	case err != nil:
 		a.fail(rc, err)
 		return
@@ -301,11 +330,18 @@ func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
 		}
 		return err
 	}
-	if f.profile.Consent(f.sent.Channel).Status == "subscribed" && f.profile.Blocked(f.sent.Channel) != "pending" {
+	if f.moved {
+		return errMoved
+	}
+	if f.profile.Consent(f.sent.Channel).Status == "subscribed" && !f.profile.Pending(f.sent.Channel) {
 		return nil
 	}
 	_, err := a.opts.Node.Command(ctx, f.claims.Account, contacts.CommandConsentSet, contacts.ConsentSet{
-		ID: f.profile.ID.String(), Channel: f.sent.Channel, Status: "subscribed", Source: "confirmation", Confirm: true,
+		ID: f.profile.ID.String(), Channel: f.sent.Channel, Status: "subscribed", Source: "confirmation", Confirm: true, Address: f.address,
 	})
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) && refusal.Field == "address" {
+		return errMoved
+	}
 	return err
 }

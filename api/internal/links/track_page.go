@@ -30,6 +30,8 @@ var (
 
 	pageTooLate = webPage{http.StatusGone, "This link is too old", "Please sign up again, and confirm within a week.", ""}
 
+	pageMoved = webPage{http.StatusGone, "This link no longer fits", "It was sent to an address that has been replaced since. Nothing was changed. Use the link in the message to the new address, or sign up again.", ""}
+
 	pageConfirmed = webPage{http.StatusOK, "Thank you", "Your subscription is confirmed.", ""}
 )
 

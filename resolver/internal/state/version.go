@@ -41,6 +41,9 @@ const RulesNoted = 24
 //   - 25: a form asks once an hour, also where a submission was confirmed in it (forms).
 //   - 25: an address that is not confirmed stays pending beneath a graver block, and is asked
 //     to confirm when that is lifted.
+//   - 25: a confirmation is refused for another address than it was sent to, a contact whose
+//     e-mail is replaced while it is pending is asked at the new one, and the submission of a
+//     form confirms no address of another profile.
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
