@@ -86,10 +86,13 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
-		if !in.Answer {
-			if err := maySend(v, p, w.Kind); err != nil {
-				return err
+		if in.Answer && !in.Start {
+			// Mobile networks want STOP and HELP answered, also to who has unsubscribed.
+			if reason := p.Blocked(w.Kind); reason != "" {
+				return errBlocked(reason)
 			}
+		} else if err := maySend(v, p, w.Kind); err != nil {
+			return err
 		}
 		if w.Kind == outbox.KindWhatsApp && in.Template == nil && !v.MayWriteFreely(p.Ordinal, p.Newest(resolver.IdentityPhone), o.opts.Now().UnixMilli()) {
 			return errBarred("not sent by whatsapp: " + view.NotInConversation)

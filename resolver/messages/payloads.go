@@ -15,9 +15,11 @@ type Text struct {
 	Event json.RawMessage `json:"event,omitempty"`
 	// Template is sent by WhatsApp in the place of a text.
 	Template *campaigns.WhatsAppTemplate `json:"template,omitempty"`
-	// Answer marks what answers a text that the person has just written: it goes out as it
-	// is, whatever the person has subscribed to.
+	// Answer marks what answers a text that the person has just written: it goes out also to
+	// people who have not subscribed, but to nobody who is suppressed.
 	Answer bool `json:"answer,omitempty"`
+	// Start marks the answer to START: it goes out only while the person may be sent to.
+	Start bool `json:"start,omitempty"`
 	// TrackLinks has clicks on links of the text counted.
 	TrackLinks bool `json:"track_links,omitempty"`
 }

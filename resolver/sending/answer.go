@@ -47,7 +47,7 @@ func (s *State) answerText(tx *feature.Tx, c messages.TextAnswer) *refuse.Refusa
 			return nil
 		}
 	}
-	payload := must.JSON(messages.Text{Text: c.Text, Answer: true})
+	payload := must.JSON(messages.Text{Text: c.Text, Answer: true, Start: c.Start})
 	if _, r := s.outbox.Queue(tx, outbox.Item{Kind: c.Channel, Ordinal: o}, payload); r != nil {
 		return r
 	}

@@ -90,7 +90,7 @@ func (a *API) recordReply(ctx context.Context, s *source, e *inbound.Event) (rec
 	// An answer goes to the profile's newest number, which may also be another profile's.
 	newest, err := a.isNewest(ctx, s.account, profile, e.From)
 	if err == nil && newest {
-		_, err = a.opts.Node.Command(ctx, s.account, messages.CommandTextAnswer, messages.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Key: key})
+		_, err = a.opts.Node.Command(ctx, s.account, messages.CommandTextAnswer, messages.TextAnswer{Profile: profile, Channel: e.Channel, Text: text, Start: keyword == inbound.KeywordStart, Key: key})
 	}
 	return err == nil, err
 }
