@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/inapp"
 )
 
@@ -188,6 +189,58 @@ func TestInboxStreamEndsWithItsToken(t *testing.T) {
 				t.Errorf("the stream says %s", got)
 			}
 		})
+	}
+}
+
+// TestC1InboxOfSuppressedPersonIsEmpty: pages show no message to a person who is suppressed on
+// the channel, or unsubscribed from it, also none of before. A lift brings them back.
+func TestC1InboxOfSuppressedPersonIsEmpty(t *testing.T) {
+	t.Parallel()
+	x := newInboxes(t)
+	x.contact("ada@x.io")
+	x.contact("bob@x.io")
+	x.announce("One", 48)
+	ids, _ := x.inbox("ada@x.io")
+	if len(ids) != 1 {
+		t.Fatal(ids)
+	}
+	bobs, _ := x.inbox("bob@x.io")
+	id := x.profile("ada@x.io").ID.String()
+	block := func(reason string) {
+		x.command(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "in_app", Reason: reason}, nil)
+	}
+	consent := func(status string) {
+		x.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "in_app", Status: status, Source: "form"}, nil)
+	}
+	lines := x.stream("ada@x.io")
+	says := func(want string) {
+		t.Helper()
+		if got := next(t, lines); !strings.HasPrefix(got, want) {
+			t.Errorf("the stream says %q, want %q", got, want)
+		}
+	}
+	says(`unseen {"unseen":1}`)
+	for i, c := range []struct{ bar, lift func() }{
+		{func() { block("suppressed") }, func() { block("") }},
+		{func() { consent("unsubscribed") }, func() { consent("subscribed") }},
+	} {
+		c.bar()
+		x.mark("bob@x.io", bobs[0], inapp.Deeds[i]) // wakes the stream
+		says(`unseen {"unseen":0}`)
+		if got, unseen := x.inbox("ada@x.io"); len(got) != 0 || unseen != 0 {
+			t.Errorf("%q are shown, %d unseen", got, unseen)
+		}
+		if res, b := x.service.send("POST", "/in-app/inbox/"+ids[0]+"/seen", "", "Authorization", x.person("ada@x.io")); res.StatusCode != 404 {
+			t.Errorf("%d %s", res.StatusCode, b)
+		}
+		c.lift()
+		if got, unseen := x.inbox("ada@x.io"); len(got) != 1 || unseen != 1 {
+			t.Errorf("after the lift %q are shown, %d unseen", got, unseen)
+		}
+		if i == 0 {
+			says("message ") // at the next sign of life, or change of an inbox
+			says(`unseen {"unseen":1}`)
+		}
 	}
 }
 

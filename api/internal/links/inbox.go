@@ -177,11 +177,22 @@ func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 	if !c.found {
 		return nil, nil
 	}
-	err = a.readInApp(c.person.Account, func(v *resolver.View) (err error) {
-		list, err = v.InApp().Inbox(v.Root(c.ordinal), a.inAppTime(v))
+	err = a.readInApp(c.person.Account, func(v *resolver.View) error {
+		o := v.Root(c.ordinal)
+		barred, err := barredInApp(v, o)
+		if err == nil && !barred {
+			list, err = v.InApp().Inbox(o, a.inAppTime(v))
+		}
 		return err
 	})
 	return list, err
+}
+
+// barredInApp reports whether a profile gets no in-app messages: it is suppressed on their
+// channel, or unsubscribed from it. Those that are in its inbox are then not shown either.
+func barredInApp(v *resolver.View, ordinal uint32) (bool, error) {
+	reason, err := v.Barred(ordinal, "in_app")
+	return reason != "", err
 }
 
 // inAppTime is the instant at which messages are looked at, in Unix ms.

@@ -103,6 +103,7 @@ type inboxStream struct {
 	// ends (Unix ms, 0 for none): until either changes there is nothing new.
 	stored uint64
 	endsMs int64
+	barred bool // no message was shown at the last look, see barredInApp
 	close  sync.Once
 }
 
@@ -232,10 +233,17 @@ func (s *inboxStream) read() (list []inapp.Message, changed bool, err error) {
 	err = s.a.opts.Node.Look(s.caller.person.Account, func(v *resolver.View) error {
 		o, now := v.Root(s.caller.ordinal), s.a.inAppTime(v)
 		stored, err := v.InApp().Fingerprint(o)
-		if err != nil || stored == s.stored && (s.endsMs == 0 || now < s.endsMs) {
+		if err != nil {
 			return err
 		}
-		changed, s.stored, s.endsMs = true, stored, 0
+		barred, err := barredInApp(v, o)
+		if err != nil || stored == s.stored && barred == s.barred && (s.endsMs == 0 || now < s.endsMs) {
+			return err
+		}
+		changed, s.stored, s.barred, s.endsMs = true, stored, barred, 0
+		if barred {
+			return nil
+		}
 		list, err = v.InApp().Inbox(o, now)
 		for i := range list {
 			if s.endsMs == 0 || list[i].ExpiresMs < s.endsMs {
