@@ -23,7 +23,7 @@ import (
 
 func (m *Machine) addAccount(number uint64) *account.State {
 	a := account.New(number, uint32(len(m.byIndex)))
-	a.Conversations = conversations.New(conversationHost{m, a})
+	a.Conversations = conversations.New(a.Erasure.Erased)
 	a.Outbox = outbox.New(number, m.outboxes, func() map[string]uint64 { return hookCounts(a) })
 	a.Types = eventtypes.New(number, m.store, &m.looker, map[string]feature.Listener{conversations.Received: a.Conversations}, a.HasErased)
 	a.Profiles = resolution.New(a.Name(), m.resolution, a.Sets, resolutionHost{m, a})

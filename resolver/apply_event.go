@@ -114,7 +114,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	case out.Order == orders.Fine:
 		m.takeOrder(a, winner, at, staleMs, ev.Redacted, rows, out)
 	case kind == orders.Placed:
-		a.Orders.Bought(winner, at)
+		a.Orders.Bought(m.tx(a), winner, at)
 	}
 	if a.Flows.Made() {
 		// Each event has its effect before the next.

@@ -25,8 +25,6 @@ func (h formHost) HashPhone(phone string) identifier.Hash {
 	return x
 }
 
-func (h formHost) Rules() int { return h.m.rules }
-
 func (h formHost) Redacted() bool { return h.m.rec.redacted }
 
 func (h formHost) KeysFromMs() int64 { return h.a.KeysFromMs(h.m.logTime) }

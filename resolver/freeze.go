@@ -1,13 +1,12 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/reach"
-
 	"errors"
 	"slices"
 
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/resolver/search"
 )
 

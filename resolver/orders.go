@@ -22,8 +22,6 @@ func (h orderHost) HashOrder(id string, buf *[]byte) identifier.Hash {
 	return orders.HashID(h.a.Profiles.Hasher, id, buf)
 }
 
-func (h orderHost) Rules() int { return h.m.rules }
-
 // readOrder reads a standard event into scratch memory, and reports whether it repeats an
 // order, with the profile that has that one.
 func (m *Machine) readOrder(a *account.State, kind orders.Kind, ev *eventlog.Event, out *EventOutcome) (first uint32, repeated bool) {

@@ -22,8 +22,6 @@ type sendingHost struct {
 
 func (h sendingHost) Command() string { return h.m.rec.name }
 
-func (h sendingHost) Rules() int { return h.m.rules }
-
 func (h sendingHost) KeysFromMs() int64 { return h.a.KeysFromMs(h.m.logTime) }
 
 func (h sendingHost) ConfirmTemplate() string { return h.a.Settings.ConfirmTemplateID }

@@ -54,18 +54,9 @@ const rulesNumber = 25
 // maxSwept bounds the conversations that one record finds to be over.
 const maxSwept = 16
 
-// Host is what conversations need of the rest of an account.
-type Host interface {
-	// Rules is the version of the rules that the record is applied by, 0 for one before
-	// [state.RulesNoted].
-	Rules() int
-	// Erased reports whether a number was an erased person's.
-	Erased(number identifier.Hash) bool
-}
-
 // State is the open conversations of one account, and some that are over.
 type State struct {
-	host Host
+	erased func(number identifier.Hash) bool
 
 	numbers map[identifier.Hash]int64 // number → when it was last written from, Unix ms
 	queue   queue                     // the same by time, and older times of numbers
@@ -75,9 +66,10 @@ type State struct {
 	order dueset.Set       // the same by time
 }
 
-// New is the state of an account without conversations.
-func New(host Host) *State {
-	return &State{host: host, numbers: map[identifier.Hash]int64{}, last: map[uint32]int64{}}
+// New is the state of an account without conversations. erased reports whether a number was an
+// erased person's.
+func New(erased func(number identifier.Hash) bool) *State {
+	return &State{erased: erased, numbers: map[identifier.Hash]int64{}, last: map[uint32]int64{}}
 }
 
 // OpenUntil is until when a number may be written to freely (Unix ms); 0 for one from which
@@ -107,7 +99,7 @@ func (s *State) open(tx *feature.Tx, c Open) *refuse.Refusal {
 	if c.WrittenMs != 0 {
 		at = min(at, c.WrittenMs)
 	}
-	if at+WindowMs > tx.AtMs && at > s.numbers[number] && !s.host.Erased(number) {
+	if at+WindowMs > tx.AtMs && at > s.numbers[number] && !s.erased(number) {
 		s.numbers[number] = at
 		heap.Push(&s.queue, written{at, number})
 		tx.Store.PutEntity(numberKey(tx.Account, number), binary.BigEndian.AppendUint64(nil, uint64(at)))
@@ -163,7 +155,7 @@ func (q *queue) Pop() any {
 
 // OnEvent notes under older rules that a person has written, see [feature.Listener].
 func (s *State) OnEvent(tx *feature.Tx, ordinal uint32, atMs int64) {
-	if s.host.Rules() >= rulesNumber {
+	if tx.Rules >= rulesNumber {
 		return
 	}
 	if atMs+WindowMs > tx.AtMs && atMs > s.last[ordinal] {

@@ -10,12 +10,8 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// host is the rest of an account, where the number 9 was an erased person's.
-type host struct{ rules int }
-
-func (h *host) Rules() int { return h.rules }
-
-func (h *host) Erased(n identifier.Hash) bool { return n == numberOf(9) }
+// erased are the numbers of erased people: number 9.
+func erased(n identifier.Hash) bool { return n == numberOf(9) }
 
 func numberOf(n uint32) identifier.Hash { return identifier.Hash{15: byte(n)} }
 
@@ -24,13 +20,13 @@ func numberOf(n uint32) identifier.Hash { return identifier.Hash{15: byte(n)} }
 func TestR2ConversationsMatchNaive(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		h := &host{rules: rulesNumber - 1}
-		w := featuretest.New(t, Commands, func(*state.Store) *State { return New(h) })
+		w := featuretest.New(t, Commands, func(*state.Store) *State { return New(erased) })
+		w.Rules = rulesNumber - 1
 		// when a profile wrote last under older rules, and when somebody wrote from a number
 		wrote, from := map[uint32]int64{}, map[uint32]int64{}
 		for i := range 400 {
 			if i == 200 {
-				h.rules = rulesNumber
+				w.Rules = rulesNumber
 			}
 			w.Now += rng.Int64N(WindowMs / 8)
 			o := rng.Uint32N(10)
@@ -62,7 +58,7 @@ func TestR2ConversationsMatchNaive(t *testing.T) {
 				}
 			default:
 				w.State.OnEvent(w.Tx(), o, at)
-				if h.rules < rulesNumber {
+				if w.Rules < rulesNumber {
 					wrote[o] = max(wrote[o], at)
 				}
 			}
@@ -76,7 +72,7 @@ func TestR2ConversationsMatchNaive(t *testing.T) {
 			}
 			w.Hash()
 		}
-		again := New(h)
+		again := New(erased)
 		load := func(name string, key string) {
 			b, err := w.Store.Entity(key)
 			if err != nil {
@@ -108,7 +104,7 @@ func TestR2ConversationsMatchNaive(t *testing.T) {
 
 // TestConversationOpenRefusesWhatIsNoHash: and changes nothing.
 func TestConversationOpenRefusesWhatIsNoHash(t *testing.T) {
-	w := featuretest.New(t, Commands, func(*state.Store) *State { return New(&host{rulesNumber}) })
+	w := featuretest.New(t, Commands, func(*state.Store) *State { return New(erased) })
 	for _, number := range []string{"", "00", "+491701234567"} {
 		w.Refused("invalid", CommandOpen, Open{Number: number})
 	}

@@ -178,8 +178,6 @@ type Host interface {
 	BeginConsentLog()
 	// HashPhone is the account's hash of a phone, masked or not.
 	HashPhone(phone string) identifier.Hash
-	// Rules is the version of the state machine's rules under which the record is applied.
-	Rules() int
 }
 
 // State is the forms of one account.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -20,7 +21,6 @@ type host struct{ logs bool }
 
 func (h *host) HasList(id string) bool { return id == "lst_1" }
 func (h *host) BeginConsentLog()       { h.logs = true }
-func (h *host) Rules() int             { return rulesHour }
 func (h *host) HashPhone(phone string) identifier.Hash {
 	return identifier.NewHasher([16]byte{1}).Sum([]byte(phone))
 }
@@ -107,7 +107,7 @@ func TestHeldMatchesNaive(t *testing.T) {
 			default:
 				x := held1{id: fmt.Sprint(i), form: fmt.Sprint("frm_", rng.IntN(2)), atMs: w.Now}
 				list := w.State.Held(tx, o)
-				hold := w.State.MayHold(w.Now, list, x.form)
+				hold := w.State.MayHold(&feature.Tx{AtMs: w.Now, Rules: rulesHour}, list, x.form)
 				if want := mayHold(naive[o], x); hold != want {
 					t.Fatalf("seed %d: may hold is %d, want %d of %+v", seed, hold, want, naive[o])
 				}

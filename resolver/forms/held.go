@@ -102,15 +102,15 @@ const (
 
 // MayHold says whether one more submission of a form is held of a profile that has a list of
 // them.
-func (s *State) MayHold(atMs int64, list []Submission, form string) int {
+func (s *State) MayHold(tx *feature.Tx, list []Submission, form string) int {
 	newest := int64(0)
 	for i := range list {
 		newest = max(newest, list[i].AtMs)
-		if list[i].Form == form && list[i].AtMs > atMs-hourMs && (!list[i].Done || s.host.Rules() >= rulesHour) {
+		if list[i].Form == form && list[i].AtMs > tx.AtMs-hourMs && (!list[i].Done || tx.Rules >= rulesHour) {
 			return HoldAgain
 		}
 	}
-	if len(list) >= MaxHeld && newest > atMs-dayMs || len(list) == 0 && len(s.held.until) >= maxHolders {
+	if len(list) >= MaxHeld && newest > tx.AtMs-dayMs || len(list) == 0 && len(s.held.until) >= maxHolders {
 		return HoldNot
 	}
 	return HoldNow

@@ -161,8 +161,6 @@ type Host interface {
 	Root(ordinal uint32) uint32
 	// HashOrder is the hash of an order's id, also of a masked one; buf is scratch.
 	HashOrder(id string, buf *[]byte) identifier.Hash
-	// Rules is the version of the state machine's rules under which the record is applied.
-	Rules() int
 }
 
 // State is the orders of an account.
@@ -239,8 +237,8 @@ func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Ch
 }
 
 // Bought notes an order_placed that is no order of the profile: it follows a cart like one.
-func (s *State) Bought(ordinal uint32, atMs int64) {
-	if s.host.Rules() < rulesCarts {
+func (s *State) Bought(tx *feature.Tx, ordinal uint32, atMs int64) {
+	if tx.Rules < rulesCarts {
 		return
 	}
 	if r := s.record(ordinal); atMs > r.BoughtMs {
@@ -256,7 +254,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	// A refund that waits on the same profile has its place already.
 	takes := waiting == nil || !s.waits(waiting, ordinal)
 	if takes && len(list) >= MaxOrders || !s.hasRoom(x.Currency, x.Total) {
-		s.Bought(ordinal, atMs)
+		s.Bought(tx, ordinal, atMs)
 		return nil, TooMany
 	}
 	r := s.record(ordinal)
@@ -360,7 +358,7 @@ func (r *record) add(currency string, x Figures) {
 }
 
 // Merge makes the orders of a merged profile the winner's, see [feature.Merger].
-func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
+func (s *State) Merge(tx *feature.Tx, winner, merged uint32) {
 	if !s.sets.Members(setOrders).Contains(merged) {
 		return
 	}
@@ -378,7 +376,7 @@ func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 		r.Cart = from.Cart
 	}
 	for _, t := range from.Touches {
-		r.touch(t, s.host.Rules())
+		r.touch(t, tx.Rules)
 	}
 	all := append(s.list(winner), list...)
 	slices.SortFunc(all, compareEntries)

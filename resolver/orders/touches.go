@@ -83,7 +83,7 @@ func (a *Attribution) Validate(field string) *refuse.Refusal {
 // Touch notes that a person clicked or opened a message of a source.
 func (s *State) Touch(tx *feature.Tx, ordinal uint32, kind string, source Source) {
 	r := s.record(ordinal)
-	r.touch(Touch{Kind: kind, AtMs: tx.AtMs, Source: source}, s.host.Rules())
+	r.touch(Touch{Kind: kind, AtMs: tx.AtMs, Source: source}, tx.Rules)
 	s.putRecord(ordinal, r)
 }
 

@@ -180,6 +180,10 @@ func (s *State) CheckConfirmTemplate(id string) *refuse.Refusal {
 	return nil
 }
 
+// rulesHashedAddress is the first version of the rules under which an address that was asked to
+// confirm is noted by its hash, which records have after an erasure, too.
+const rulesHashedAddress = 25
+
 // AskToConfirm queues the message with which a contact confirms its
 // subscription, at most one an hour to an address. Without credits the contact
 // stays pending, and its history says why.
@@ -188,7 +192,11 @@ func (s *State) AskToConfirm(tx *feature.Tx, o uint32, d *profile.Document) (eve
 	if len(to) == 0 {
 		return nil
 	}
-	s.normal = identity.AppendNormalEmail(append(s.normal[:0], "confirm\x00"...), to)
+	if address, ok := s.profiles.Hasher.HashIdentifier(identifier.Email, to, &s.normal); ok && tx.Rules >= rulesHashedAddress {
+		s.normal = append(append(s.normal[:0], "confirm\x00"...), address[:]...)
+	} else {
+		s.normal = identity.AppendNormalEmail(append(s.normal[:0], "confirm\x00"...), to)
+	}
 	h := s.profiles.Hasher.HashIdempotencyKey(bytes.Clone(s.normal), &s.normal)
 	switch v, ok, err := s.keys.Get(h); {
 	case err != nil:

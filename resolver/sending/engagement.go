@@ -36,10 +36,10 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		return refusal
 	}
 	// Before the key: a repeat gets the same answer.
-	if r := s.refuseOlder(&c); r != nil {
+	if r := s.refuseOlder(tx, &c); r != nil {
 		return r
 	}
-	end, repeated, refusal := s.ends(&c)
+	end, repeated, refusal := s.ends(tx, &c)
 	if refusal != nil || repeated {
 		return refusal
 	}

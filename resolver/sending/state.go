@@ -27,9 +27,6 @@ import (
 type Host interface {
 	// Command is the name of the record's command: under older names some rules differ.
 	Command() string
-	// Rules is the version of the rules that the record is applied by, 0 for one before
-	// [state.RulesNoted].
-	Rules() int
 	// KeysFromMs is the log time after which idempotency keys count.
 	KeysFromMs() int64
 	// ConfirmTemplate is the template that asks to confirm a subscription, "" for none.

@@ -58,10 +58,10 @@ type ending struct {
 // ends compares a report with those before on the same text. The first final state holds for as
 // long as idempotency keys do: a report that contradicts it is refused, and repeated says that
 // one is on record already.
-func (s *State) ends(c *messages.EngagementRecord) (e ending, repeated bool, r *refuse.Refusal) {
+func (s *State) ends(tx *feature.Tx, c *messages.EngagementRecord) (e ending, repeated bool, r *refuse.Refusal) {
 	now := final(c)
 	message, known := message(c.Send)
-	if now == 0 || !known || s.host.Rules() < rulesFinal {
+	if now == 0 || !known || tx.Rules < rulesFinal {
 		return ending{}, false, nil
 	}
 	e = ending{s.profiles.Hasher.HashReportKey("final\x00"+c.Channel+"\x00"+string(message[:]), &s.normal), now}
@@ -103,8 +103,8 @@ const (
 // refuseOlder refuses a STOP or START that a person wrote before another one, or before they
 // unsubscribed in another way: an older text does not undo a newer one. Providers that do not say
 // when a text was written cannot be compared; a STOP of theirs counts as written when it came.
-func (s *State) refuseOlder(c *messages.EngagementRecord) *refuse.Refusal {
-	start, words := c.Kind == messages.EngagementSubscribed, s.host.Rules() >= rulesWords
+func (s *State) refuseOlder(tx *feature.Tx, c *messages.EngagementRecord) *refuse.Refusal {
+	start, words := c.Kind == messages.EngagementSubscribed, tx.Rules >= rulesWords
 	if c.WrittenMs == 0 || c.Profile == "" || !start && !(words && isWord(c)) {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (s *State) refuseOlder(c *messages.EngagementRecord) *refuse.Refusal {
 
 // noteWord notes a STOP or START of a profile.
 func (s *State) noteWord(tx *feature.Tx, o uint32, c *messages.EngagementRecord) {
-	if s.host.Rules() < rulesWords || !isWord(c) || c.WrittenMs == 0 && c.Kind == messages.EngagementSubscribed {
+	if tx.Rules < rulesWords || !isWord(c) || c.WrittenMs == 0 && c.Kind == messages.EngagementSubscribed {
 		return
 	}
 	word := dedup.Answer{AtMs: tx.AtMs, Ordinal: wordStart}

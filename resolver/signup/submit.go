@@ -123,7 +123,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 		}
 	}
 	list := s.forms.Held(tx, o)
-	hold := s.forms.MayHold(tx.AtMs, list, x.Form)
+	hold := s.forms.MayHold(tx, list, x.Form)
 	switch {
 	case hold == forms.HoldAgain:
 		return

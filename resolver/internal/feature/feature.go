@@ -23,7 +23,7 @@ type Tx struct {
 	Record  eventlog.RecordID
 	Offset  int64 // of the record
 	Store   *state.Store
-	Rules   int // the version of the state machine's rules that the record is applied by
+	Rules   int // the version of the rules that the record is applied by, 0 before [state.RulesNoted]
 	// Reply is the answer to a command, a value that becomes JSON; nil for none.
 	Reply any
 	// AccessChanged means that what requests know of accounts without a read may have

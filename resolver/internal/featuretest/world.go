@@ -31,6 +31,7 @@ type World[S Hashed] struct {
 	State S
 	Store *state.Store
 	Now   int64 // log time, Unix ms
+	Rules int   // the version of the rules, the newest at first
 	// Begin is called before each record, if it is set.
 	Begin func()
 
@@ -46,7 +47,7 @@ func New[S Hashed](t testing.TB, commands map[string]feature.Command[S], fresh f
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.DB.Close() })
-	return &World[S]{T: t, State: fresh(store), Store: store, Now: 1_000_000_000_000, commands: commands}
+	return &World[S]{T: t, State: fresh(store), Store: store, Now: 1_000_000_000_000, Rules: state.ApplyVersion, commands: commands}
 }
 
 // Tx begins the next record.
@@ -55,7 +56,7 @@ func (w *World[S]) Tx() *feature.Tx {
 	if w.Begin != nil {
 		w.Begin()
 	}
-	tx := &feature.Tx{Account: Account, AtMs: w.Now, Offset: int64(w.records), Store: w.Store, Rules: state.ApplyVersion}
+	tx := &feature.Tx{Account: Account, AtMs: w.Now, Offset: int64(w.records), Store: w.Store, Rules: w.Rules}
 	binary.LittleEndian.PutUint64(tx.Record[:], w.records)
 	return tx
 }

@@ -44,6 +44,7 @@ const RulesNoted = 24
 //   - 25: a confirmation is refused for another address than it was sent to, a contact whose
 //     e-mail is replaced while it is pending is asked at the new one, and the submission of a
 //     form confirms no address of another profile.
+//   - 25: an address that was asked to confirm is noted by its hash.
 //   - 25: an answer to START is marked, so that it goes out only to people who may be sent to.
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
