@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -20,6 +22,12 @@ type Server struct {
 	*fasthttp.Server
 	opts     Options
 	counters *connCounters
+
+	mu struct {
+		sync.Mutex
+		listeners []*listener
+		down      bool
+	}
 }
 
 // NewServer returns a server whose limits fit a [Handler] with the same
@@ -61,10 +69,36 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *Server {
 	return &Server{Server: s, opts: opts, counters: newConnCounters(opts.Metrics)}
 }
 
-// Serve serves the connections of ln until the server is shut down. ln may be one
-// of TLS.
+// Serve serves the connections of ln until the server is shut down, and none if it was shut
+// down before. ln may be one of TLS.
 func (s *Server) Serve(ln net.Listener) error {
-	return s.Server.Serve(newListener(ln, s.opts, s.counters))
+	l := newListener(ln, s.opts, s.counters)
+	s.mu.Lock()
+	s.mu.listeners = append(s.mu.listeners, l)
+	down := s.mu.down
+	s.mu.Unlock()
+	if down {
+		return l.Close()
+	}
+	return s.Server.Serve(l)
+}
+
+// Shutdown is [Server.ShutdownWithContext] without an end.
+func (s *Server) Shutdown() error { return s.ShutdownWithContext(context.Background()) }
+
+// ShutdownWithContext ends [Server.Serve], also where it is only about to begin, and waits until
+// the requests under way are answered, at most until ctx is done.
+func (s *Server) ShutdownWithContext(ctx context.Context) error {
+	s.mu.Lock()
+	s.mu.down = true
+	listeners := s.mu.listeners
+	s.mu.Unlock()
+	var err error
+	for _, l := range listeners {
+		// The library knows only those that it has begun to serve.
+		err = errors.Join(err, l.Close())
+	}
+	return errors.Join(err, s.Server.ShutdownWithContext(ctx))
 }
 
 var (

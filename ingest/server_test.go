@@ -793,3 +793,31 @@ func TestCredentialsAreCurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestShutdownBeforeServe: a server that is shut down before it has begun to serve does not
+// begin, and gives its listener back.
+func TestShutdownBeforeServe(t *testing.T) {
+	for range 50 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := NewServer(Options{}, func(*fasthttp.RequestCtx) {})
+		done := make(chan error, 1)
+		go func() { done <- srv.Serve(ln) }()
+		if err := srv.Shutdown(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the server still serves")
+		}
+		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("the listener is open: %v", err)
+		}
+	}
+}
