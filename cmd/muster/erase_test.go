@@ -167,7 +167,7 @@ func TestAnswerAfterErasureIsInNoFile(t *testing.T) {
 		persons[path.name] = p
 		path.come(e, p)
 	}
-	const answers = 11
+	const answers = 12
 	e.until("the answers are awaited", func() bool { return e.providers.held() == answers })
 	for _, p := range persons {
 		e.console("DELETE", "/profiles/"+e.profile(p), nil).http(200)
