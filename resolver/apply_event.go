@@ -12,11 +12,11 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
-	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -54,11 +54,13 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 			return err
 		}
 	}
-	kind := orders.None
-	if rules.Orders() {
-		if kind = orders.KindOf(ev.Type); kind != orders.None {
-			if first, repeated := m.readOrder(a, kind, ev, out); repeated {
-				return m.repeatOrder(a, p, first, rules, out)
+	var reader feature.Reader
+	if rules.Read() {
+		if reader = a.Reader(ev.Type); reader != nil {
+			of, repeats := reader.Read(m.tx(a), ev)
+			out.Unread = reader.Warning()
+			if repeats {
+				return m.repeatEvent(a, p, of, rules, out)
 			}
 		}
 	}
@@ -109,12 +111,10 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	if rules.Aged() {
 		staleMs = m.logTime - a.Settings.FlowEventAgeMs()
 	}
-	switch {
-	case kind == orders.None:
-	case out.Order == orders.Fine:
-		m.takeOrder(a, winner, at, staleMs, ev.Redacted, rows, out)
-	case kind == orders.Placed:
-		a.Orders.Bought(m.tx(a), winner, at)
+	if reader != nil {
+		follow := reader.Take(m.tx(a), winner, at)
+		out.Unread = reader.Warning()
+		m.recordMore(a, follow, staleMs, winner, ev.Redacted, rows)
 	}
 	if a.Flows.Made() {
 		// Each event has its effect before the next.
@@ -124,6 +124,36 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		m.react()
 	}
 	return nil
+}
+
+// repeatEvent answers an event that says what a feature has of a profile already. It changes
+// nothing.
+func (m *Machine) repeatEvent(a *account.State, p *resolution.Lookup, of uint32, rules identrules.Event, out *EventOutcome) error {
+	out.Status, out.Profile = EventDuplicate, a.Profiles.Headers.Get(of).ID
+	before, err := a.Profiles.Repeated(p, of, rules.Identifiers())
+	out.NotAdded, out.Dropped, out.Erased = before.NotAdded, before.Dropped, before.Erased
+	return err
+}
+
+// recordMore records the events that follow from one of a profile. Those from staleMs or
+// before trigger no flow. redacted says that history is rid of that one, and of what follows
+// from it on its own profile.
+func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs int64, ordinal uint32, redacted bool, rows *query.Batch) {
+	for _, x := range list {
+		ev := eventlog.Event{Type: []byte(x.Event.Type), Properties: x.Event.Properties.Encode()}
+		a.Engine.Touch(x.Ordinal)
+		a.Engine.Event(x.Ordinal, x.AtMs, ev.Type, ev.Properties)
+		a.Engine.Settle(x.Ordinal)
+		t := a.Types.Count(ev.Type, x.AtMs)
+		if !redacted || x.Ordinal != ordinal {
+			a.Types.Look(t, x.Ordinal, x.AtMs, ev.Properties)
+			appendRow(rows, a.Number, m.rec.work.Offset, m.rec.row, x.Ordinal, x.AtMs, &ev, nil)
+		}
+		m.rec.row++
+		if a.Flows.Made() && x.AtMs > staleMs {
+			a.Flows.Event(x.Ordinal, ev.Type, ev.Properties)
+		}
+	}
 }
 
 // readWindow reads the next events and looks their identifiers up; what applying them needs
@@ -165,7 +195,7 @@ func (m *Machine) applyList(a *account.State, env eventlog.Envelope, body []byte
 	if rules.Version >= rulesCatalog {
 		m.beginCatalog(a)
 	}
-	if rules.Orders() {
+	if rules.Read() {
 		m.beginOrders(a)
 	}
 	for i := uint32(0); ; {

@@ -16,7 +16,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment"
@@ -115,7 +114,6 @@ type shared struct {
 type scratch struct {
 	other   profile.Document
 	sentKey []byte
-	order   orders.Event
 	facts   segment.Facts
 	touched byte // keeps what readWindow reads from being optimized away
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/resolution"
-	"github.com/musterhq/muster/resolver/orders"
 )
 
 // EventStatus says what became of one event.
@@ -39,8 +38,9 @@ type EventOutcome struct {
 	// was used for another person's event, and this one is not stored. It is a hint to
 	// the sender and no part of the recorded outcome, which golden logs hold.
 	Foreign bool `json:"-"`
-	// Order says what of an order, a refund or a cart was not taken over, likewise as a hint.
-	Order   orders.Problem `json:"-"`
+	// Unread is the warning of the feature that read the event, see [feature.Reader], likewise
+	// as a hint.
+	Unread  string `json:"-"`
 	Profile ProfileID
 	Refusal *Refusal
 }
@@ -92,11 +92,11 @@ func (o *EventOutcome) Warning() string {
 		return foreignKey
 	}
 	w := resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
-	switch order := o.Order.Warning(); {
+	switch {
 	case w == "":
-		return order
-	case order != "":
-		return w + "; " + order
+		return o.Unread
+	case o.Unread != "":
+		return w + "; " + o.Unread
 	}
 	return w
 }

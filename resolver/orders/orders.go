@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -178,6 +179,12 @@ type State struct {
 	// normal is scratch for hashes of what changes the state. Readers have memory of their own:
 	// several read at once.
 	normal []byte
+	// reading is the standard event that was read last. Readers of the state do not see it.
+	reading struct {
+		kind    Kind
+		event   Event
+		problem Problem
+	}
 }
 
 // New returns the state of an account without orders, whose sets are given.
@@ -192,14 +199,7 @@ func New(account uint64, store *state.Store, sets *profile.OrdinalSets, host Hos
 // was decided of them.
 func (s *State) Configure(a *Attribution) { s.attribution = *a.Shown() }
 
-// Change is an event of a change of revenue, on a profile and at an instant.
-type Change struct {
-	Ordinal uint32
-	AtMs    int64
-	Event   feature.Event
-}
-
-func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) Change {
+func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) feature.Recorded {
 	p := feature.Properties{"order_id": x.ID, "kind": kind, "amount": amount.Number(), "currency": x.Currency}
 	if x.Touch != nil {
 		for name, value := range map[string]string{"channel": x.Touch.Channel, "campaign_id": x.Touch.Campaign, "flow_id": x.Touch.Flow, "step_id": x.Touch.Step} {
@@ -208,36 +208,63 @@ func (x *Order) change(ordinal uint32, atMs int64, kind string, amount Amount) C
 			}
 		}
 	}
-	return Change{ordinal, atMs, feature.NewEvent(EventRevenue, p)}
+	return feature.Recorded{Ordinal: ordinal, AtMs: atMs, Event: feature.NewEvent(EventRevenue, p)}
 }
 
-// Owner is the profile of the order with an id; ok is false where there is none.
-func (s *State) Owner(id string) (ordinal uint32, ok bool) {
+// Reads reports whether events of a type are standard events, see [feature.Reader].
+func (s *State) Reads(eventType []byte) bool { return KindOf(eventType) != None }
+
+// Read reads a standard event. It repeats an order that has its id.
+func (s *State) Read(tx *feature.Tx, ev *eventlog.Event) (of uint32, repeats bool) {
+	r := &s.reading
+	r.kind = KindOf(ev.Type)
+	r.event, r.problem = Read(r.kind, ev.Properties, ev.Redacted, tx.Rules)
+	id, named := r.event.ID, r.problem == Fine
+	if !named {
+		id, named = PlacedID(ev.Properties, ev.Redacted)
+	}
+	if ev.Public && r.kind != CartUpdated {
+		r.problem = PublicKey
+	}
+	if r.kind != Placed || !named {
+		return 0, false
+	}
 	old := s.order(s.host.HashOrder(id, &s.normal))
 	if old == nil || !old.Placed {
 		return 0, false
 	}
+	r.problem = Repeated
 	return s.host.Root(old.Ordinal), true
 }
 
-// Take makes a standard event of a profile, which repeats no order, part of the state. It
-// returns the changes of revenue that follow.
-func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
-	switch x.Kind {
-	case Placed:
-		return s.place(tx, ordinal, atMs, x)
-	case Refunded:
-		return s.refund(tx, ordinal, atMs, x)
+// Warning is the warning that the sender of the standard event gets that was read last, "" for
+// none.
+func (s *State) Warning() string { return s.reading.problem.Warning() }
+
+// Take makes the standard event that was read last part of the state. It returns the events of
+// changes of revenue that follow.
+func (s *State) Take(tx *feature.Tx, ordinal uint32, atMs int64) (changes []feature.Recorded) {
+	x := &s.reading.event
+	switch {
+	case s.reading.problem != Fine:
+		if s.reading.kind == Placed {
+			s.bought(tx, ordinal, atMs)
+		}
+	case x.Kind == Placed:
+		changes, s.reading.problem = s.place(tx, ordinal, atMs, x)
+	case x.Kind == Refunded:
+		changes, s.reading.problem = s.refund(tx, ordinal, atMs, x)
+	default:
+		if r := s.record(ordinal); r.Cart == nil || atMs >= r.Cart.AtMs {
+			r.Cart = &Cart{ID: x.ID, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count, Empty: x.Empty}
+			s.putRecord(ordinal, r)
+		}
 	}
-	if r := s.record(ordinal); r.Cart == nil || atMs >= r.Cart.AtMs {
-		r.Cart = &Cart{ID: x.ID, AtMs: atMs, Total: x.Total, Currency: x.Currency, Items: x.Items, Count: x.Count, Empty: x.Empty}
-		s.putRecord(ordinal, r)
-	}
-	return nil, Fine
+	return changes
 }
 
-// Bought notes an order_placed that is no order of the profile: it follows a cart like one.
-func (s *State) Bought(tx *feature.Tx, ordinal uint32, atMs int64) {
+// bought notes an order_placed that is no order of the profile: it follows a cart like one.
+func (s *State) bought(tx *feature.Tx, ordinal uint32, atMs int64) {
 	if tx.Rules < rulesCarts {
 		return
 	}
@@ -247,14 +274,14 @@ func (s *State) Bought(tx *feature.Tx, ordinal uint32, atMs int64) {
 	}
 }
 
-func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
+func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]feature.Recorded, Problem) {
 	h := s.host.HashOrder(x.ID, &s.normal)
 	waiting := s.order(h)
 	list := s.list(ordinal)
 	// A refund that waits on the same profile has its place already.
 	takes := waiting == nil || !s.waits(waiting, ordinal)
 	if takes && len(list) >= MaxOrders || !s.hasRoom(x.Currency, x.Total) {
-		s.Bought(tx, ordinal, atMs)
+		s.bought(tx, ordinal, atMs)
 		return nil, TooMany
 	}
 	r := s.record(ordinal)
@@ -279,7 +306,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	}
 	placed := Figures{Orders: 1, Total: o.Total}
 	s.count(tx, atMs, o.Currency, o.Touch, placed)
-	changes := []Change{o.change(ordinal, atMs, RevenueOrder, o.Total)}
+	changes := []feature.Recorded{o.change(ordinal, atMs, RevenueOrder, o.Total)}
 	r.add(o.Currency, placed)
 	if waiting != nil {
 		for _, w := range waiting.Waiting {
@@ -295,7 +322,7 @@ func (s *State) place(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]C
 	return changes, Fine
 }
 
-func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]Change, Problem) {
+func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]feature.Recorded, Problem) {
 	h := s.host.HashOrder(x.ID, &s.normal)
 	o := s.order(h)
 	w := Waiting{AtMs: atMs, Amount: x.Refund, Whole: x.Whole, Ordinal: ordinal}
@@ -316,7 +343,7 @@ func (s *State) refund(tx *feature.Tx, ordinal uint32, atMs int64, x *Event) ([]
 	r := s.record(of)
 	r.add(o.Currency, Figures{Refunded: taken})
 	s.putRecord(of, r)
-	return []Change{o.change(of, atMs, RevenueRefund, -taken)}, problem
+	return []feature.Recorded{o.change(of, atMs, RevenueRefund, -taken)}, problem
 }
 
 // keepWaiting keeps a refund until its order comes. o has those of the order that wait already,

@@ -8,8 +8,9 @@ import (
 
 // registered are the features by what they take part in, in the order of [Features.Register].
 type registered struct {
-	list   []feature.State
-	timers []feature.Timer // asked at each record
+	list    []feature.State
+	timers  []feature.Timer  // asked at each record
+	readers []feature.Reader // asked of each event
 	// hashed are those whose place in the state's hash is the one in list. Older features have
 	// places of their own, see [State.Hash].
 	hashed []feature.State
@@ -19,7 +20,7 @@ type registered struct {
 // rules: merges, erasures and what falls due are noted in it.
 func (f *Features) Register() {
 	f.list = []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders, f.InApp}
-	f.timers = of[feature.Timer](f.list)
+	f.timers, f.readers = of[feature.Timer](f.list), of[feature.Reader](f.list)
 	f.hashed = f.list[slices.Index(f.list, feature.State(f.ConsentLog)):]
 }
 
@@ -48,6 +49,16 @@ func (f *Features) Freeze() {
 	for _, x := range of[feature.Freezer](f.list) {
 		x.Freeze()
 	}
+}
+
+// Reader is the feature to which events of a type say something, nil for none.
+func (f *Features) Reader(eventType []byte) feature.Reader {
+	for _, x := range f.readers {
+		if x.Reads(eventType) {
+			return x
+		}
+	}
+	return nil
 }
 
 // Advance does what is due in the features at the record's time.

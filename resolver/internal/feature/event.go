@@ -15,6 +15,13 @@ type Event struct {
 // NewEvent returns an event of a type.
 func NewEvent(typ string, p Properties) Event { return Event{Type: typ, Properties: p} }
 
+// Recorded is an event that the service records itself, on a profile and at an instant.
+type Recorded struct {
+	Ordinal uint32 // of the profile
+	AtMs    int64  // the event's own time, Unix ms
+	Event   Event
+}
+
 // Properties are those of an event that the service records itself.
 type Properties map[string]any
 

@@ -67,6 +67,23 @@ type Listener interface {
 	OnEvent(tx *Tx, ordinal uint32, atMs int64)
 }
 
+// Reader is a state to which events of some types say more than that they happened. What they
+// say becomes part of it with the event.
+type Reader interface {
+	// Reads reports whether events of a type say something. It is asked of every event.
+	Reads(eventType []byte) bool
+	// Read reads an event before it is known whose it is. repeats means that the state has
+	// what it says already, of a profile: the event is then answered as a duplicate of that
+	// profile's, and changes nothing.
+	Read(tx *Tx, ev *eventlog.Event) (of uint32, repeats bool)
+	// Take makes what was read last part of the state, once the event is recorded on a
+	// profile at its own time (Unix ms). What it returns is recorded after it.
+	Take(tx *Tx, ordinal uint32, atMs int64) []Recorded
+	// Warning says what of the event that was read last was not taken over, or why it is
+	// a repetition; "" when all was taken.
+	Warning() string
+}
+
 // Merger is a state that has something of profiles.
 type Merger interface {
 	// Merge makes what it has of a merged profile the winner's.

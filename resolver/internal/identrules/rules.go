@@ -26,8 +26,8 @@ func (r Event) Aged() bool { return r.Live && r.Version >= 1 }
 // the service's own where their type is one of its own.
 func (r Event) Sent() bool { return r.Version >= 3 }
 
-// Orders reports whether standard events are orders, refunds and carts.
-func (r Event) Orders() bool { return r.Version >= VersionOrders }
+// Read reports whether features read events of types that say something to them, such as orders.
+func (r Event) Read() bool { return r.Version >= VersionOrders }
 
 // Identifiers say how a record's identifiers lead to a profile. Records of
 // different kinds and ages have different ones.

@@ -302,7 +302,7 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 
 // properties are what stays of those of an event: what figures of orders are made of.
 func (r *Redactor) properties(ev *eventlog.Event, rules uint8) []byte {
-	if !(identrules.Event{Version: rules}).Orders() {
+	if !(identrules.Event{Version: rules}).Read() {
 		return nil
 	}
 	return orders.Mask(orders.KindOf(ev.Type), ev.Properties, ev.Redacted, func(id string) string {
