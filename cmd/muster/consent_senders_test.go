@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	randv2 "math/rand/v2"
@@ -36,7 +37,14 @@ type permission struct {
 	// arrived by then.
 	barredAt time.Time
 	after    int
+	// suppressedAt and suppressedAfter are the same of a suppression alone.
+	suppressedAt    time.Time
+	suppressedAfter int
 }
+
+// toUnsubscribed are messages that people who have unsubscribed get as well: the answers to what
+// they write, and what asks them to confirm a form. Nobody who is suppressed gets them.
+var toUnsubscribed = map[string]bool{"stop answer": true, "help answer": true, "Please confirm your subscription": true}
 
 // providers plays the relay and the providers of all channels, and records people's
 // consents. The first attempt of every sixteenth message is refused for a while.
@@ -49,6 +57,8 @@ type providers struct {
 		permissions map[string]*permission    // by channel and address
 		taken       map[string]map[string]int // by channel and address: how often each message came
 		tried       map[string]bool
+		answers     map[string]int  // of toUnsubscribed, how often
+		asked       map[string]bool // what [providers.barred] has answered
 		arrived     int
 		faults      []string
 	}
@@ -58,6 +68,7 @@ func newProviders(t *testing.T) *providers {
 	t.Helper()
 	p := &providers{}
 	p.mu.permissions, p.mu.taken, p.mu.tried = map[string]*permission{}, map[string]map[string]int{}, map[string]bool{}
+	p.mu.answers, p.mu.asked = map[string]int{}, map[string]bool{}
 	p.texts = httptest.NewServer(http.HandlerFunc(p.takeText))
 	p.push = httptest.NewTLSServer(http.HandlerFunc(p.takePush))
 	t.Cleanup(p.texts.Close)
@@ -83,8 +94,15 @@ func (p *providers) take(channel, address, message, id string) bool {
 	switch {
 	case x == nil:
 		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s: no person has that address", message, key))
-	case !x.barredAt.IsZero() && time.Since(x.barredAt) > underWayAtAll && p.mu.arrived-x.after > underWay:
-		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s arrived %s and %d messages after %+v", message, key, time.Since(x.barredAt), p.mu.arrived-x.after, *x))
+	default:
+		at, after := x.barredAt, x.after
+		if toUnsubscribed[message] {
+			at, after = x.suppressedAt, x.suppressedAfter
+			p.mu.answers[message]++
+		}
+		if !at.IsZero() && time.Since(at) > underWayAtAll && p.mu.arrived-after > underWay {
+			p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s arrived %s and %d messages after %+v", message, key, time.Since(at), p.mu.arrived-after, *x))
+		}
 	}
 	if id != "" && !p.mu.tried[id] && len(p.mu.tried)%16 == 0 {
 		p.mu.tried[id] = true
@@ -150,6 +168,9 @@ func (p *providers) change(channel, address string, set func(*permission), call 
 	if barred := !x.consent || x.suppressed; !barred {
 		x.barredAt = time.Time{}
 	}
+	if !x.suppressed {
+		x.suppressedAt = time.Time{}
+	}
 	p.mu.Unlock()
 	if err := call(); err != nil {
 		return err
@@ -159,13 +180,17 @@ func (p *providers) change(channel, address string, set func(*permission), call 
 	if (!x.consent || x.suppressed) && x.barredAt.IsZero() {
 		x.barredAt, x.after = time.Now(), p.mu.arrived
 	}
+	if x.suppressed && x.suppressedAt.IsZero() {
+		x.suppressedAt, x.suppressedAfter = time.Now(), p.mu.arrived
+	}
 	return nil
 }
 
-// TestF6ConsentHoldsForAllSenders: while campaigns and flows go out on every channel, people
-// unsubscribe, subscribe, are suppressed and permitted again, by calls and by texts that they
-// write. A message never reaches a person who had unsubscribed or been suppressed before it
-// went out. People who changed nothing get each message once.
+// TestF6ConsentHoldsForAllSenders: while campaigns, flows, tests of campaigns, answers to texts
+// and confirmations of forms go out on every channel, people unsubscribe, subscribe, are
+// suppressed and permitted again, by calls, by texts that they write and on the preference page.
+// A message never reaches a person who had unsubscribed or been suppressed before it went out.
+// People who changed nothing get each message once.
 func TestF6ConsentHoldsForAllSenders(t *testing.T) {
 	t.Parallel()
 	inModes(t, consentHoldsForAllSenders)
@@ -187,11 +212,13 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	s.console("PUT", "/message-providers/whatsapp", fmt.Sprintf(`{"preset":"whatsapp_cloud","version":"v21.0","phone_number_id":"1062840","token":"cloud-token","base_url":%q}`, p.texts.URL), nil)
 	s.console("PUT", "/push-credentials/webpush", `{"generate":true,"subject":"mailto:push@muster.local"}`, nil)
 	var secrets struct{ Once struct{ Secrets []string } }
-	s.console("PUT", "/inbound-providers/generic", `{"generate":true}`, &secrets)
+	s.console("PUT", "/inbound-providers/generic", `{"generate":true,"stop_reply":"stop answer","start_reply":"start answer","help_reply":"help answer"}`, &secrets)
 	secret, err := webhook.ParseSecret(secrets.Once.Secrets[0])
 	ok(t, err)
 
-	channels := []string{"email", "sms", "im", "whatsapp", "push"}
+	inApp := newInboxes(t, s)
+	form := newOpenForm(t, s)
+	channels := []string{"email", "sms", "im", "whatsapp", "push", "in_app"}
 	address := func(n int, channel string) string {
 		switch channel {
 		case "email":
@@ -206,9 +233,13 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	b64 := base64.RawURLEncoding
 	ids := make([]string, people)
 	consent := func(n int, channel string, subscribed bool) error {
-		return p.change(channel, address(n, channel), func(x *permission) { x.consent = subscribed }, func() error {
+		err := p.change(channel, address(n, channel), func(x *permission) { x.consent = subscribed }, func() error {
 			return s.attempt("POST", "/profiles/"+ids[n]+"/consent", obj{"channel": channel, "status": map[bool]string{true: "subscribed", false: "unsubscribed"}[subscribed]}, nil)
 		})
+		if err == nil && channel == "in_app" && !subscribed {
+			err = inApp.isEmpty(n)
+		}
+		return err
 	}
 	// faithful people are subscribed and change nothing; every tenth is none of those.
 	faithful := func(n int) bool { return n%10 == 0 }
@@ -220,7 +251,7 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 				var made struct {
 					ID string `json:"_id"`
 				}
-				if err := s.attempt("POST", "/contacts", obj{"email": address(n, "email"), "phone": address(n, "sms")}, &made); err != nil {
+				if err := s.attempt("POST", "/contacts", obj{"email": address(n, "email"), "phone": address(n, "sms"), "external_id": inApp.person(n)}, &made); err != nil {
 					t.Error(err)
 					return
 				}
@@ -252,16 +283,18 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	ok(t, s.surfaceA("POST", "/templates", obj{"name": "t", "subject": "single", "html": "<p>b</p>"}, &template))
 	ok(t, s.surfaceA("POST", "/custom-flows", obj{"name": "f", "trigger": obj{"type": "event", "event": "go"}, "steps": []obj{
 		{"id": "e", "next": "s", "type": "email", "subject": "flow", "body": "<p>b</p>", "sender": "news@muster.local"}, {"id": "s", "next": "w", "type": "sms", "text": "flow"},
-		{"id": "w", "next": "p", "type": "whatsapp", "template": "flow", "language": "en"}, {"id": "p", "next": "o", "type": "push", "title": "flow"},
+		{"id": "w", "next": "p", "type": "whatsapp", "template": "flow", "language": "en"}, {"id": "p", "next": "i", "type": "push", "title": "flow"}, {"id": "i", "next": "o", "type": "in_app", "title": "flow", "body": "b"},
 		{"id": "o", "type": "omnichannel", "channels": []obj{{"channel": "whatsapp", "template": "flow_omni", "language": "en"}, {"channel": "push", "title": "flow omni"}, {"channel": "email", "subject": "flow omni", "body": "<p>b</p>", "sender": "news@muster.local"}}},
 	}}, &flow))
 	ok(t, s.surfaceA("POST", "/custom-flows/"+flow.ID+"/publish", nil, nil))
 
 	done := make(chan struct{})
 	var senders, changing sync.WaitGroup
+	var tested string
 	for name, fields := range map[string]obj{
-		"email": {"channel": 1, "subject": "campaign", "body": "<p>b</p>", "sender": "news@muster.local"},
-		"sms":   {"channel": 2, "type": 2, "date": "2026-01-01", "body": "campaign"}, "im": {"channel": 2, "type": 3, "date": "2026-01-01", "body": "campaign"},
+		"in_app": {"channel": 2, "type": 4, "service": "in_app", "date": "2026-01-01", "subject": "campaign", "body": "b"},
+		"email":  {"channel": 1, "subject": "campaign", "body": "<p>b</p>", "sender": "news@muster.local"},
+		"sms":    {"channel": 2, "type": 2, "date": "2026-01-01", "body": "campaign"}, "im": {"channel": 2, "type": 3, "date": "2026-01-01", "body": "campaign"},
 		"whatsapp": {"channel": 2, "type": 3, "service": "whatsapp", "date": "2026-01-01", "whatsapp": obj{"template": "campaign", "language": "en"}},
 		"push":     {"channel": 2, "type": 4, "date": "2026-01-01", "subject": "campaign", "body": "b"},
 		"omni":     {"channel": 1, "subject": "omni", "body": "<p>b</p>", "sender": "news@muster.local", "channels": []obj{{"channel": "sms", "body": "omni"}, {"channel": "im", "body": "omni"}, {"channel": "email"}}},
@@ -271,6 +304,9 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 			ID string `json:"_id"`
 		}
 		ok(t, s.surfaceA("POST", "/campaign", fields, &made))
+		if name == "email" {
+			tested = made.ID
+		}
 		senders.Go(func() {
 			if err := s.surfaceA("POST", "/campaign/"+made.ID+"/send", obj{"all_contacts": true, "batch_size": people / 20, "delay_between_batches": 1}, nil); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -290,6 +326,25 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 			t.Error(err)
 		}
 	})
+	changing.Go(func() { // tests of a campaign and forms, mostly for people who are barred
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-time.After(slowest):
+			}
+			to := []string{address(n*10%people+1, "email"), p.barred("email", false)}    // a person who never subscribed, and one who changed
+			_ = s.surfaceA("POST", "/campaign/"+tested+"/test-send", obj{"to": to}, nil) // refused above the rate
+			email := p.barred("email", true)
+			if n%3 == 0 || email == "" {
+				email = address((n*10+2)%people, "email")
+			}
+			if err := form.send(email); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
 	changes := make([]int, changers)
 	for i := range changers {
 		changing.Go(func() {
@@ -306,7 +361,7 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 				}
 				channel := channels[rng.IntN(len(channels))]
 				var err error
-				switch k := rng.IntN(8); k {
+				switch k := rng.IntN(11); k {
 				case 0, 1, 2:
 					err = consent(n, channel, false)
 				case 3, 4:
@@ -315,6 +370,9 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 					err = p.change(channel, address(n, channel), func(x *permission) { x.suppressed = true }, func() error {
 						return s.attempt("POST", "/profiles/"+ids[n]+"/suppression", obj{"channel": channel, "reason": "suppressed"}, nil)
 					})
+					if err == nil && channel == "in_app" {
+						err = inApp.isEmpty(n)
+					}
 				case 6:
 					err = p.change(channel, address(n, channel), func(x *permission) { x.suppressed = false }, func() error {
 						return s.attempt("DELETE", "/profiles/"+ids[n]+"/suppression?channel="+channel, nil, nil)
@@ -327,6 +385,22 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 					err = p.change("sms", address(n, "sms"), func(x *permission) { x.consent = false }, func() error {
 						return s.writes(fmt.Sprintf("stop-%d-%d", i, changes[i]), address(n, "sms"), "STOP", secret)
 					})
+				case 8:
+					err = p.change("sms", address(n, "sms"), func(x *permission) { x.consent = true }, func() error {
+						return s.writes(fmt.Sprintf("start-%d-%d", i, changes[i]), address(n, "sms"), "START", secret)
+					})
+				case 9:
+					err = s.writes(fmt.Sprintf("help-%d-%d", i, changes[i]), address(n, "sms"), "HELP", secret)
+				case 10:
+					if err = s.leaveAll(ids[n]); err != nil {
+						break
+					}
+					for _, channel := range channels {
+						if err = p.change(channel, address(n, channel), func(x *permission) { x.consent = false }, func() error { return nil }); err != nil {
+							break
+						}
+					}
+					err = errors.Join(err, inApp.isEmpty(n))
 				}
 				if err != nil {
 					t.Error(err)
@@ -340,6 +414,13 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	close(done)
 	changing.Wait()
 	eventually.Holds(t, "all messages of the flow went out", s.idleOutbox)
+	for n := range people {
+		// What came to an inbox while its person was barred would show after the opt-in.
+		if want := map[bool]int{true: 0, false: 2}[never(n)]; never(n) || faithful(n) {
+			ok(t, consent(n, "in_app", true))
+			eventually.Holds(t, fmt.Sprintf("person %d has %d messages", n, want), func() bool { return inApp.count(n) == want })
+		}
+	}
 	s.stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -353,6 +434,8 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 			total += len(got)
 			want := map[string]int{}
 			switch {
+			case channel == "in_app":
+				continue
 			case never(n):
 			case !faithful(n):
 				continue
@@ -377,10 +460,35 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	for _, n := range changes {
 		made += n
 	}
-	t.Logf("%d messages reached people; %d consents and blocks were changed", total, made)
+	t.Logf("%d messages reached people; %d consents and blocks were changed; %v, %d forms were sent", total, made, p.mu.answers, form.taken)
+	for message := range toUnsubscribed {
+		if p.mu.answers[message] == 0 {
+			t.Errorf("nobody got %q", message)
+		}
+	}
 	if made < people || total < people*4 {
 		t.Error("too little happened to show anything")
 	}
+}
+
+// barred is the address of somebody who has been barred from a channel for the longest time, or
+// suppressed on it; "" if there is none.
+func (p *providers) barred(channel string, suppressed bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	address, since := "", time.Now()
+	for key, x := range p.mu.permissions {
+		at := x.barredAt
+		if suppressed {
+			at = x.suppressedAt
+		}
+		// Each of them comes by turns: a form asks an address once an hour.
+		if name, of, _ := strings.Cut(key, " "); name == channel && !at.IsZero() && at.Before(since) && !p.mu.asked[of+fmt.Sprint(suppressed)] {
+			address, since = of, at
+		}
+	}
+	p.mu.asked[address+fmt.Sprint(suppressed)] = address != ""
+	return address
 }
 
 // writes reports a text that a person wrote, as a provider does.
