@@ -27,6 +27,7 @@ func (s *service) track(e eventlog.Event) string {
 // TestI6AnonymousIDsAreOnThePersonsPageAlone: and an anonymous profile is in no list, search or
 // preview that does not ask for it.
 func TestI6AnonymousIDsAreOnThePersonsPageAlone(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	nobody := s.track(eventlog.Event{Type: []byte("page_viewed"), AnonymousID: []byte("device-1"), FirstName: []byte("Zoe")})
 	person := s.track(eventlog.Event{Type: []byte("page_viewed"), AnonymousID: []byte("device-2"), ExternalID: []byte("u1")})

@@ -25,6 +25,7 @@ func (s *service) audit(query string) (list []accounts.Change, next *string) {
 
 // TestAuditLog: the log has who changed what, in order, and no values.
 func TestAuditLog(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	begin, _ := s.audit("?limit=1")
 	s.newUser("ann@x.io", "segments:read", "segments:write", "templates:write", "templates:read", "settings:read", "settings:write")
@@ -97,6 +98,7 @@ func TestAuditLog(t *testing.T) {
 
 // TestSegmentVersions: each definition that a segment had, by whom it was made.
 func TestSegmentVersions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	seg := s.segment("One", `{"kind":"activity","event":"a"}`)
 	s.want("PUT", "/segments/"+seg.ID, `{"name":"Two","definition":{"kind":"activity","event":"b"}}`, nil)
@@ -116,6 +118,7 @@ func TestSegmentVersions(t *testing.T) {
 
 // TestVersions: what flows, templates and settings were, and by whom, page by page.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var flow, tpl struct {
 		ID string `json:"_id"`
@@ -163,6 +166,7 @@ func TestVersions(t *testing.T) {
 // TestSettingsVersionsAreWhole: a version of the settings has every setting, also one that
 // is off.
 func TestSettingsVersionsAreWhole(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var now map[string]any
 	s.want("GET", "/settings", "", &now)

@@ -8,6 +8,7 @@ import (
 // TestSessionNamesCapturedChannels: the session names the channels whose messages
 // are not sent, and no more once the account has a provider.
 func TestSessionNamesCapturedChannels(t *testing.T) {
+	t.Parallel()
 	captured := func(s *service) string {
 		var d struct {
 			Channels []string `json:"captured_channels"`

@@ -37,6 +37,7 @@ type catalogField struct {
 // TestCatalogOfProperties: an event type answers its properties with types, shares and
 // values, and the attributes of profiles are a call of their own.
 func TestCatalogOfProperties(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for i := range 10 {
 		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","attributes":{"plan":"pro","tags":["a","b"]},"geo":{"country":"DE"}},"properties":{"value":%d,"item":{"sku":"s-%d"},"note":null}}`, i, i%2, i%3))

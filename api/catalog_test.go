@@ -10,6 +10,7 @@ import (
 )
 
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	type line struct {
 		Name, Key string
@@ -41,6 +42,7 @@ func TestCatalog(t *testing.T) {
 
 // TestAppSecret: only the newest secret holds, and only its hash is in the log.
 func TestAppSecret(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	var d struct {
@@ -60,6 +62,7 @@ func TestAppSecret(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var have resolver.Settings
 	s.want("GET", "/settings", "", &have)

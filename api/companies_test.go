@@ -35,6 +35,7 @@ func (s *service) newCompany(name, email string) companyAnswer {
 }
 
 func TestCompanies(t *testing.T) {
+	t.Parallel()
 	s := newServiceOn(t, &memHistory{}, 3, nil)
 	c := s.newCompany("Second", "owner@second.io")
 	if c.Name != "Second" || c.APIAccess || !c.Active || c.EmailCredits != 100_000 || c.Users != 1 || c.SurfaceCPerMinute != 600 ||
@@ -101,6 +102,7 @@ func TestCompanies(t *testing.T) {
 // TestR2Companies: the owner of a company sees his own only, and cannot manage
 // companies; ids of others are unknown to him.
 func TestR2Companies(t *testing.T) {
+	t.Parallel()
 	s := newServiceOn(t, &memHistory{}, 2, nil)
 	c := s.newCompany("Second", "owner@second.io")
 	theirs := s.as(c.ConsoleEmail, c.ConsolePassword)
@@ -149,6 +151,7 @@ func TestR2Companies(t *testing.T) {
 // TestDeactivated: no user of a deactivated company gets in, and a sign-in is
 // answered as with a wrong password.
 func TestDeactivated(t *testing.T) {
+	t.Parallel()
 	s := newServiceOn(t, &memHistory{}, 2, nil)
 	c := s.newCompany("Second", "owner@second.io")
 	theirs := s.as(c.ConsoleEmail, c.ConsolePassword)
@@ -191,6 +194,7 @@ func TestDeactivated(t *testing.T) {
 // TestSameEmail: an e-mail may be known in several companies; the password
 // tells them apart, or the account's id.
 func TestSameEmail(t *testing.T) {
+	t.Parallel()
 	s := newServiceOn(t, &memHistory{}, 2, nil)
 	second, third := s.newCompany("Second", "both@x.io"), s.newCompany("Third", "both@x.io")
 	for _, c := range []companyAnswer{second, third} {

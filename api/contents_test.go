@@ -23,6 +23,7 @@ type contentID struct {
 // TestContentsOfAnAccount: lists, templates, campaigns and credits are made,
 // read, changed and removed; what is not there is 404.
 func TestContentsOfAnAccount(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var l, m struct {
 		contentID
@@ -93,6 +94,7 @@ func TestContentsOfAnAccount(t *testing.T) {
 // TestContactCalls: a profile is changed, consents and suppressions are set and
 // lifted and show; erased, it stays out until that is lifted.
 func TestContactCalls(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	id := s.event(`{"event_type":"x","user":{"email":"a@x.io"}}`)
 	type shown struct {
@@ -154,6 +156,7 @@ func (r dnsRecords) LookupTXT(_ context.Context, name string) ([]string, error) 
 // TestSenderDomains: a domain is verified once DNS has the records that were
 // answered, or an administrator vouches for it; the key is never shown.
 func TestSenderDomains(t *testing.T) {
+	t.Parallel()
 	dns := dnsRecords{}
 	s := newService(t, &memHistory{}, func(o *Options) { o.Providers.DNS = dns })
 	type shown struct {
@@ -200,6 +203,7 @@ func TestSenderDomains(t *testing.T) {
 // TestR2OutboxIsTheAccounts (R2): captured messages are those of the account,
 // a page at a time, though the store is one for all.
 func TestR2OutboxIsTheAccounts(t *testing.T) {
+	t.Parallel()
 	store, err := capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, store.Close()) })
@@ -244,6 +248,7 @@ func TestR2OutboxIsTheAccounts(t *testing.T) {
 
 // TestExports: profiles, members and events come as JSON lines, all of them once.
 func TestExports(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	const n = exportPage + 30
 	for i := range n {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestCredentialsFile(t *testing.T) {
+	t.Parallel()
 	c, err := accounts.NewCredentials(rand.Reader, "http://127.0.0.1:1234")
 	ok(t, err)
 	if c.BaseURL != "http://127.0.0.1:1234/api/v1" || c.BaseURLV1 != "http://127.0.0.1:1234/v1" || c.ConsoleURL != "http://127.0.0.1:1234/console" ||
@@ -59,6 +60,7 @@ func TestCredentialsFile(t *testing.T) {
 }
 
 func TestCredentialsDiffer(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for range 20 {
 		c, err := accounts.NewCredentials(rand.Reader, "")
@@ -77,6 +79,7 @@ func TestCredentialsDiffer(t *testing.T) {
 
 // TestBootstrapOnce: the first account is made once; no secret of it is kept.
 func TestBootstrapOnce(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	other, err := accounts.NewCredentials(rand.Reader, "")
 	ok(t, err)

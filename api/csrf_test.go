@@ -9,6 +9,7 @@ import (
 // TestCookieSession: a session in a cookie is out of reach of scripts and other
 // sites, and changes nothing without the token they cannot know.
 func TestCookieSession(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.token = ""
 	signIn := func(headers ...string) (cookie string, csrf string) {
@@ -83,6 +84,7 @@ func TestCookieSession(t *testing.T) {
 
 // TestBearerNeedsNoCSRF: a program's header is not sent by a browser unasked.
 func TestBearerNeedsNoCSRF(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.want("POST", "/catalog", `{"name":"Item viewed"}`, nil)
 	if a := s.want("GET", "/session", "", nil); strings.Contains(string(a.Data), "csrf_token") {

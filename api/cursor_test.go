@@ -22,6 +22,7 @@ func (noImports) List(uint64) ([]Import, error) { return []Import{}, nil }
 // TestCursorKinds: each call takes cursors of its own kind, and refuses those of
 // all others, also when they have the right length.
 func TestCursorKinds(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.Captured.Messages, o.Imports = noneCaptured{}, noImports{} })
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	seg := s.segment("Buyers", buyers)

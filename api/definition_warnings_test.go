@@ -10,6 +10,7 @@ import (
 // TestWarningsOfProperties: previews warn of properties and attributes that there have
 // never been, and of comparisons that no value can meet, and of nothing else.
 func TestWarningsOfProperties(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for i := range 10 {
 		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","attributes":{"plan":"pro","seats":3,"tags":["a"]}},"properties":{"value":%d,"plan":"pro","tags":["a",1],"item":{"sku":"x"},"gone":null}}`, i, i))

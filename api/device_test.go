@@ -74,6 +74,7 @@ func showing(token string) string { return fmt.Sprintf(`,"device_token":%q`, tok
 // TestOwnerIsNotLockedOut: guesses from many addresses do not keep out a person who
 // comes from another one, or from one of these with a known device.
 func TestOwnerIsNotLockedOut(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, nil)
 	token := s.known()
 	for i := range 40 {
@@ -101,6 +102,7 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 // TestDeviceCookie: a browser keeps its device out of reach of scripts and other
 // sites, and stays known when its person takes another password.
 func TestDeviceCookie(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, nil)
 	deviceOf := func(a answer) string {
 		t.Helper()
@@ -154,6 +156,7 @@ func TestDeviceCookie(t *testing.T) {
 // TestDeviceIsNobodyElses: what is no device of this person does not help, and
 // neither reveals whether a user has the e-mail.
 func TestDeviceIsNobodyElses(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, nil)
 	token := s.known()
 	s.token = s.signIn()
@@ -210,6 +213,7 @@ func TestDeviceIsNobodyElses(t *testing.T) {
 
 // TestKnownDeviceIsThrottled: a stolen device is no way to guess.
 func TestKnownDeviceIsThrottled(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, nil)
 	token := s.known()
 	for i := range 6 {
@@ -228,6 +232,7 @@ func TestKnownDeviceIsThrottled(t *testing.T) {
 // TestInventedDevicesAreBounded: invented devices are looked up a few times, then
 // no more.
 func TestInventedDevicesAreBounded(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, nil)
 	token := s.known()
 	for range 30 {
@@ -253,6 +258,7 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 // TestFloodLeavesRoom (Q1): a flood of sign-ins does not use the computations that
 // known devices have.
 func TestFloodLeavesRoom(t *testing.T) {
+	t.Parallel()
 	s := newSignsInFrom(t, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
 	token := s.known()
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())

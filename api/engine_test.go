@@ -19,6 +19,7 @@ import (
 // TestLiveNeedsNoHistory: what the engine knows is answered without history, a
 // snapshot of the profiles or a turn to ask, and the same as before.
 func TestLiveNeedsNoHistory(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	ids := s.fill(12)
@@ -109,6 +110,7 @@ type previewAnswer struct {
 // TestPreviewAsksTheRest: a preview asks history only for conditions that no
 // live segment has, and looks at profiles only for such.
 func TestPreviewAsksTheRest(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(30)
@@ -145,6 +147,7 @@ func TestPreviewAsksTheRest(t *testing.T) {
 // others are answered from what was kept of it, exactly whatever has changed since. What is
 // kept goes with a profile that is erased.
 func TestPreviewScansAFieldOnce(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	ids := s.fill(30)
 	preview := func(condition string, count, scans int) {
@@ -177,6 +180,7 @@ func TestPreviewScansAFieldOnce(t *testing.T) {
 // TestFieldsArePreparedForPreviews: a client that lists the attributes is about to ask
 // for one, and does not wait for a scan then.
 func TestFieldsArePreparedForPreviews(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.fill(30)
 	s.want("GET", "/attributes", "", nil)
@@ -195,6 +199,7 @@ func TestFieldsArePreparedForPreviews(t *testing.T) {
 // TestPreviewsWhereNobodyHasAttributes: an attribute that no profile has was never
 // seen.
 func TestPreviewsWhereNobodyHasAttributes(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	preview := func(want int) {
 		t.Helper()
@@ -214,6 +219,7 @@ func TestPreviewsWhereNobodyHasAttributes(t *testing.T) {
 // knows; status and progress say so, also of the segments that refer to it. A
 // changed definition counts at once.
 func TestBuilding(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	ids := s.fill(12)
@@ -289,6 +295,7 @@ func TestBuilding(t *testing.T) {
 // TestBuildingOnLive: of a segment that is building on a live one, history is
 // not asked what the live one's members have done.
 func TestBuildingOnLive(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	ids := s.fill(4)
@@ -345,6 +352,7 @@ func TestSampleWaitsItsTurn(t *testing.T) {
 // TestPreviewTurns (Q1): what is combined from what the engine knows is bounded
 // like questions to history.
 func TestPreviewTurns(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.Evaluation.AtOnce, o.Evaluation.Queue = 1, 1 })
 	s.fill(2)
 	s.live(s.segment("In Berlin", berlin).ID)

@@ -11,6 +11,7 @@ import (
 // TestEnrolmentsOfAStep: with a step those alone are listed that are at it now, however
 // many others there are in the flow, over pages of bounded work.
 func TestEnrolmentsOfAStep(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var flow struct {
 		ID string `json:"_id"`
@@ -72,6 +73,7 @@ func TestEnrolmentsOfAStep(t *testing.T) {
 
 // TestCampaignsNewestFirst: both orders list the same, each page by page.
 func TestCampaignsNewestFirst(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for i := range 5 {
 		_, err := s.node.Command(t.Context(), s.account(), campaigns.CommandSave, campaigns.Campaign{Name: fmt.Sprint(i), Channel: 1})

@@ -13,6 +13,7 @@ import (
 // TestRebuildingIsTold: calls that need history while it is rebuilt answer how far it
 // is.
 func TestRebuildingIsTold(t *testing.T) {
+	t.Parallel()
 	p, ours := handler.Classify(fmt.Errorf("%w: %w", resolver.ErrUnavailable, &query.RebuildingError{Done: 12, Total: 50}))
 	if p.Status != 503 || ours || p.RetryAfter == 0 || !strings.Contains(p.Message, "12 of 50 records") {
 		t.Errorf("%+v", p)
@@ -22,6 +23,7 @@ func TestRebuildingIsTold(t *testing.T) {
 // TestErrors is the table of what is refused: by whom, with which status and
 // which field.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.BodyBytes = 64 << 10 })
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	for _, x := range []struct {
@@ -132,6 +134,7 @@ func TestErrors(t *testing.T) {
 // TestBodyEncoding: a body in an encoding that is not understood is not taken
 // for JSON.
 func TestBodyEncoding(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	if status, _ := s.do("POST", "/catalog", `{"name":"x"}`, "Content-Encoding", "gzip"); status != 415 {
 		t.Errorf("gzip: %d", status)

@@ -10,6 +10,7 @@ import (
 // TestRecentEvents: all that was acknowledged in the last seconds is listed, the newest
 // first, and what is left out is counted.
 func TestRecentEvents(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	now := s.clock.Now()
 	at := func(d time.Duration) string { return now.Add(-d).UTC().Format(time.RFC3339Nano) }

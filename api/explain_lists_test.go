@@ -15,6 +15,7 @@ import (
 // conditions what the members say: consent dates are those of the subscription,
 // not of the refusal after it.
 func TestS1ExplainOfListsAndConsent(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	account, isAccount := resolver.ParseAppID([]byte(s.creds.AppID))
 	if !isAccount {

@@ -53,6 +53,7 @@ func (s *service) explain(segment, profile string) (out explainAnswer, message s
 
 // TestExplain is one answer to the letter, with every kind of condition.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	user := `"user":{"email":"Ann@X.io","first_name":"Ann","geo":{"city":"Berlin"},"attributes":{"plan":"pro","tags":["a","b"],"deep":{"n":1.50}}}`
 	id := s.event(`{"event_type":"item_purchased","properties":{"value":10,"sku":"a"},` + user + `}`)
@@ -150,6 +151,7 @@ func TestExplain(t *testing.T) {
 // when it is listed, before and after profiles are merged; a merged id explains
 // the profile it was merged into.
 func TestExplainAgreesWithMembers(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	ids := s.fill(12)
 	x := s.event(`{"event_type":"item_purchased","properties":{"value":500},"user":{"external_id":"x"}}`)
@@ -214,6 +216,7 @@ func TestExplainAgreesWithMembers(t *testing.T) {
 
 // TestExplainErrors is the table of what is refused.
 func TestExplainErrors(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	seg := s.segment("Buyers", buyers).ID
@@ -290,6 +293,7 @@ const explainPage = 2000
 // TestExplainManyEvents (Q1): so many events are read and no more; beyond, the
 // answer is history's and says that the facts are missing.
 func TestExplainManyEvents(t *testing.T) {
+	t.Parallel()
 	h := &longHistory{}
 	s := newService(t, h, nil)
 	id := s.event(`{"event_type":"item_purchased","properties":{"value":50},"user":{"email":"a@x.io"}}`)
@@ -380,6 +384,7 @@ func TestExplainHistoryDown(t *testing.T) {
 // TestExplainMuch (Q1): what is referred to is shown up to a bound, and judged
 // up to a higher one.
 func TestExplainMuch(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	id := s.fill(1)[0]
 	var refs []string
@@ -435,6 +440,7 @@ func (h *twoHistories) Timeline(ctx context.Context, q query.TimelineQuery) ([]q
 // TestR2ExplainApart: an account explains neither another's segments nor
 // another's profiles, and counts none of their events.
 func TestR2ExplainApart(t *testing.T) {
+	t.Parallel()
 	mine := newServiceOn(t, &twoHistories{}, 2, nil)
 	own, err := mine.creds.Account()
 	ok(t, err)

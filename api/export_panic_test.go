@@ -20,6 +20,7 @@ func (brokenHistory) Replay(context.Context, query.ReplayQuery, func(*query.Repl
 // TestExportThatPanics: an export runs beside its request; if it panics the answer
 // breaks off, and the service goes on.
 func TestExportThatPanics(t *testing.T) {
+	t.Parallel()
 	s := newService(t, brokenHistory{&memHistory{}}, nil)
 	s.event(`{"event_type":"a","user":{"email":"a@x.io"}}`)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://muster.test"+Prefix+"/export/events", nil)

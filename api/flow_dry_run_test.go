@@ -37,6 +37,7 @@ func (d *dryAnswer) path() string {
 // TestDryRun: it comes to the steps that the real enrolment comes to, with the reasons of
 // conditions and the ends of waits, and nothing is sent or changed by it.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for i, country := range []string{"DE", "FR", "DE", "FR", "DE", "FR"} {
 		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","geo":{"country":%q}},"properties":{"n":%d}}`, i, country, i))
@@ -147,6 +148,7 @@ func TestDryRun(t *testing.T) {
 
 // TestDryRunOfMessages: a message that would have a hole is said not to be sent, by its tag.
 func TestDryRunOfMessages(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var template struct {
 		ID string `json:"_id"`
@@ -192,6 +194,7 @@ func TestDryRunOfMessages(t *testing.T) {
 
 // TestDryRunOfCarts: a condition on an open cart is judged by the cart as it is now.
 func TestDryRunOfCarts(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var flow struct {
 		ID string `json:"_id"`

@@ -38,6 +38,7 @@ func (h *patientHistory) Activity(ctx context.Context, q query.ActivityQuery) (*
 // TestQuestionEndsWithItsCaller: history is no longer asked when the caller has closed
 // the connection. Requests that wait behind the first one do not end it.
 func TestQuestionEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
 	h := &patientHistory{&memHistory{}, make(chan struct{}, 9), make(chan struct{}, 9), make(chan struct{}, 9)}
 	s := newService(t, h, nil)
 	s.fill(2)

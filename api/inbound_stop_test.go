@@ -15,6 +15,7 @@ import (
 // identifies, those that share it or have it in another spelling, and those that still show it
 // after that one was erased.
 func TestStopHoldsForNumber(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`"}`, nil)
 	const phone = "+491701234567"
@@ -66,6 +67,7 @@ func TestStopHoldsForNumber(t *testing.T) {
 // TestLateStart: a START that its provider delivers after a STOP which the person wrote later
 // gives no consent, and is not answered.
 func TestLateStart(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","generate":true,"start_reply":"Welcome"}`, nil)
 	const phone = "+491701234567"
@@ -100,6 +102,7 @@ func TestLateStart(t *testing.T) {
 // TestNumbersOfWhatsApp: WhatsApp writes numbers of some countries in another form than they
 // are on file. A text from one is the contact's all the same, also an erased one's.
 func TestNumbersOfWhatsApp(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","generate":true}`, nil)
 	var ann contacts.Reply
@@ -124,6 +127,7 @@ func TestNumbersOfWhatsApp(t *testing.T) {
 // TestAnswerGoesToWhoWrote: a keyword from an older number of a profile is not answered, since
 // the answer would go to the newest one.
 func TestAnswerGoesToWhoWrote(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd"}`, nil)
 	const older, newer = "+491701234567", "+491707654321"

@@ -33,6 +33,7 @@ func (m *mailing) report(secret, body string) (int, providers.InboundResult) {
 }
 
 func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	for _, e := range []string{"ada@x.io", "bob@x.io", "eve@x.io", "dan@x.io", "soft@x.io"} {
 		m.contact(e)
@@ -98,6 +99,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 
 // TestInboundLetsInWhoProvesIt: everybody else gets the same answer.
 func TestInboundLetsInWhoProvesIt(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
@@ -155,6 +157,7 @@ func TestInboundLetsInWhoProvesIt(t *testing.T) {
 // TestMailIsTrustedByMessage: mail acts only when it names a message of ours, and
 // the names of other messages cannot be worked out from one.
 func TestMailIsTrustedByMessage(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	for _, e := range []string{"ada@x.io", "bob@x.io", "eve@x.io"} {
 		m.contact(e)
@@ -211,6 +214,7 @@ func TestMailIsTrustedByMessage(t *testing.T) {
 // TestCredentialsAreNeverShown: what is secret goes in and never comes out, and
 // only settings:write may see what is set.
 func TestCredentialsAreNeverShown(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/push-credentials/webpush", `{"generate":true,"subject":"mailto:a@b.example"}`, nil)
 	var list []providers.Credential
@@ -271,6 +275,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 }
 
 func TestDevicesInTheConsole(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	id := m.contact("ada@x.io")
 	path := "/profiles/" + id + "/devices"

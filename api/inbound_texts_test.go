@@ -97,6 +97,7 @@ func (m *mailing) queued(kind string) (out []string) {
 // TestTextsThatPeopleWrite: a text is an event of the profile with that number, STOP and START change
 // the consent of its channel, each text once however often it is delivered, and HELP is answered.
 func TestTextsThatPeopleWrite(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.want("PUT", "/inbound-providers/twilio", `{"auth_token":"`+twilioToken+`","help_reply":"Shop Ltd","stop_reply":"Bye"}`, nil)
 	const phone = "+491701234567"
@@ -218,6 +219,7 @@ func (m *mailing) count(typ string) (n uint64) {
 // TestWhatsAppWebhooks: Meta verifies the address, a text opens a conversation for a day,
 // and settings of WhatsApp withdraw consents.
 func TestWhatsAppWebhooks(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	var set providers.Credential
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","generate":true}`, &set)
@@ -309,6 +311,7 @@ func TestWhatsAppWebhooks(t *testing.T) {
 
 // TestInboundTextProvidersBadInput: what is wrong is named.
 func TestInboundTextProvidersBadInput(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	for body, want := range map[string]string{
 		`{}`:                                 "auth_token",
@@ -337,6 +340,7 @@ func TestInboundTextProvidersBadInput(t *testing.T) {
 // TestWhatsAppWebhooksBadInput sends what docs/behaviour/messages.md lists as bad input of
 // WhatsApp's webhooks, row by row.
 func TestWhatsAppWebhooksBadInput(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	const token = "verify-token-verify"
 	m.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","verify_token":"`+token+`"}`, nil)

@@ -46,6 +46,7 @@ func (s *service) sendEvent(body string) {
 
 // TestLiveFilters: watchers see the types, people and outcomes that they name.
 func TestLiveFilters(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	id := s.event(`{"event_type":"seen","user":{"email":"a@x.io","external_id":"7"}}`)
 	streams := map[string]<-chan string{}
@@ -89,6 +90,7 @@ func TestLiveFilters(t *testing.T) {
 // TestLiveShowsRefusals: what was refused is shown with the reason and the body, also to
 // those who come later, without secrets, and nothing of erased people.
 func TestLiveShowsRefusals(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.sendEvent(`{"event_type":"bought","propertys":{"n":1},"user":{"email":"a@x.io"}}`)
 	s.sendEvent(`{"event_type":"bought","user":{}}`)
@@ -146,6 +148,7 @@ func TestLiveShowsRefusals(t *testing.T) {
 
 // TestLiveShowsTransitions: an event has the segments that its profile entered by it.
 func TestLiveShowsTransitions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	seg := s.live(s.segment("Buyers", `{"kind":"activity","event":"bought"}`).ID)
 	lines, stop := s.watch()

@@ -8,6 +8,7 @@ import (
 // TestLiveOfSegment: a watcher of a segment sees the events that move a profile into it
 // or out of it, and no others.
 func TestLiveOfSegment(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	id := s.live(s.segment("Buyers", `{"kind":"activity","event":"bought","window":{"all_time":true}}`).ID).ID
 	lines, stop := s.watch("?segment_id=" + id + "&outcome=accepted,duplicate,refused")

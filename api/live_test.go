@@ -46,6 +46,7 @@ func next(t *testing.T, lines <-chan string) string {
 }
 
 func TestLive(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	lines, stop := s.watch()
 	defer stop()
@@ -71,6 +72,7 @@ func TestLive(t *testing.T) {
 
 // TestLiveHeartbeat: there are signs of life, and they end with the session.
 func TestLiveHeartbeat(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.Heartbeat = 5 * time.Millisecond })
 	lines, stop := s.watch()
 	defer stop()
@@ -99,6 +101,7 @@ func TestLiveHeartbeat(t *testing.T) {
 
 // TestLiveDropped: a watcher that is too slow learns how much it missed.
 func TestLiveDropped(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	lines, stop := s.watch()
 	defer stop()
@@ -130,6 +133,7 @@ func TestLiveDropped(t *testing.T) {
 
 // TestLiveWatchersBounded (Q1).
 func TestLiveWatchersBounded(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	account, _ := tokens.Account(s.token, tokens.Session)
 	n := 0

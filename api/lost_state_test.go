@@ -38,6 +38,7 @@ func (l *lockedLog) String() string {
 // a directory lost its state, are told as an error wherever they would be looked up;
 // the service goes on.
 func TestHistoryOfAnotherState(t *testing.T) {
+	t.Parallel()
 	h, log := &memHistory{}, &lockedLog{}
 	s := newService(t, h, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"},"idempotency_key":"k-1"}`)

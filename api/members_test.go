@@ -17,6 +17,7 @@ type membersAnswer struct {
 // TestMembers: pages are in order, also while the segment is building, and
 // belong to one definition.
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	ids := s.fill(25)
@@ -82,6 +83,7 @@ func TestMembers(t *testing.T) {
 // time passes, a profile that is a member throughout is on exactly one page, and
 // none is on two. Every page is exact at its own instant.
 func TestMembersUnderChange(t *testing.T) {
+	t.Parallel()
 	for _, building := range []bool{false, true} {
 		t.Run(fmt.Sprintf("building=%v", building), func(t *testing.T) {
 			seed := rand.Uint64()

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOps(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	want := func(path string, status int, text string) {
 		t.Helper()
@@ -43,6 +44,7 @@ func TestOps(t *testing.T) {
 // a while, so that clients that try again at once do not keep it from starting: it is
 // answered when the service opens, and refused when that takes longer.
 func TestRequestsWaitForTheStart(t *testing.T) {
+	t.Parallel()
 	ask := func(o *Ops) (status int, took time.Duration) {
 		var ctx fasthttp.RequestCtx
 		ctx.Request.SetRequestURI("/api/v1/events")
@@ -74,6 +76,7 @@ func TestRequestsWaitForTheStart(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(10)
@@ -164,6 +167,7 @@ func TestMetrics(t *testing.T) {
 // TestOpsOperations: what is documented as answered by Ops is, before the service is
 // open and after.
 func TestOpsOperations(t *testing.T) {
+	t.Parallel()
 	o := NewOps(metrics.NewSet(), nil)
 	o.patience = time.Millisecond
 	entered := false

@@ -16,6 +16,7 @@ import (
 // not much more than 4 MiB, and the cursor leads through all of them; an export has
 // them all.
 func TestQ1PagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
 	store, err := capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, store.Close()) })

@@ -86,6 +86,7 @@ func (m *mailing) consents(profile string) (log []record.ConsentEntry) {
 // what it changed; the log of consents has the evidence; the next campaign leaves out who
 // opted out.
 func TestPreferencePage(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	ada := m.contact("ada@x.io")
 	m.contact("bob@x.io")
@@ -169,6 +170,7 @@ func TestPreferencePage(t *testing.T) {
 // TestOldPreferencePages: a form that was open for long changes only what the person touched,
 // and one of a page that says something else by now changes nothing.
 func TestOldPreferencePages(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	ada := m.contact("ada@x.io")
 	topic := m.topic("Weekly", "")
@@ -197,6 +199,7 @@ func TestOldPreferencePages(t *testing.T) {
 // TestPreferenceLinks: what is no link of a person's page leads to a page without data, and
 // so does the link of an erased person.
 func TestPreferenceLinks(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	ada := m.contact("ada@x.io")
 	m.contact("bob@x.io")
@@ -255,6 +258,7 @@ func TestPreferenceLinks(t *testing.T) {
 // TestPreferencesOfAMergedProfile: the link of a message to a profile that became part of
 // another is that one's.
 func TestPreferencesOfAMergedProfile(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	topic := m.topic("News", "")
 	var r contacts.Reply

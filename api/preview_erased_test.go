@@ -29,6 +29,7 @@ func (h *meanwhileHistory) Activity(ctx context.Context, q query.ActivityQuery) 
 // and its sample are left out of the sample, and those who became one with others are in it
 // once.
 func TestPreviewOfSomebodyErasedMeanwhile(t *testing.T) {
+	t.Parallel()
 	h := &meanwhileHistory{memHistory: &memHistory{}}
 	s := newService(t, h, nil)
 	var ids []string

@@ -10,6 +10,7 @@ import (
 // TestReachableKnowsRefusedNumbers: a preview does not count those as reachable by text
 // whose number another contact refused, in the same spelling or another.
 func TestReachableKnowsRefusedNumbers(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	command := func(name string, args any) {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 // TestPreviewSaysWhoCanBeReached: the numbers by channel, and why each of the sample
 // belongs, are those of the definition's members alone.
 func TestPreviewSaysWhoCanBeReached(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(30)

@@ -40,6 +40,7 @@ func (s *service) search(query string, limit int) (out []string) {
 // TestProfileSearch lists profiles by what they begin with, filtered, sorted and in
 // pages; what was changed, merged or erased shows in the next answer.
 func TestProfileSearch(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	ids := map[string]string{}
 	for i, x := range []struct{ email, phone, first, last string }{
@@ -113,6 +114,7 @@ func TestProfileSearch(t *testing.T) {
 
 // TestProfileSearchWhileBuilding: a segment that is building filters by history.
 func TestProfileSearchWhileBuilding(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	ids := s.fill(9)

@@ -72,6 +72,7 @@ func lines(list []timelineEntry) (out []string) {
 // TestProfileTimeline: all that happened to a person is in one list, in order, once,
 // in pages of any size while more happens, and after a merge that of both.
 func TestProfileTimeline(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.live(s.segment("Buyers", `{"kind":"activity","event":"bought"}`).ID)
 	gone := s.live(s.segment("Deleted", `{"kind":"activity","event":"seen"}`).ID)

@@ -25,6 +25,7 @@ type profileAnswer struct {
 }
 
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	a := s.event(`{"event_type":"seen","user":{"email":"Ann@X.io","first_name":"Ann","last_name":"Lee","geo":{"city":"Berlin"},"attributes":{"plan":"pro","n":1}}}`)
 	b := s.event(`{"event_type":"item_purchased","properties":{"value":150},"user":{"external_id":"u1","phone":"+49 30 1"}}`)
@@ -85,6 +86,7 @@ func sameSet(a, b []string) bool {
 // TestProfileManyEvents: a profile with more events than are looked at one by
 // one is found in the members, with the same answer (S1).
 func TestProfileManyEvents(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []int{2, 100} {
 		h := &memHistory{}
 		s := newService(t, h, func(o *Options) { o.Evaluation.TimelineEvents = limit })
@@ -105,6 +107,7 @@ func TestProfileManyEvents(t *testing.T) {
 }
 
 func TestTimeline(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var id string
 	for i := range 7 {

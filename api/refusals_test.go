@@ -15,6 +15,7 @@ import (
 // the fault, whether it is to be saved, to replace another or to be previewed,
 // and nothing is stored.
 func TestBadDefinitions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	base := s.segment("Buyers", buyers)
 	user := s.segment("User", fmt.Sprintf(`{"kind":"segment","segment_id":%q}`, base.ID))

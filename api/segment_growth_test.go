@@ -20,6 +20,7 @@ type segmentSpan struct {
 // TestSegmentGrowth: entries and exits of each span, and members at its end, are those
 // that were seen then (S2).
 func TestSegmentGrowth(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for i := range 3 {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"}}`, i))

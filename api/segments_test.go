@@ -76,6 +76,7 @@ func (a segmentAnswer) counts(t *testing.T, want int) {
 }
 
 func TestSegments(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.fill(12)
 	b := s.segment("Buyers", buyers)
@@ -143,6 +144,7 @@ func TestSegments(t *testing.T) {
 }
 
 func TestPreview(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	ids := s.fill(30)
 	in := s.segment("Spenders", spender)
@@ -224,6 +226,7 @@ func TestPreview(t *testing.T) {
 // TestClockBehind: an event that was acknowledged counts though the clock was
 // set back since.
 func TestClockBehind(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
 	s.clock.Advance(-time.Hour)
@@ -300,6 +303,7 @@ func TestHistoryDown(t *testing.T) {
 // TestEvaluationsBounded (Q1): so many questions run, so many wait, the others
 // are turned away at once.
 func TestEvaluationsBounded(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, func(o *Options) { o.Evaluation.AtOnce, o.Evaluation.Queue = 1, 2 })
 	s.fill(2)
@@ -333,6 +337,7 @@ func TestEvaluationsBounded(t *testing.T) {
 
 // TestListSharesConditions: a condition that many segments share is asked once.
 func TestListSharesConditions(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(6)
@@ -354,6 +359,7 @@ func TestListSharesConditions(t *testing.T) {
 // TestPreviewSharesConditions: a condition that stands twice in a definition is answered right
 // in both places.
 func TestPreviewSharesConditions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.fill(6)
 	var p struct{ Count int }

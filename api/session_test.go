@@ -18,6 +18,7 @@ import (
 )
 
 func TestSession(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var d struct {
 		Token     string
@@ -54,6 +55,7 @@ func TestSession(t *testing.T) {
 // TestSignInRefusals: what is wrong does not show, whether it is the e-mail or
 // the password.
 func TestSignInRefusals(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.token = ""
 	var messages []string
@@ -74,6 +76,7 @@ func TestSignInRefusals(t *testing.T) {
 
 // TestSignInConstantWork: an unknown e-mail costs the same password check.
 func TestSignInConstantWork(t *testing.T) {
+	t.Parallel()
 	slow := password.Params{MemoryKiB: 8 << 10, Iterations: 2, Lanes: 1}
 	was := password.Default
 	password.Default = slow
@@ -100,6 +103,7 @@ func TestSignInConstantWork(t *testing.T) {
 }
 
 func TestSignInPauses(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	s.token = ""
 	right := fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword)
@@ -121,6 +125,7 @@ func TestSignInPauses(t *testing.T) {
 // TestPasswordChecksBounded (Q1): no more than so many computations at once, and
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
 	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
 	ok(t, err)
@@ -171,6 +176,7 @@ func enqueue(t testing.TB, slots *handler.Semaphore) (leave func()) {
 }
 
 func TestBearer(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	token := s.token
 	s.token = ""
@@ -198,6 +204,7 @@ func TestBearer(t *testing.T) {
 
 // TestPermissions: a call needs its permission.
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {
 		called := false
@@ -213,6 +220,7 @@ func TestPermissions(t *testing.T) {
 
 // TestPanic: a fault of ours costs one answer, not the process.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	r := NewRouter()
 	r.GET("/console/x", s.api.chain.Serve(&handler.Route{Handle: func(*handler.Call) (any, error) { panic("on purpose") }, Operation: operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))

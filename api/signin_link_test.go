@@ -24,6 +24,7 @@ func (s *service) link() string {
 }
 
 func TestASignInLinkWorksOnce(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	token := s.link()
 	// It is no token of a session.
@@ -50,6 +51,7 @@ func TestASignInLinkWorksOnce(t *testing.T) {
 }
 
 func TestASignInLinkEnds(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	use := func(token string) int {
 		status, _ := s.do("POST", "/session/link", fmt.Sprintf(`{"token":%q,"cookie":true}`, token))
@@ -79,6 +81,7 @@ func TestASignInLinkEnds(t *testing.T) {
 
 // TestOneOfManyUsesOfALink: of uses at the same time one is let in.
 func TestOneOfManyUsesOfALink(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	body := fmt.Sprintf(`{"token":%q}`, s.link())
 	var in sync.Map

@@ -11,6 +11,7 @@ import (
 // TestStrangeFieldsAreRefused: no call of the console takes a field or a parameter
 // that it does not have; the refusal names it, and nothing is done.
 func TestStrangeFieldsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	tries := 0
 	for _, g := range s.api.groups() {

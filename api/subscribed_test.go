@@ -12,6 +12,7 @@ import (
 // e-mail of a campaign goes, in its count, its preview and a step of a flow. People who
 // became contacts without ever having subscribed are not among them.
 func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	command := func(name string, args any, reply any) {
 		t.Helper()

@@ -55,6 +55,7 @@ func (m *mailing) soon(what string, is func(*resolver.View) bool) {
 // and step when nothing is left in the outbox, and the click leads where the
 // event that started the flow says.
 func TestLinksOfAFlowsMessagesAreFollowed(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.flowMessages()
 	m.command(resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 10}, nil)

@@ -140,6 +140,7 @@ func (m *mailing) run() (r campaigns.Run, n campaigns.Numbers) {
 // TestLinksOfACampaignAreFollowed: a captured mail's links, end to end: open,
 // click, unsubscribe, and the next campaign leaves out who did.
 func TestLinksOfACampaignAreFollowed(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.contact("bob@x.io")
@@ -226,6 +227,7 @@ func TestLinksOfACampaignAreFollowed(t *testing.T) {
 }
 
 func TestALinkCountsSoOftenAMinute(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
@@ -252,6 +254,7 @@ func TestALinkCountsSoOftenAMinute(t *testing.T) {
 // TestTrackingIsAnsweredWhenNothingIsRecorded: a reader has no part in our
 // troubles.
 func TestTrackingIsAnsweredWhenNothingIsRecorded(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
@@ -271,6 +274,7 @@ func TestTrackingIsAnsweredWhenNothingIsRecorded(t *testing.T) {
 // TestLinksOfAnErasedPersonAreGone: they are answered as links that are none, and the
 // server's log has no fault.
 func TestLinksOfAnErasedPersonAreGone(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
@@ -290,6 +294,7 @@ func TestLinksOfAnErasedPersonAreGone(t *testing.T) {
 // TestForgedLinksAllLookAlike: whatever is wrong with a link, the answer is the
 // same, and leads nowhere.
 func TestForgedLinksAllLookAlike(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	m.contact("ada@x.io")
 	m.send()
@@ -337,6 +342,7 @@ func TestForgedLinksAllLookAlike(t *testing.T) {
 // TestDoubleOptInIsConfirmedByAButton: the link shows a page, the button ends the
 // wait.
 func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	var s resolver.Settings
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
@@ -372,6 +378,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 // TestConfirmationOfAnotherAddress: a link to confirm is good for the address that it was sent
 // to. Where that has been replaced, a page says so, and the new address stays unconfirmed.
 func TestConfirmationOfAnotherAddress(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	var s resolver.Settings
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))

@@ -16,6 +16,7 @@ import (
 // to where their author wrote, and clicks on them count for the campaign and are events of
 // their channel. Without it they stay as they are.
 func TestLinksOfTextsAreCounted(t *testing.T) {
+	t.Parallel()
 	m := newMailing(t)
 	var ada contacts.Reply
 	m.command(contacts.CommandCreate, contacts.Create{Email: "ada@x.io", Phone: "+491701234567", FirstName: "Ada"}, &ada)

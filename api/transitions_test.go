@@ -116,6 +116,7 @@ func (f *transitionStream) expect(event, profile, cause, at string) sseMessage {
 // TestTransitions: entries and exits with their causes, as they happen and again
 // from any position.
 func TestTransitions(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, func(o *Options) { o.Heartbeat = 50 * time.Millisecond })
 	old := s.event(`{"event_type":"item_purchased","user":{"email":"old@x.io"}}`)
@@ -182,6 +183,7 @@ func TestTransitions(t *testing.T) {
 // TestTransitionsOfOneRecord: one record may make more transitions than a page
 // of history has, and a watcher may come back in the middle of the last one.
 func TestTransitionsOfOneRecord(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	seg := s.segment("In Berlin", berlin)
@@ -221,6 +223,7 @@ func TestTransitionsOfOneRecord(t *testing.T) {
 
 // TestTransitionsRefused is who may not watch, and from where.
 func TestTransitionsRefused(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	seg := s.segment("Buyers", buyers)
 	path := "/segments/" + seg.ID + "/transitions"
@@ -251,6 +254,7 @@ func TestTransitionsRefused(t *testing.T) {
 // TestTransitionsEnd: a stream ends with the session, the segment, the service and
 // what this node serves, and gives its watcher back.
 func TestTransitionsEnd(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		do  func(s *service, id string)
 		end bool // is said
@@ -302,6 +306,7 @@ func TestReleasedStreamsSayTheEnd(t *testing.T) {
 // TestTransitionsHistoryDown: a stream that has to catch up waits for history
 // with signs of life, and loses nothing.
 func TestTransitionsHistoryDown(t *testing.T) {
+	t.Parallel()
 	h := &memHistory{}
 	s := newService(t, h, func(o *Options) { o.Heartbeat = 5 * time.Millisecond; o.Evaluation.Timeout = 200 * time.Millisecond })
 	seg := s.segment("In Berlin", berlin)
@@ -371,6 +376,7 @@ func small(n int, watch func(uint64, string) (segments.Watch, bool), dropped *in
 // read and wherever they come back, readers see every transition once and in
 // order, as history has them.
 func TestTransitionsWhole(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	h := &memHistory{}
 	s := newService(t, h, func(o *Options) {

@@ -11,6 +11,7 @@ import (
 
 // TestUsedIn: what a refused deletion names is what used-in answers, with kinds and ids.
 func TestUsedIn(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var l, tpl, flow struct {
 		ID string `json:"_id"`

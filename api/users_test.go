@@ -37,6 +37,7 @@ func (s *service) newUser(email string, permissions ...string) userAnswer {
 }
 
 func TestUsers(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	u := s.newUser("Ann@x.io", "segments:read", "users:read")
 	if u.Email != "Ann@x.io" || u.Name != "N" || u.Admin || !slices.Equal(u.Permissions, []string{"segments:read", "users:read"}) || u.CreatedAt != "2025-03-01T12:00:00.000Z" {
@@ -111,6 +112,7 @@ func TestUsers(t *testing.T) {
 // TestOwnerStays: the only user who can manage users cannot be deleted or lose the
 // permission.
 func TestOwnerStays(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	var me struct {
 		UserID string `json:"user_id"`
@@ -131,6 +133,7 @@ func TestOwnerStays(t *testing.T) {
 }
 
 func TestPagesByAge(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	want := map[string]bool{s.creds.ConsoleEmail: true}
 	s.clock.Advance(time.Millisecond) // the owner is the oldest
@@ -160,6 +163,7 @@ func TestPagesByAge(t *testing.T) {
 }
 
 func TestChangePassword(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	other := s.signIn()
 	change := func(current, next string) (int, answer) {

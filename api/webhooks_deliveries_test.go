@@ -22,6 +22,7 @@ func (s *service) deliveries(hook, query string) (list []messages.Delivery, next
 // TestRefusedEventHoldsUpNothing: what a receiver refuses is tried again by itself,
 // while the events behind it are delivered.
 func TestRefusedEventHoldsUpNothing(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
 	to.refuse = "u0@x.io"
@@ -92,6 +93,7 @@ func TestRefusedEventHoldsUpNothing(t *testing.T) {
 // TestFailingEndpointPauses: an endpoint gets a few deliveries at once, and one at a
 // time with pauses when it does not work, however much is queued.
 func TestFailingEndpointPauses(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
 	hold := make(chan struct{})
@@ -136,6 +138,7 @@ func TestFailingEndpointPauses(t *testing.T) {
 
 // TestDeadLetterIsRedelivered: the log and the dead letters are of the same deliveries.
 func TestDeadLetterIsRedelivered(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
 	to.refuse = "u0@x.io"

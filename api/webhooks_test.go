@@ -143,6 +143,7 @@ func (s *service) until(id string, is func(hookAnswer) bool) (h hookAnswer) {
 }
 
 func TestWebhookIsDeliveredSignedInOrder(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
 	h := s.orderedHook(to.URL, "contact.created")
@@ -193,6 +194,7 @@ func TestWebhookIsDeliveredSignedInOrder(t *testing.T) {
 }
 
 func TestFailingEndpointHoldsBackNoOther(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	bad, good := newReceiver(t), newReceiver(t)
 	bad.status = func(int) int { return 503 }
@@ -209,6 +211,7 @@ func TestFailingEndpointHoldsBackNoOther(t *testing.T) {
 }
 
 func TestDeadLettersAreKeptAndReplayed(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
 	var mu sync.Mutex
@@ -264,6 +267,7 @@ func TestDeadLettersAreKeptAndReplayed(t *testing.T) {
 }
 
 func TestWebhookRequestsAreJudged(t *testing.T) {
+	t.Parallel()
 	s := newService(t, &memHistory{}, nil)
 	for body, field := range map[string]string{
 		`{"url":"http://127.0.0.1:8080/","events":["*"]}`:        "url",

@@ -5,6 +5,7 @@ import "testing"
 // TestABTestWaitIsBounded: no number of seconds, however it overflows in
 // milliseconds, is taken for another one.
 func TestABTestWaitIsBounded(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	var c struct {
 		ID string `json:"_id"`

@@ -68,6 +68,7 @@ func (h *crowdedHistory) Series(ctx context.Context, q query.SeriesQuery) ([]que
 // TestAnalyticsByDomain: the numbers are those of the events of each domain, of the 50
 // that most was sent to; all others are counted together, each person once.
 func TestAnalyticsByDomain(t *testing.T) {
+	t.Parallel()
 	h := &crowdedHistory{}
 	s := newServiceWith(t, h, nil)
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -155,6 +156,7 @@ func TestAnalyticsByDomain(t *testing.T) {
 // TestEmailEventsHaveTheDomain: what a campaign sends is counted for the domain of its
 // recipients.
 func TestEmailEventsHaveTheDomain(t *testing.T) {
+	t.Parallel()
 	h := &rowHistory{}
 	s := newServiceWith(t, h, sendingWith(t, func(m *email.Message) outcome.Result {
 		if strings.HasPrefix(m.To.Addr, "dead") {

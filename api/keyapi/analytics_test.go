@@ -176,6 +176,7 @@ func (s *service) a(method, path, body string, data any) {
 // TestAnalytics: what happened is counted by span, people once, machines not at
 // all, with the rates and the thresholds of the guidance.
 func TestAnalytics(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var c struct {
 		ID string `json:"_id"`
@@ -266,6 +267,7 @@ func TestAnalytics(t *testing.T) {
 // TestAnalyticsByChannel: what happens to messages of other channels changes no number
 // of e-mail, and the thresholds are those of e-mail.
 func TestAnalyticsByChannel(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var c struct {
 		ID string `json:"_id"`
@@ -345,6 +347,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 
 // TestAnalyticsOfSegments: entries and exits in the range, and the size now.
 func TestAnalyticsOfSegments(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var g struct {
 		ID string `json:"_id"`
@@ -372,6 +375,7 @@ func TestAnalyticsOfSegments(t *testing.T) {
 // TestEraseAndExport: a contact is exported with all that is known; erased, it
 // answers as none and cannot come back.
 func TestEraseAndExport(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var x struct {
 		ID string `json:"_id"`
@@ -410,6 +414,7 @@ func TestEraseAndExport(t *testing.T) {
 // TestOverviewSubscribed: the overview counts as subscribed whom a segment on `subscribed`
 // has, and not those who are suppressed.
 func TestOverviewSubscribed(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	k := keyCaller{s}
 	for i := range 4 {
@@ -438,6 +443,7 @@ func TestOverviewSubscribed(t *testing.T) {
 // TestAnalyticsOfSeveralChannels: the numbers of a campaign on several channels are of all of
 // them, or of the one that is asked for.
 func TestAnalyticsOfSeveralChannels(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var c struct {
 		ID string `json:"_id"`

@@ -13,6 +13,7 @@ import (
 // one; and a rate that cannot be told, since what happened is about messages of before,
 // is null.
 func TestUnsubscribesOfMessages(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	k := keyCaller{s}
 	var c struct {

@@ -16,6 +16,7 @@ import (
 // TestAudienceTellsWhoWouldGetIt: the numbers are those of the send that follows, and
 // nothing is sent by asking.
 func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
+	t.Parallel()
 	var sends atomic.Int32 // several are sent at once
 	s := withMailer(t, func(*email.Message) outcome.Result { sends.Add(1); return outcome.New(outcome.Accepted, "", "") })
 	p := person{s, s.token}
@@ -95,6 +96,7 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 // TestAudienceOfSomebodyErasedMeanwhile: an audience is read in pieces; profiles that
 // were erased in between are not counted.
 func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
+	t.Parallel()
 	s := withMailer(t, func(*email.Message) outcome.Result { return outcome.New(outcome.Accepted, "", "") })
 	p := person{s, s.token}
 	var x struct {
@@ -129,6 +131,7 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 
 // TestRenderFillsInAndSendsNothing renders a campaign and a template for a person.
 func TestRenderFillsInAndSendsNothing(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	p := person{s, s.token}
 	var ann, x, tpl struct {

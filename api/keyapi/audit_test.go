@@ -12,6 +12,7 @@ import (
 // TestAuditOfCampaigns: the audit log has who made, changed, scheduled and sent a
 // campaign, whether a person or a key made the call.
 func TestAuditOfCampaigns(t *testing.T) {
+	t.Parallel()
 	s := withMailer(t, func(*email.Message) outcome.Result { return outcome.New(outcome.Accepted, "", "") })
 	admin := person{s, s.token}
 	ann := s.newPerson("ann", "contacts:write", "contacts:read", "lists:write", "lists:read", "campaigns:write", "campaigns:read")

@@ -67,6 +67,7 @@ func refusedKeys(t *testing.T, s *service) map[string]string {
 // TestUnauthorizedIdentical: whatever is wrong with a key, the answer is the same
 // byte for byte, on every path, and so is the work.
 func TestUnauthorizedIdentical(t *testing.T) {
+	t.Parallel()
 	counting := &countingState{}
 	s := newService(t, func(o *Options) { counting.State, o.Node = o.Node, counting })
 	keys := refusedKeys(t, s)
@@ -127,6 +128,7 @@ func headersOf(res *http.Response) (out []string) {
 // TestUnauthorizedTime: how long a look-up takes does not tell what is wrong. The
 // bound is generous: the machine does other things as well.
 func TestUnauthorizedTime(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	best := map[string]time.Duration{}
 	keys := refusedKeys(t, s)
@@ -158,6 +160,7 @@ func TestUnauthorizedTime(t *testing.T) {
 // TestNeverList: no key is let in to what only people may do, whatever the
 // creator may.
 func TestNeverList(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	for _, area := range []string{"users", "billing", "settings", "api_keys"} {
 		for _, right := range []string{":read", ":write"} {
@@ -193,6 +196,7 @@ func TestNeverList(t *testing.T) {
 }
 
 func TestAPIKeys(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	k := s.newKey("segments:write", "segments:read")
 	if account, _ := api.ParseAPIKey(k.Key); account != s.account || len(k.Key) != len("svc_live_")+43 || k.Name != "k" || k.Revoked || k.LastUsedAt != nil ||
@@ -262,6 +266,7 @@ func (f *failingState) RecordKeyUses(ctx context.Context, uses []access.KeyUse) 
 // TestLastUsed: a use shows at once, is recorded for all keys at once, and is not
 // lost when that fails.
 func TestLastUsed(t *testing.T) {
+	t.Parallel()
 	state := &failingState{}
 	s := newService(t, func(o *Options) { state.State, o.Node = o.Node, state })
 	keys := []keyRecord{s.newKey("segments:read"), s.newKey("segments:read"), s.newKey("segments:read")}
@@ -324,6 +329,7 @@ func TestLastUsed(t *testing.T) {
 
 // TestRateLimit: the body and headers of a 429, and 64 workers on one key.
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	k, other := s.newKey("segments:read"), s.newKey("segments:read")
 	var passed, limited atomic.Int64
@@ -370,6 +376,7 @@ func TestRateLimit(t *testing.T) {
 
 // TestRateLimitC: Surface C's is a setting of the account.
 func TestRateLimitC(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	count := func() (passed int) {
 		t.Helper()

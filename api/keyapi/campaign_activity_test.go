@@ -14,6 +14,7 @@ import (
 // TestRecipientActivity: what each recipient opened and clicked, when first, and
 // which links; what a machine opened is not a person's.
 func TestRecipientActivity(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	for _, email := range []string{"a@x.io", "b@x.io"} {
 		s.a("POST", "/contacts", `{"email":"`+email+`"}`, nil)

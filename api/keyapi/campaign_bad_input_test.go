@@ -14,6 +14,7 @@ import (
 // TestOmniChannelBadInput makes the mistakes that docs/behaviour/messages.md lists of omni-channel
 // campaigns: each row has the fields beside the name and channel 1, and the answer.
 func TestOmniChannelBadInput(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	page, err := os.ReadFile("../../docs/behaviour/messages.md")
 	ok(t, err)
@@ -41,6 +42,7 @@ func TestOmniChannelBadInput(t *testing.T) {
 // TestInAppFaultsNameTheField: the text of an in-app message, and of others without markup, is the
 // body of the request.
 func TestInAppFaultsNameTheField(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	for fields, want := range map[string]string{
 		`"channel":2,"type":4,"service":"in_app","date":"2026-01-01","subject":"s","body":"` + strings.Repeat("x", 2001) + `"`: "body: ",
@@ -62,6 +64,7 @@ func TestInAppFaultsNameTheField(t *testing.T) {
 // TestSegmentsAreThoseThatGoOut: a rendering counts the segments of the message that the person
 // gets, with the links that the service makes.
 func TestSegmentsAreThoseThatGoOut(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada","phone":"+49301234567"}`)
 	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandConsentSet, contacts.ConsentSet{ID: ada, Channel: "sms", Status: "subscribed"})))

@@ -11,6 +11,7 @@ import (
 // the remedy, since its statistics are of e-mails; everything else can be changed. A draft
 // takes another channel.
 func TestChannelOfASentCampaignStays(t *testing.T) {
+	t.Parallel()
 	s := withMailer(t, func(*email.Message) outcome.Result { return outcome.New(outcome.Accepted, "", "") })
 	p := person{s, s.token}
 	var x struct {

@@ -16,6 +16,7 @@ import (
 // them; where the provider says that one does not, or a text would have a hole, it is the
 // next. Audience and rendering say so before, statistics by channel after.
 func TestOmniChannelCampaigns(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.put("push", "fcm", x.firebase())
 	x.verifiedDomain("mail.example.com")
@@ -125,6 +126,7 @@ func TestOmniChannelCampaigns(t *testing.T) {
 
 // TestOmniChannelFaults: errors name the field of their channel.
 func TestOmniChannelFaults(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.verifiedDomain("mail.example.com")
 	create := func(fields string) string { return `{"name":"n","channel":1,` + fields + `}` }

@@ -30,6 +30,7 @@ var badContents = []struct{ field, value, want string }{
 }
 
 func TestCampaignFaultsAreToldWhenItIsSaved(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	good := map[string]string{"name": `"n"`, "channel": "1", "subject": `"Hi {{first_name}}"`, "body": `"<p>Hello <a href=\"https://x.io/{{external_id}}\">you</a>"`,
 		"sender": `"news@unverified.example"`, "reply_to": `"änne@exämple.de"`}
@@ -87,6 +88,7 @@ func TestCampaignFaultsAreToldWhenItIsSaved(t *testing.T) {
 // TestUnknownMergeTagsAreRefused: a tag that nothing can fill in would leave a hole in
 // every message.
 func TestUnknownMergeTagsAreRefused(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	campaign := func(fields string) string { return `{"name":"n","channel":1,` + fields + `}` }
 	for body, want := range map[string]string{

@@ -17,6 +17,7 @@ import (
 // TestInAppIsAServiceOfPush: a campaign sends in-app messages by type 4 and the service in_app,
 // and is another one once either is changed. There is no type 5.
 func TestInAppIsAServiceOfPush(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	var c record.Campaign
 	says := func(want string) {
@@ -56,6 +57,7 @@ func TestInAppIsAServiceOfPush(t *testing.T) {
 // TestInAppInStatistics: in all statistics a look at an in-app message is an open, and the message
 // is delivered once it is sent. What a person says again does not count again.
 func TestInAppInStatistics(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &rowHistory{}, nil)
 	var people [3]struct {
 		ID string `json:"_id"`

@@ -17,6 +17,7 @@ import (
 // TestWhatsAppCampaigns: a template goes to all who subscribed, a text only to those who
 // wrote within 24 hours; the audience and the preview of it say so before.
 func TestWhatsAppCampaigns(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	config, err := text.WhatsAppCloud("v21.0", "1062840", "cloud-token", x.remote.URL)
 	ok(t, err)
@@ -118,6 +119,7 @@ func TestWhatsAppCampaigns(t *testing.T) {
 
 // TestWhatsAppFieldsOfCampaigns: what cannot be sent is refused by its field.
 func TestWhatsAppFieldsOfCampaigns(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	for fields, want := range map[string]string{
 		`"type":3,"service":"telegram"`:                                                                                  "service Input should be whatsapp",

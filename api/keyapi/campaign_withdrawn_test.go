@@ -52,6 +52,7 @@ func TestWithdrawnBetweenAttempts(t *testing.T) {
 // TestLostAndWithdrawn: a message whose answer was lost may have been taken. It is not sent
 // again after the consent was withdrawn, and counts as failed.
 func TestLostAndWithdrawn(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.textProvider("sms")
 	ada := x.contact(`{"email":"ada@x.io","phone":"+49170000001"}`)

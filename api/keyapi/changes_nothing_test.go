@@ -9,6 +9,7 @@ import (
 // remedy, and nothing else of the call is done. Names are removed by it. Putting a contact
 // on file on a list warns of identifiers that are given and that it has not got.
 func TestIdentifiersAreNotRemovedInSilence(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	k, p := keyCaller{s}, person{s, s.token}
 	var x struct {

@@ -16,6 +16,7 @@ import (
 // complain or are erased are passed over when it is their turn. The others of the batch get
 // the campaign.
 func TestClaimedRecipientsAreAskedAgain(t *testing.T) {
+	t.Parallel()
 	const people = 20 // more than are sent to at once
 	var mu sync.Mutex
 	var got []string

@@ -9,6 +9,7 @@ import (
 // TestConsentOfSuppressedIsWarnedOf: a consent for a channel on which the contact is
 // suppressed is put on record, and the answer says that nothing is sent all the same.
 func TestConsentOfSuppressedIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	var x struct {
 		ID       string `json:"_id"`

@@ -18,6 +18,7 @@ type consented struct {
 // TestPatchConsents: what PATCH /contacts/{id} says of consents is so afterwards, also
 // in the console, and it changes all that it names or nothing.
 func TestPatchConsents(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	var ann consented
 	k.must("POST", "/contacts", `{"email":"ann@x.io","phone":"+491"}`, &ann)
@@ -80,6 +81,7 @@ func TestPatchConsents(t *testing.T) {
 // visitor whom a list makes a contact has an e-mail that nothing was consented for: no
 // campaign goes there, and the contact does not say so.
 func TestSubscribedOfContacts(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	var x consented
 	if k.must("POST", "/contacts", `{"external_id":"7"}`, &x); !x.Subscribed || x.Status != nil {

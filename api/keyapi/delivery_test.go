@@ -219,6 +219,7 @@ const (
 // TestPushSendReachesDevicesAndRetiresDeadOnes is the whole way: registered over
 // the API, sent over FCM and Web Push, counted, dead tokens removed.
 func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	keys, err := push.GenerateWebCredentials("mailto:a@b.example")
 	ok(t, err)
@@ -285,6 +286,7 @@ func waitLive(t *testing.T, s *service, segment string) {
 }
 
 func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	var got pushResult
 	if m := x.call("success", "POST", "/push/send", `{"title":"T","dryRun":true}`, &got); m != "dry run" || got != (pushResult{DryRun: true}) {
@@ -348,6 +350,7 @@ func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
 // TestPushDryRunAsksFCM: FCM checks the message and delivers nothing; what it refuses is
 // the answer.
 func TestPushDryRunAsksFCM(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.put("push", "fcm", x.firebase())
 	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada"}`)
@@ -381,6 +384,7 @@ func TestPushDryRunAsksFCM(t *testing.T) {
 }
 
 func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada","phone":"+49 (30) 1234567"}`)
 	x.contact(`{"email":"bob@x.io"}`)
@@ -417,6 +421,7 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 }
 
 func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	var c struct {
 		ID string `json:"_id"`
@@ -438,6 +443,7 @@ func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
 // TestSendWithoutAudienceIsRefused: what a forgotten or mistyped field leaves out must not
 // reach everybody.
 func TestSendWithoutAudienceIsRefused(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.contact(`{"email":"ada@x.io"}`)
 	var list, c struct {
@@ -500,6 +506,7 @@ func TestSendWithoutAudienceIsRefused(t *testing.T) {
 // TestOnlySubscribersGetCampaigns: people whom events made have said nothing, so in a new
 // company no campaign reaches them, whatever list or segment they are in.
 func TestOnlySubscribersGetCampaigns(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.contact(`{"email":"subscribed@x.io"}`)
 	for i := range 6 {
@@ -526,6 +533,7 @@ func TestOnlySubscribersGetCampaigns(t *testing.T) {
 // TestStopDoesNotInviteToSendTwice: a call that waits for the end of a run while
 // the service stops answers that the run goes on, and not to try again.
 func TestStopDoesNotInviteToSendTwice(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.put("push", "fcm", x.firebase())
 	x.addDevice(x.contact(`{"email":"ada@x.io"}`), "phone", "fcm", fcmOne)

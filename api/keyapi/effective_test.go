@@ -13,6 +13,7 @@ import (
 // TestEffectivePermissions: a key shows what it was given and what of that it may do
 // now, and exactly that lets it in.
 func TestEffectivePermissions(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	maker, id := newMaker(t, s, []string{"lists:read", "contacts:read", "segments:read", "api_keys:write"})
 	var key struct {

@@ -38,6 +38,7 @@ func (s *service) template(html string) string {
 }
 
 func TestEmailSendC(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	_, err := s.node.Command(t.Context(), s.account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 10})
 	ok(t, err)

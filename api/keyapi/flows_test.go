@@ -256,6 +256,7 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 // TestFlowContentIsLocked: what was published keeps its content and can be
 // deleted only when it does not run.
 func TestFlowContentIsLocked(t *testing.T) {
+	t.Parallel()
 	f := &flowCalls{newServiceWith(t, &rowHistory{}, nil), "console"}
 	id := f.live(waits)
 	for _, status := range []string{"live", "paused"} {
@@ -396,6 +397,7 @@ func testFlowTrigger(t *testing.T, f *flowCalls) {
 // TestFlowPages: pages of all sizes make up the list of flows and that of
 // enrolments, those that have ended included.
 func TestFlowPages(t *testing.T) {
+	t.Parallel()
 	f := &flowCalls{newServiceWith(t, &rowHistory{}, func(o *Options) { o.PerMinute = 1 << 20 }), "console"}
 	id := f.live(`{"name":"short","trigger":{"type":"event","event":"go"},"reentry":"after_exit","steps":[{"id":"e","type":"exit"}]}`)
 	var made []string
@@ -468,6 +470,7 @@ func TestFlowPages(t *testing.T) {
 // TestFlowAnalytics: counts since a flow went live, and what happened over time,
 // by flow and by step.
 func TestFlowAnalytics(t *testing.T) {
+	t.Parallel()
 	h := &rowHistory{}
 	s := newServiceWith(t, h, func(o *Options) { o.PerMinute = 1 << 20 })
 	first := s.live(`{"name":"first","trigger":{"type":"event","event":"go"},"reentry":"after_exit","steps":[{"id":"mail","type":"email",` + someMail + `,"next":"out"},{"id":"out","type":"exit"}]}`)
@@ -572,6 +575,7 @@ func TestFlowPublish(t *testing.T) {
 
 // TestProfileTagsAndFlows: a profile answers its tags, and the flows it was in.
 func TestProfileTagsAndFlows(t *testing.T) {
+	t.Parallel()
 	f := &flowCalls{newServiceWith(t, &rowHistory{}, nil), "console"}
 	id := f.live(`{"name":"tags","trigger":{"type":"api"},"steps":[{"id":"t","type":"tag","add":["vip","\u00fc"],"next":null}]}`)
 	other := f.live(waits)

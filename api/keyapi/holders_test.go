@@ -10,6 +10,7 @@ import (
 // TestContactsByASharedNumber: contacts are listed by a number that several of them
 // show, all of them and page by page, and found by a key from its beginning.
 func TestContactsByASharedNumber(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newServiceWith(t, &rowHistory{}, nil)}
 	var want []string
 	for i := range 5 {

@@ -15,6 +15,7 @@ import (
 // a value nor a default, on every channel; audience, rendering, answer and statistics name
 // the tag, and the credit is given back. They get the campaign when they have a value.
 func TestNothingIsSentWithAHole(t *testing.T) {
+	t.Parallel()
 	const missing = "{{first_name}} has no value for this person, and no default"
 	for channel, fields := range map[string]string{
 		"email": `"channel":1,"body":"<p>Hello</p>","subject":"{{first_name}}, look"`,
@@ -80,6 +81,7 @@ func TestNothingIsSentWithAHole(t *testing.T) {
 // TestSingleEmailWithAHole: a single e-mail whose merge tag has no value in data and
 // profile, and no default, is refused by the tag, and nothing is queued.
 func TestSingleEmailWithAHole(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.contact(`{"email":"ada@x.io","first_name":"Ada"}`)
 	x.contact(`{"email":"bob@x.io"}`)

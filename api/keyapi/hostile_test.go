@@ -30,6 +30,7 @@ import (
 //
 // MUSTER_LONG=1 makes more requests; MUSTER_SEED repeats a run.
 func TestHostileRequests(t *testing.T) {
+	t.Parallel()
 	requests, seed := testlevel.Count(500, 4000), uint64(3)
 	if testlevel.Long() {
 		requests, seed = 30_000, rand.Uint64()
@@ -184,6 +185,7 @@ var (
 // TestHostileFields is TestHostileRequests without chance: every field of every
 // example has every one of a few values, and so has every part of a path.
 func TestHostileFields(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	w.haste = true
 	a := &attack{hostile: hostile{rand.New(rand.NewPCG(1, 1))}, world: w, statuses: map[int]int{}}

@@ -102,6 +102,7 @@ func trying(of func(kind string) string) (tried func(string) string, sent map[st
 // TestEveryRouteHasExamples: a new route is not left out of the tests that walk
 // all of them.
 func TestEveryRouteHasExamples(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	seen := map[string]bool{}
 	for _, e := range w.entries() {
@@ -147,6 +148,7 @@ func TestEveryRouteHasExamples(t *testing.T) {
 // is that to an unknown id, byte for byte but for the id itself, it tells nothing
 // that the other company named, and nothing of the other company changes.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	for name, partitions := range map[string]int{"same partition": 1, "partitions of their own": 2} {
 		if partitions == 1 && testlevel.Quick() {
 			continue

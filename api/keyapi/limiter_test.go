@@ -15,6 +15,7 @@ import (
 // TestLimiterExact: of 140 requests within a second exactly 120 pass, and room
 // comes back as each of them gets a minute old.
 func TestLimiterExact(t *testing.T) {
+	t.Parallel()
 	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
@@ -50,6 +51,7 @@ func TestLimiterExact(t *testing.T) {
 
 // TestLimiterParallel: 64 at once get exactly what there is.
 func TestLimiterParallel(t *testing.T) {
+	t.Parallel()
 	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	var passed atomic.Int64
@@ -73,6 +75,7 @@ func TestLimiterParallel(t *testing.T) {
 
 // TestLimiterNaive compares with a list of all requests that passed.
 func TestLimiterNaive(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := apitest.NewClock(time.Unix(1_000_000, 0))
 		l := newLimiter(c.Now)
@@ -113,6 +116,7 @@ func TestLimiterNaive(t *testing.T) {
 // TestLimiterBounded (Q1): a counter's memory does not grow with the limit, and
 // keys that are not used take none.
 func TestLimiterBounded(t *testing.T) {
+	t.Parallel()
 	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
@@ -139,6 +143,7 @@ func TestLimiterBounded(t *testing.T) {
 // TestLimiterDropped: a request that holds a counter while it is dropped looks the
 // key up again, or two counters would let through twice as much.
 func TestLimiterDropped(t *testing.T) {
+	t.Parallel()
 	c := apitest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	old := l.counter(keyRef{1, "a"})
@@ -153,6 +158,7 @@ func TestLimiterDropped(t *testing.T) {
 
 // TestLimiterClockSetBack: setting the wall clock does not lock keys out.
 func TestLimiterClockSetBack(t *testing.T) {
+	t.Parallel()
 	real := time.Now() // has a monotonic part
 	now := real
 	l := newLimiter(func() time.Time { return now })

@@ -15,6 +15,7 @@ import (
 // TestQ1PagesAreBoundedInBytes: however large the records, a page is not much more
 // than 4 MiB; `next` leads through all of them.
 func TestQ1PagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
 	s := newService(t, func(o *Options) { o.PerMinute = 10_000 })
 	key := s.newKey("contacts:read", "campaigns:read").Key
 	command := func(name string, args any) {
@@ -62,6 +63,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 // TestQ1LargeAnswersNeedRoom: an answer for which there is no memory is a 503, and
 // what an answer took is given back.
 func TestQ1LargeAnswersNeedRoom(t *testing.T) {
+	t.Parallel()
 	for limit, want := range map[int64]int{1_500_000: 503, 8_000_000: 200} {
 		memory := ingest.NewMemory(limit)
 		s := newService(t, func(o *Options) { o.PerMinute, o.Memory = 10_000, memory })

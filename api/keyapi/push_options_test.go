@@ -13,6 +13,7 @@ import (
 // the time to live reach the push services, from campaigns and from POST /push/send; a
 // browser, which cannot open apps, gets the message without the link.
 func TestPushOptions(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.put("push", "fcm", x.firebase())
 	ada := x.contact(`{"email":"ada@x.io"}`)
@@ -83,6 +84,7 @@ func TestPushOptions(t *testing.T) {
 
 // TestSegmentsOfAnSMS: the rendering for one person says how many segments are charged.
 func TestSegmentsOfAnSMS(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	x.contact(`{"email":"ada@x.io","first_name":"Ada"}`)
 	x.contact(`{"email":"yu@x.io","first_name":"Юлия"}`)

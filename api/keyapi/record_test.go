@@ -8,6 +8,7 @@ import (
 // TestRecordsOfBothCalls: the console answers campaigns, lists and devices in the
 // same form as the calls of keys do, and with the same fields.
 func TestRecordsOfBothCalls(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	call := func(method, path, body string, data any) {
 		t.Helper()

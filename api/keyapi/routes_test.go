@@ -42,6 +42,7 @@ func pathOf(s *surface, r keycall.Route) string {
 // and with keys whose creator lost that permission after making them: exactly
 // the route's own lets in, as long as the creator has it.
 func TestPermissionMatrix(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	// What is let in must not do anything: the handlers are told apart by it.
 	entered := ""
@@ -62,6 +63,7 @@ func TestPermissionMatrix(t *testing.T) {
 
 // TestPermissionMatrixNarrowed: as before, after the creator was narrowed.
 func TestPermissionMatrixNarrowed(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	entered := ""
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
@@ -146,6 +148,7 @@ func walk(t *testing.T, s *service, key, p string, entered *string) {
 // TestFailuresOfA: all but a few failures of Surface A are HTTP 200, with nothing
 // in data.
 func TestFailuresOfA(t *testing.T) {
+	t.Parallel()
 	var fail error
 	name := shape.Opt("name", shape.Text("x", ""))
 	body := shape.Object(name, shape.Opt("count", shape.Integer(1, "")), shape.Opt("tags", shape.List(shape.Text("x", ""), "")), shape.Opt("on", shape.Boolean(true, "")),
@@ -279,6 +282,7 @@ func TestFailuresOfA(t *testing.T) {
 
 // TestFailuresOfC: Surface C has real statuses, a code and a request's id.
 func TestFailuresOfC(t *testing.T) {
+	t.Parallel()
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000 },
 		keycall.Route{Operation: operation.Operation{Method: "POST", Path: "/test", Permission: "lists:write", Body: shape.Object(shape.Opt("name", shape.Text("x", "")))}, Handle: func(c *keycall.Call) (any, error) {
@@ -337,6 +341,7 @@ func TestFailuresOfC(t *testing.T) {
 }
 
 func TestChoices(t *testing.T) {
+	t.Parallel()
 	for raw, want := range map[string]string{
 		"1": "", "2": "", `"1"`: "x", "3": "x", `"email"`: "x", "1.0": "x", "true": "x", "[1]": "x", "-1": "x",
 	} {
@@ -369,6 +374,7 @@ func TestChoices(t *testing.T) {
 }
 
 func TestMatchPath(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		pattern, path string
 		params        map[string]string
@@ -392,6 +398,7 @@ func TestMatchPath(t *testing.T) {
 }
 
 func TestCheckRoutes(t *testing.T) {
+	t.Parallel()
 	h := func(*keycall.Call) (any, error) { return nil, nil }
 	for _, list := range [][]keycall.Route{
 		{{Handle: h, Operation: operation.Operation{Method: "GET", Path: "/a", Permission: ""}}},
@@ -406,6 +413,7 @@ func TestCheckRoutes(t *testing.T) {
 }
 
 func TestPushSegments(t *testing.T) {
+	t.Parallel()
 	s := newService(t, func(o *Options) { o.PerMinute = 1000 })
 	type item struct {
 		ID     string `json:"_id"`
@@ -481,6 +489,7 @@ func TestPushSegments(t *testing.T) {
 }
 
 func TestPushSegmentsBuilding(t *testing.T) {
+	t.Parallel()
 	s := newServiceWith(t, &emptyHistory{building: true}, nil)
 	if res, b := s.with(s.creds.APIKey, "POST", "/v1/events", `{"email":"a@x.io","event":"x"}`); res.StatusCode != 200 {
 		t.Fatalf("%d %s", res.StatusCode, b)
@@ -494,6 +503,7 @@ func TestPushSegmentsBuilding(t *testing.T) {
 
 // TestEventC: an event of Surface C is one of Surface B.
 func TestEventC(t *testing.T) {
+	t.Parallel()
 	s := newService(t, func(o *Options) { o.PerMinute = 1000 })
 	post := func(body string) (int, string) {
 		t.Helper()

@@ -39,6 +39,7 @@ func (p person) until(id, status string) (x scheduled) {
 // TestCampaignIsSentAtItsDate: a date in the future schedules a campaign, shows it, and
 // has it sent once at that time; it can be changed and cancelled before.
 func TestCampaignIsSentAtItsDate(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	took := map[string]int{}
 	s := withMailer(t, func(m *email.Message) outcome.Result {

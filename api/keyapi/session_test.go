@@ -102,6 +102,7 @@ func sendingWith(t *testing.T, take func(*email.Message) outcome.Result) func(*O
 // TestPeopleCanWhatKeysCan: every call of keys is one of the console, too, with the same
 // permission, or is listed with a reason.
 func TestPeopleCanWhatKeysCan(t *testing.T) {
+	t.Parallel()
 	people := map[string]*operation.Operation{}
 	derived := new(API).SessionOperations()
 	for _, g := range slices.Concat(new(api.API).Operations(), derived) {
@@ -141,6 +142,7 @@ func TestPeopleCanWhatKeysCan(t *testing.T) {
 // TestSessionCallsAreGuarded: calls that people have because keys have them ask for the
 // session, for the person's own permission, and refuse unknown fields and parameters.
 func TestSessionCallsAreGuarded(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	all, none := person{s, s.token}, s.newPerson("none", "contacts:read")
 	tries := 0
@@ -175,6 +177,7 @@ func TestSessionCallsAreGuarded(t *testing.T) {
 
 // TestCampaignsBySession makes, changes, sends and deletes a campaign with a session.
 func TestCampaignsBySession(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex // several are sent at once
 	var took []string // the campaign is sent before the call answers
 	fail := false
@@ -248,6 +251,7 @@ func TestCampaignsBySession(t *testing.T) {
 
 // TestSessionCallsStayInTheCompany: a person of another company finds nothing.
 func TestSessionCallsStayInTheCompany(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	one := person{s, s.token}
 	var x, y struct {

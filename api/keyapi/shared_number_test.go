@@ -13,6 +13,7 @@ import (
 // that it identifies refuses SMS, no campaign reaches the number through the other, also
 // where that one said yes in so many words; and it does again when the holder says yes.
 func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
+	t.Parallel()
 	x := newSending(t)
 	holder := x.contact(`{"email":"holder@x.io","phone":"+49 30 1234567"}`)
 	other := x.contact(`{"email":"other@x.io","phone":"+49301234567"}`)
@@ -101,6 +102,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 // through another contact that has it with 00 in place of the plus sign, or with neither,
 // and the other way round.
 func TestRefusedNumberInAnotherSpelling(t *testing.T) {
+	t.Parallel()
 	for _, pair := range [][2]string{{"+49 30 1234567", "0049301234567"}, {"+49301234567", "49 30 1234567"}, {"0049301234567", "+49301234567"}, {"49301234567", "+49-30-1234567"}, {"0049301234567", "49301234567"}} {
 		x := newSending(t)
 		holder := x.contact(`{"email":"holder@x.io","phone":"` + pair[0] + `"}`)

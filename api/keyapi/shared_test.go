@@ -66,6 +66,7 @@ func (k keyCaller) event(typ, email string) string {
 // TestKeysCanWhatPeopleCan: for every call of the console whose permission a key can
 // hold there is a call of Surface A with the same permission.
 func TestKeysCanWhatPeopleCan(t *testing.T) {
+	t.Parallel()
 	permissions := map[string]string{}
 	for _, g := range new(API).Operations() {
 		for i := range g.Operations {
@@ -96,6 +97,7 @@ func TestKeysCanWhatPeopleCan(t *testing.T) {
 
 // TestSegmentsByKey makes, reads, changes and deletes a segment with a key.
 func TestSegmentsByKey(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newServiceWith(t, &rowHistory{}, nil)}
 	ann := k.event("bought", "ann@x.io")
 	k.event("seen", "bob@x.io")
@@ -149,6 +151,7 @@ func TestSegmentsByKey(t *testing.T) {
 // TestTemplatesByKey makes, reads, changes and deletes a template with a key, as the
 // console reads it.
 func TestTemplatesByKey(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	var x, y struct {
 		ID            string `json:"_id"`
@@ -172,6 +175,7 @@ func TestTemplatesByKey(t *testing.T) {
 
 // TestFlowsByKey writes a flow with a key, publishes it, and reads its enrolments.
 func TestFlowsByKey(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	const steps = `"steps":[{"id":"w","type":"wait","seconds":3600,"next":"x"},{"id":"x","type":"exit"}]`
 	var f struct {
@@ -220,6 +224,7 @@ func TestFlowsByKey(t *testing.T) {
 // TestProfilesByKey reads a profile and its events with a key, and changes its
 // consents and suppressions.
 func TestProfilesByKey(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newServiceWith(t, &rowHistory{}, nil)}
 	ann := k.event("bought", "ann@x.io")
 	type profile struct {
@@ -272,6 +277,7 @@ func TestProfilesByKey(t *testing.T) {
 // TestStreamsByKey: a key watches events and transitions, until it is revoked or may
 // no longer.
 func TestStreamsByKey(t *testing.T) {
+	t.Parallel()
 	k := keyCaller{newService(t, nil)}
 	var s struct {
 		ID string `json:"_id"`

@@ -12,6 +12,7 @@ import (
 // TestStrangeFieldsAreRefused: no operation takes a field or a parameter that it does
 // not have; the refusal names it, and nothing is done.
 func TestStrangeFieldsAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newService(t, func(o *Options) { o.PerMinute = 1 << 20 })
 	entered := ""
 	tries := 0
@@ -42,6 +43,7 @@ func TestStrangeFieldsAreRefused(t *testing.T) {
 
 // TestStrangeFieldsHint: what is probably meant is said.
 func TestStrangeFieldsHint(t *testing.T) {
+	t.Parallel()
 	s := newService(t, nil)
 	for _, x := range []struct{ method, path, body, want string }{
 		{"POST", "/api/v1/campaign/none/send", `{"list_ids":["lst_1"]}`, "list_ids is not a field of this call. Did you mean list_id?"},

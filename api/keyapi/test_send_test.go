@@ -31,6 +31,7 @@ func (a *testSendAnswer) statuses() string {
 // TestTestSend: a test has the content as it is being edited, rendered for a person, is
 // marked, goes to its addresses alone, and counts for nothing.
 func TestTestSend(t *testing.T) {
+	t.Parallel()
 	var sent []*email.Message
 	h := &rowHistory{}
 	s := newServiceWith(t, h, sendingWith(t, func(m *email.Message) outcome.Result {

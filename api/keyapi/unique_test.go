@@ -12,6 +12,7 @@ import (
 // accounts and over both ways to make one, exactly one makes it; all others are
 // told that it is there. The e-mail is written differently each time.
 func TestConcurrentCreators(t *testing.T) {
+	t.Parallel()
 	s := newService(t, func(o *Options) { o.PerMinute = 10_000 })
 	var other struct {
 		ID        string `json:"_id"`

@@ -36,6 +36,7 @@ type sendAnswer struct {
 // success with its errors. A relay that takes nothing stops also a run of a few, and
 // the campaign can be sent again.
 func TestUnsentCampaignIsAFailure(t *testing.T) {
+	t.Parallel()
 	var relay atomic.Value // func(to string) outcome.Result
 	s := newService(t, func(o *Options) {
 		o.PerMinute = 10_000
