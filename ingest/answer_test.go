@@ -9,6 +9,7 @@ import (
 // TestWarning: an event that was stored without an identifier says so, and one that
 // was stored whole has no such member.
 func TestWarning(t *testing.T) {
+	t.Parallel()
 	id := resolver.ProfileID{15: 1}
 	for _, x := range []struct {
 		outcome resolver.EventOutcome

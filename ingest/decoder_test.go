@@ -55,6 +55,7 @@ func TestDecodeAllocations(t *testing.T) {
 }
 
 func TestImportRows(t *testing.T) {
+	t.Parallel()
 	d, err := NewDecoder(Limits{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +120,7 @@ func eventsOf(t *testing.T, body []byte) string {
 }
 
 func TestTimestampAgreesWithTime(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		ms := rng.Int64N(253402300799999+62135596800000) - 62135596800000
@@ -157,6 +159,7 @@ func TestTimestampAgreesWithTime(t *testing.T) {
 }
 
 func TestSnakeCase(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]bool{
 		"a": true, "a_b": true, "0": true, "a1_2b_c3": true, "": false, "_": false, "a_": false, "_a": false, "a__b": false, "A": false, "a-b": false, "a b": false, "ä": false, "a\n": false,
 	} {
@@ -169,6 +172,7 @@ func TestSnakeCase(t *testing.T) {
 // Unknown fields are held in memory for the search for duplicates; their number
 // is bounded (Q1).
 func TestUnknownFieldsAreBounded(t *testing.T) {
+	t.Parallel()
 	d := newDecoder(Limits{}.withDefaults())
 	d.IgnoreUnknown(true)
 	fields := func(n int) string {
@@ -200,6 +204,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 // No record is longer than its body and a head: that is what RecordBytes and the
 // budget are reckoned with.
 func TestRecordIsShorterThanBody(t *testing.T) {
+	t.Parallel()
 	d := newDecoder(Limits{}.withDefaults())
 	for _, event := range []string{
 		`{"event_type":"a","user":{"phone":"1"}}`,

@@ -9,6 +9,7 @@ import (
 
 // TestBodyFaults: a fault that a body has at one node is the same at the next.
 func TestBodyFaults(t *testing.T) {
+	t.Parallel()
 	memory := NewMemory(1 << 20)
 	for _, f := range []BodyFault{BodyTooLarge, BodyLate, BodyBroken} {
 		rc := &fasthttp.RequestCtx{}

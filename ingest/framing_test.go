@@ -113,6 +113,7 @@ var malformed = map[string]string{
 // TestMalformedRequestIsRefused: whatever could be understood in two ways is answered
 // 400, once, and the connection is closed: what stands behind it is never a request.
 func TestMalformedRequestIsRefused(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	node := newFakeNode()
 	addr, _ := listen(t, node, opts, route)
@@ -155,6 +156,7 @@ var wellFormed = map[string]string{
 // TestWellFormedRequestIsServed: well-formed requests are served however their bytes
 // are cut into packets, one after the other on one connection.
 func TestWellFormedRequestIsServed(t *testing.T) {
+	t.Parallel()
 	addr, _ := listen(t, newFakeNode(), testOptions(), route)
 	for name, request := range wellFormed {
 		t.Run(name, func(t *testing.T) {
@@ -180,6 +182,7 @@ func TestWellFormedRequestIsServed(t *testing.T) {
 // TestFramingIsAlikeInPieces: what is wrong is found at the same byte however the
 // bytes come.
 func TestFramingIsAlikeInPieces(t *testing.T) {
+	t.Parallel()
 	for name, request := range malformed {
 		stream := []byte(filledIn(request) + smuggled)
 		var whole framing

@@ -22,6 +22,7 @@ import (
 // TestGone: the client that closed its connection is gone, with and without TLS; one that
 // waits is not, and neither is one that has sent more.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // TestCompressedBodyWithoutItsHeader: the answer names the header.
 func TestCompressedBodyWithoutItsHeader(t *testing.T) {
+	t.Parallel()
 	d := newDecoder(Limits{}.withDefaults())
 	for magic, coding := range map[string]string{"\x1f\x8b\x08\x00": "gzip", "\x28\xb5\x2f\xfd\x00": "zstd"} {
 		for _, refused := range []*requestError{
@@ -23,6 +24,7 @@ func TestCompressedBodyWithoutItsHeader(t *testing.T) {
 
 // TestUnknownFieldsAreIgnoredWhereTheSettingSaysSo names what was meant, else.
 func TestUnknownFieldsAreIgnoredWhereTheSettingSaysSo(t *testing.T) {
+	t.Parallel()
 	d := newDecoder(Limits{}.withDefaults())
 	for _, ignore := range []bool{false, true} {
 		d.IgnoreUnknown(ignore)

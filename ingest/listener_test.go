@@ -68,6 +68,7 @@ func listenOn(t *testing.T, opts Options, l *brokenListener) (s *Server, addr st
 // TestAcceptingGoesOn: the server rides out what passes, such as a process that has no
 // more files, says so once, and ends only when the listener does.
 func TestAcceptingGoesOn(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	opts := testOptions()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -97,6 +98,7 @@ func TestAcceptingGoesOn(t *testing.T) {
 
 // TestPauseEndsWithTheListener: a server that has no files can be stopped.
 func TestPauseEndsWithTheListener(t *testing.T) {
+	t.Parallel()
 	errs := make([]error, 1000)
 	for i := range errs {
 		errs[i] = syscall.EMFILE
@@ -126,6 +128,7 @@ func (c *conn) turnedAway() bool {
 // TestConnectionsAreBounded: no more connections than --max-connections are served;
 // others are answered 503, until one goes.
 func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.Connections = 3
 	s, addr, _ := listenOn(t, opts, &brokenListener{})
@@ -152,6 +155,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // authenticate a request, an IPv6 network as well, and others have theirs. A
 // connection that did is not counted, nor are loopback and proxies.
 func TestStrangersAreBounded(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		from         func(n int) string
 		authenticate bool
@@ -252,6 +256,7 @@ func TestSlowHeadIsCut(t *testing.T) {
 // TestIdleConnectionIsClosed: a connection that has no request for a while is closed,
 // without an answer.
 func TestIdleConnectionIsClosed(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.IdleTimeout = 100 * time.Millisecond
 	addr, _ := listen(t, newFakeNode(), opts, route)

@@ -20,6 +20,7 @@ import (
 // from the same memory before they are read, however slowly they arrive; the gauge
 // shows them, requests without room are answered so, and all is given back.
 func TestQ1OtherHandlersShareMemory(t *testing.T) {
+	t.Parallel()
 	const limit, body = 1 << 20, 200 << 10
 	opts := testOptions()
 	opts.Memory, opts.Metrics = NewMemory(limit), metrics.NewSet()
@@ -93,6 +94,7 @@ func TestQ1OtherHandlersShareMemory(t *testing.T) {
 // TestQ1AnswersHoldMemory: what a handler holds of its answer is given back when the
 // client has read it, and when it is gone without or does not read in time.
 func TestQ1AnswersHoldMemory(t *testing.T) {
+	t.Parallel()
 	const answer = 8 << 20
 	serve := func(writeTimeout time.Duration) (memory *Memory, held *atomic.Int64, deaf func() *conn, addr string) {
 		opts := testOptions()
@@ -137,6 +139,7 @@ func TestQ1AnswersHoldMemory(t *testing.T) {
 
 // TestBodyTime: a body has a time for all and what its size takes, a minute at most.
 func TestBodyTime(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]time.Duration{0: 10 * time.Second, 64 << 10: 11 * time.Second, 1 << 20: 26 * time.Second, 8 << 20: time.Minute, MaxBodyBytes: time.Minute} {
 		if got := bodyTime(n, time.Minute); got != want {
 			t.Errorf("%d bytes: %v, want %v", n, got, want)
@@ -147,6 +150,7 @@ func TestBodyTime(t *testing.T) {
 // TestTricklingBodyIsCut: a body that does not come in its time is given up, and its
 // memory with it.
 func TestTricklingBodyIsCut(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.Memory, opts.ReadTimeout = NewMemory(64<<20), 500*time.Millisecond
 	addr, _ := listen(t, newFakeNode(), opts, route)

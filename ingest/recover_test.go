@@ -49,6 +49,7 @@ func (p *panicking) Close() error { return nil }
 // the form of its surface; that is logged with the stack and counted, and the server
 // goes on. The body of an answer that panics breaks off.
 func TestPanicDoesNotEndTheProcess(t *testing.T) {
+	t.Parallel()
 	var log logBuffer
 	opts := testOptions()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -104,6 +105,7 @@ func TestPanicDoesNotEndTheProcess(t *testing.T) {
 }
 
 func TestPathsWithoutValues(t *testing.T) {
+	t.Parallel()
 	for path, want := range map[string]string{
 		"/api/v1/contacts/ann@example.com/devices": "/api/v1/contacts/…",
 		"/api/v1/contacts":                         "/api/v1/contacts",
@@ -122,6 +124,7 @@ func TestPathsWithoutValues(t *testing.T) {
 
 // TestPanicGivesMemoryBack: a request of Surface B that panics keeps no memory.
 func TestPanicGivesMemoryBack(t *testing.T) {
+	t.Parallel()
 	node := submitFunc(func(*resolver.Outcome) { panic("the submitter is broken") })
 	addr, h := listen(t, node, testOptions(), route)
 	c := dial(t, addr)

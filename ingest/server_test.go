@@ -138,6 +138,7 @@ func chunked(path, body string, n int) string {
 // A body over the limit is drained, so that the answer arrives and the
 // connection goes on; far beyond the limit, the connection is closed.
 func TestBodyTooLarge(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	opts := testOptions()
 	opts.BodyBytes, opts.DrainBytes = 64<<10, 256<<10
@@ -242,6 +243,7 @@ func zstded(t testing.TB, stream bool, text string) string {
 }
 
 func TestCompressedBodies(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	opts := testOptions()
 	opts.BodyBytes = 256 << 10
@@ -316,6 +318,7 @@ func do(t testing.TB, client *fasthttp.Client, path, body string, header ...stri
 
 // Two Content-Encoding headers are two encodings.
 func TestTwoEncodings(t *testing.T) {
+	t.Parallel()
 	addr, _ := listen(t, newFakeNode(), testOptions(), route)
 	c := dial(t, addr)
 	c.write(fmt.Sprintf("POST /api/v1/events HTTP/1.1\r\n%sContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", credentials, len(goodEvent), goodEvent))
@@ -327,6 +330,7 @@ func TestTwoEncodings(t *testing.T) {
 // Q1: when the bodies under way take all memory there is for them, others are
 // turned away, and let in again afterwards.
 func TestInFlightLimit(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	node.discard = true
 	node.hold, node.holding = make(chan struct{}), make(chan struct{})
@@ -366,6 +370,7 @@ func TestInFlightLimit(t *testing.T) {
 // Large answers are sent without a copy, and their memory stays leased until
 // they are read.
 func TestLargeAnswer(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	node.discard = true
 	addr, h := listen(t, node, testOptions(), route)
@@ -407,6 +412,7 @@ func TestLargeAnswer(t *testing.T) {
 // Handlers beside this package's may leave a body unread, or read it with a
 // limit.
 func TestOtherHandlers(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.Memory = NewMemory(4000)
 	addr, _ := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {
@@ -453,6 +459,7 @@ func TestOtherHandlers(t *testing.T) {
 }
 
 func TestBadHTTP(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.HeaderBytes = 2048
 	addr, _ := listen(t, newFakeNode(), opts, route)
@@ -490,6 +497,7 @@ func TestBadHTTP(t *testing.T) {
 // of other nodes, also where it only would be once handed on; and what is short
 // enough is answered.
 func TestHeads(t *testing.T) {
+	t.Parallel()
 	const limit = 2048
 	start, end := "POST /api/v1/events HTTP/1.1\r\n"+credentials, fmt.Sprintf("Content-Length: %d\r\n\r\n", len(goodEvent))
 	left := limit - len(start) - len(end)
@@ -541,6 +549,7 @@ func TestHeads(t *testing.T) {
 // L2 at this seam: many requests at once, with bad events among the good, keep
 // their answers apart and are stored once.
 func TestConcurrentRequests(t *testing.T) {
+	t.Parallel()
 	node := newFakeNode()
 	node.discard = true
 	client, h := serve(t, node, testOptions())
@@ -583,6 +592,7 @@ func TestConcurrentRequests(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	client, _ := serve(t, newFakeNode(), opts)
 	do(t, client, "events", `{"event_type":"a","user":{"phone":"1"},"idempotency_key":"k"}`)
@@ -612,6 +622,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*Options){
 		"Now":           func(o *Options) { o.Now = nil },
 		"Rand":          func(o *Options) { o.Rand = nil },
@@ -634,6 +645,7 @@ func TestOptions(t *testing.T) {
 // A submitter that answers something impossible makes no false acknowledgement,
 // and neither does a source of randomness that fails.
 func TestFaultyParts(t *testing.T) {
+	t.Parallel()
 	client, _ := serve(t, submitFunc(func(out *resolver.Outcome) {}), testOptions())
 	if status, body := do(t, client, "events", goodEvent); status != 503 {
 		t.Error(status, body)
@@ -656,6 +668,7 @@ func (f submitFunc) Submit(_ context.Context, _ uint64, _ []byte, out *resolver.
 
 // Record ids differ, also across requests and goroutines.
 func TestRecordIDs(t *testing.T) {
+	t.Parallel()
 	var s idSource
 	s.mu.r = rand.NewChaCha8([32]byte{3})
 	seen := map[[16]byte]bool{}
@@ -709,6 +722,7 @@ func TestHandlerAllocations(t *testing.T) {
 // TestAccountThatLeft: an account that another node answers for by now is not
 // told that its credentials are wrong.
 func TestAccountThatLeft(t *testing.T) {
+	t.Parallel()
 	opts := testOptions()
 	opts.Current = func(_ context.Context, account uint64, _ bool) error {
 		if account%2 != 0 {
@@ -755,6 +769,7 @@ func (s *stale) App([]byte) (resolver.App, bool) {
 // TestCredentialsAreCurrent: refusals are by the present state; a secret that
 // was drawn while the node was away is good, and the one before is not.
 func TestCredentialsAreCurrent(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		what   string
 		secret string
@@ -797,6 +812,7 @@ func TestCredentialsAreCurrent(t *testing.T) {
 // TestShutdownBeforeServe: a server that is shut down before it has begun to serve does not
 // begin, and gives its listener back.
 func TestShutdownBeforeServe(t *testing.T) {
+	t.Parallel()
 	for range 50 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 // TestStreamsAreGuarded: no answer of the service is written by code whose panic would
 // end the process, or be reported without its stack.
 func TestStreamsAreGuarded(t *testing.T) {
+	t.Parallel()
 	root, found := os.DirFS(".."), 0
 	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {

@@ -10,6 +10,7 @@ import (
 // TestSuggestionsLeaveOutWhatIsThere: a field that the event has was not meant by another
 // name, but for one that is a misspelling of it.
 func TestSuggestionsLeaveOutWhatIsThere(t *testing.T) {
+	t.Parallel()
 	const elsewhere = "; put free-form data into properties, or let the settings ignore unknown fields"
 	for body, want := range map[string]string{
 		`{"event":"x","user":{"email":"a@x.io"}}`:                                                `event_type is missing; name what happened, such as "item_viewed"; event is not a field of an event; did you mean event_type?`,
@@ -48,6 +49,7 @@ func decodeFault(t *testing.T, body string) string {
 // TestUnknownFieldsOfUserAreTold: the answer to a stored event names the first field
 // that was left out; a setting keeps it quiet.
 func TestUnknownFieldsOfUserAreTold(t *testing.T) {
+	t.Parallel()
 	const none = "user has no identifier; send at least one of user.email, user.external_id and user.phone, not empty"
 	for user, want := range map[string]struct{ fault, warning string }{
 		`{"email":"a@x.io","first_name":"A"}`:            {},

@@ -27,6 +27,7 @@ var rewrite = flag.Bool("rewrite", false, "write the answers into testdata")
 //	{the answer}
 //	| one line for each event stored
 func TestSurfaceB(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no stories", err)

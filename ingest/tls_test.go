@@ -20,6 +20,7 @@ import (
 // TestTLS: a listener of TLS is served as one of TCP, and its requests are known to be
 // over TLS.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -393,6 +393,7 @@ func (f *fleet) claimOf(id string) string {
 // that waits for the end of a campaign is answered, on whichever node the campaign
 // ended.
 func TestSimFrozenNodes(t *testing.T) {
+	t.Parallel()
 	seeds, rounds := uint64(3), 8
 	if testlevel.Long() {
 		seeds, rounds = 40, 20

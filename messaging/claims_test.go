@@ -13,6 +13,7 @@ import (
 // TestOutboxUnderEpochs: all kinds of items are carried out, repeated, given up
 // and held back as they are by a node alone.
 func TestOutboxUnderEpochs(t *testing.T) {
+	t.Parallel()
 	nodeID = "one"
 	defer func() { nodeID = "" }()
 	for name, test := range map[string]func(*testing.T){
@@ -33,6 +34,7 @@ func TestOutboxUnderEpochs(t *testing.T) {
 // TestClaimsAreAskedForTogether: what wants to be claimed while a claim is under
 // way goes into the next one, so that they cost few records.
 func TestClaimsAreAskedForTogether(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 64)
 	p := f.processes[0]
 	p.pause.Store(int64(5 * time.Millisecond)) // as long as a log elsewhere takes

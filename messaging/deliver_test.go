@@ -29,6 +29,7 @@ func (s *pushService) Send(context.Context, string, *push.Notification) outcome.
 // TestLostAnswersReachPerhaps: a message whose answer was lost may have been taken, so that
 // it must not be sent on another channel; a device that is dead has got none.
 func TestLostAnswersReachPerhaps(t *testing.T) {
+	t.Parallel()
 	c, err := compile(campaigns.Content{Subject: "s", Text: "b"})
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestLostAnswersReachPerhaps(t *testing.T) {
 // TestOutcomesOfSeveralDevices: one device that took the message decides, and then one that
 // may have taken it, whatever the others say.
 func TestOutcomesOfSeveralDevices(t *testing.T) {
+	t.Parallel()
 	fault := errors.New("x")
 	for _, c := range []struct {
 		d    delivery
@@ -89,6 +91,7 @@ func TestOutcomesOfSeveralDevices(t *testing.T) {
 // TestLostTextsAreGivenUpAsHanded: a text whose answer was lost at each attempt may have been
 // taken, so that it keeps its credit and has no other in its place.
 func TestLostTextsAreGivenUpAsHanded(t *testing.T) {
+	t.Parallel()
 	lost := outcome.Failed(outcome.Ambiguous, "x", errors.New("x"))
 	d := new(Outbox).judgeText(1, &view.OutboxWork{Item: outbox.Item{Attempt: attempts - 1}}, lost)
 	if d.Result != outbox.ResultFailed || !d.Handed || d.Unreachable {

@@ -11,6 +11,7 @@ import (
 // TestKeyRing: a key is read once, another of the same domain is another key,
 // a broken one is an error each time, and the ring stays bounded.
 func TestKeyRing(t *testing.T) {
+	t.Parallel()
 	var r keyRing
 	one, two, err := email.GenerateKeys()
 	if err != nil {

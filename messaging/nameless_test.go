@@ -11,6 +11,7 @@ import (
 // TestNameless: what a relay or provider repeats of a recipient is taken out of its answer,
 // and nothing else.
 func TestNameless(t *testing.T) {
+	t.Parallel()
 	p := &view.Profile{FirstName: "Zqann Marie", LastName: "Zqdoe", Identities: []view.Identity{
 		{Kind: resolver.IdentityEmail, Value: "zqv@p.example"}, {Kind: resolver.IdentityExternalID, Value: "zq-17"}, {Kind: resolver.IdentityPhone, Value: "+49305551222"},
 	}}

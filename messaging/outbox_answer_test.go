@@ -15,6 +15,7 @@ import (
 // TestAnswersToKeywordsRespectSuppression: STOP and HELP are answered also to people who have
 // unsubscribed, START only to people who may be sent to, and nobody who is suppressed.
 func TestAnswersToKeywordsRespectSuppression(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var want []string
 	for i, c := range []struct {

@@ -5,6 +5,7 @@ import "testing"
 // A value is data in a call's address: it neither ends the path nor leads to
 // another one.
 func TestCallURL(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ target, value, want string }{
 		{"http://host.example/p/{{s}}/done?n=1", "a", "http://host.example/p/a/done?n=1"},
 		{"http://host.example/p/{{s}}/done?n=1", "a#b", "http://host.example/p/a%23b/done?n=1"},

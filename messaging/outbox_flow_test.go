@@ -167,6 +167,7 @@ func smsStep(next string) string {
 // TestF1EffectsAreRepeatedUnderTheirIDs: what was handed over when the process
 // died is handed over again under the same id, in each of the three ways out.
 func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{outbox.KindEmail, outbox.KindSMS, outbox.KindCall} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
@@ -218,6 +219,7 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 }
 
 func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	flow := w.flow(mailStep(`"text"`) + "," + smsStep("null"))
 	for _, name := range []string{"ada", "bob", "cy"} {
@@ -257,6 +259,7 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 // TestF1EffectsOfADeletedFlowAreDropped: what waits when a flow is deleted is not
 // sent, and gives its credits back. What is under way ends.
 func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	block, arrived := make(chan struct{}), make(chan struct{})
 	let := sync.OnceFunc(func() { close(block) })
@@ -323,6 +326,7 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 
 // A sender domain that is removed sends nothing more, live flow or not.
 func TestRemovedSenderDomainsSendNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(domains.CommandAdd, domains.Domain{Name: "gone.example"})
 	w.must(domains.CommandVerify, domains.Name{Name: "gone.example", By: "test"})
@@ -342,6 +346,7 @@ func TestRemovedSenderDomainsSendNothing(t *testing.T) {
 }
 
 func TestTextsOfFlowsThroughAProvider(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := newTarget(t, func(n int, s seen, w http.ResponseWriter) {
 		switch {
@@ -396,6 +401,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 }
 
 func TestCallsOfFlows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := newTarget(t, func(n int, s seen, w http.ResponseWriter) {
 		switch {
@@ -491,6 +497,7 @@ func TestCallsOfFlows(t *testing.T) {
 // TestSlowHostsHoldUpNoOthers: calls beyond what a host may have under way wait
 // without a place, so that other hosts, e-mails and texts go on; all arrive once.
 func TestSlowHostsHoldUpNoOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	release := make(chan struct{})
 	var mu sync.Mutex

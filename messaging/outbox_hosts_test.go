@@ -5,6 +5,7 @@ import "testing"
 // TestNoCallIsForgotten: items that wait for a host go when a turn ends, and all
 // of them when it is the last, since those before may be gone from the state.
 func TestNoCallIsForgotten(t *testing.T) {
+	t.Parallel()
 	h := newCallHosts(2)
 	waiting := func() (n int) {
 		for seq := range uint64(10) {

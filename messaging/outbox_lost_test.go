@@ -15,6 +15,7 @@ import (
 // its credit, also where a later attempt is turned down; one that was turned down at once
 // gives it back.
 func TestLostMessagesKeepTheirCredit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	flow := w.flowOf("after_exit", `{"id":"m","type":"email","subject":"s","body":"<p>b</p>","next":null}`)
 	w.contact("ada@x.io", "+491701234567")

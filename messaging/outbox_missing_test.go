@@ -21,6 +21,7 @@ import (
 // credit is given back and the enrolment goes on. Defaults, empty ones too, are the
 // author's to choose.
 func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
+	t.Parallel()
 	step := func(kind, texts string) string { return `{"id":"m","type":"` + kind + `",` + texts + `,"next":null}` }
 	for name, x := range map[string]struct {
 		step, missing string // "" where it is sent to Bob, too

@@ -40,6 +40,7 @@ func (w *world) channelsOf(flow string) string {
 // them. A message that cannot be delivered makes room for the next channel, and one that may
 // have gone out does not.
 func TestF1OmnichannelOfFlows(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var answer atomic.Value
 	answer.Store("ok")

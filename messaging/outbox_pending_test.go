@@ -14,6 +14,7 @@ import (
 // TestPendingGetSingleMailsAlone: a contact who has not confirmed a subscription
 // gets single e-mails, like people who were never asked, and nothing of a flow.
 func TestPendingGetSingleMailsAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	settings := resolver.DefaultSettings()
 	settings.DoubleOptIn = true

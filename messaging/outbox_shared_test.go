@@ -13,6 +13,7 @@ import (
 // TestFlowsDoNotReachARefusedNumber: an SMS of a flow does not go to a number that
 // identifies another contact, who refused SMS.
 func TestFlowsDoNotReachARefusedNumber(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	flow := w.flow(`{"id":"m","type":"sms","text":"Hello","next":null}`)
 	holder := w.contact("holder@x.io", "+49 30 1")

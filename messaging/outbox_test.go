@@ -259,6 +259,7 @@ func (s *server) sender(t *testing.T) *email.Sender {
 // while the relay refuses it for a while, a dead address is blocked, and what
 // became of each is on the profile.
 func TestOutboxMailThroughARelay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	relay := newServer(t)
 	relay.onData = func(n int) error {
@@ -308,6 +309,7 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 // TestUnsubscribedBeforeItGoesOut: a contact who unsubscribes while a message waits does
 // not get it, unless its template is transactional, and its credit is given back.
 func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	var to []string
@@ -340,6 +342,7 @@ func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
 // TestR1OutboxMailIsRepeatedAfterACrash: what was handed over but is not on
 // record is handed over again, under the same id, and nothing else is.
 func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tpl := w.template("<p>Hello")
 	var mu sync.Mutex
@@ -396,6 +399,7 @@ func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {
 }
 
 func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var before int64
 	w.until("there are credits", func(v *resolver.View) bool { before = credits(v); return true })
@@ -423,6 +427,7 @@ func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
 }
 
 func TestDoubleOptInMailHasItsLink(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s := resolver.DefaultSettings()
 	s.DoubleOptIn = true
@@ -479,6 +484,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 }
 
 func TestOutboxNeedsItsOptions(t *testing.T) {
+	t.Parallel()
 	if _, err := messaging.NewOutbox(messaging.OutboxOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "must be set") {
 		t.Errorf("%v", err)
 	}

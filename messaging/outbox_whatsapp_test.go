@@ -115,6 +115,7 @@ func (w *world) wrote(phone string) {
 // within a day, and neither to people who have not subscribed; a provider that cannot take templates
 // and a template that does not exist are told.
 func TestWhatsAppOfFlows(t *testing.T) {
+	t.Parallel()
 	w, c := newWorld(t), newCloud(t)
 	config, err := text.WhatsAppCloud("v21.0", "1062840", "cloud-token", c.URL)
 	ok(t, err)

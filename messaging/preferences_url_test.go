@@ -36,6 +36,7 @@ func (k *keptTexts) Add(m capture.Message) (int, error) {
 // link to the preference page, which data of a caller do not replace; what is rendered
 // without being sent has none.
 func TestPreferencesURL(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	var mails []string

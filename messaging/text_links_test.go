@@ -10,6 +10,7 @@ import (
 )
 
 func TestTakeTextLinks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text, want string
 		links      []string

@@ -42,6 +42,7 @@ func (m *member) raw(parts ...string) string {
 // TestHeadsAlike: how long a head may be does not depend on which node it comes to,
 // whatever it is like.
 func TestHeadsAlike(t *testing.T) {
+	t.Parallel()
 	const limit = 8 << 10
 	_, router, owner := two(t, 2*time.Second)
 	owner.handle = func(rc *fasthttp.RequestCtx) {
@@ -83,6 +84,7 @@ func TestHeadsAlike(t *testing.T) {
 // handlers, and only if they have nothing else against the request, whichever node
 // it comes to.
 func TestBodiesAlike(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, 2*time.Second)
 	const limit = 1 << 20
 	owner.handle = func(rc *fasthttp.RequestCtx) {

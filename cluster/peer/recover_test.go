@@ -15,6 +15,7 @@ import (
 // TestPanicAtTheOwner: a request that panics at the node that it is handed to is
 // answered 500 and not tried again: it may have changed something.
 func TestPanicAtTheOwner(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, 2*time.Second)
 	var calls atomic.Int32
 	owner.handle = func(*fasthttp.RequestCtx) {
@@ -34,6 +35,7 @@ func TestPanicAtTheOwner(t *testing.T) {
 // its owner has taken the credentials; the client sees nothing of that, and cannot
 // say so itself.
 func TestAuthenticatedAtTheOwner(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, 2*time.Second)
 	var authenticated atomic.Bool
 	router.after = func(rc *fasthttp.RequestCtx) { authenticated.Store(ingest.TakeAuthenticated(rc)) }

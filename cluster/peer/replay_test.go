@@ -115,6 +115,7 @@ func replay(t *testing.T, m *member, kept []byte) (statuses []int) {
 // TestL2CallsCountOnce: a call between nodes that an attacker saw and sends again,
 // to the same node or another, is not carried out; nodes' own calls go on.
 func TestL2CallsCountOnce(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, 2*time.Second)
 	third := newMember(t, x, "third", secret, time.Second)
 	tap := newWiretap(t, owner.Address)
@@ -155,6 +156,7 @@ func TestL2CallsCountOnce(t *testing.T) {
 // TestAnotherProcess: a node that was started anew at its address is called as before,
 // and what the process before it was sent is nothing to it.
 func TestAnotherProcess(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, 2*time.Second)
 	next := newMember(t, x, "owner", secret, time.Second)
 	next.state.own(1, true)
@@ -185,6 +187,7 @@ func TestAnotherProcess(t *testing.T) {
 
 // TestWindow compares what is remembered of calls with all of them.
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, all, top := &window{}, map[uint64]bool{}, uint64(0)
 	for i := range 300_000 {
@@ -213,6 +216,7 @@ func TestWindow(t *testing.T) {
 // TestReplaysAreBounded: as many processes are remembered as may call at a time, each
 // for as long as its calls are let in; there is no room for more by forgetting those.
 func TestReplaysAreBounded(t *testing.T) {
+	t.Parallel()
 	var r replays
 	now := time.UnixMilli(1_700_000_000_000)
 	for i := range maxStreams {

@@ -24,6 +24,7 @@ import (
 // TestForwardedAlike: a request through any node is the request that the owner
 // sees, and its answer the client's, but for what concerns the connections.
 func TestForwardedAlike(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, time.Second)
 	var seen string
 	owner.handle = func(rc *fasthttp.RequestCtx) {
@@ -101,6 +102,7 @@ func bodyAside(seen string) string {
 // TestStream: pieces of an answer arrive as they are written, and the owner
 // learns that the client has gone.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, time.Second)
 	pieces, gone := make(chan string), make(chan struct{})
 	owner.handle = func(rc *fasthttp.RequestCtx) {
@@ -149,6 +151,7 @@ func TestStream(t *testing.T) {
 // one of its own does, though nothing comes for a while: with a last message, unless
 // that would stand in the middle of another.
 func TestDrainEndsStreams(t *testing.T) {
+	t.Parallel()
 	for sent, end := range map[string]string{"data: 1\n\n": "event: end\ndata: {}\n\n", "data: 2": ""} {
 		_, router, owner := two(t, time.Second)
 		silent := make(chan struct{})
@@ -265,6 +268,7 @@ func closedAddr(t *testing.T) string {
 // TestBrokenOff: an answer in chunks that the owner breaks off is broken off for
 // the client, also between two chunks; one that ends is whole.
 func TestBrokenOff(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, time.Second)
 	const piece = 10_000
 	owner.handle = func(rc *fasthttp.RequestCtx) {
@@ -346,6 +350,7 @@ func TestNotRepeated(t *testing.T) {
 // TestSecrets: a caller without the secret gets the answer of a path that does not
 // exist, and an owner with another secret is none.
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	x, router, owner := two(t, time.Second)
 	stranger := newMember(t, x, "stranger", "another secret of the tests", time.Second)
 	owner.handle = func(rc *fasthttp.RequestCtx) { t.Error("let in") }
@@ -368,6 +373,7 @@ func TestSecrets(t *testing.T) {
 }
 
 func TestSecret(t *testing.T) {
+	t.Parallel()
 	if _, err := NewSecret("too short"); err == nil {
 		t.Error("a short secret is taken")
 	}
@@ -413,6 +419,7 @@ func TestSecret(t *testing.T) {
 // TestBounds: bodies that are forwarded count in the memory, and are bounded; so
 // are heads.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	_, router, owner := two(t, time.Second)
 	hold := make(chan struct{})
 	owner.handle = func(rc *fasthttp.RequestCtx) { readAll(rc); <-hold }
@@ -431,6 +438,7 @@ func TestBounds(t *testing.T) {
 // TestLeftMeanwhile: an account that leaves a node while it answers looks unknown
 // to the handlers; the client is answered to come back instead.
 func TestLeftMeanwhile(t *testing.T) {
+	t.Parallel()
 	_, _, owner := two(t, time.Second)
 	owner.handle = func(rc *fasthttp.RequestCtx) {
 		owner.state.own(1, false)

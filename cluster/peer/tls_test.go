@@ -13,6 +13,7 @@ import (
 // TestTLS: nodes call each other over TLS, and a node with another certificate is
 // turned to again as one that cannot be connected to: nothing was sent.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	open := func(dir string) *tlspair.Pair {
 		cert, key := tlspairtest.Files(t, dir, "cluster.test")
 		p, err := tlspair.Open(tlspair.Options{CertFile: cert, KeyFile: key, Now: time.Now})

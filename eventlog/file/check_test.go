@@ -15,6 +15,7 @@ import (
 // TestCheckIsWhatAStartSays: whatever byte is damaged or file is missing, Check calls
 // the log whole exactly when a start opens it and reads all of it, and changes nothing.
 func TestCheckIsWhatAStartSays(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, how := range []stage{closed, killed, unmarked} {
 		files, _, want, _ := damageLog(t, how)
@@ -81,6 +82,7 @@ func mapsWith(files map[string][]byte, path string, b []byte) map[string][]byte 
 
 // TestRepairMeta: the meta file follows from the segments, and from nothing else.
 func TestRepairMeta(t *testing.T) {
+	t.Parallel()
 	files, start, want, _ := damageLog(t, killed)
 	for _, meta := range [][]byte{nil, []byte("damaged")} {
 		torn := mapsWith(files, "log/meta", meta)
@@ -117,6 +119,7 @@ func TestRepairMeta(t *testing.T) {
 // TestRepairStart: where the records of a trimmed log begin follows from its segments, if
 // these are all there.
 func TestRepairStart(t *testing.T) {
+	t.Parallel()
 	files, start, want, _ := damageLog(t, killed)
 	const path = "log/p0/start"
 	for _, b := range [][]byte{nil, []byte("damaged"), slices.Concat(files[path][:20], []byte{1, 2, 3, 4}, files[path][24:])} {
@@ -175,6 +178,7 @@ func TestRepairStart(t *testing.T) {
 // TestReplay: a stopped log is read from any of its records on, with what was redacted
 // left out, and stays as it is.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	for _, how := range []stage{unmarked, killed} {
 		files, start, want, _ := damageLog(t, how)
 		fsys := restore(t, files)
@@ -207,6 +211,7 @@ func TestReplay(t *testing.T) {
 // TestLinkIsTheLog: what Link made, with its files cut to their sizes, is a log with all
 // that was durable, whatever is appended and trimmed meanwhile.
 func TestLinkIsTheLog(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	l := mustOpen(t, "log", smallOptions(fsys))
 	var want [][]byte
@@ -262,6 +267,7 @@ func TestLinkIsTheLog(t *testing.T) {
 // in segments that were copied before or after it, also in the one that was written at
 // the linking, is redacted in the copy.
 func TestLinkWhileRedacted(t *testing.T) {
+	t.Parallel()
 	for _, copyFirst := range []bool{false, true} {
 		fsys := vfs.NewMem()
 		l := redactLog(t, fsys)

@@ -92,6 +92,7 @@ func inspect(fsys vfs.FS) (start int64, got [][]byte, err error) {
 // either still holds every record or is a CorruptError that names the file.
 // Only when the last batch has no mark behind it may that batch be cut.
 func TestFlippedByteL1(t *testing.T) {
+	t.Parallel()
 	for _, how := range []stage{closed, killed, unmarked} {
 		t.Run(string(how), func(t *testing.T) {
 			files, wantStart, want, lastBatch := damageLog(t, how)
@@ -150,6 +151,7 @@ func TestFlippedByteL1(t *testing.T) {
 // the cut stay; the rest goes. This is what a write that never reached the
 // disk leaves.
 func TestTruncatedTailL1(t *testing.T) {
+	t.Parallel()
 	files, start, want, lastBatch := damageLog(t, unmarked)
 	names := slices.Sorted(maps.Keys(files))
 	var last string
@@ -193,6 +195,7 @@ func TestTruncatedTailL1(t *testing.T) {
 // TestTornBlocksL1 loses any set of the 512-byte sectors of the last batch: it
 // is cut, never called damage, although later sectors of it are whole.
 func TestTornBlocksL1(t *testing.T) {
+	t.Parallel()
 	files, start, want, lastBatch := damageLog(t, unmarked)
 	var last string
 	for n := range files {
@@ -236,6 +239,7 @@ func TestTornBlocksL1(t *testing.T) {
 
 // TestMissingFiles removes each file in turn.
 func TestMissingFiles(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	l := mustOpen(t, "log", smallOptions(fsys))
 	for i := range int64(120) {
@@ -288,6 +292,7 @@ func TestMissingFiles(t *testing.T) {
 // hold a batch that the disk has not. A start must write it again before it
 // counts as durable; the fsync alone would say yes to nothing.
 func TestUnmarkedBatchIsWrittenAgainL1(t *testing.T) {
+	t.Parallel()
 	files, _, want, lastBatch := damageLog(t, unmarked)
 	mem := restore(t, files)
 	rec := &recorder{FS: mem}

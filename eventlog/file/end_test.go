@@ -49,6 +49,7 @@ func killedLog(t *testing.T) (files map[string][]byte, noted int) {
 // were there when its end was noted, is refused, and nothing mends it. What was stored
 // behind the note looks like a torn batch.
 func TestL1LogThatLostRecords(t *testing.T) {
+	t.Parallel()
 	files, noted := killedLog(t)
 	whole := len(bytes.TrimRight(files[firstSegment], "\x00"))
 	for cut := segmentHeaderSize; cut < whole; cut += 7 {
@@ -103,6 +104,7 @@ func refusedForGood(t *testing.T, files map[string][]byte, because string) {
 // TestRepairEnd: the note of how far a log goes follows from its segments, if these are
 // whole. A start without it is refused.
 func TestRepairEnd(t *testing.T) {
+	t.Parallel()
 	files, _ := killedLog(t)
 	meta, found, err := readSmall(restore(t, files), metaPath, metaMagic)
 	if err != nil || !found || meta.flags != metaEnds {
@@ -144,6 +146,7 @@ func TestRepairEnd(t *testing.T) {
 // TestStartNotesTheEnd: a log that was killed before its end was noted, or that an older
 // build made, is opened, and noted then; so is a stop's.
 func TestStartNotesTheEnd(t *testing.T) {
+	t.Parallel()
 	files, _ := killedLog(t)
 	meta, _, err := readSmall(restore(t, files), metaPath, metaMagic)
 	if err != nil {

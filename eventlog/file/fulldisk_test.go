@@ -96,6 +96,7 @@ func (f *fullFile) Write(b []byte) (int, error) {
 // to be read, and takes records again when there is space; what it acknowledged is
 // there after a crash, what it refused is not.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	free, now := int64(-1), time.UnixMilli(0)
 	mem := vfs.NewCrashableMem()
 	opts := smallOptions(fullFS{mem, &free})
@@ -165,6 +166,7 @@ func checkRecords(t *testing.T, l *Log, want [][]byte) {
 
 // TestFullDiskAtStart: a new log on a full disk is refused with the reason.
 func TestFullDiskAtStart(t *testing.T) {
+	t.Parallel()
 	free := int64(200)
 	mem := vfs.NewMem()
 	_, err := Open("log", smallOptions(fullFS{mem, &free}))
@@ -179,6 +181,7 @@ func TestFullDiskAtStart(t *testing.T) {
 // empties; each record is acknowledged and read once, at its offset, or refused and
 // never read.
 func TestFullDiskUnderway(t *testing.T) {
+	t.Parallel()
 	free := int64(-1)
 	fsys := &switchFS{fullFS: fullFS{vfs.NewMem(), &free}}
 	opts := smallOptions(fsys)

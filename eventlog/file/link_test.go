@@ -15,6 +15,7 @@ import (
 // TestLinkNamesARemovedSegment: a copy of a log whose file was removed is refused, by
 // the name of that file and what to do.
 func TestLinkNamesARemovedSegment(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, err := Open(filepath.Join(dir, "log"), Options{SegmentBytes: 16 << 10})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 )
 
 func TestAppendReadReopen(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir() + "/a/b"
 	opts := Options{Partitions: 2, SegmentBytes: 32 << 10}
 	l := mustOpen(t, dir, opts)
@@ -56,6 +57,7 @@ func TestAppendReadReopen(t *testing.T) {
 }
 
 func TestConcurrentAppendersAndReadersL1(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	opts := smallOptions(fsys)
 	opts.SegmentBytes = 64 << 10
@@ -120,6 +122,7 @@ func TestConcurrentAppendersAndReadersL1(t *testing.T) {
 }
 
 func TestOptionsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		field string
 		opts  Options
@@ -140,6 +143,7 @@ func TestOptionsRefused(t *testing.T) {
 }
 
 func TestPartitionCountIsFixed(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	mustClose(t, mustOpen(t, "log", Options{FS: fsys, Partitions: 3, SegmentBytes: 8192}))
 	_, err := Open("log", Options{FS: fsys, Partitions: 2})
@@ -158,6 +162,7 @@ func TestPartitionCountIsFixed(t *testing.T) {
 // TestDirectoryInUse opens the directory a second time from this process and
 // from another.
 func TestDirectoryInUse(t *testing.T) {
+	t.Parallel()
 	if dir := os.Getenv("MUSTER_TEST_OPEN"); dir != "" {
 		_, err := Open(dir, Options{})
 		if !errors.Is(err, ErrInUse) {
@@ -211,6 +216,7 @@ func gated(t *testing.T, opts Options) (*Log, *slowFS) {
 // TestQueueIsBoundedQ1 fills the queue while the disk hangs: Append refuses at
 // once, and the queue serves again when the disk does.
 func TestQueueIsBoundedQ1(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		opts Options
@@ -251,6 +257,7 @@ func TestQueueIsBoundedQ1(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	l := mustOpen(t, "log", smallOptions(vfs.NewMem()))
 	if _, err := l.Append(t.Context(), 0, make([]byte, 8<<10+1)); !errors.Is(err, eventlog.ErrTooLarge) {
 		t.Fatal(err)
@@ -264,6 +271,7 @@ func TestTooLarge(t *testing.T) {
 // TestCancelledAppend: Append returns at once when its context ends, and the
 // record, which it does not own any more, becomes durable all the same.
 func TestCancelledAppend(t *testing.T) {
+	t.Parallel()
 	l, s := gated(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error)
@@ -293,6 +301,7 @@ func TestCancelledAppend(t *testing.T) {
 // TestFailedWriteL1 makes the disk full. Every waiting and later append fails,
 // what was durable stays readable, and the next start recovers.
 func TestFailedWriteL1(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewCrashableMem()
 	s := &slowFS{gate: make(chan struct{})}
 	close(s.gate)
@@ -330,6 +339,7 @@ func TestFailedWriteL1(t *testing.T) {
 
 // TestFsyncIsNotRepeatedL1: one failed fsync, and none follows.
 func TestFsyncIsNotRepeatedL1(t *testing.T) {
+	t.Parallel()
 	var fsyncs, failAt atomic.Int64
 	inj := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileSyncData && fsyncs.Add(1) == failAt.Load() {
@@ -353,6 +363,7 @@ func TestFsyncIsNotRepeatedL1(t *testing.T) {
 }
 
 func TestCloseDrains(t *testing.T) {
+	t.Parallel()
 	l, s := gated(t, Options{SegmentBytes: 8192})
 	errs := make(chan error, 20)
 	for i := range int64(20) {

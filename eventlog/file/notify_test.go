@@ -19,6 +19,7 @@ func (f told) AppendFailed(err error) { f.err <- err }
 // TestAppendThen: records queued without waiting are read in order. The log calls the failer of
 // a record that does not become durable once, with the reason, and that of no other record.
 func TestAppendThen(t *testing.T) {
+	t.Parallel()
 	free, now := int64(24<<10), time.UnixMilli(0) // room for the first records
 	opts := smallOptions(fullFS{vfs.NewMem(), &free})
 	opts.Now = func() time.Time { return now }
@@ -72,6 +73,7 @@ func TestAppendThen(t *testing.T) {
 // TestNextAtHand: what came with one commit is at hand after its first record, and nothing
 // that must be waited for.
 func TestNextAtHand(t *testing.T) {
+	t.Parallel()
 	l := mustOpen(t, "log", smallOptions(vfs.NewMem()))
 	var kept [][]byte
 	for i := range int64(10) {

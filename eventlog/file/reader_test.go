@@ -15,6 +15,7 @@ import (
 )
 
 func TestReadBounds(t *testing.T) {
+	t.Parallel()
 	l := mustOpen(t, "log", smallOptions(vfs.NewMem()))
 	if _, err := l.Read(0, 1); err == nil {
 		t.Fatal("read beyond the end of an empty log")
@@ -46,6 +47,7 @@ func TestReadBounds(t *testing.T) {
 // TestReaderNeverBeforeFsync: a record that is written but not durable is not
 // read.
 func TestReaderNeverBeforeFsync(t *testing.T) {
+	t.Parallel()
 	l, s := gated(t, Options{SegmentBytes: 8192})
 	r, err := l.Read(0, 0)
 	if err != nil {
@@ -75,6 +77,7 @@ func TestReaderNeverBeforeFsync(t *testing.T) {
 // falls behind what memory keeps and catches up again, and compares every
 // record.
 func TestReaderMovesBetweenMemoryAndFiles(t *testing.T) {
+	t.Parallel()
 	opts := smallOptions(vfs.NewMem())
 	opts.SegmentBytes = 600 << 10
 	opts.MaxRecordBytes = 400 << 10
@@ -149,6 +152,7 @@ func TestReaderMovesBetweenMemoryAndFiles(t *testing.T) {
 // TestTailIsReadFromMemory: a reader that is behind by less than TailBytes
 // needs no file.
 func TestTailIsReadFromMemory(t *testing.T) {
+	t.Parallel()
 	opts := smallOptions(vfs.NewMem())
 	opts.SegmentBytes = 256 << 10
 	opts.TailBytes = 2 << 20
@@ -173,6 +177,7 @@ func TestTailIsReadFromMemory(t *testing.T) {
 }
 
 func TestReaderAfterClose(t *testing.T) {
+	t.Parallel()
 	l := mustOpen(t, "log", smallOptions(vfs.NewMem()))
 	r, err := l.Read(0, 0)
 	if err != nil {
@@ -189,6 +194,7 @@ func TestReaderAfterClose(t *testing.T) {
 }
 
 func TestTrim(t *testing.T) {
+	t.Parallel()
 	fsys := vfs.NewMem()
 	opts := smallOptions(fsys)
 	opts.SegmentBytes = 32 << 10

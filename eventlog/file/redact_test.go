@@ -36,6 +36,7 @@ func randomSplices(rng *rand.Rand, n int) (out []eventlog.Splice) {
 // TestSplicesOfSplices: splices upon splices have the effect of both, and keep
 // what both keep.
 func TestSplicesOfSplices(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		orig := []byte("abcdefghijklmnopqrstuvwxyz0123456789")[:rng.IntN(37)]
@@ -127,6 +128,7 @@ func inFiles(t *testing.T, fsys vfs.FS, what string) (in []string) {
 // readers that are open and by new ones, also after a start; the rest stays; a
 // record can be redacted twice; what is being written is refused.
 func TestRedaction(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	fsys := vfs.NewMem()
 	l := redactLog(t, fsys)
@@ -219,6 +221,7 @@ func TestRedaction(t *testing.T) {
 // TestLostSidecar: a sidecar that is missing or damaged is named; it is no damage
 // that could be taken for another, and nothing is read in its place.
 func TestLostSidecar(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, damage := range []string{"missing", "damaged", "of another segment"} {
 		fsys := vfs.NewMem()
@@ -305,6 +308,7 @@ func (c *crashAfter) MaybeError(op errorfs.Op) error {
 // leaves each record whole, as it was or as it is to be, and of what is read as
 // redacted nothing is in the files.
 func TestRedactionEndsAfterCrash(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	outcomes := map[string]int{}
 	stopped := vfs.NewCrashableMem()

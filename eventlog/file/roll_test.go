@@ -9,6 +9,7 @@ import (
 // TestRollLetsTrimDropL1: what was stored before a roll can be trimmed though
 // its segment is nearly empty; what came after it stays, after a restart too.
 func TestRollLetsTrimDropL1(t *testing.T) {
+	t.Parallel()
 	opts := Options{FS: vfs.NewMem(), Partitions: 2, SegmentBytes: 1 << 20}
 	l := mustOpen(t, "log", opts)
 	var want [][]byte

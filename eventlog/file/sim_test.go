@@ -31,6 +31,7 @@ import (
 // MUSTER_SEED=n repeats one seed many times. MUSTER_LONG=1 runs twenty times
 // as many seeds.
 func TestSimulationL1(t *testing.T) {
+	t.Parallel()
 	if s := os.Getenv("MUSTER_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestContractL1(t *testing.T) {
+	t.Parallel()
 	logtest.Run(t, func(t *testing.T) func(logtest.Options) eventlog.Log {
 		opts := smallOptions(vfs.NewMem())
 		opts.SegmentBytes = 64 << 10

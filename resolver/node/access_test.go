@@ -13,6 +13,7 @@ import (
 
 // TestKeyAccess: which requests a key admits follows the state at once.
 func TestKeyAccess(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n, err := f.open()
 	if err != nil {

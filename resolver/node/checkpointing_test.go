@@ -12,6 +12,7 @@ import (
 // over, not more than one in the least time between them, and the other nodes get the
 // newest only when one is due by time or asked for.
 func TestCheckpointDueByLog(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	n, err := p.try("a", func(o *Options) { o.CheckpointLogBytes = 20_000 })
 	if err != nil {
@@ -47,6 +48,7 @@ func TestCheckpointDueByLog(t *testing.T) {
 // TestLateCheckpointHurries: a checkpoint rests no more once too much log would be
 // replayed.
 func TestLateCheckpointHurries(t *testing.T) {
+	t.Parallel()
 	var b behind
 	b.add(100)
 	b.freeze()
@@ -74,6 +76,7 @@ func TestLateCheckpointHurries(t *testing.T) {
 // lost, one that is due by the amount of log is asked for once, and one that is late or
 // that a request waits for is written without rests.
 func TestCheckpointsAsked(t *testing.T) {
+	t.Parallel()
 	c := newCheckpointing()
 	c.request()
 	c.request()

@@ -14,6 +14,7 @@ import (
 // the newest one is that of a checkpoint and of a replay. One without an id writes
 // nothing.
 func TestR1EpochIsInTheState(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	ctx := context.Background()
 	open := func(node string) *Node {
@@ -72,6 +73,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 // TestNodeIsSuperseded: when another node's epoch stands in the log, the first
 // one stops acting, its claims are refused, and it can take the partition again.
 func TestNodeIsSuperseded(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	ctx := context.Background()
 	open := func(node string) *Node {

@@ -13,6 +13,7 @@ import (
 // is to have it stops the node for a restart, as other damage does, and the next start
 // has everything again.
 func TestMissingFileOfTheStateIsDamage(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments} {
 		t.Run(dir, func(t *testing.T) {
 			d := newDamageFixture(t, 1)

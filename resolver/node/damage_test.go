@@ -203,6 +203,7 @@ func (d *damageFixture) check(t *testing.T, fs vfs.FS, h *modelHistory) error {
 // damaged, in whatever way, in one checkpoint or in both that share it, a start
 // serves all that was acknowledged: the state is the same to the last bit (L1, R1).
 func TestL1R1DamagedCheckpoint(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	offset, err := resolver.NewestCheckpoint(d.fs, "state", 0)
 	if err != nil || offset != d.next {
@@ -234,6 +235,7 @@ func TestL1R1DamagedCheckpoint(t *testing.T) {
 // TestL1R1ForeignFileInCheckpoint: a file of another directory's checkpoint is not
 // taken for one's own, also where it has the same name (L1, R1).
 func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
+	t.Parallel()
 	d, other := newDamageFixture(t, 1), newDamageFixture(t, 2)
 	newest := func(d *damageFixture) string {
 		offset, err := resolver.NewestCheckpoint(d.fs, "state", 0)
@@ -279,6 +281,7 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 // TestStateOfAnotherLogIsRefused: a whole state beside another log is neither used
 // nor thrown away.
 func TestStateOfAnotherLogIsRefused(t *testing.T) {
+	t.Parallel()
 	d, other := newDamageFixture(t, 1), newDamageFixture(t, 2)
 	fs := d.copy(t)
 	if err := fs.RemoveAll("log"); err != nil {
@@ -300,6 +303,7 @@ func TestStateOfAnotherLogIsRefused(t *testing.T) {
 // TestRecordsMissingBehindDamage: a log that ends before a checkpoint is refused,
 // also when that checkpoint cannot be read.
 func TestRecordsMissingBehindDamage(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
 	dir := fs.PathJoin("state", "p0", checkpoint.DirCheckpoints)
@@ -315,6 +319,7 @@ func TestRecordsMissingBehindDamage(t *testing.T) {
 // TestCheckpointUnderAnotherNumber: a copy of a checkpoint whose name says another
 // offset, beyond the log's end, too, is set aside, and the one that is whole is used.
 func TestCheckpointUnderAnotherNumber(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
 	dir := fs.PathJoin("state", "p0", checkpoint.DirCheckpoints)
@@ -332,6 +337,7 @@ func TestCheckpointUnderAnotherNumber(t *testing.T) {
 // TestNoCheckpointLeft: without any checkpoint, and without history, everything
 // comes back from the log.
 func TestNoCheckpointLeft(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
 	if err := fs.RemoveAll("state"); err != nil {
@@ -345,6 +351,7 @@ func TestNoCheckpointLeft(t *testing.T) {
 // TestDamageOfTheStoreStopsForARestart: a file that is damaged while the store has
 // it open stops the node with the reason, and the next start repairs the state.
 func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
 	n, log := d.mustOpen(t, fs, d.history.Clone())
@@ -370,6 +377,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 // TestL2HistoryIsRebuilt: a history that lost all or some of its rows has them again,
 // while events go on arriving, also when the rebuilding is cut off at times (L2).
 func TestL2HistoryIsRebuilt(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		d := newDamageFixture(t, seed)

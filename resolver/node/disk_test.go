@@ -19,6 +19,7 @@ import (
 // taken up to the bound on what changed in memory, reads go on and nothing is left of
 // checkpoints that were begun; with space again they are written, and hold everything.
 func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
+	t.Parallel()
 	testlevel.SkipQuick(t, "fills a disk")
 	f := newFixture(t)
 	disk := newScarceFS(f.fs)

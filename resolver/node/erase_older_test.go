@@ -19,6 +19,7 @@ import (
 // TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
 // with a later log leaves them, do not keep the person, though nothing else happens.
 func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	fs := vfs.NewMem()
 	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}

@@ -59,6 +59,7 @@ func isRefused(err error, says string) bool {
 // lifted, and no file of log and checkpoints holds its e-mail any more, while
 // the others' stay (L1), also after a restart.
 func TestErasedPersonStaysOut(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	fs := vfs.NewMem()
 	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}

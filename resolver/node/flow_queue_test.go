@@ -18,6 +18,7 @@ import (
 // for: they are acknowledged when all are enrolled, and earlier for requests that do
 // not wait that long.
 func TestF1AnswerWaitsForTheQueue(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	defer func() { f.close(t, n) }()

@@ -14,6 +14,7 @@ import (
 // TestHistoryAheadOfTheLog: history that holds more than the log is that of
 // another log; nothing is applied beside it.
 func TestHistoryAheadOfTheLog(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.history.Stored = 1
 	n, err := f.open()
@@ -30,6 +31,7 @@ func TestHistoryAheadOfTheLog(t *testing.T) {
 // TestFail: a node that must fail answers nothing, appends nothing and
 // leaves its checkpoints as they were.
 func TestFail(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	if err := n.Checkpoint(); err != nil {

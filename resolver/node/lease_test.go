@@ -9,6 +9,7 @@ import (
 // TestLease: a node acts under the epoch that its own record began, until another
 // node's record begins one.
 func TestLease(t *testing.T) {
+	t.Parallel()
 	alone := &lease{}
 	if epoch, ok := alone.acts(); epoch != 0 || !ok {
 		t.Errorf("a node alone: epoch %d, acts %v", epoch, ok)
@@ -44,6 +45,7 @@ func TestLease(t *testing.T) {
 // TestEffectsHoldUpTheEnd: no effect begins under another epoch or after the end, which
 // those under way hold up.
 func TestEffectsHoldUpTheEnd(t *testing.T) {
+	t.Parallel()
 	l := &lease{clustered: true}
 	own := eventlog.RecordID{7}
 	l.ask(own)

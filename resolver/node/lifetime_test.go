@@ -8,6 +8,7 @@ import (
 // TestReleaseStopsActingFirst: what a partition does by itself stops at its release, what
 // follows the log goes on until the end, which waits for both.
 func TestReleaseStopsActingFirst(t *testing.T) {
+	t.Parallel()
 	l := lifetime{left: make(chan struct{})}
 	if l.begun() {
 		t.Fatal("there is something to end")

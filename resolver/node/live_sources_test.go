@@ -12,6 +12,7 @@ import (
 // TestLiveEventsOfSources: people who watch see which source sent an event, by which call,
 // also of one that was refused, whose write key they do not see.
 func TestLiveEventsOfSources(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n, err := f.open()
 	if err != nil {

@@ -80,6 +80,7 @@ func (c *testCluster) stopped(n *Node, what string) {
 // a newer one would write, does nothing: not while it runs, not when it starts, not
 // from a checkpoint, and not with what the log has behind that (R1).
 func TestR1UpgradeAndDowngrade(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 3)
 	defer c.close()
 	n := c.openAs(0, "a")
@@ -136,6 +137,7 @@ func TestR1UpgradeAndDowngrade(t *testing.T) {
 // newer rules acts, once, where older ones wrote what is there. A log of this build needs
 // nothing said (R1).
 func TestR1NodeSaysItsRulesOnce(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		made int // the version that the account was made under
 		said int64

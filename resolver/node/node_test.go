@@ -88,6 +88,7 @@ func (f *fixture) close(t *testing.T, n *Node) {
 // TestL3RecordThatCannotBeApplied: the node stops and names the offset, again
 // after a restart, and passes over the record when told to.
 func TestL3RecordThatCannotBeApplied(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	if _, err := f.log.Append(context.Background(), 0, []byte("no record at all, but long enough for an envelope")); err != nil {
@@ -123,6 +124,7 @@ func TestL3RecordThatCannotBeApplied(t *testing.T) {
 // TestL3PlaceholdersAreDetachedByTheNode: the node appends continue records by
 // itself, also after a restart in the middle.
 func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	ctx := context.Background()
@@ -155,6 +157,7 @@ func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
 // TestHistoryThatLostRowsIsRefused: a history that lacks rows which the log does not
 // have any more either cannot be made whole.
 func TestHistoryThatLostRowsIsRefused(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	for i := range 3 {
@@ -185,6 +188,7 @@ func TestHistoryThatLostRowsIsRefused(t *testing.T) {
 }
 
 func TestStampTooFarAheadIsRefused(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: f.now.UnixMilli() + 5001}
@@ -198,6 +202,7 @@ func TestStampTooFarAheadIsRefused(t *testing.T) {
 // TestQ1WaitingRowsAreBoundedInBytes: while history refuses rows, large ones
 // are counted, sealed by their bytes and moved to the spool.
 func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.history.Failures = 100
 	n, err := Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
@@ -237,6 +242,7 @@ func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
 // TestStoredDefinitionIsReadBack: a definition that is longer in canonical form
 // than as it was sent is read back at the next start, or is refused.
 func TestStoredDefinitionIsReadBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	grown := func(activities int) string {

@@ -138,6 +138,7 @@ var ownedSimReads, ownedSimRetries atomic.Int64
 //
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationOwnedL1L2R1S1(t *testing.T) {
+	t.Parallel()
 	seeds := 24
 	if testlevel.Quick() {
 		seeds = 6

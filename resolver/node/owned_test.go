@@ -214,6 +214,7 @@ func mustRelease(t testing.TB, n *Node, partitions ...int) {
 // TestOwnedIsTold: what a node says of its partitions, what it answers for those
 // that are elsewhere, and that nothing of it is stored.
 func TestOwnedIsTold(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	n := c.open(0, nil)
 	defer c.close()
@@ -316,6 +317,7 @@ func TestOwnedIsTold(t *testing.T) {
 // long as the release may wait, and otherwise told that it may have been stored;
 // one that comes later is refused. What another node then takes has all of it.
 func TestL1L2Release(t *testing.T) {
+	t.Parallel()
 	for _, patient := range []bool{true, false} {
 		t.Run(fmt.Sprintf("patient=%t", patient), func(t *testing.T) {
 			c := newTestCluster(t, 1, 2)
@@ -404,6 +406,7 @@ func TestL1L2Release(t *testing.T) {
 // taken, and history and checkpoints move; reads of both see everything that was
 // acknowledged before, by whomever (L1).
 func TestL1TakeWhileTheLogGrows(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 2)
 	a, b := c.open(0, nil), c.open(1, nil)
 	defer c.close()
@@ -454,6 +457,7 @@ func TestL1TakeWhileTheLogGrows(t *testing.T) {
 // time, holds no files or goroutines (the package's goleak), is not served, and
 // can be taken later.
 func TestTakeThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 2)
 	a, b := c.open(0, nil), c.open(1, nil)
 	defer c.close()
@@ -506,6 +510,7 @@ func (l *aheadLog) Bounds(ctx context.Context, p int) (int64, int64, error) {
 // TestBarrierIsBounded: a log that does not answer fails reads as unavailable,
 // the caller's patience is kept, and a node alone asks no other.
 func TestBarrierIsBounded(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 2)
 	a := c.open(0, nil)
 	defer c.close()
@@ -541,6 +546,7 @@ func TestBarrierIsBounded(t *testing.T) {
 // for history, checkpoints and metrics go on while partitions come and go, and
 // end with a clear error or the truth.
 func TestReadersOfWhatIsReleased(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	n := c.open(0, nil)
 	defer c.close()
@@ -665,6 +671,7 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 // TestSnapshotHoldsFilesOpen: a partition that is released while a snapshot is
 // read gives its files up with the snapshot, not before.
 func TestSnapshotHoldsFilesOpen(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	n := c.open(0, nil)
 	defer c.close()
@@ -709,6 +716,7 @@ func TestSnapshotHoldsFilesOpen(t *testing.T) {
 // TestWaitHistoryEnds: waiting for a history that takes nothing ends when
 // the partition is released.
 func TestWaitHistoryEnds(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	n := c.open(0, func(o *Options) { o.Feed.Delay = time.Hour })
 	defer c.close()
@@ -746,6 +754,7 @@ func (r *remotes) Command(ctx context.Context, partition int, rec []byte) (reply
 // there, once however often it is handed over, with its refusals, and stamped by
 // the owner's clock; what is no command of the partition is not.
 func TestL2RemoteCommand(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 2)
 	r := &remotes{many: 3}
 	a := c.open(0, nil)
@@ -800,6 +809,7 @@ func TestL2RemoteCommand(t *testing.T) {
 // TestFailStopsWhatIsTaken: a node that must fail takes nothing any more and
 // stops what it has, and its Close returns.
 func TestFailStopsWhatIsTaken(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	n := c.open(0, nil)
 	defer c.close()
@@ -842,6 +852,7 @@ func (l *boundsLog) Bounds(ctx context.Context, p int) (start, end int64, err er
 // end, not longer, and not by a clock that was put back; a log that is away makes
 // none recent.
 func TestRecent(t *testing.T) {
+	t.Parallel()
 	c := newTestCluster(t, 1, 1)
 	defer c.close()
 	l := &boundsLog{Log: c.log}

@@ -35,6 +35,7 @@ func (l *countedLog) Read(partition int, from int64) (eventlog.Reader, error) {
 // nothing, whatever falls due; taken, it goes on from there under an epoch of its
 // own, without loading anything anew. One that is cooled leaves nothing behind.
 func TestW1W2W3Warm(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := newTestCluster(t, 1, 2)
 	shelf := newShelf()
@@ -160,6 +161,7 @@ func TestW1W2W3Warm(t *testing.T) {
 // TestR1WarmIsTheSameState: a partition that was warm while the log grew has the
 // same state, to the byte, as its owner, and as one that replayed.
 func TestR1WarmIsTheSameState(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := newTestCluster(t, 3, 2)
 	one, two := c.open(0, nil), c.open(1, nil)
@@ -193,6 +195,7 @@ func TestR1WarmIsTheSameState(t *testing.T) {
 // TestWarmThatFails: what cannot be loaded leaves nothing behind, and a stop ends
 // what is being warmed.
 func TestWarmThatFails(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := newTestCluster(t, 2, 1)
 	n := c.open(0, nil)

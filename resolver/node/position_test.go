@@ -12,6 +12,7 @@ import (
 // TestReach: waiting for an offset ends when it is applied, or with the error of the partition
 // that cannot apply it.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	at, failed := newPosition(), newFatal()
 	done := make(chan error)
 	go func() { done <- at.reach(t.Context(), 2, failed) }()
@@ -49,6 +50,7 @@ func TestReach(t *testing.T) {
 // TestStateIsRecent: a state is as old as the newest barrier, and a clock that was put back says
 // nothing of it.
 func TestStateIsRecent(t *testing.T) {
+	t.Parallel()
 	at := newPosition()
 	at.noteBarrier(10_000)
 	for now, want := range map[int64]bool{9_999: false, 10_000: true, 10_999: true, 11_000: false} {

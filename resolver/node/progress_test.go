@@ -7,6 +7,7 @@ import (
 )
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	var g progress
 	for i, x := range []struct {
 		after               time.Duration

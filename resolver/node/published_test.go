@@ -128,6 +128,7 @@ func comparePublished(t *testing.T, n *Node, account uint64, instants ...int64) 
 // under the lock, at random instants and at the edge of the next expiry ± 1 ms,
 // in both accounts (S1).
 func TestS1PublishedEqualsLocked(t *testing.T) {
+	t.Parallel()
 	f, n := publishedNode(t)
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(11, 1))
@@ -193,6 +194,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 // a count that must include it, while others save and delete segments and an
 // account of its own fills the partition (S1).
 func TestS1PublishedIsNotStale(t *testing.T) {
+	t.Parallel()
 	f, n := publishedNode(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -305,6 +307,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 // TestPublishedWithoutAccountOrNode: what is not there, or has failed, is not
 // answered from what was published.
 func TestPublishedWithoutAccountOrNode(t *testing.T) {
+	t.Parallel()
 	f, n := publishedNode(t)
 	ctx := context.Background()
 	reply, err := n.Command(ctx, testAccount, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: "s", Definition: json.RawMessage(`{"kind":"attribute","field":"attributes.age","op":">=","value":30}`)})

@@ -13,6 +13,7 @@ import (
 // TestReadMeetsDamage: a read that meets a damaged file of the state, by an error or by a
 // panic, ends as [resolver.ErrUnavailable]; other errors and panics stay what they are.
 func TestReadMeetsDamage(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	defer f.close(t, n)

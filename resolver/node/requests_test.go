@@ -25,6 +25,7 @@ func recordNamed(n byte) eventlog.Envelope {
 // TestRequestsAreTakenOnce: the goroutine that applies, the log that fails and the request
 // that gives up may each find a waiter; one of them does.
 func TestRequestsAreTakenOnce(t *testing.T) {
+	t.Parallel()
 	r := newRequests()
 	var out resolver.Outcome
 	applied, failed := r.add(recordNamed(1), &out), r.add(recordNamed(2), &out)
@@ -47,6 +48,7 @@ func TestRequestsAreTakenOnce(t *testing.T) {
 // TestRequestsDrain: a release refuses requests that begin to wait, but for what waiting ones
 // may need, and ends when all are answered and enrolled.
 func TestRequestsDrain(t *testing.T) {
+	t.Parallel()
 	r := newRequests()
 	var out resolver.Outcome
 	w := r.add(recordNamed(1), &out)
@@ -74,6 +76,7 @@ func TestRequestsDrain(t *testing.T) {
 // TestBacklog: requests count before the log has their records, and records until they
 // are applied.
 func TestBacklog(t *testing.T) {
+	t.Parallel()
 	r := newRequests()
 	r.count.Add(3)
 	r.noteAppended(9)

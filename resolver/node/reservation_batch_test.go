@@ -15,6 +15,7 @@ import (
 // into the next one, as much as one takes; a full queue refuses, and closing answers
 // the waiting requests.
 func TestEmailsWaitForTheRecordBefore(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var sizes []int
 	hold := make(chan struct{})
@@ -66,6 +67,7 @@ func TestEmailsWaitForTheRecordBefore(t *testing.T) {
 // TestQ1EmailsThatWaitAreBounded: a full queue refuses, and closing answers the
 // waiting requests.
 func TestQ1EmailsThatWaitAreBounded(t *testing.T) {
+	t.Parallel()
 	b := newEmailBatches(1, func(context.Context, []int) ([]int, error) { return []int{1}, nil })
 	var items []*emailItem[int, int]
 	for i := range maxEmailQueue {

@@ -178,6 +178,7 @@ func someEmails(prefix string, n int) (list []string) {
 // nodes and in three partitions, exactly one gets it, and the others are told so;
 // many are reserved by one record. Erased, the e-mails are free for others.
 func TestM1NodesShareEmails(t *testing.T) {
+	t.Parallel()
 	c, _ := emailCluster(t, 0)
 	defer c.close()
 	ctx := context.Background()
@@ -221,6 +222,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 // after they had effect, while the directory and the accounts move from node to
 // node. What is left half done is settled after its time.
 func TestM3NodesFailAndMove(t *testing.T) {
+	t.Parallel()
 	c, r := emailCluster(t, 4)
 	defer c.close()
 	stop := make(chan struct{})
@@ -283,6 +285,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 
 // TestEmailsOfOnePartitionCostNothing: a log of one partition knows no directory.
 func TestEmailsOfOnePartitionCostNothing(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	defer f.close(t, n)
@@ -318,6 +321,7 @@ func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []b
 // taken. Until then others are not told that it is, and are after it, wherever the
 // account is.
 func TestM3NodesSettle(t *testing.T) {
+	t.Parallel()
 	c, _ := emailCluster(t, 0)
 	defer c.close()
 	ctx := context.Background()

@@ -175,6 +175,7 @@ func (p *pair) state(n *Node) string {
 // published, without replaying; of its own checkpoint and the shared one it takes
 // the newer.
 func TestR1SharedCheckpointIsTaken(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a := p.open("a")
 	p.events(a, 5)
@@ -229,6 +230,7 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 // TestR1FilesOfTheSameNameAreReplaced: what another node's checkpoint names is
 // never taken from what lies here under that name.
 func TestR1FilesOfTheSameNameAreReplaced(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a := p.open("a")
 	p.events(a, 5)
@@ -263,6 +265,7 @@ func TestR1FilesOfTheSameNameAreReplaced(t *testing.T) {
 // TestSharedCheckpointBeyondTheLogIsRefused, by name of the remedy, and nothing of
 // it stays.
 func TestSharedCheckpointBeyondTheLogIsRefused(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a := p.open("a")
 	p.events(a, 5)
@@ -283,6 +286,7 @@ func TestSharedCheckpointBeyondTheLogIsRefused(t *testing.T) {
 // TestSharedStorageAway: a node that has a checkpoint goes on with it, one that
 // has none does not begin; those of another log are refused in any case.
 func TestSharedStorageAway(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a := p.open("a")
 	p.events(a, 2)
@@ -322,6 +326,7 @@ func (l laterLog) Bounds(ctx context.Context, p int) (start, end int64, err erro
 // written and old ones pruned, but for the one being read; then the newest is
 // published and none in between. Failures are counted and tried again.
 func TestPublishingStopsNothing(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	fails := atomic.Int64{}
@@ -376,6 +381,7 @@ func TestPublishingStopsNothing(t *testing.T) {
 // TestStorageThatHangsIsNotWaitedFor: a node closes within its time, whether
 // storage heeds its context or not, and nothing is lost.
 func TestStorageThatHangsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	for _, heeds := range []bool{true, false} {
 		p := newPair(t)
 		stuck := make(chan struct{})
@@ -416,6 +422,7 @@ func TestStorageThatHangsIsNotWaitedFor(t *testing.T) {
 // TestR1CrashWhileASharedCheckpointIsAdopted: whichever operation of the disk is
 // the last one before the machine ends, the next start has the same state.
 func TestR1CrashWhileASharedCheckpointIsAdopted(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	a := p.open("a")
 	p.events(a, 4)
@@ -460,6 +467,7 @@ func TestR1CrashWhileASharedCheckpointIsAdopted(t *testing.T) {
 // TestReleasedPartitionIsForgotten: what shared storage has does not stay on a
 // node that has given a partition away; what it lacks does.
 func TestReleasedPartitionIsForgotten(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	p := newPair(t)
 	n := p.open("a")

@@ -72,6 +72,7 @@ func (h storedHistory) Erase(context.Context, query.EraseQuery) error { return n
 // TestSplitKeepsEmails: contacts' e-mails stay unique among accounts that were in
 // one partition and are in several, and are free again when a contact goes.
 func TestSplitKeepsEmails(t *testing.T) {
+	t.Parallel()
 	fs, now := vfs.NewMem(), time.UnixMilli(1_000_000_000_000)
 	open := func(dir string, log eventlog.Log, history query.History) *Node {
 		n, err := Open(t.Context(), Options{FS: fs, Dir: dir, Log: log, History: history, Now: func() time.Time { return now },

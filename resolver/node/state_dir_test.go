@@ -15,6 +15,7 @@ import (
 // partition's directory: marks such as dirRebuild are in it, also before there is a
 // checkpoint.
 func TestL1StateDirectoriesLast(t *testing.T) {
+	t.Parallel()
 	fs := vfs.NewCrashableMem()
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
 	if err != nil {

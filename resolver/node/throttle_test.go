@@ -20,6 +20,7 @@ import (
 // written afterwards. When it was forgotten, the goroutine that applies records could wait for it
 // until the next interval.
 func TestRequestWhileOneIsWritten(t *testing.T) {
+	t.Parallel()
 	d := newDamageFixture(t, 1)
 	var (
 		begun   = make(chan struct{})
@@ -64,6 +65,7 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 // TestRestsUnlessARequestWaits: what writes a checkpoint rests, but not while a request
 // waits for it or the next generation is as large as may be.
 func TestRestsUnlessARequestWaits(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n, err := Open(t.Context(), f.options(func(o *Options) { o.GenerationBytes = 100 << 10 }))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // go, each once and in order. One that cannot be applied stops the node, is named, and
 // takes neither those before it nor their answers along.
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	p := n.partitions[0].Load()

@@ -8,6 +8,7 @@ import (
 // TestCSVColumnsHaveOneType: ids of 19 digits stay what they are, and zip codes are all
 // text; declared types and names are kept to, and times are understood.
 func TestCSVColumnsHaveOneType(t *testing.T) {
+	t.Parallel()
 	const head = "event_type,external_id,timestamp,"
 	for _, x := range []struct{ name, columns, names, text, json, fault string }{
 		{"ids of 19 digits", "", "", head + "properties.id\na,1,1700000000000,1234567890123456781\na,1,1700000000000,1234567890123456782\n",

@@ -7,6 +7,7 @@ import (
 )
 
 func TestCSVRows(t *testing.T) {
+	t.Parallel()
 	const head = "event_type,email,timestamp"
 	for _, x := range []struct{ name, text, json, fault string }{
 		{"plain", head + "\na,x@y.z,2024-01-02T03:04:05Z\n", `{"event_type":"a","user":{"email":"x@y.z"},"timestamp":"2024-01-02T03:04:05Z"}`, ""},
@@ -38,6 +39,7 @@ func TestCSVRows(t *testing.T) {
 }
 
 func TestCSVColumns(t *testing.T) {
+	t.Parallel()
 	for text, says := range map[string]string{
 		"":                                         "empty",
 		"event_type,email\n":                       "timestamp",
@@ -62,6 +64,7 @@ func TestCSVColumns(t *testing.T) {
 // TestCSVGoesOn: a row that is no CSV is one row; the others keep their numbers
 // and lines.
 func TestCSVGoesOn(t *testing.T) {
+	t.Parallel()
 	rows, err := rowsOf(t, CSV, "event_type,email,timestamp\na,1,2026-01-01\n\na,\"x\"y,2026-01-02\na,\"two\nlines\",2026-01-03\na,4,2026-01-04\n")
 	ok(t, err)
 	var lines []int
@@ -76,6 +79,7 @@ func TestCSVGoesOn(t *testing.T) {
 // TestRowsBounded (Q1): a quotation mark that is never closed does not read the
 // whole file into memory, nor does a line without end.
 func TestRowsBounded(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 3*maxRowBytes)
 	if _, err := rowsOf(t, CSV, "event_type,email,timestamp\na,\""+long+"\n"); err == nil || !strings.Contains(err.Error(), "quotation mark") {
 		t.Errorf("an open quotation mark: %v", err)
@@ -87,6 +91,7 @@ func TestRowsBounded(t *testing.T) {
 }
 
 func TestJSONLines(t *testing.T) {
+	t.Parallel()
 	rows, err := rowsOf(t, JSONLines, "\xef\xbb\xbf{\"a\":1}\r\n\n  \t\n {\"b\":2} \nnonsense\n"+`{"long":"`+strings.Repeat("y", 400_000)+`"}`)
 	ok(t, err)
 	if len(rows) != 4 || string(rows[0].json) != `{"a":1}` || string(rows[1].json) != `{"b":2}` || rows[1].line != 4 || string(rows[2].json) != "nonsense" || len(rows[3].json) != 400_011 || rows[3].line != 6 {

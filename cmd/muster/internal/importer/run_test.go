@@ -37,6 +37,7 @@ func lines(n int) string {
 // TestImportRefusedAgain (L2): the next import of a file tries the rows that were
 // refused, names them again, and stores none twice.
 func TestImportRefusedAgain(t *testing.T) {
+	t.Parallel()
 	const n = chunkRows + 2000
 	rows := strings.SplitAfter(lines(n), "\n")
 	refused := 0
@@ -75,6 +76,7 @@ func TestImportRefusedAgain(t *testing.T) {
 // TestImportOnce (L2): each row of a file is one event, identical ones too;
 // importing it again changes nothing, whatever its packing.
 func TestImportOnce(t *testing.T) {
+	t.Parallel()
 	const n = 12_345
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -128,6 +130,7 @@ func TestImportOnce(t *testing.T) {
 // TestImportResumes (L2): an import that is stopped goes on where it stopped,
 // also by the other way in.
 func TestImportResumes(t *testing.T) {
+	t.Parallel()
 	const n = 4*chunkRows + 17
 	w := newWorld(t, ingest.Options{})
 	text := lines(n)
@@ -153,6 +156,7 @@ func TestImportResumes(t *testing.T) {
 // TestImportRefusedRows: a refused row names its line and reason, counts as a
 // row, and does not stop the others.
 func TestImportRefusedRows(t *testing.T) {
+	t.Parallel()
 	text := strings.Join([]string{
 		`{"event_type":"a","user":{"email":"x@y.z"},"timestamp":"2024-01-01T00:00:00Z"}`,
 		`nonsense`,
@@ -188,6 +192,7 @@ func TestImportRefusedRows(t *testing.T) {
 
 // TestImportRefusedCSV: a row that is no CSV counts as a row too.
 func TestImportRefusedCSV(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t, ingest.Options{})
@@ -205,6 +210,7 @@ func TestImportRefusedCSV(t *testing.T) {
 }
 
 func TestImportNamesFewReasons(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ingest.Options{})
 	sum, err := Run(t.Context(), source(t, "a.jsonl", strings.Repeat("{}\n", 3*chunkRows)), JSONLines, w.target("node"), nil)
 	if err != nil || sum.RefusedRows != 3*chunkRows || len(sum.Refused) != maxReasons {
@@ -215,6 +221,7 @@ func TestImportNamesFewReasons(t *testing.T) {
 // TestImportServerTrouble (L2): a server that is busy, or whose answers get
 // lost, gets each row once.
 func TestImportServerTrouble(t *testing.T) {
+	t.Parallel()
 	const n = 2*chunkRows + 100
 	w := newWorld(t, ingest.Options{})
 	calls := 0
@@ -249,6 +256,7 @@ func TestImportServerTrouble(t *testing.T) {
 // TestImportSplits: chunks that the server finds too large are sent in parts; a
 // row too large for any request is refused.
 func TestImportSplits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ingest.Options{BodyBytes: 20_000, Limits: ingest.Limits{Events: 100}})
 	big := `{"event_type":"big","user":{"external_id":"u"},"timestamp":1,"properties":{"x":"` + strings.Repeat("x", 30_000) + `"}}` + "\n"
 	text := lines(333) + big + lines(20)
@@ -262,6 +270,7 @@ func TestImportSplits(t *testing.T) {
 }
 
 func TestImportRefusals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ingest.Options{})
 	wrong := ToServer(w.client, w.creds.BaseURL, w.creds.AppID, "sk_live_wrong", false)
 	if _, err := Run(t.Context(), source(t, "a.jsonl", lines(1)), JSONLines, wrong, nil); err == nil || !strings.Contains(err.Error(), "credentials") {
@@ -288,6 +297,7 @@ func TestImportRefusals(t *testing.T) {
 
 // TestImportChangedFile: what is not the content that was hashed is reported.
 func TestImportChangedFile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, ingest.Options{})
 	s := source(t, "a.jsonl", lines(10))
 	ok(t, os.WriteFile(s.path, []byte(lines(11)), 0o600))
@@ -299,6 +309,7 @@ func TestImportChangedFile(t *testing.T) {
 // TestImportRivals (L2): two imports of one file at the same time store each row
 // once between them; the second one reports that another is under way.
 func TestImportRivals(t *testing.T) {
+	t.Parallel()
 	const n = 6 * chunkRows
 	w := newWorld(t, ingest.Options{})
 	text := lines(n)
@@ -324,6 +335,7 @@ func TestImportRivals(t *testing.T) {
 
 // TestImportStdinLeavesNothing: the copy of standard input is removed.
 func TestImportStdinLeavesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(t.Context(), "-", strings.NewReader(lines(3)), dir)
 	ok(t, err)

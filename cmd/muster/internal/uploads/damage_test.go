@@ -61,6 +61,7 @@ func (w *world) events(key string) (n uint64) {
 // stopped stays in the list. It has failed and says so, or it is imported as it was
 // uploaded; never are fewer rows stored than it says.
 func TestDamagedUploads(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{nameSaved, nameContent} {
 		for _, how := range damages {
 			t.Run(name+" "+how.name, func(t *testing.T) {
@@ -115,6 +116,7 @@ func TestDamagedUploads(t *testing.T) {
 // TestDamagedRefusals: a damaged list of refused rows costs neither the import that has
 // ended nor what it says of itself; one that is under way ends.
 func TestDamagedRefusals(t *testing.T) {
+	t.Parallel()
 	for _, how := range damages {
 		t.Run(how.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -143,6 +145,7 @@ func TestDamagedRefusals(t *testing.T) {
 // TestDamagedRefusalsOnTheWay: an import whose refused rows were damaged before it ended
 // ends all the same, and says it.
 func TestDamagedRefusalsOnTheWay(t *testing.T) {
+	t.Parallel()
 	for _, how := range damages {
 		t.Run(how.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -165,6 +168,7 @@ func TestDamagedRefusalsOnTheWay(t *testing.T) {
 // TestUploadsThatCannotBeRead: what is no damage refuses the start, and costs nothing; what
 // is no upload is left alone.
 func TestUploadsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportPeople, "email\nann@people.example\n")
 	w.Close()
@@ -193,6 +197,7 @@ func TestUploadsThatCannotBeRead(t *testing.T) {
 // TestUploadsCutOff: what a crash leaves of an upload that was being made or removed goes
 // at the next start, and is in no list.
 func TestUploadsCutOff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportPeople, "email\nann@people.example\n")
 	y := w.upload(api.ImportPeople, "email\nbob@people.example\n")

@@ -112,6 +112,7 @@ func (w *world) newList() string {
 // and are refused the same rows, as one row after the other; so does a second file of
 // people on file, of whom the state alone knows that two rows are of one.
 func TestRowsThatShareApplyInOrder(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w, want := newWorld(t), newWorld(t)
@@ -136,6 +137,7 @@ func TestRowsThatShareApplyInOrder(t *testing.T) {
 // TestRowsThatShareAfterStops: the same, when the import is stopped in the middle of
 // windows, so that they are done again.
 func TestRowsThatShareAfterStops(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w, want := newWorld(t), newWorld(t)

@@ -25,6 +25,7 @@ func said(p *view.Profile, channel string) string {
 // file or new, and get no mail that asks them; those of whom it says yes, or nothing, are,
 // unless they refused before. What is neither refuses the row.
 func TestSubscribed(t *testing.T) {
+	t.Parallel()
 	for _, header := range []string{"subscribed", "Accepts Marketing", "unsubscribed", "opt-out"} {
 		t.Run(header, func(t *testing.T) {
 			w := newWorld(t)
@@ -82,6 +83,7 @@ func TestSubscribed(t *testing.T) {
 // TestSubscribedColumnLiftsNoComplaint: `subscribed` true subscribes a profile without a
 // consent that events made, and leaves a profile that complained as it is.
 func TestSubscribedColumnLiftsNoComplaint(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportEvents, "event_type,email,timestamp\nvisited,a@x.example,2026-01-03\nvisited,b@x.example,2026-01-03\n")
 	w.begin(x.ID, api.ImportPlan{})
@@ -98,6 +100,7 @@ func TestSubscribedColumnLiftsNoComplaint(t *testing.T) {
 // TestSubscribedTwice: a file that says it in two columns cannot be started; to map one of
 // them to something else helps, and a column may be mapped to it.
 func TestSubscribedTwice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportPeople, "email,subscribed,unsubscribed\na@x.example,yes,no\n")
 	p, err := w.Preview(t.Context(), w.account, x.ID, api.ImportPlan{})

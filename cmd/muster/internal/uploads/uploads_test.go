@@ -33,6 +33,7 @@ func customers(n int) string {
 // TestPeopleAreImportedAsTheyAre: 10,000 people whose customer numbers have 19 digits, on
 // a list; a shared number merges no rows, and faults of a row are reported with its line.
 func TestPeopleAreImportedAsTheyAre(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const n = 10_000
 	b, err := w.node.Command(t.Context(), w.account, contacts.CommandListCreate, contacts.ListSave{Name: "Newsletter"})
@@ -118,6 +119,7 @@ func TestPeopleAreImportedAsTheyAre(t *testing.T) {
 // TestPlaceholdersAndAddresses: what is no identifier is left out beside another one and
 // refused alone, in the preview as in the import; so is an e-mail that is none.
 func TestPlaceholdersAndAddresses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportPeople, "email,customer id\nnull,c-1\nNULL,\nann at people.example,c-2\n@people.example,c-3\nann@people.example,null\n")
 	p, err := w.Preview(t.Context(), w.account, x.ID, api.ImportPlan{})
@@ -150,6 +152,7 @@ func (w *world) dirOf(id string) string {
 // they are, and a file that is uploaded again, or goes on after a stop, stores no row
 // twice.
 func TestEventsAreStoredOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var b strings.Builder
 	b.WriteString("event,email,when,order,value\n")
@@ -215,6 +218,7 @@ func TestEventsAreStoredOnce(t *testing.T) {
 // TestPartsAndBounds: a file in parts is one file; what is not as it must be is refused
 // and changes nothing.
 func TestPartsAndBounds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	refused := func(err error, status int, message string) {
 		t.Helper()
@@ -322,6 +326,7 @@ func TestPartsAndBounds(t *testing.T) {
 // TestErasedPeopleLeaveTheFiles: a row of an erased person leaves files that wait,
 // parts of files, and refused rows; the others stay as they are.
 func TestErasedPeopleLeaveTheFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	const tag = "zqgone"
 	file := "Email,Phone,Note,List\n\"" + tag + "@people.example\",+49301,\"" + tag + "\nof two lines\",1\nann@people.example,+49302,a note,2\n" + tag + "@people.example,+49303,\"" + tag + "\",3\n"
@@ -391,6 +396,7 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 
 // TestCancelLeavesWhatIsStored: a cancelled import stops, and its file is gone.
 func TestCancelLeavesWhatIsStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	x := w.upload(api.ImportPeople, customers(5000))
 	w.begin(x.ID, api.ImportPlan{})
