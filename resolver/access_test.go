@@ -98,6 +98,7 @@ func (r *recorder) commandTo(account uint64, name string, args any) *Outcome {
 }
 
 func TestCompanies(t *testing.T) {
+	t.Parallel()
 	r := newAccessRecorder(t)
 	first := r.m.accounts[testAccount]
 	if !first.APIAccess || first.EmailCredits != 100_000 || !first.Access.HasAdmin() {
@@ -151,6 +152,7 @@ func TestCompanies(t *testing.T) {
 // TestOldSettings: records and states of before a setting existed mean its
 // default.
 func TestOldSettings(t *testing.T) {
+	t.Parallel()
 	s := DefaultSettings()
 	s.SurfaceCPerMinute = 0
 	r := newRecorder(t, s)
@@ -168,6 +170,7 @@ func TestOldSettings(t *testing.T) {
 // TestR1Access: people, companies and keys survive restarts and checkpoints, and
 // a replay of the log gives the same state.
 func TestR1Access(t *testing.T) {
+	t.Parallel()
 	seeds := 20
 	if testlevel.Quick() {
 		seeds = 5
@@ -266,6 +269,7 @@ func accessReplays(t *testing.T, seed uint64) {
 // TestAdoptFirst: a state of before there were several companies becomes what a
 // replay of its log gives.
 func TestAdoptFirst(t *testing.T) {
+	t.Parallel()
 	r := newAccessRecorder(t)
 	want, err := r.m.Hash()
 	if err != nil {

@@ -27,6 +27,7 @@ func (r *recorder) inOther(name string, args any) *Refusal {
 // folded in full, are one to contacts: in the account, in others, after a restart,
 // until the contact is erased (C2, R1).
 func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
+	t.Parallel()
 	text := func(s string) *string { return &s }
 	for _, alike := range [][]string{
 		{"straße@x.de", "STRASSE@x.de", "ſtraße@x.de", "STRAẞE@X.de", "strasse@x.de"},
@@ -70,6 +71,7 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 // TestC2OnlyContactsReserve: an e-mail of an event blocks contacts of its own
 // account and of no other, and its erasure leaves alone what a contact's reserves.
 func TestC2OnlyContactsReserve(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.events(ev("email", "straße@x.de"))
 	r.refuses(contacts.MessageDuplicateEmail, contacts.CommandCreate, contacts.Create{Email: "STRASSE@x.de"})

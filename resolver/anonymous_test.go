@@ -45,6 +45,7 @@ func trackingEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 // TestR2TrackingMatchesNaive is TestR2ResolutionMatchesNaive for what SDKs send: anonymous
 // ids, aliases, browser keys and messageIds. MUSTER_LONG=1 makes a million calls.
 func TestR2TrackingMatchesNaive(t *testing.T) {
+	t.Parallel()
 	seeds := 300
 	switch {
 	case testlevel.Long():
@@ -100,6 +101,7 @@ func (r *recorder) people() uint64 {
 }
 
 func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.who(call("anonymous", "d1"))
 	r.who(call("anonymous", "d1", "external_id", "u1"))
@@ -121,6 +123,7 @@ func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
 }
 
 func TestI3NewsletterThenLoginIsOneProfile(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(call("anonymous", "d1", "email", "a@x.io", "public", "yes"))
 	if got := r.who(call("anonymous", "d1", "external_id", "u1", "public", "yes")); got != o || r.people() != 1 {
@@ -131,6 +134,7 @@ func TestI3NewsletterThenLoginIsOneProfile(t *testing.T) {
 // TestI3SecondPersonOnOneDevice: known or new, the second person has a profile of their
 // own, the anonymous id stays with the first, and both say so.
 func TestI3SecondPersonOnOneDevice(t *testing.T) {
+	t.Parallel()
 	for _, second := range []eventlog.Event{
 		call("anonymous", "d1", "external_id", "u2"),
 		call("anonymous", "d1", "email", "b@x.io"),
@@ -169,6 +173,7 @@ func TestI3SecondPersonOnOneDevice(t *testing.T) {
 // TestI3AnonymousIDSaysLessThanASharedNumber: colleagues share a number, and a device
 // between them still makes them no one person.
 func TestI3AnonymousIDSaysLessThanASharedNumber(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.command(contacts.CommandCreate, contacts.Create{ExternalID: "u1", Phone: "+4930100"})
 	r.command(contacts.CommandCreate, contacts.Create{Email: "b@x.io", Phone: "+4930100"})
@@ -182,6 +187,7 @@ func TestI3AnonymousIDSaysLessThanASharedNumber(t *testing.T) {
 // TestI4AnyOrderOfCalls: calls whose values do not contradict each other end in one profile
 // for each person, whatever their order, with all their values.
 func TestI4AnyOrderOfCalls(t *testing.T) {
+	t.Parallel()
 	seeds := 400
 	if testlevel.Quick() {
 		seeds = 60
@@ -237,6 +243,7 @@ func TestI4AnyOrderOfCalls(t *testing.T) {
 }
 
 func TestI5AliasJoinsTwoNames(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		before  []eventlog.Event
 		people  uint64
@@ -282,6 +289,7 @@ func TestI5AliasJoinsTwoNames(t *testing.T) {
 
 // TestI5AliasMayBringTheEmailThatBlocksIt: the traits of a call are heard before its alias.
 func TestI5AliasMayBringTheEmailThatBlocksIt(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	old := r.who(call("external_id", "old", "email", "a@x.io"))
 	if o := r.who(call("external_id", "new", "email", "b@x.io", "previous", "old")); o == old || r.people() != 2 {
@@ -291,6 +299,7 @@ func TestI5AliasMayBringTheEmailThatBlocksIt(t *testing.T) {
 
 // TestI5AliasOfAnEmail: where users are called by their e-mail, the person has one now.
 func TestI5AliasOfAnEmail(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.who(call("anonymous", "d1"))
 	o := r.who(call("email", "a@x.io", "previous", "d1"))
@@ -310,6 +319,7 @@ func TestI5AliasOfAnEmail(t *testing.T) {
 // TestI5AliasInAnyOrder: an alias and what came under both names end in one person, whichever
 // is first.
 func TestI5AliasInAnyOrder(t *testing.T) {
+	t.Parallel()
 	calls := []eventlog.Event{
 		call("external_id", "old"), call("external_id", "old", "phone", "+49301"), call("external_id", "new", "previous", "old"), call("external_id", "new"),
 	}
@@ -325,6 +335,7 @@ func TestI5AliasInAnyOrder(t *testing.T) {
 }
 
 func TestI5AliasRefused(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	for _, e := range []eventlog.Event{
 		call("external_id", "new", "previous", "old", "public", "yes"),
@@ -344,6 +355,7 @@ func TestI5AliasRefused(t *testing.T) {
 // TestAttackBrowserKeyMergesNobody: whatever is sent under a public key, two profiles that
 // were identified never become one, and none takes over an identifier of another.
 func TestAttackBrowserKeyMergesNobody(t *testing.T) {
+	t.Parallel()
 	seeds := 200
 	if testlevel.Quick() {
 		seeds = 20
@@ -403,6 +415,7 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 
 // TestMessageIDsAreNoIdempotencyKeys: the same text in both namespaces is two keys.
 func TestMessageIDsAreNoIdempotencyKeys(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	for i, x := range []struct {
 		e    eventlog.Event
@@ -423,6 +436,7 @@ func TestMessageIDsAreNoIdempotencyKeys(t *testing.T) {
 // what the person may have, and the profiles merged for them do not either. What is sent
 // from an old device is still the person's, until the person is erased.
 func TestAnonymousIDsAreBounded(t *testing.T) {
+	t.Parallel()
 	settings := DefaultSettings()
 	settings.IdentifierCap = 3
 	r := newRecorder(t, settings)
@@ -458,6 +472,7 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 // TestAttackMadeUpDevices: made-up anonymous ids, however many, do not keep the next device
 // of the person away.
 func TestAttackMadeUpDevices(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(call("external_id", "u1", "email", "a@x.io"))
 	for n := range 3000 {
@@ -496,6 +511,7 @@ func (r *recorder) lastMove(segment string, o uint32) string {
 // TestI6AnonymousProfilesStayOutside: of segments, flows, lists, searches and counts, unless a
 // definition includes them. A profile enters when it is identified, with what it did before.
 func TestI6AnonymousProfilesStayOutside(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	viewed := r.segment(`{"kind":"activity","event":"viewed"}`)
 	nameless := r.segment(`{"kind":"attribute","field":"last_name","op":"not_exists"}`)
@@ -586,6 +602,7 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 // TestI6AnonymousProfileJoinsAKnownOne: what the device did before the login is the person's,
 // who enters by the merge.
 func TestI6AnonymousProfileJoinsAKnownOne(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	viewed := r.segment(`{"kind":"activity","event":"viewed"}`)
 	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
@@ -606,6 +623,7 @@ func TestI6AnonymousProfileJoinsAKnownOne(t *testing.T) {
 // TestI6LateEventsBeforeTheLogin: events count in windows by their own time, also those that
 // were sent before anybody knew of whom.
 func TestI6LateEventsBeforeTheLogin(t *testing.T) {
+	t.Parallel()
 	const day = 86_400_000
 	r := newRecorder(t, DefaultSettings())
 	once := r.segment(`{"kind":"activity","event":"viewed","window":{"last_days":2}}`)
@@ -645,6 +663,7 @@ func TestI6LateEventsBeforeTheLogin(t *testing.T) {
 // TestEraseForgetsAnonymousIDs: they lead to nothing of the erased person afterwards, and
 // belong to the next person on the device.
 func TestEraseForgetsAnonymousIDs(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
 	o := r.who(call("anonymous", "d1", "external_id", "u1"))

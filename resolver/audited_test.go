@@ -51,6 +51,7 @@ var notAudited = map[string]string{
 // TestEveryCommandIsAuditedOrNot: a command is in the audit log, or here with the
 // reason why not.
 func TestEveryCommandIsAuditedOrNot(t *testing.T) {
+	t.Parallel()
 	for name := range commandTable {
 		_, audited := auditedCommands[name]
 		if reason := notAudited[name]; audited == (reason != "") {
@@ -87,6 +88,7 @@ func (r *recorder) versions(kind, id string) []audit.Version {
 // TestAuditLogSurvives: the audit log and the versions are part of the state, of its
 // hash and of checkpoints (R1).
 func TestAuditLogSurvives(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	tpl := answer[campaigns.Template](t, r.must(campaigns.CommandTemplateSave, signed(campaigns.Template{Name: "T", Source: campaigns.TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
@@ -131,6 +133,7 @@ func TestAuditLogSurvives(t *testing.T) {
 // TestVersionsAreBounded: contents of flows, templates and settings are kept, the newest
 // that there is room for, through checkpoints; their changes stay in the audit log.
 func TestVersionsAreBounded(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	flow := answer[automation.Flow](t, r.must(automation.CommandCreate, signed(automation.Save{Definition: []byte(`{"name":"one"}`)}, "usr_1"))).ID

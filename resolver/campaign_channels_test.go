@@ -16,6 +16,7 @@ import (
 // bounces, and who opted out, was merged or was erased meanwhile gets nothing more. Later
 // engagement counts for the channel of the message.
 func TestOmniChannelStory(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 2

@@ -34,6 +34,7 @@ func (r *recorder) saved(c campaigns.Save) campaigns.Campaign {
 // TestScheduleIsDueByLogTime: a campaign with a date in the future and an audience is due
 // at that instant of log time and not before, through checkpoints, and starts once.
 func TestScheduleIsDueByLogTime(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	list := r.list("one")

@@ -57,6 +57,7 @@ func (r *recorder) run(id string) campaigns.Run {
 }
 
 func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 100
@@ -129,6 +130,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 }
 
 func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 1
@@ -160,6 +162,7 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 }
 
 func TestMergeWhileACampaignIsSent(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.accounts[testAccount].EmailCredits = 100
 	l := r.list("one")
@@ -182,6 +185,7 @@ func TestMergeWhileACampaignIsSent(t *testing.T) {
 }
 
 func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.accounts[testAccount].EmailCredits = 1000
 	l := r.list("one")
@@ -223,6 +227,7 @@ func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
 }
 
 func TestEngagementCounts(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
@@ -259,6 +264,7 @@ func TestEngagementCounts(t *testing.T) {
 }
 
 func TestCampaignInputs(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	for want, c := range map[string]campaigns.Campaign{
 		"channel Input should be 1 or 2":    {Name: "n", Channel: 3},
@@ -284,6 +290,7 @@ func TestCampaignInputs(t *testing.T) {
 // TestC3CreditsAreForWhatWentOut: a message that no relay took costs nothing,
 // whatever kept it; one that may have been taken does (C3, docs/behaviour/messages.md).
 func TestC3CreditsAreForWhatWentOut(t *testing.T) {
+	t.Parallel()
 	results := []struct {
 		result campaigns.Result
 		cost   int64
@@ -325,6 +332,7 @@ func TestC3CreditsAreForWhatWentOut(t *testing.T) {
 // given back once, and paid again when it turns out to have gone out, or when the
 // campaign is sent again (C3).
 func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 100
@@ -366,6 +374,7 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 
 // TestCampaignsAndTheOutboxShareResults: a sender reports messages of both in the same words.
 func TestCampaignsAndTheOutboxShareResults(t *testing.T) {
+	t.Parallel()
 	for of, in := range map[string]string{campaigns.ResultSent: outbox.ResultSent, campaigns.ResultBounced: outbox.ResultBounced, campaigns.ResultRefused: outbox.ResultRefused} {
 		if of != in {
 			t.Errorf("%q and %q", of, in)

@@ -10,6 +10,7 @@ import (
 // TestR2AttributesAreStoredAsGiven: an update stores what an event of the same
 // attributes does, to the byte (R2).
 func TestR2AttributesAreStoredAsGiven(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ given, canonical string }{
 		{`{"n":12345678901234567890}`, `{"n":12345678901234567890}`},
 		{`{"n":1.50,"m":1E2,"z":-0}`, `{"n":1.50,"m":1E2,"z":-0}`},

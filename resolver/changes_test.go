@@ -31,6 +31,7 @@ func (r *recorder) audited() []audit.Change {
 // TestAuditLogIsBounded: the oldest changes go, by number and by the bytes of
 // definitions, and what is refused or unsigned is not in it.
 func TestAuditLogIsBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.must(contacts.CommandListCreate, contacts.ListSave{Name: "unsigned"})
 	r.refuses("name", contacts.CommandListCreate, by(contacts.ListSave{}, "usr_1"))

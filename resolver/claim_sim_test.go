@@ -198,6 +198,7 @@ func (w *claimWorld) step(n *claimNode) {
 // comes about, at most once more for each time a node was superseded or lost an
 // answer while it was under way, and both replicas are the same (R1).
 func TestSimClaims(t *testing.T) {
+	t.Parallel()
 	refused, repeated, items := 0, 0, 0
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -55,6 +55,7 @@ func (r *recorder) sum() string {
 }
 
 func TestEpochRecords(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	if b := must.JSON(r.m.Freeze().Manifest); strings.Contains(string(b), "epoch") {
 		t.Fatalf("embedded there is none: %s", b)
@@ -91,6 +92,7 @@ func TestEpochRecords(t *testing.T) {
 }
 
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
@@ -160,6 +162,7 @@ func TestClaims(t *testing.T) {
 // TestOutcomesOfAnOlderEpoch: that something was sent is noted whichever node
 // reports it; anything else would make the attempt that is under way another one.
 func TestOutcomesOfAnOlderEpoch(t *testing.T) {
+	t.Parallel()
 	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultGone, outbox.ResultMoot} {
 		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 			t.Run(kind+" "+result, func(t *testing.T) {
@@ -200,6 +203,7 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 }
 
 func TestCampaignUnderEpochs(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 100

@@ -18,6 +18,7 @@ import (
 // TestAttackSecondIdentifier: a browser's key gives no profile a second e-mail, external id or
 // phone, whichever of them ranks higher. The conflict is noted, and the event is the person's.
 func TestAttackSecondIdentifier(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ known, public eventlog.Event }{
 		{call("email", "a@x.io", "external_id", "u1"), call("email", "a@x.io", "external_id", "u2", "public", "yes")},
 		{call("email", "a@x.io", "external_id", "u1"), call("email", "b@x.io", "external_id", "u1", "public", "yes")},
@@ -45,6 +46,7 @@ func TestAttackSecondIdentifier(t *testing.T) {
 // TestAttackClaimJoinsNobody: what a browser's key said of two people joins them neither then
 // nor by what servers say later, in every order of ranks.
 func TestAttackClaimJoinsNobody(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
 		events []eventlog.Event
 		// apart are pairs of identifiers that are two people's.
@@ -119,6 +121,7 @@ func TestAttackClaimJoinsNobody(t *testing.T) {
 // TestClaimIsConfirmed: a server that shows a claim with another identifier of the person
 // confirms it, and it joins then as any other.
 func TestClaimIsConfirmed(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(call("email", "a@x.io"))
 	r.who(call("email", "a@x.io", "external_id", "u1", "public", "yes"))
@@ -134,6 +137,7 @@ func TestClaimIsConfirmed(t *testing.T) {
 // TestClaimsYieldToServers: what a browser's key claimed first takes neither the events nor the
 // identifier's weight from the person to whom a server gives it.
 func TestClaimsYieldToServers(t *testing.T) {
+	t.Parallel()
 	t.Run("the event is the person's, who stays apart", func(t *testing.T) {
 		r := newRecorder(t, DefaultSettings())
 		person, other := r.who(call("external_id", "u1")), r.who(call("phone", "+49302", "email", "b@x.io"))
@@ -192,6 +196,7 @@ func TestClaimsYieldToServers(t *testing.T) {
 // TestAliasKeptApartAndJoined: a claim keeps an alias from its profile, and another identifier
 // of the same event joins the two.
 func TestAliasKeptApartAndJoined(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.who(call("anonymous", "d1", "external_id", "u1", "public", "yes"))
 	o := r.who(call("email", "a@x.io"))
@@ -203,6 +208,7 @@ func TestAliasKeptApartAndJoined(t *testing.T) {
 // TestAttackServersJoinNobodyMore: with browsers' events in between, what servers send joins
 // no two people that it would not have joined without.
 func TestAttackServersJoinNobodyMore(t *testing.T) {
+	t.Parallel()
 	seeds := 400
 	if testlevel.Quick() {
 		seeds = 60
@@ -253,6 +259,7 @@ func TestAttackServersJoinNobodyMore(t *testing.T) {
 // TestPublicEventTypesAreBounded: browsers' keys use up their own share of the event types, a
 // type that a server sends is none of them, and servers have the rest.
 func TestPublicEventTypesAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	status := func(typ, public string) *EventOutcome {
 		return &r.events(call("external_id", "u1", "type", typ, "public", public)).Events[0]

@@ -16,6 +16,7 @@ import (
 // whatever way the block comes about, the address is pending again once the block is lifted.
 // What was applied under older rules replays as it was.
 func TestC1LiftedBlockLeavesPending(t *testing.T) {
+	t.Parallel()
 	report := func(r *recorder, id, kind string) {
 		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind})
 	}
@@ -147,6 +148,7 @@ func TestC1LiftedBlockLeavesPending(t *testing.T) {
 // TestC1LiftAsksToConfirm: who is pending again after a lift is asked to confirm, since
 // the request may never have arrived; and nobody is asked at an address that is blocked.
 func TestC1LiftAsksToConfirm(t *testing.T) {
+	t.Parallel()
 	settings := DefaultSettings()
 	settings.DoubleOptIn = true
 	r := newRecorder(t, settings)
@@ -173,6 +175,7 @@ func TestC1LiftAsksToConfirm(t *testing.T) {
 // TestC1ConfirmationIsOfItsAddress: a confirmation confirms the address that it was sent to,
 // and a contact whose address is replaced while it is pending is asked at the new one.
 func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
+	t.Parallel()
 	for _, rules := range []int{24, ApplyVersion} {
 		settings := DefaultSettings()
 		settings.DoubleOptIn = true

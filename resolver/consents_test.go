@@ -119,6 +119,7 @@ func ways() []way {
 // what happens then: only a person without a consent is subscribed, and blocks stay
 // (C1, docs/behaviour/contacts.md).
 func TestC1NothingButAWordLiftsARefusal(t *testing.T) {
+	t.Parallel()
 	for _, doubleOptIn := range []bool{false, true} {
 		for _, channel := range profile.Channels {
 			for _, s := range sayings() {
@@ -167,6 +168,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 // TestC1AWordLifts is the other half: what the person says, or the account says
 // for the person, counts, in the order in which it was said (C1).
 func TestC1AWordLifts(t *testing.T) {
+	t.Parallel()
 	set := func(r *recorder, id, status, source string, confirm bool) {
 		r.now += 1000
 		r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: status, Source: source, Confirm: confirm})

@@ -17,6 +17,7 @@ import (
 // consents does, whatever was said before; and a subscription that changes nothing for
 // the contact is refused where that is asked for, with all that stands beside it.
 func TestContactUpdateConsents(t *testing.T) {
+	t.Parallel()
 	name := "Ada"
 	for i, before := range append(sayings(), sayings()...) {
 		for _, status := range []string{"subscribed", "unsubscribed"} {
@@ -60,6 +61,7 @@ func TestContactUpdateConsents(t *testing.T) {
 // TestContactUpdateBadConsents: what cannot be understood is refused, and nothing is
 // changed.
 func TestContactUpdateBadConsents(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "ann@x.io"})
 	for says, list := range map[string][]contacts.ConsentChange{
@@ -78,6 +80,7 @@ func TestContactUpdateBadConsents(t *testing.T) {
 // TestRedactedContactUpdate: where a consent came from is taken out with the person,
 // and the log replays to the same state.
 func TestRedactedContactUpdate(t *testing.T) {
+	t.Parallel()
 	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rand.New(rand.NewPCG(1, 1)), account: testAccount}
 	w.do(CommandBootstrap, testBootstrap(DefaultSettings()))
 	made := func(email string) string {

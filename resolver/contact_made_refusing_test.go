@@ -11,6 +11,7 @@ import (
 // TestContactMadeRefusing: a contact made with refusals has them on record and is not
 // asked to confirm anything; other channels get the usual assumption.
 func TestContactMadeRefusing(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct {
 		name       string
 		create     contacts.Create

@@ -94,6 +94,7 @@ func (r *recorder) countIn(segment string) int {
 }
 
 func TestContactIsSubscribedAndOnItsList(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
@@ -128,6 +129,7 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 }
 
 func TestContactNeedsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a, b := r.contact(contacts.Create{}), r.contact(contacts.Create{FirstName: "Ada"})
 	if a == b {
@@ -150,6 +152,7 @@ func TestContactNeedsNothing(t *testing.T) {
 }
 
 func TestEmailIsUniqueEverywhere(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.contact(contacts.Create{Email: "ada@x.io"})
 	r.events(ev("email", "grace@x.io"))
@@ -183,6 +186,7 @@ func TestEmailIsUniqueEverywhere(t *testing.T) {
 }
 
 func TestAddToListMakesWhoIsMissing(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	r.events(ev("email", "ada@x.io"))
@@ -209,6 +213,7 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 }
 
 func TestListInUseIsNotDeleted(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	id := r.contact(contacts.Create{Email: "ada@x.io", ListID: l})
@@ -227,6 +232,7 @@ func TestListInUseIsNotDeleted(t *testing.T) {
 }
 
 func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
@@ -248,6 +254,7 @@ func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {
 }
 
 func TestConsentAndStatus(t *testing.T) {
+	t.Parallel()
 	s := DefaultSettings()
 	s.DoubleOptIn = true
 	r := newRecorder(t, s)
@@ -280,6 +287,7 @@ func TestConsentAndStatus(t *testing.T) {
 }
 
 func TestEngagementDecidesTheStatus(t *testing.T) {
+	t.Parallel()
 	const now = int64(1_000_000) * dayMs
 	subscribed := []view.Consent{{Channel: "email", Status: "subscribed", SubscribedMs: now - 400*dayMs}}
 	for _, x := range []struct {
@@ -306,6 +314,7 @@ func TestEngagementDecidesTheStatus(t *testing.T) {
 }
 
 func TestUpdateContact(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	text := func(s string) *string { return &s }
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
@@ -342,6 +351,7 @@ func hashOf(t *testing.T, m *Machine) string {
 // TestOrdinalSet: a set read back from its pieces is the same, whatever was
 // added and removed between two times it was stored.
 func TestOrdinalSet(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	rng := rand.New(rand.NewPCG(1, 7))

@@ -10,6 +10,7 @@ import (
 // TestNobodySavesOverAnotherVersion: a save that names the version it changed does
 // not overwrite one that was saved meanwhile; a save without a version does.
 func TestNobodySavesOverAnotherVersion(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	all := `{"kind":"attribute","field":"email","op":"exists"}`
 	bought := `{"kind":"activity","event":"bought"}`

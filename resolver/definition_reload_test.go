@@ -12,6 +12,7 @@ import (
 // depend on whether it applied the record or read a checkpoint, to the byte: it is
 // answered, and compared with what it is changed to.
 func TestR1DefinitionsAreReadBackAsTheyWere(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	const rule = `{"kind":"attribute","field":"attributes.<&>","op":">=","value":1}`
 	var made struct{ ID string }

@@ -98,6 +98,7 @@ func (r *recorder) seen(typ string) int {
 }
 
 func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	one, two := r.contact(contacts.Create{Email: "one@x.io"}), r.contact(contacts.Create{Email: "two@x.io"})
 	r.device(one, "phone", "t1")
@@ -135,6 +136,7 @@ func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 }
 
 func TestR2DevicesFollowAMerge(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	mail, phone := r.contact(contacts.Create{Email: "one@x.io"}), r.contact(contacts.Create{Phone: "+49 1"})
 	for i := range profile.MaxDevices {
@@ -154,6 +156,7 @@ func TestR2DevicesFollowAMerge(t *testing.T) {
 }
 
 func TestPushResultRetiresDeadDevices(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	one := r.contact(contacts.Create{Email: "one@x.io"})
 	r.contact(contacts.Create{Email: "none@x.io"})
@@ -172,6 +175,7 @@ func TestPushResultRetiresDeadDevices(t *testing.T) {
 }
 
 func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "one@x.io"})
 	say := func(kind, agent string) string {
@@ -206,6 +210,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 // TestDevicesOfSomebodyErased: a dry run of a push message reads its audience in pieces;
 // a profile erased since the first has no devices.
 func TestDevicesOfSomebodyErased(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})

@@ -18,6 +18,7 @@ import (
 // TestStoreWaitsForSpace: Pebble's manifest waits for space, tables are tried again,
 // and a store that is closed without space ends without calling for the process's end.
 func TestStoreWaitsForSpace(t *testing.T) {
+	t.Parallel()
 	for _, again := range []bool{true, false} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			fs := newScarceFS(vfs.NewMem())

@@ -37,6 +37,7 @@ func (o *onePartition) compare(what string, got, want *Outcome) {
 // other, are answered as by one machine that sees all accounts, and leave the same
 // e-mails on file.
 func TestPartitionsAnswerLikeOne(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 40; seed++ {
 		s := newEmailSim(t, seed)
 		s.calm = true

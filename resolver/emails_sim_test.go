@@ -628,6 +628,7 @@ func (s *emailSim) checkReplayed() {
 // whichever node is killed at whatever step. MUSTER_EMAIL_SEEDS says how many
 // worlds, and MUSTER_EMAIL_SEED which one.
 func TestEmailReservationsSurviveAnything(t *testing.T) {
+	t.Parallel()
 	seeds, from := testlevel.Count(40, 200), uint64(1)
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_EMAIL_SEEDS")); err == nil {
 		seeds = n

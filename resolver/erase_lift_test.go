@@ -13,6 +13,7 @@ import (
 // erasure was lifted and the person is stored anew, by whatever way and after a
 // restart; a person without refusals has none afterwards (C1, R1).
 func TestC1RefusalsOutliveAnErasure(t *testing.T) {
+	t.Parallel()
 	text := func(s string) *string { return &s }
 	again := map[string]func(r *recorder) string{
 		"an event": func(r *recorder) string {

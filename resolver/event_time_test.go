@@ -18,6 +18,7 @@ func at(ms int64, fields ...string) eventlog.Event {
 // TestS1LateEventCountsInWindowsByItsOwnTime: an event that comes late is in a window
 // only as long as its own time is, and enters none that is over (S1, S2).
 func TestS1LateEventCountsInWindowsByItsOwnTime(t *testing.T) {
+	t.Parallel()
 	const day = 86_400_000
 	r := newRecorder(t, DefaultSettings())
 	twoDays := r.segment(`{"kind":"activity","event":"viewed","window":{"last_days":2}}`)
@@ -44,6 +45,7 @@ func TestS1LateEventCountsInWindowsByItsOwnTime(t *testing.T) {
 // TestAgeOfAnEvent: what is too old is refused, and what is older than a day triggers no
 // flow; records of older rules have no such limits, nor have imports.
 func TestAgeOfAnEvent(t *testing.T) {
+	t.Parallel()
 	const hour = 3_600_000
 	for _, c := range []struct {
 		age, maxAge, flowAge int

@@ -10,6 +10,7 @@ import (
 // TestEventTypesAreDescribedAndHidden: what people say of a type is in the state, its
 // hash, checkpoints and the audit log, and changes nothing of what is done with events.
 func TestEventTypesAreDescribedAndHidden(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	text := func(s string) *string { return &s }

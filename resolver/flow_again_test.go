@@ -11,6 +11,7 @@ import (
 // the flow before and one waits for it to be resumed: with after_exit the merged
 // one enrols.
 func TestF1PendingThroughAMergeEntersAgain(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		reentry, was, waits string // e-mail's profile wins
 		want                uint64
@@ -63,6 +64,7 @@ func (r *recorder) addsUp(flow string, step int, exited uint64) {
 
 // TestF1StepsAddUpAfterMergeAndErasure ends enrolments from outside, at a step.
 func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(loopFlow("x", "viewed", `"type":"wait","seconds":3600`))
 	ada := r.events(ev("email", "a@x.io"), ev("external_id", "b"), ev("email", "c@x.io")).Events[0].Profile
@@ -86,6 +88,7 @@ func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 // TestTagStepKeepsWhatIsNoText: tags are texts; the step leaves other values among
 // them alone.
 func TestTagStepKeepsWhatIsNoText(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ have, want string }{
 		{`{}`, `{"tags":["n"]}`},
 		{`{"tags":["a",5,"b"]}`, `{"tags":[5,"b","n"]}`},

@@ -15,6 +15,7 @@ import (
 // cannot be delivered makes room for the next, a dead device is retired, and what may have
 // gone out stays the only message.
 func TestF1OmnichannelStory(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"any","type":"omnichannel","channels":[
 		{"channel":"push","title":"Hi","link":"myapp://sale","ttl_seconds":60,"track_links":true},{"channel":"whatsapp","template":"t","language":"en"},
@@ -68,6 +69,7 @@ func TestF1OmnichannelStory(t *testing.T) {
 // messenger to its subscribers. Older rules refuse such flows, also where a newer build replays
 // them.
 func TestFlowsSendInstantMessages(t *testing.T) {
+	t.Parallel()
 	const definition = `{"name":"f","trigger":{"type":"api"},"reentry":"after_exit","steps":[{"id":"i","type":"im","text":"Hi {{first_name}}","next":"o"},
 		{"id":"o","type":"omnichannel","channels":[{"channel":"im","text":"Hi"},{"channel":"sms","text":"Hi"}],"next":null}]}`
 	d := newDurable(t, DefaultSettings())

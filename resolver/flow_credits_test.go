@@ -36,6 +36,7 @@ const proPlan = `{"kind":"attribute","field":"attributes.plan","op":"=","value":
 // that takes it is not lost, whether it comes of an entry, of an exit, or of a
 // flow that catches up.
 func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ trigger, attributes string }{
 		{"segment_entered", `{"plan":"pro"}`},
 		{"segment_exited", `{"plan":"free"}`},
@@ -66,6 +67,7 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 // TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol: a profile that entered with the last
 // credit is like who entered during the pause.
 func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	seg := r.segment(proPlan)
 	r.flow(mailOn("segment_entered", seg))
@@ -82,6 +84,7 @@ func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
 // TestF1EditedSegmentEnrolsAllWhomCreditsStopped lets ten into a segment by its
 // definition, with credits for five.
 func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
+	t.Parallel()
 	for _, most := range []int{bounds.Enrolments, 3} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			n := newFlowNode(t, withoutOptIn(), 5, bounds.Steps, bounds.Scan)
@@ -133,6 +136,7 @@ func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 // TestF1EventsMissedWithTheLastCreditStayMissed: an event behind the e-mail that
 // takes the last credit finds its flow paused, in the same record too.
 func TestF1EventsMissedWithTheLastCreditStayMissed(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(loopFlow("x", "viewed", mailStep))
 	r.m.accounts[testAccount].EmailCredits = 2

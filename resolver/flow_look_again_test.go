@@ -38,6 +38,7 @@ func quietNights() Settings {
 // up goes out only if the conditions that lead to it hold at the time. Conditions behind
 // which something was done stay as they were.
 func TestF1ConditionsBeforeAHeldStepAreLookedAtAgain(t *testing.T) {
+	t.Parallel()
 	open := `{"id":"open","type":"condition","if":` + notYet("order_placed") + `,"yes":"remind","no":null}`
 	thanks := `{"id":"open","type":"condition","if":` + notYet("order_placed") + `,"yes":"remind","no":"thanks"},{"id":"thanks","type":"tag","add":["bought"],"next":null}`
 	nested := `{"id":"open","type":"condition","if":` + notYet("left") + `,"yes":"half","no":null},{"id":"half","type":"split","branches":[{"weight":1,"next":"again"},{"weight":1,"next":"again"}]},` +
@@ -135,6 +136,7 @@ func (r *recorder) rules(version int) *Refusal {
 // a record says that a newer build acts: an epoch, the record of a node without epochs, or
 // one that makes a company. Checkpoints keep which rules hold.
 func TestR1RulesOfVersion24Begin(t *testing.T) {
+	t.Parallel()
 	const older, newer = "open:yes remind:queued completed", "open:no completed"
 	for name, c := range map[string]struct {
 		begin func(r *recorder)
@@ -193,6 +195,7 @@ func TestR1RulesOfVersion24Begin(t *testing.T) {
 // as failed on its channel, once, also if it may have gone out at a kill and nothing takes its
 // place. Under older rules that one did not count.
 func TestF1FailedMessagesOfChannelsCountOnce(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		done outbox.Done
 		// Of the first channel under the present and older rules, and whether a text follows.

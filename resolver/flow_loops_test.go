@@ -53,6 +53,7 @@ func (r *recorder) expectCut(entered, cut uint64, flows ...string) {
 }
 
 func TestF1LoopThroughSentMailIsCut(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	first := r.flow(loopFlow("first", "viewed", mailStep))
 	loop := r.flow(loopFlow("loop", "email_sent", mailStep))
@@ -76,6 +77,7 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 }
 
 func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))
 	loop := r.flow(loopFlow("loop", automation.EventCompleted, callStep))
@@ -87,6 +89,7 @@ func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 }
 
 func TestF1LoopsDoNotBreed(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	r.flow(loopFlow("first", "viewed", tagStep))
 	a := r.flow(loopFlow("a", automation.EventCompleted, mailStep))
@@ -104,6 +107,7 @@ func TestF1LoopsDoNotBreed(t *testing.T) {
 // TestF1LoopsThatTakeTheirTimeGoOn has a loop of a minute, whose rounds fall due
 // one record each or all with one.
 func TestF1LoopsThatTakeTheirTimeGoOn(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))
 	loop := r.flow(loopFlow("loop", automation.EventCompleted, `"type":"wait","seconds":60`))
@@ -122,6 +126,7 @@ func TestF1LoopsThatTakeTheirTimeGoOn(t *testing.T) {
 // TestF1WhatOthersCauseIsNotCut has events, calls, dates and segments from
 // outside begin more enrolments in a minute than the service itself may.
 func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	on := r.flow(loopFlow("on", "viewed", tagStep))
 	seg := r.segment(`{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}`)
@@ -138,6 +143,7 @@ func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
 // TestF1CausedCountsThroughMerge merges one profile into another: of the two
 // remaining allowances, the smaller is left.
 func TestF1CausedCountsThroughMerge(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.flow(loopFlow("first", "viewed", tagStep))
 	second := r.flow(`{"name":"second","reentry":"after_exit","trigger":{"type":"event","event":"flow_completed","where":[{"property":"flow_name","op":"=","value":"first"}]},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)

@@ -107,6 +107,7 @@ const (
 // TestF1MergingEventEnrols: an event that makes a profile match a segment enrols,
 // also when it brings two profiles together.
 func TestF1MergingEventEnrols(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, signedUp)
 	flow := s.onSegment("segment_entered", s.seg)
 	s.merging("type", "signed_up")
@@ -120,6 +121,7 @@ func TestF1MergingEventEnrols(t *testing.T) {
 // TestF1MergingEventThatReachesACountEnrols: the events of both count, and the
 // merging one is the third.
 func TestF1MergingEventThatReachesACountEnrols(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, threeSeen)
 	s.events(ev("type", "page_viewed", "email", "cust@x.com"))
 	flow := s.onSegment("segment_entered", s.seg)
@@ -130,6 +132,7 @@ func TestF1MergingEventThatReachesACountEnrols(t *testing.T) {
 
 // TestF1AttributeOfMergingEventEnrols: what the event sets is its own doing.
 func TestF1AttributeOfMergingEventEnrols(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, isPro)
 	flow := s.onSegment("segment_entered", s.seg)
 	s.merging("type", "other", "attributes", `{"plan":"pro"}`)
@@ -140,6 +143,7 @@ func TestF1AttributeOfMergingEventEnrols(t *testing.T) {
 // TestF1IdentifierOfMergingEventEnrols: an identifier that neither had is the
 // event's, those of the visitor come by the merge.
 func TestF1IdentifierOfMergingEventEnrols(t *testing.T) {
+	t.Parallel()
 	s := &stitch{recorder: newRecorder(t, DefaultSettings())}
 	phone := s.segment(`{"kind":"attribute","field":"phone","op":"exists"}`)
 	both := s.segment(`{"match":"all","conditions":[{"kind":"attribute","field":"email","op":"exists"},{"kind":"attribute","field":"external_id","op":"exists"}]}`)
@@ -156,6 +160,7 @@ func TestF1IdentifierOfMergingEventEnrols(t *testing.T) {
 
 // TestF1MergingEventByPhoneEnrols: any two identifiers bring profiles together.
 func TestF1MergingEventByPhoneEnrols(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, signedUp)
 	s.visitor = s.events(ev("type", "page_viewed", "phone", "+49 30 7")).Events[0].Profile
 	flow := s.onSegment("segment_entered", s.seg)
@@ -168,6 +173,7 @@ func TestF1MergingEventByPhoneEnrols(t *testing.T) {
 
 // TestF1MergingEventOfThreeEnrols: one event may bring three together.
 func TestF1MergingEventOfThreeEnrols(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, signedUp)
 	third := s.events(ev("type", "page_viewed", "phone", "+49 30 7")).Events[0].Profile
 	flow := s.onSegment("segment_entered", s.seg)
@@ -182,6 +188,7 @@ func TestF1MergingEventOfThreeEnrols(t *testing.T) {
 // TestF1MergingEventEnrolsWhoLeaves: the same for flows on exits. The visitor
 // leaves by the merge, which does not enrol.
 func TestF1MergingEventEnrolsWhoLeaves(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, noSignUp)
 	flow := s.onSegment("segment_exited", s.seg)
 	s.merging("type", "signed_up")
@@ -192,6 +199,7 @@ func TestF1MergingEventEnrolsWhoLeaves(t *testing.T) {
 // TestF1MergingEventEnrolsAtResume: a profile that entered by it while the flow was
 // paused is enrolled at resume.
 func TestF1MergingEventEnrolsAtResume(t *testing.T) {
+	t.Parallel()
 	for _, on := range []struct{ trigger, definition string }{{"segment_entered", signedUp}, {"segment_exited", noSignUp}} {
 		s := newStitch(t, on.definition)
 		flow := s.onSegment(on.trigger, s.seg)
@@ -207,6 +215,7 @@ func TestF1MergingEventEnrolsAtResume(t *testing.T) {
 // TestF1MergingContactEnrols: creating a contact brought two together as well before
 // version 8 of the rules, and gave consents and put on a list.
 func TestF1MergingContactEnrols(t *testing.T) {
+	t.Parallel()
 	s := &stitch{recorder: newRecorder(t, DefaultSettings())}
 	l := s.list("l")
 	consent := s.segment(`{"kind":"consent","channel":"sms","status":"subscribed"}`)
@@ -232,6 +241,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 // TestF1MergeAloneEnrolsNobody: a profile that matches by the merge is enrolled by
 // nothing, whatever the event does beside.
 func TestF1MergeAloneEnrolsNobody(t *testing.T) {
+	t.Parallel()
 	for _, typ := range []string{"other", "page_viewed", "bought"} {
 		s := newStitch(t, `{"match":"all","conditions":[{"kind":"activity","event":"page_viewed"},{"kind":"activity","event":"bought"}]}`)
 		s.events(ev("type", "bought", "email", "cust@x.com"))
@@ -245,6 +255,7 @@ func TestF1MergeAloneEnrolsNobody(t *testing.T) {
 // TestF1MergingEventEnrolsNobodyTwice: where either was in the flow, the event
 // does not enrol; nor does it while an enrolment is in progress.
 func TestF1MergingEventEnrolsNobodyTwice(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, isPro)
 	flow := s.onSegment("segment_entered", s.seg)
 	s.events(ev("type", "other", "external_id", "visitor-1", "attributes", `{"plan":"pro"}`))
@@ -258,6 +269,7 @@ func TestF1MergingEventEnrolsNobodyTwice(t *testing.T) {
 // TestF1MergingEventTellsBothInOrder: a profile may leave by the merge and enter by
 // the event of the same record (S2); the entry enrols.
 func TestF1MergingEventTellsBothInOrder(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, `{"match":"any","conditions":[{"kind":"activity","event":"page_viewed","count":{"op":"=","value":1}},`+signedUp+`]}`)
 	s.events(ev("type", "page_viewed", "email", "cust@x.com"))
 	id := s.seg
@@ -284,6 +296,7 @@ func TestF1MergingEventTellsBothInOrder(t *testing.T) {
 // TestMergedFactsAreOfTheMergeAlone: what is judged of a merge has the identifiers
 // of all in their order, without those of the event, and no field that it sets.
 func TestMergedFactsAreOfTheMergeAlone(t *testing.T) {
+	t.Parallel()
 	s := newStitch(t, signedUp)
 	s.events(ev("type", "other", "external_id", "visitor-1", "attributes", `{"a":1}`), ev("type", "other", "email", "cust@x.com", "attributes", `{"b":2}`))
 	s.merging("type", "other", "email", "CUST@x.com", "phone", "+49 30 1", "attributes", `{"c":3}`)
@@ -297,6 +310,7 @@ func TestMergedFactsAreOfTheMergeAlone(t *testing.T) {
 // on it is paused. That they are one person is shown before the exits are told: one person
 // waits for the flow to go on.
 func TestF1ExitsOfTheMergedWaitAsOne(t *testing.T) {
+	t.Parallel()
 	const member = `{"kind":"segment","segment_id":%q,"member":%v}`
 	s := &stitch{recorder: newRecorder(t, DefaultSettings())}
 	pro := s.segment(proPlan)

@@ -13,6 +13,7 @@ import (
 // TestF1PausedFlowNotesTheAnswerOfACall answers calls of a paused flow: nothing
 // moves, nothing is counted or recorded until it is resumed.
 func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
+	t.Parallel()
 	const step = `{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","on_failure":"exit"`
 	for _, c := range []struct{ name, definition, result, after, event string }{
 		{"last step", step + `,"next":null}]}`, outbox.ResultSent, "#1 w:delivered completed", automation.EventCompleted},
@@ -63,6 +64,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 // TestF1NotedAnswersOfManyGoOnInPieces resumes a flow with many noted answers:
 // no record carries on more of them than it may.
 func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.flows.Bounds.Steps = 10
 	flow := r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)
@@ -97,6 +99,7 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 // TestF1NotedAnswerThroughMergeEraseAndDelete takes a person whose call answer was
 // noted through what may happen while a flow is paused.
 func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T) (r *recorder, flow string, near, far ProfileID) {
 		r = newRecorder(t, DefaultSettings())
 		flow = r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)

@@ -41,6 +41,7 @@ const dayFlow = `{"name":"x","reentry":"after_exit","trigger":{"type":"date","fi
 // than its records can work off what is due: what was due while it was live
 // enrols, what was due during whichever pause does not.
 func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
+	t.Parallel()
 	for _, repeat := range []string{"once", "yearly"} {
 		t.Run(repeat, func(t *testing.T) {
 			r := newRecorder(t, DefaultSettings())
@@ -86,6 +87,7 @@ func TestF1DatesMissedInAnyPauseStayMissed(t *testing.T) {
 // TestF1DatesFoundLateWereMissedInTheirPause pauses a flow while it still looks
 // for the dates of those who were there before it.
 func TestF1DatesFoundLateWereMissedInTheirPause(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.flows.Bounds.Scan = 1
 	r.at(1, 0)
@@ -110,6 +112,7 @@ func TestF1DatesFoundLateWereMissedInTheirPause(t *testing.T) {
 // TestL3PausesAreBounded pauses a flow more often than it remembers. Pauses with
 // nothing due between them are one, so that nothing is lost by that.
 func TestL3PausesAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.flows.Bounds.Steps = 1
 	r.at(1, 0)

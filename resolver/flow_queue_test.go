@@ -32,6 +32,7 @@ func people(n int, from int) (list []eventlog.Event) {
 // begins no more enrolments than it may, what waits costs little memory, and in the
 // end everybody is in each flow once, with the event that triggered it.
 func TestL3ARecordEnrolsSoMany(t *testing.T) {
+	t.Parallel()
 	const flows, size = 50, 200
 	r := newRecorder(t, DefaultSettings())
 	ids := r.manyFlows(flows)
@@ -84,6 +85,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 // TestF1WhoWaitsIsJudgedWhenEnrolled does to people what may happen while they
 // wait.
 func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	seg := r.segment(`{"kind":"activity","event":"viewed"}`)
 	in := r.flow(`{"name":"in","trigger":{"type":"segment_entered","segment_id":"` + seg + `"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
@@ -120,6 +122,7 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 // TestR1F1WhoWaitsSurvivesCrashes crashes while people wait, with and without a
 // checkpoint, and compares with a machine whose records have room for all.
 func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
+	t.Parallel()
 	run := func(budget int, crash bool) string {
 		n := newFlowNode(t, withoutOptIn(), 0, bounds.Steps, bounds.Scan)
 		defer func() { n.close() }()

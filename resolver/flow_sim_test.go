@@ -70,6 +70,7 @@ var simulatedFlows struct {
 // MUSTER_FLOW_SEEDS sets how many are run, from MUSTER_FLOW_FIRST; with
 // MUSTER_LONG they are 10,000.
 func TestSimulationF1R1(t *testing.T) {
+	t.Parallel()
 	seeds, first := 300, 0
 	switch {
 	case testlevel.Long():

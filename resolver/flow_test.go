@@ -115,6 +115,7 @@ const signUpFlow = `{"name":"Welcome","trigger":{"type":"event","event":"signed_
 	{"id":"end","type":"exit"}]}`
 
 func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	other := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("b@x.io"), Properties: []byte(`{"plan":"free"}`)}).Events[0].Profile
@@ -148,6 +149,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 }
 
 func TestF1ConditionIsJudgedAtTheInstantTheWaitEnds(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	sign := func(mail string) ProfileID {
@@ -164,6 +166,7 @@ func TestF1ConditionIsJudgedAtTheInstantTheWaitEnds(t *testing.T) {
 }
 
 func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	seg := r.segment(`{"kind":"activity","event":"viewed","window":{"last_days":1}}`)
 	before := r.events(ev("email", "a@x.io")).Events[0].Profile
@@ -200,6 +203,7 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 }
 
 func TestF1PausedFlowMovesNobody(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
@@ -215,6 +219,7 @@ func TestF1PausedFlowMovesNobody(t *testing.T) {
 }
 
 func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, withoutOptIn())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 1
@@ -251,6 +256,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 }
 
 func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(`{"name":"x","trigger":{"type":"event","event":"viewed"},"steps":[{"id":"a","type":"wait","seconds":10,"next":"b"},{"id":"b","type":"wait","seconds":1000,"next":"c"},{"id":"c","type":"tag","add":["done"],"next":null}]}`)
 	far := r.events(ev("external_id", "far")).Events[0].Profile
@@ -275,6 +281,7 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 }
 
 func TestF1DateTriggerFollowsTheProfile(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.now = 1_893_456_000_000 // 2030-01-01
 	before := r.events(ev("email", "a@x.io", "attributes", `{"birthday":"1990-01-03"}`)).Events[0].Profile
@@ -297,6 +304,7 @@ func TestF1DateTriggerFollowsTheProfile(t *testing.T) {
 }
 
 func TestF1LoopsAreCut(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	on := r.segment(`{"kind":"attribute","field":"tags","op":"=","value":"x"}`)
 	a := r.flow(`{"name":"a","reentry":"after_exit","trigger":{"type":"segment_entered","segment_id":"` + on + `"},"steps":[{"id":"t","type":"tag","remove":["x"],"next":null}]}`)
@@ -309,6 +317,7 @@ func TestF1LoopsAreCut(t *testing.T) {
 }
 
 func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","method":"POST","body":"{}","on_failure":"exit","next":"t"},{"id":"t","type":"tag","add":["b"],"next":null}]}`)
 	r.refuses("create it first", automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
@@ -333,6 +342,7 @@ func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 }
 
 func TestFlowsHoldWhatTheyUse(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	seg := r.segment(`{"kind":"activity","event":"viewed"}`)
 	list := r.list("l")
@@ -361,6 +371,7 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 }
 
 func TestFlowContentIsLocked(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.flow(signUpFlow)
 	r.refuses("locked", automation.CommandUpdate, automation.Save{ID: id, Definition: json.RawMessage(signUpFlow)})

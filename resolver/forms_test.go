@@ -77,6 +77,7 @@ func newsConsent() *forms.Consent {
 // TestFormsStory: forms and their submissions from submission to erasure: people who are new,
 // known, unsubscribed, suppressed, merged and erased, through restarts.
 func TestFormsStory(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	news, plain := r.topic("news"), r.list("plain")
@@ -223,6 +224,7 @@ func TestFormsStory(t *testing.T) {
 
 // TestFormsRefuse: what no form can be is refused, and the message names the field.
 func TestFormsRefuse(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	form := r.form(forms.Save{})
 	long := func(n int) *string { return addr(strings.Repeat("x", n)) }
@@ -301,6 +303,7 @@ func TestFormsRefuse(t *testing.T) {
 // TestChangedConsentIsReadAgain: a submission whose person read another consent than the form
 // has by now changes nothing. One of before versions were sent along counts as it is.
 func TestChangedConsentIsReadAgain(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	form := r.form(forms.Save{Consent: &forms.Consent{Text: "Send me e-mails.", Channels: []string{"email"}}})
 	read, _ := r.view().Forms().Get(form)
@@ -318,6 +321,7 @@ func TestChangedConsentIsReadAgain(t *testing.T) {
 // TestNuisanceIsBounded: whatever is sent with a person's address, that person gets one message
 // an hour for a form, and few a week.
 func TestNuisanceIsBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.contact(contacts.Create{Email: "ann@x.io"})
 	list := []string{r.form(forms.Save{}), r.form(forms.Save{}), r.form(forms.Save{})}
@@ -339,6 +343,7 @@ func TestNuisanceIsBounded(t *testing.T) {
 // forms with their addresses at random. What an oracle does not expect never happens: above all
 // that anything of a person on file changes before that person confirms.
 func TestFormsMatchNaive(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(30)
 	if testlevel.Quick() {
 		seeds = 5
@@ -485,6 +490,7 @@ func compareForms(t *testing.T, seed uint64) {
 
 // TestFormCommands: each command of forms in one log, which is a golden one.
 func TestFormCommands(t *testing.T) {
+	t.Parallel()
 	s := DefaultSettings()
 	s.DoubleOptIn = true
 	r := newRecorder(t, s)
@@ -511,6 +517,7 @@ func TestFormCommands(t *testing.T) {
 // somebody else than mail to another, of which the normal form is the same. The message goes
 // to the spelling on file, which stays.
 func TestFormsAskTheAddressOnFile(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	form := r.form(forms.Save{Consent: newsConsent()})
 	ann := r.contact(contacts.Create{Email: "ann@straße.de"})
@@ -528,6 +535,7 @@ func TestFormsAskTheAddressOnFile(t *testing.T) {
 // TestAFormAsksOnceAnHour: an address gets one message an hour of a form, also where the first was
 // confirmed within it. Under older rules the next one was sent at once.
 func TestAFormAsksOnceAnHour(t *testing.T) {
+	t.Parallel()
 	for rules, again := range map[int]int{ApplyVersion: 0, 24: 1} {
 		d := newDurableUnder(t, DefaultSettings(), rules)
 		r := d.recorder

@@ -161,6 +161,7 @@ func recordName(data []byte) string {
 // TestR1GoldenLogs replays the golden logs: outcomes, rows of history and state are those
 // of the time when they were recorded, record by record.
 func TestR1GoldenLogs(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/golden/*.log.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no golden logs", err)

@@ -53,6 +53,7 @@ func (r *recorder) expectInbox(id ProfileID, want ...string) []inapp.Message {
 // TestInAppStory: campaigns and flows put messages into inboxes, once whatever is repeated;
 // people see, click and dismiss them, are merged and erased, and messages end.
 func TestInAppStory(t *testing.T) {
+	t.Parallel()
 	r := newDurable(t, DefaultSettings())
 	r.must(inapp.CommandRotate, inapp.Rotate{Secret: strings.Repeat("s", 40), OverlapHours: 24})
 	r.must(inapp.CommandConfigure, inapp.Configure{AllowedOrigins: []string{"https://shop.example"}})

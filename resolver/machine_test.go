@@ -139,6 +139,7 @@ func randomContact(rng *rand.Rand, world int) (c contacts.Create) {
 // TestR2ResolutionMatchesNaive compares the machine with the naive oracle over
 // random histories, and the identity map with the documents (R2).
 func TestR2ResolutionMatchesNaive(t *testing.T) {
+	t.Parallel()
 	seeds := 300
 	if testlevel.Quick() {
 		seeds = 30

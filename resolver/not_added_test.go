@@ -14,6 +14,7 @@ const (
 // have is stored, says so, and says so again when it is repeated; the profile's
 // conflicts have each value once.
 func TestIdentifiersBeyondTheCap(t *testing.T) {
+	t.Parallel()
 	settings := DefaultSettings()
 	settings.IdentifierCap = 2
 	r := newRecorder(t, settings)
@@ -74,6 +75,7 @@ func TestAcceptedAllocatesNoWarning(t *testing.T) {
 // person says that the event was not recorded; a repeat of the same person's event is
 // not.
 func TestKeyOfAnotherPerson(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	outcome := func(step string, want EventStatus, warning string, pairs ...string) ProfileID {
 		t.Helper()

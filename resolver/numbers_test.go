@@ -32,6 +32,7 @@ func (d *durable) entitiesOf(kind byte) (n int) {
 // deletes others; deleted ones cost nothing, and a list made later has no members
 // of a deleted one (B1, R1).
 func TestB1ListsAreBoundedAtATime(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	kept := r.list("kept")
@@ -72,6 +73,7 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 }
 
 func TestB1ListsHaveABound(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	var last string
 	for range contacts.MaxLists {
@@ -86,6 +88,7 @@ func TestB1ListsHaveABound(t *testing.T) {
 // over gives way, campaigns that people made do not, and those may be deleted some
 // time after they were sent. What is gone costs nothing (B1, R1).
 func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
+	t.Parallel()
 	const limit = 6
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder

@@ -18,6 +18,7 @@ import (
 // hash of the state in hexadecimal and then the records, each with its length before it
 // as a uvarint. The files were written by the build of that version and never change.
 func TestR1OldLogsReplayToTheSameState(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/rules*/*.log.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no old logs", err)

@@ -17,6 +17,7 @@ const mailFlow = `{"name":"Hello","trigger":{"type":"event","event":"signed_up"}
 // TestFlowsMailSubscribersOnly: in a new account a flow's e-mail goes to people who
 // subscribed, and not to those whom events made.
 func TestFlowsMailSubscribersOnly(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(mailFlow)
 	r.must(contacts.CommandCreate, contacts.Create{Email: "subscribed@x.io"})
@@ -35,6 +36,7 @@ func TestFlowsMailSubscribersOnly(t *testing.T) {
 // TestAccountsKeepTheirOptIn: the record that makes an account carries its settings, so an
 // account of before require_opt_in was on by default keeps it off.
 func TestAccountsKeepTheirOptIn(t *testing.T) {
+	t.Parallel()
 	settings := map[string]any{}
 	if err := json.Unmarshal(must.JSON(DefaultSettings()), &settings); err != nil {
 		t.Fatal(err)

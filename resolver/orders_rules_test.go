@@ -35,6 +35,7 @@ func (r *recorder) orderAt(id string, atMs int64) string {
 // touch before its own time, also where its message or another one was clicked since. Under older
 // rules only the newest click of a message was known.
 func TestLateOrdersBelongToTheLastTouchBeforeThem(t *testing.T) {
+	t.Parallel()
 	const hour = int64(3_600_000)
 	for rules, want := range map[int][5]string{
 		ApplyVersion: {"", "a", "b", "a", "c"},
@@ -62,6 +63,7 @@ func TestLateOrdersBelongToTheLastTouchBeforeThem(t *testing.T) {
 
 // TestTouchesAreBounded: of one message the newest touches are kept, and of all messages together.
 func TestTouchesAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	ann := r.events(orderEvent("seen", "a@x.io", `{}`)).Events[0].Profile.String()
 	start := r.now
@@ -92,6 +94,7 @@ func TestTouchesAreBounded(t *testing.T) {
 // an event, and the warning names what is wrong. Under older rules any three letters were a
 // currency, and a quantity any number.
 func TestBadOrdersSayWhy(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	old := newDurableUnder(t, DefaultSettings(), 24).recorder
 	for i, c := range []struct {
@@ -125,6 +128,7 @@ func TestBadOrdersSayWhy(t *testing.T) {
 // TestCartsThatAreEmpty: a cart says by its items, or by its total, that nothing is in it. Under
 // older rules a cart without items was none.
 func TestCartsThatAreEmpty(t *testing.T) {
+	t.Parallel()
 	for properties, want := range map[string]struct{ open, older bool }{
 		`{"items":[{"name":"Shoe"}]}`:            {true, true},
 		`{"items":[{"name":"Shoe"}],"total":5}`:  {true, true},

@@ -55,6 +55,7 @@ func (r *recorder) expectRevenue(email, want string) {
 // TestOrders: an order counts once, however often it is repeated; a refund takes off what is
 // left; what is not as documented is an event like others.
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	r := newDurable(t, DefaultSettings())
 	revenue := r.segment(`{"kind":"activity","event":"revenue_recorded","where":[{"property":"currency","op":"=","value":"EUR"}],"aggregate":{"fn":"sum","property":"amount","op":">=","value":50}}`)
 	bought := r.segment(`{"kind":"activity","event":"order_placed","count":{"op":">=","value":2}}`)
@@ -128,6 +129,7 @@ func TestOrders(t *testing.T) {
 
 // TestCarts: the newest cart is kept, and an order at its time or later follows it.
 func TestCarts(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	at := func(e eventlog.Event, ms int64) { e.HasTime, e.TimeMs = true, ms; r.events(e) }
 	cart := func(id string, ms int64) {
@@ -153,6 +155,7 @@ func TestCarts(t *testing.T) {
 
 // TestOrdersOfAProfileAreBounded: behind the bound an order is an event.
 func TestOrdersOfAProfileAreBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	var evs []eventlog.Event
 	for i := range orders.MaxOrders + 1 {
@@ -192,6 +195,7 @@ func TestOrdersOfAProfileAreBounded(t *testing.T) {
 
 // TestOrdersAreReadAtOnce: each of several readers gets the order that it asks for.
 func TestOrdersAreReadAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	ids := []string{"a-1", "b-22", "c-333", "d-4444"}
 	for _, id := range ids {
@@ -216,6 +220,7 @@ func TestOrdersAreReadAtOnce(t *testing.T) {
 
 // TestOldOrdersStartNoFlow: an old change of revenue starts no flow, as an old event starts none.
 func TestOldOrdersStartNoFlow(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(`{"name":"x","reentry":"after_exit","trigger":{"type":"event","event":"revenue_recorded"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 	entered := func(want uint64, hours int64, typ, properties string) {
@@ -239,6 +244,7 @@ func TestOldOrdersStartNoFlow(t *testing.T) {
 // TestOrdersBelongToInAppMessages: a message that was seen in the inbox is an open for orders, and
 // one that was clicked is a click.
 func TestOrdersBelongToInAppMessages(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	flow := r.flow(loopFlow("x", "joined", `"type":"in_app","title":"Welcome"`))
 	ann := r.events(ev("email", "a@x.io", "type", "joined")).Events[0].Profile
@@ -262,6 +268,7 @@ func TestOrdersBelongToInAppMessages(t *testing.T) {
 // TestRefundsThatWait: refunds that come before their order count on their own days, in whatever
 // order they come, and an erasure of one sender leaves those of others.
 func TestRefundsThatWait(t *testing.T) {
+	t.Parallel()
 	const day = 24 * 3_600_000
 	var figures [2]string
 	for turn := range figures {
@@ -418,6 +425,7 @@ func rat(text string) *big.Rat {
 // erasures at random, with checkpoints, against lists that are added up when asked. Amounts,
 // windows of attribution, and members of segments agree.
 func TestOrdersMatchNaive(t *testing.T) {
+	t.Parallel()
 	seeds := 60
 	if testlevel.Quick() {
 		seeds = 12
@@ -679,6 +687,7 @@ func standardEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 // TestReplayOfRedactedOrders is TestReplayOfRedactedLog with orders: what is left of an erased
 // person's orders gives the same figures, and repeats are told as before.
 func TestReplayOfRedactedOrders(t *testing.T) {
+	t.Parallel()
 	var sum redactSum
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -705,6 +714,7 @@ func TestOrdersCostOthersNothing(t *testing.T) {
 // TestRevenueEventsAreInHistory: each change of revenue is a row, of the profile that has the
 // order.
 func TestRevenueEventsAreInHistory(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.events(orderEvent("order_placed", "a@x.io", `{"order_id":"1","total":12.5,"currency":"EUR"}`))
 	r.events(orderEvent("order_refunded", "b@x.io", `{"order_id":"1","amount":2}`))

@@ -27,6 +27,7 @@ func (r *recorder) done(w view.OutboxWork, result string) {
 // TestOrderIsAChoice: an endpoint becomes ordered and unordered while items wait, and
 // one of a log of before there was the choice is ordered.
 func TestOrderIsAChoice(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.unordered("contact.created")
 	for i := range 5 {
@@ -60,6 +61,7 @@ func TestOrderIsAChoice(t *testing.T) {
 // TestErasureLeavesNothingInDeliveryLog: lines, answers and payloads of the person go,
 // whatever became of the delivery; those of others stay.
 func TestErasureLeavesNothingInDeliveryLog(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.unordered("contact.created")
 	other := r.contact(contacts.Create{Email: "other@x.io"})

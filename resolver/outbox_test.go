@@ -77,6 +77,7 @@ func mailTo(to, template string) messages.EmailSend {
 }
 
 func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 3
@@ -124,6 +125,7 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 }
 
 func TestOutboxResultsAreRecordedOnce(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
@@ -181,6 +183,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 }
 
 func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.m.accounts[testAccount].EmailCredits = 1
 	r.must(messages.CommandEmailSend, mailTo("a@x.io", r.template()))
@@ -195,6 +198,7 @@ func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
 }
 
 func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
+	t.Parallel()
 	s := DefaultSettings()
 	s.DoubleOptIn = true
 	r := newRecorder(t, s)
@@ -238,6 +242,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 }
 
 func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 10
@@ -265,6 +270,7 @@ func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
 }
 
 func TestWebhooksTellWhoEntersASegment(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	r.endpoint("segment.*")
@@ -287,6 +293,7 @@ func TestWebhooksTellWhoEntersASegment(t *testing.T) {
 }
 
 func TestErasedPersonLeavesTheOutbox(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 3
@@ -312,6 +319,7 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 }
 
 func TestWebhookNamesAreKnown(t *testing.T) {
+	t.Parallel()
 	for typ, name := range hookNames {
 		if !webhookevent.Known(name) {
 			t.Errorf("%s is notified as %s, which is no event", typ, name)
@@ -320,6 +328,7 @@ func TestWebhookNamesAreKnown(t *testing.T) {
 }
 
 func TestEndpointIsALane(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	one, two := r.endpoint("contact.created"), r.endpoint("contact.created")
@@ -391,6 +400,7 @@ func TestEndpointIsALane(t *testing.T) {
 }
 
 func TestDailyTotals(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.contact(contacts.Create{Email: "before@x.io"})
 	r.endpoint("analytics.daily")
@@ -433,6 +443,7 @@ func (r *recorder) tick() {
 // TestL3EndpointIsRemovedInPieces: continue records remove what waited for a deleted
 // endpoint.
 func TestL3EndpointIsRemovedInPieces(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	id := r.endpoint("*")
@@ -460,6 +471,7 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 
 // TestFullOutboxCostsNothing: a message that finds no room costs no credit.
 func TestFullOutboxCostsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 1
@@ -478,6 +490,7 @@ func TestFullOutboxCostsNothing(t *testing.T) {
 // TestR1OutboxSurvivesARestart: what is queued, dead or waits for a retry is the
 // same after a checkpoint and after a replay.
 func TestR1OutboxSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	n := newServedFixture(t, testBootstrap(DefaultSettings()))
 	ctx := context.Background()
 	command := func(name string, args any) []byte {

@@ -109,6 +109,7 @@ func (p *paced) skipped(id, reason string, want int) {
 // their quiet hours get theirs when these end, no person gets more than the caps allow, and
 // messages that were not sent do not count. All of it survives starts from checkpoints.
 func TestQuietHoursAndCapsStory(t *testing.T) {
+	t.Parallel()
 	p := newPaced(t, "2026-06-10 18:00", [2]string{"berlin"}, [2]string{"mars", "Mars/Olympus"}, [2]string{"paris", "Europe/Paris"}, [2]string{"tokyo", "Asia/Tokyo"}, [2]string{"york", "America/New_York"})
 	p.limit(pacing.Limits{Timezone: "Europe/Berlin", QuietHours: &pacing.QuietHours{From: "22:00", To: "08:00"}, Caps: []pacing.Cap{{Messages: 2, Hours: 24}, {Channel: "email", Messages: 1, Hours: 12}}})
 	one, two := p.campaign("one", nil), p.campaign("two", nil)
@@ -205,6 +206,7 @@ func TestQuietHoursAndCapsStory(t *testing.T) {
 
 // TestQuietHoursThatSkip passes people over whose night it is, in campaigns and in flows.
 func TestQuietHoursThatSkip(t *testing.T) {
+	t.Parallel()
 	p := newPaced(t, "2026-06-10 18:00", [2]string{"berlin"}, [2]string{"tokyo", "Asia/Tokyo"})
 	p.limit(pacing.Limits{Timezone: "Europe/Berlin", QuietHours: &pacing.QuietHours{From: "22:00", To: "08:00", Channels: []string{"email"}, Then: pacing.ThenSkip}})
 	c := p.campaign("one", nil)
@@ -220,6 +222,7 @@ func TestQuietHoursThatSkip(t *testing.T) {
 // TestLocalTimesAndRatesStory sends a campaign at 09:00 of each person's clocks, where two are
 // let through an hour; it is cancelled while it waits, and the rate holds over that.
 func TestLocalTimesAndRatesStory(t *testing.T) {
+	t.Parallel()
 	p := newPaced(t, "2026-06-09 12:00", [2]string{"apia", "Pacific/Apia"}, [2]string{"berlin"}, [2]string{"paris", "Europe/Paris"}, [2]string{"rome", "Europe/Rome"}, [2]string{"tokyo", "Asia/Tokyo"})
 	p.limit(pacing.Limits{Timezone: "Europe/Berlin"})
 	local := func(date string) func(*campaigns.Campaign) {

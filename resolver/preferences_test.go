@@ -69,6 +69,7 @@ func (r *recorder) logged(id string, want ...string) {
 // TestPreferencesStory: what people choose on their page, what the log of consents has of it,
 // through a restart, a merge and an erasure.
 func TestPreferencesStory(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	weekly, monthly := r.topic("weekly"), r.topic("monthly")
@@ -180,6 +181,7 @@ func TestPreferencesStory(t *testing.T) {
 
 // TestPreferencesRefused: bad input of the commands is refused and changes nothing.
 func TestPreferencesRefused(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	list := r.list("plain")
 	ann := r.contact(contacts.Create{Email: "ann@x.io", ListID: list})
@@ -226,6 +228,7 @@ func TestPreferencesRefused(t *testing.T) {
 // TestConsentLogBegins: accounts of before have a log of consents from when they first use
 // what came with it, and what was said before is the first thing in it.
 func TestConsentLogBegins(t *testing.T) {
+	t.Parallel()
 	for name, begin := range map[string]func(r *recorder, id string){
 		"page": func(r *recorder, id string) { r.chooses(id, messages.Preferences{}) },
 		"topic": func(r *recorder, _ string) {
@@ -270,6 +273,7 @@ type naivePerson struct {
 // the API and merges at random. After each step a campaign to every list reaches none of those who
 // opted out of e-mail, or left the list, by the page, and the log has what was said.
 func TestPreferencesMatchNaive(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(30)
 	if testlevel.Quick() {
 		seeds = 5
@@ -423,6 +427,7 @@ func comparePreferences(t *testing.T, seed uint64) {
 // TestMergedProfileStaysOffTopicsLeft: whichever of two profiles of a person left a topic, and
 // whichever is on its list, the one that they become is off it.
 func TestMergedProfileStaysOffTopicsLeft(t *testing.T) {
+	t.Parallel()
 	for _, left := range []string{"known", "visitor"} {
 		for _, on := range []string{"known", "visitor"} {
 			if left == on {
@@ -460,6 +465,7 @@ func TestMergedProfileStaysOffTopicsLeft(t *testing.T) {
 // TestConfirmationIsInTheLog: of a double opt-in the log has what was asked for and the
 // confirmation.
 func TestConfirmationIsInTheLog(t *testing.T) {
+	t.Parallel()
 	s := DefaultSettings()
 	s.DoubleOptIn = true
 	r := newRecorder(t, s)
@@ -482,6 +488,7 @@ func TestConfirmationIsInTheLog(t *testing.T) {
 // joins one by the same form, in whatever order it has them; one more is refused, and changes
 // nothing.
 func TestLeavingMakesRoomForJoining(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	first, second, third := r.topic("first"), r.topic("second"), r.topic("third")
 	ann := r.contact(contacts.Create{Email: "ann@x.io", ListID: first})

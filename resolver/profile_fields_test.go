@@ -56,6 +56,7 @@ func profileFieldDefinitions() (list []string) {
 // profiles, in random order, and asks after each record, at its instant and
 // later ones, whether the engine's members are those found naively.
 func TestS1ProfileFieldsAreLive(t *testing.T) {
+	t.Parallel()
 	const world = 6
 	met := map[string]bool{}
 	for seed := range testlevel.Count[uint64](8, 12) {

@@ -137,6 +137,7 @@ func (w *searchWorld) reachStep() {
 // have exactly the profiles that a message could be sent to, also when they are read back
 // from a checkpoint or made for one that has none.
 func TestReachMatchesScan(t *testing.T) {
+	t.Parallel()
 	seeds := 20
 	if testlevel.Quick() {
 		seeds = 4
@@ -193,6 +194,7 @@ func TestReachMatchesScan(t *testing.T) {
 
 // TestReachMatchesScanOfPending is the same where people confirm their subscription.
 func TestReachMatchesScanOfPending(t *testing.T) {
+	t.Parallel()
 	pending := 0
 	for seed := range uint64(6) {
 		settings := DefaultSettings()

@@ -19,6 +19,7 @@ func (r *recorder) pausedFor(flow string, ms int64) {
 // TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, unless they
 // have ordered since or the cart is empty, also where the flow goes on late after a pause.
 func TestReadyFlowForCarts(t *testing.T) {
+	t.Parallel()
 	const hour = int64(3_600_000)
 	cart := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}],"total":5,"currency":"EUR"}`)
 	cartWithoutTotal := orderEvent("cart_updated", "a@x.io", `{"items":[{"name":"Shoe"}]}`)
@@ -147,6 +148,7 @@ func TestReadyFlowForCarts(t *testing.T) {
 // TestR1OpenCartBeginsWithVersion25: a record of older rules whose flow asks for an open cart is
 // refused, as it was by the builds of that time.
 func TestR1OpenCartBeginsWithVersion25(t *testing.T) {
+	t.Parallel()
 	definition := json.RawMessage(`{"name":"x","steps":[{"id":"a","type":"condition","open_cart":true,"if":{"kind":"activity","event":"seen"},"yes":null,"no":null}]}`)
 	d := newDurableUnder(t, DefaultSettings(), 24)
 	d.refuses("open_cart", automation.CommandCreate, automation.Save{Definition: definition})

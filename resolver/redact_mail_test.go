@@ -13,6 +13,7 @@ import (
 // TestReplayOfRedactedMail: once the recipient of an e-mail with an idempotency key is
 // erased, replaying the redacted log makes the same state.
 func TestReplayOfRedactedMail(t *testing.T) {
+	t.Parallel()
 	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rand.New(rand.NewPCG(1, 1)), account: testAccount}
 	b := testBootstrap(DefaultSettings())
 	b.HashKey = hex.EncodeToString(make([]byte, 16))

@@ -15,6 +15,7 @@ import (
 // they wrote it, before and after the erasure, also when the redacted log is replayed;
 // and what is refused, or left out, has the number in the log no longer.
 func TestReplayOfSharedNumber(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(16) { // of looking at records before they are stored, or not
 		w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rand.New(rand.NewPCG(seed, 1)), account: testAccount}
 		w.do(CommandBootstrap, testBootstrap(DefaultSettings()))

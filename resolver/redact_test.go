@@ -265,6 +265,7 @@ func documentOf(t testing.TB, m *Machine, a *account.State, o uint32) []byte {
 // because the profile had no room for it (18 of 600 seeds at the limit of 6) or its
 // attributes were refused for their size (2 of 480 at 50), and later identified another.
 func TestReplayOfRedactedLog(t *testing.T) {
+	t.Parallel()
 	var sum redactSum
 	for _, x := range []struct {
 		limit  int // of identifiers
@@ -284,6 +285,7 @@ func TestReplayOfRedactedLog(t *testing.T) {
 
 // TestReplayOfRedactedForms is TestReplayOfRedactedLog with submissions of forms.
 func TestReplayOfRedactedForms(t *testing.T) {
+	t.Parallel()
 	var sum redactSum
 	for seed := range testlevel.Count[uint64](14, 40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -303,6 +305,7 @@ func TestReplayOfRedactedForms(t *testing.T) {
 // that the event stayed while others of the erased person were masked, and a size or a kind
 // of identifier then decided otherwise.
 func TestReplayOfRedactedTrackingLog(t *testing.T) {
+	t.Parallel()
 	var sum redactSum
 	for seed := range testlevel.Count[uint64](20, 60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -543,6 +546,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 // TestOutcomeFindsItsItem: where a replay has queued less, what is reported of an item
 // is of that item still, whatever its number is, and of one that is not there of none.
 func TestOutcomeFindsItsItem(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	template := r.template()
 	var done []outbox.Done

@@ -15,6 +15,7 @@ import (
 )
 
 func TestRefusedEventChangesNothing(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	r.events(ev("email", "a@x.io"))
 	before, err := r.m.Hash()
@@ -48,6 +49,7 @@ func TestRefusedEventChangesNothing(t *testing.T) {
 // TestL3NewPlaceholdersAreWorkedOffInPieces: a settings change that touches
 // many profiles goes on in continue records of bounded work.
 func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	s := DefaultSettings()
 	for i := range 3 * continueWork {
@@ -78,6 +80,7 @@ func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
 }
 
 func TestImportCursor(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	chunk := func(first uint64, n int) *Outcome {
 		env := r.envelope(eventlog.KindImport)
@@ -110,6 +113,7 @@ func TestImportCursor(t *testing.T) {
 // TestImportRefusedRows (R1, L2): a row that was refused is tried again when it is sent
 // again, and a stored one is not stored twice. Heads of earlier builds mean what they did.
 func TestImportRefusedRows(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	// A time of 0 is a row that the decoder refused; one far in the future the state refuses.
@@ -161,6 +165,7 @@ func TestImportRefusedRows(t *testing.T) {
 }
 
 func TestSegmentCommands(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	save := func(id, def string) *Outcome {
 		name := CommandSegmentCreate
@@ -216,6 +221,7 @@ func (o *Outcome) message() string {
 }
 
 func TestApplyRefusesNewerRecords(t *testing.T) {
+	t.Parallel()
 	m := testMachine(t)
 	var out Outcome
 	var rows query.Batch
@@ -228,6 +234,7 @@ func TestApplyRefusesNewerRecords(t *testing.T) {
 // TestR1CheckpointsDoNotShowInKeys: a key that had expired stays expired when
 // keys hold longer later, whether or not a checkpoint has dropped it.
 func TestR1CheckpointsDoNotShowInKeys(t *testing.T) {
+	t.Parallel()
 	var sums []string
 	for _, checkpoints := range []bool{false, true} {
 		r := newRecorder(t, DefaultSettings())
@@ -263,6 +270,7 @@ func TestR1CheckpointsDoNotShowInKeys(t *testing.T) {
 }
 
 func TestJunkIdentifiersAreRefused(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	for _, e := range []eventlog.Event{
 		ev("external_id", "   "), ev("external_id", "\u00a0"), ev("external_id", "\u200b"), ev("email", " \u200b"),
@@ -279,6 +287,7 @@ func TestJunkIdentifiersAreRefused(t *testing.T) {
 
 // TestMergeOfManyKeys: objects with many keys are merged by an index.
 func TestMergeOfManyKeys(t *testing.T) {
+	t.Parallel()
 	object := func(from, to int, value string) []byte {
 		out := []byte{'{'}
 		for i := from; i < to; i++ {

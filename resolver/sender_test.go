@@ -9,6 +9,7 @@ import (
 // TestDefaultSender: a message without a sender goes out from the oldest verified
 // domain, whatever its name, and from the development domain without one.
 func TestDefaultSender(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	expect := func(want string) {
 		t.Helper()

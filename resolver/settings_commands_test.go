@@ -13,6 +13,7 @@ import (
 // TestSettingsCommands: commands that set up an account say what they refuse, and change
 // nothing then.
 func TestSettingsCommands(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	account := r.m.accounts[testAccount]
 

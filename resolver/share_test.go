@@ -29,6 +29,7 @@ func (r *recorder) conflictsOf(id string) (out []string) {
 // TestColleaguesWithOneNumberAreContactsOfTheirOwn: five colleagues gave the number of
 // one switchboard, and three a customer number.
 func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	l := r.list("news")
 	bySMS := r.segment(`{"kind":"consent","channel":"sms","status":"subscribed"}`)
@@ -97,6 +98,7 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 // TestSharedNumberOfSomebodyErased: who shows a number keeps it when the one whom it
 // identified is erased; the profile that showed it gives up nothing of the other's.
 func TestSharedNumberOfSomebodyErased(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	first := r.contact(contacts.Create{Email: "ada@x.io", Phone: "+49 30 1"})
 	second := r.contact(contacts.Create{Email: "grace@x.io", Phone: "+49 30 1"})
@@ -151,6 +153,7 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 // TestSharedNumberOfSomebodyWhoWantsNoSMS: a number whose holder refused SMS subscribes
 // no other person to it (C1).
 func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
+	t.Parallel()
 	for what, refuse := range map[string]func(r *recorder, id string){
 		"unsubscribed": func(r *recorder, id string) {
 			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed", Source: "STOP"})
@@ -174,6 +177,7 @@ func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
 // the phone of a profile that has another. The event goes to that profile, by the
 // order of identifiers, and the conflict is on record.
 func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.events(ev("email", "ada@x.io", "external_id", "1", "phone", "+49 30 1")).Events[0].Profile.String()
 	for _, e := range [][]string{
@@ -198,6 +202,7 @@ func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
 // TestSubscribedPhoneStays: so does the phone of a contact who is subscribed to what goes
 // there.
 func TestSubscribedPhoneStays(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	shown := func(id, what, want string) {
 		t.Helper()
@@ -229,6 +234,7 @@ func TestSubscribedPhoneStays(t *testing.T) {
 // the one that is shown and mailed, whatever leads to the contact, until the contact is
 // given it, or has unsubscribed and the profile is subscribed again.
 func TestSubscribedEmailStays(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	id := r.contact(contacts.Create{Email: "own@x.de", Phone: "+491701", ExternalID: "7"})
@@ -285,6 +291,7 @@ func TestSubscribedEmailStays(t *testing.T) {
 // TestWhatIsNoIdentifierIsLeftOut: beside a good one it does not refuse the event, and
 // the answer says so, also when the event is repeated.
 func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	for _, c := range []struct {
 		event   []string
@@ -319,6 +326,7 @@ func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 // TestSubscribedPhoneStaysInAMerge: when an event makes one of a visitor and a contact who
 // subscribed, texts go to the phone that did, whichever identifier led to the contact.
 func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	n := 0

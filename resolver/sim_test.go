@@ -53,6 +53,7 @@ type acked struct {
 //
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationL1L2R1S1S2(t *testing.T) {
+	t.Parallel()
 	seeds := 300
 	if testlevel.Quick() {
 		seeds = 50

@@ -22,6 +22,7 @@ func bought(who int, properties string) eventlog.Event {
 // TestCatalogOfProperties: the catalog has what events and profiles had, in kinds and
 // shares, after a checkpoint, too, and the same after a replay.
 func TestCatalogOfProperties(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 7))
 	d := newDurable(t, DefaultSettings())
 	var log [][]byte
@@ -85,6 +86,7 @@ func TestCatalogOfProperties(t *testing.T) {
 // TestCatalogBegins: an account of older rules has a catalog from its first events under
 // newer ones on, and until then the state of the older rules.
 func TestCatalogBegins(t *testing.T) {
+	t.Parallel()
 	r := &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}
 	b := testBootstrap(DefaultSettings())
 	b.ApplyVersion = applyVersionCatalog - 1
@@ -103,6 +105,7 @@ func TestCatalogBegins(t *testing.T) {
 // TestErasedLeavesTheCatalog: what only an erased person had is neither in the catalog
 // nor in the store's files, whatever counters it had before; what others have stays.
 func TestErasedLeavesTheCatalog(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	for i := range 30 {
 		d.events(bought(i, fmt.Sprintf(`{"plan":"pro","id":"id-%d"}`, i)))

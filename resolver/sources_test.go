@@ -24,6 +24,7 @@ func writeKey(text string, public bool) *sources.NewWriteKey {
 // TestSourcesStory: sources and their write keys from creation to deletion, and
 // through a checkpoint; every command has a refusal that changes nothing.
 func TestSourcesStory(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	name, off, on := "Shop", false, true
@@ -131,6 +132,7 @@ func TestSourcesStory(t *testing.T) {
 // TestEventTypesAreNamedStory: types that were seen get the names that applications give
 // them, once; others are not made.
 func TestEventTypesAreNamedStory(t *testing.T) {
+	t.Parallel()
 	r := newAccessRecorder(t)
 	r.events(eventlog.Event{Type: []byte("order_completed"), Email: []byte("ann@x.io")})
 	r.must(eventtypes.CommandDefine, eventtypes.Define{Name: "Item Viewed"})

@@ -408,6 +408,7 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 //
 // MUSTER_SPLIT_SEED repeats one seed.
 func TestSplitGoesOnAsBefore(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(12)
 	if testlevel.Quick() {
 		seeds = 4
@@ -482,6 +483,7 @@ func splitGoesOn(t *testing.T, seed uint64) {
 
 // TestSplitRefuses what it cannot make anything of.
 func TestSplitRefuses(t *testing.T) {
+	t.Parallel()
 	l := newLockstep(t, rand.New(rand.NewPCG(1, 1)))
 	s := l.streamOf(nodeLog(t, 1), 12, true)
 	for _, r := range s.records {

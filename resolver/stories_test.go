@@ -35,6 +35,7 @@ import (
 // P1 is the first profile that was made in the story, P2 the second; lst-1 the first list
 // that was shown.
 func TestStories(t *testing.T) {
+	t.Parallel()
 	for _, restarts := range []bool{false, true} {
 		name := "told"
 		if restarts {

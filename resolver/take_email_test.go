@@ -11,6 +11,7 @@ import (
 // TestGrantIsNoExcuse: an e-mail is taken with a grant of all its names only, before
 // its end, and what is on file is refused with any.
 func TestGrantIsNoExcuse(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	const email = "straße@x.io"
 	names := r.m.namesToReserve(r.m.accounts[testAccount], email)
@@ -37,6 +38,7 @@ func TestGrantIsNoExcuse(t *testing.T) {
 
 // TestQ1ErasuresWaitForReleases: what waits to be released is bounded.
 func TestQ1ErasuresWaitForReleases(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	for i := range emaildir.MaxReleases - 1 {

@@ -16,6 +16,7 @@ import (
 // campaigns are sent with are in the store alone, also after a restart, and read
 // back as they were (B2, R1).
 func TestB2TextsAreNotKeptInMemory(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	long := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 100_000) }
@@ -104,6 +105,7 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 // TestB2TextsAreBounded: the texts of an account have a bound together, which a
 // restart does not move; what becomes shorter is never refused (B2).
 func TestB2TextsAreBounded(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	limit := func() { r.m.campaigns.MaxTextBytes = 10_000 }
@@ -134,6 +136,7 @@ func TestB2TextsAreBounded(t *testing.T) {
 // TestB2TextsOfOldCheckpointsAreMoved: what stood in entities is found where it
 // stands now.
 func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	number := uint64(testAccount)

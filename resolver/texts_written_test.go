@@ -18,6 +18,7 @@ import (
 // TestTextsStory: texts that people write by WhatsApp open conversations, which merges and
 // erasures follow; START and STOP count once, and answers go out once, and not too often.
 func TestTextsStory(t *testing.T) {
+	t.Parallel()
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	const ann, bob = "+491701234567", "+491707654321"
@@ -135,6 +136,7 @@ func TestTextsStory(t *testing.T) {
 // rules a conversation is the profile's, and any event opens it; a newer build ends those when
 // they are over.
 func TestConversationsAreOfNumbers(t *testing.T) {
+	t.Parallel()
 	const ann, bob = "+491701234567", "+491707654321"
 	event := func(r *recorder, phone string) {
 		r.events(eventlog.Event{Type: []byte(conversations.Received), ExternalID: []byte("1"), Phone: []byte(phone)})
@@ -189,6 +191,7 @@ func TestConversationsAreOfNumbers(t *testing.T) {
 // campaign as for single messages; the others count nowhere and block nobody. A text that was
 // read was delivered. Under older rules all of them count.
 func TestFirstFinalStateOfATextHolds(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		channel string
 		kinds   string // of the reports
@@ -260,6 +263,7 @@ func TestFirstFinalStateOfATextHolds(t *testing.T) {
 // TestNewestOfStopAndStartHolds: a STOP or START that is delivered late does not undo one that
 // was written after it, whatever the order in which they come.
 func TestNewestOfStopAndStartHolds(t *testing.T) {
+	t.Parallel()
 	const stop, start, link = messages.EngagementUnsubscribed, messages.EngagementSubscribed, "link"
 	type word struct {
 		kind    string

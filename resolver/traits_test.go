@@ -77,6 +77,7 @@ func permutations(n int, fn func(order []int)) {
 // TestI4LatestCallWins: what calls say of a person is as the latest call says, in whatever
 // order they arrive.
 func TestI4LatestCallWins(t *testing.T) {
+	t.Parallel()
 	const at = 1_000_000_000_000 - 10_000
 	for name, x := range map[string]struct {
 		calls []eventlog.Event
@@ -136,6 +137,7 @@ func TestI4LatestCallWins(t *testing.T) {
 // TestI4AnyOrderEndsInOneProfile: calls of one person, with traits, end in the same profile in
 // whatever order they arrive.
 func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
+	t.Parallel()
 	seeds := 300
 	if testlevel.Quick() {
 		seeds = 60
@@ -196,6 +198,7 @@ func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 // TestCallsAndOthersSayTraits: what others than SDKs said later is not undone by a call that
 // arrives late, and what a call said later stands.
 func TestCallsAndOthersSayTraits(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	o := r.who(callAt(r.now-5000, "external_id", "u1", "email", "a@x.io", "attributes", `{"plan":"free","a":1}`))
 	id := r.m.accounts[testAccount].Profiles.Headers.Get(o).ID.String()
@@ -216,6 +219,7 @@ func TestCallsAndOthersSayTraits(t *testing.T) {
 // TestTraitTimesAreBounded: of very many traits the oldest lose their times, and the past then
 // fills gaps alone.
 func TestTraitTimesAreBounded(t *testing.T) {
+	t.Parallel()
 	var many bytes.Buffer
 	for i := range 2000 {
 		fmt.Fprintf(&many, `,"k%d":1`, i)

@@ -13,6 +13,7 @@ import (
 // TestLastEventsAreOfOneState: what changes between finding the places and reading the
 // profiles does not change the order; profiles merged or erased since are not listed.
 func TestLastEventsAreOfOneState(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		w := &searchWorld{rand.New(rand.NewPCG(seed, 11)), newDurable(t, DefaultSettings())}
 		var list contacts.List

@@ -201,6 +201,7 @@ func (w *searchWorld) step(lists []string) {
 // checkpoint that is being written or read back from one, a search lists what a look at
 // all profiles finds, page by page.
 func TestSearchMatchesScan(t *testing.T) {
+	t.Parallel()
 	seeds := 40
 	if testlevel.Quick() {
 		seeds = 6
@@ -312,6 +313,7 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 // TestSearchIsBounded: a page does a bounded amount of work, and leads on; what would
 // have to be sorted as a whole is refused.
 func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t, DefaultSettings())
 	// The bounds of a page, as in package search.
 	const searchDocuments, searchKeys = 1000, 20_000
