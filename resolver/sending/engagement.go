@@ -105,7 +105,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		evidence := Evidence(s.account, c.Send, campaign)
 		evidence.Flow, evidence.Step = c.Flow, c.Step
 		d.Evidence = &evidence
-		s.noteWord(tx, o, &c)
+		s.noteWord(tx, o, d, &c)
 	}
 	fields := engine.Fields(0)
 	var also []feature.Event

@@ -133,8 +133,8 @@ func (s *State) refuseOlder(tx *feature.Tx, c *messages.EngagementRecord) *refus
 	return nil
 }
 
-// noteWord notes a STOP or START of a profile.
-func (s *State) noteWord(tx *feature.Tx, o uint32, c *messages.EngagementRecord) {
+// noteWord notes a STOP or START of a profile, whose document is as it was before.
+func (s *State) noteWord(tx *feature.Tx, o uint32, d *profile.Document, c *messages.EngagementRecord) {
 	if tx.Rules < rulesWords || !isWord(c) || c.WrittenMs == 0 && c.Kind == messages.EngagementSubscribed {
 		return
 	}
@@ -145,8 +145,15 @@ func (s *State) noteWord(tx *feature.Tx, o uint32, c *messages.EngagementRecord)
 	if c.Kind == messages.EngagementUnsubscribed {
 		word.Ordinal = wordStop
 	}
+	cameKey, came := s.wordKey(o, wordCame, c.Channel), dedup.Answer{AtMs: tx.AtMs, Ordinal: word.Ordinal}
+	if channel, r := contacts.ChannelOf(c.Channel); r == nil && word.Ordinal == wordStop {
+		// A further STOP changes nothing: they are unsubscribed since the first one came.
+		if x, was := d.ConsentOf(channel), s.answer(cameKey); x != nil && x.Status == profile.ConsentUnsubscribed && was == (dedup.Answer{AtMs: x.SinceMs, Ordinal: wordStop}) {
+			came = was
+		}
+	}
 	s.keys.Put(s.wordKey(o, wordWritten, c.Channel), word)
-	s.keys.Put(s.wordKey(o, wordCame, c.Channel), dedup.Answer{AtMs: tx.AtMs, Ordinal: word.Ordinal})
+	s.keys.Put(cameKey, came)
 }
 
 // isWord reports whether a person unsubscribed, or subscribed again, by a text of their own. Who

@@ -126,21 +126,22 @@ func (o *oracle) left(x *delivery) bool {
 	return h != nil && h.people[0].left
 }
 
-// spent compares the credits spent with the e-mails that were taken.
+// spent compares the credits spent with the e-mails that cost one: those that were taken, and
+// those that may have been, since they arrived whole and the answer was lost.
 func (o *oracle) spent(credits int, mails map[string]*delivery) {
-	taken, uncertain := 0, 0
+	cost, uncertain := 0, 0
 	for _, x := range mails {
-		if x.checked > 0 || !x.taken() {
+		if x.checked > 0 || !x.taken() && !(x.manner == dropsFirst && o.left(x)) {
 			continue
 		}
-		taken++
+		cost++
 		// A person who unsubscribed before the retry does not get it, and the credit is
 		// given back.
 		if o.left(x) && o.disturbedSoonAfter(x.arrivals[len(x.arrivals)-1].at, time.Now()) {
 			uncertain++
 		}
 	}
-	if credits > taken || credits < taken-uncertain {
-		o.Add("%d e-mail credits were spent on %d e-mails", credits, taken)
+	if credits > cost || credits < cost-uncertain {
+		o.Add("%d e-mail credits were spent on %d e-mails", credits, cost)
 	}
 }
