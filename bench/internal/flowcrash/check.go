@@ -131,11 +131,18 @@ func (o *oracle) events(workers []*worker) {
 		human *human
 		key   string
 	}
+	senders := map[string]*person{}
+	for _, w := range workers {
+		for n, e := range w.book.events {
+			senders[w.book.eventKey(n)] = e.who
+		}
+	}
 	times := map[place]int{}
 	for _, h := range o.found.humans {
 		for i := range h.facts {
 			if key := h.facts[i].Key; key != "" {
 				times[place{h, key}]++
+				h.facts[i].who = senders[key]
 			}
 		}
 	}

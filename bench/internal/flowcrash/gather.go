@@ -19,6 +19,7 @@ type fact struct {
 	At         surface.Stamp   `json:"timestamp"`
 	Properties json.RawMessage `json:"properties"`
 	Key        string          `json:"idempotency_key"`
+	who        *person         // who sent it, by the ledger; nil for the service's own
 }
 
 // property is a property that is a text, empty when there is none.

@@ -10,6 +10,8 @@ import (
 type cause struct {
 	atMs int64
 	key  string // that effects carry, if any
+	// who is the half of a merged person whose event it is, nil for what is nobody's.
+	who *person
 	// maybe marks one that falls on the very millisecond of something else, so that
 	// a client cannot know their order.
 	maybe bool
@@ -61,7 +63,7 @@ func number(x *fact, name string) float64 {
 func onFacts(h *human, typ string, takes func(*fact) bool) (out []cause) {
 	for i := range h.facts {
 		if x := &h.facts[i]; x.Type == typ && takes(x) {
-			out = append(out, cause{atMs: int64(x.At), key: x.Key})
+			out = append(out, cause{atMs: int64(x.At), key: x.Key, who: x.who})
 		}
 	}
 	return out
@@ -203,7 +205,7 @@ func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
 	on := 0
 	for i := range ways {
 		at := 0
-		for at < len(causes) && (taken[at] || causes[at].atMs != int64(ways[i].StartedAt)) {
+		for at < len(causes) && (taken[at] || causes[at].atMs != int64(ways[i].StartedAt) || entered(causes[:at], causes[at].who)) {
 			at++
 		}
 		if at == len(causes) {
@@ -219,4 +221,9 @@ func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
 		return nil, fmt.Errorf("of two people who became one no way through the flow has gone on")
 	}
 	return began, nil
+}
+
+// entered reports whether a half has entered for sure by these causes, the oldest first.
+func entered(causes []cause, who *person) bool {
+	return who != nil && slices.ContainsFunc(causes, func(c cause) bool { return c.who == who && !c.maybe })
 }
