@@ -215,3 +215,40 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestC1LogSaysWhatIsPending: the log of consents tells a consent that waits to be confirmed from
+// one that holds, also beneath a graver block.
+func TestC1LogSaysWhatIsPending(t *testing.T) {
+	t.Parallel()
+	settings := DefaultSettings()
+	settings.DoubleOptIn = true
+	r := newDurableUnder(t, settings, ApplyVersion).recorder
+	id := r.contact(contacts.Create{Email: "ann@x.io"})
+	says := func(want string) {
+		t.Helper()
+		log, err := r.view().ConsentLog(r.profile(id).Ordinal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, x := range log {
+			if x.Channel == "email" {
+				got += fmt.Sprintf("%s %v, ", x.Status, x.Pending)
+			}
+		}
+		if got != want {
+			t.Errorf("%q, expected %q", got, want)
+		}
+	}
+	says("subscribed true, ")
+	r.now++
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+	says("subscribed true, ")
+	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+	r.now++
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
+	says("subscribed false, subscribed false, ")
+	r.now++
+	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed", Source: "form"})
+	says("unsubscribed false, subscribed false, subscribed false, ")
+}

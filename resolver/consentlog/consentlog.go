@@ -44,7 +44,13 @@ type Entry struct {
 	Status  string `json:"status"` // subscribed or unsubscribed
 	Source  string `json:"source,omitempty"`
 	profile.Evidence
+	// Pending says of the newest consent to a channel that the person has yet to confirm it
+	// (double opt-in). It follows from the profile's document and is not stored.
+	Pending bool `json:"-"`
 }
+
+// subscribed is the status of a consent.
+var subscribed = profile.NameOf(profile.ConsentStatuses, profile.ConsentSubscribed)
 
 // same reports whether two entries are of one saying.
 func (x *Entry) same(y *Entry) bool {
@@ -164,6 +170,14 @@ func (s *State) Entries(ordinal uint32, d *profile.Document) ([]Entry, error) {
 		}
 	}
 	slices.Reverse(log)
+	for i, name := range profile.Channels {
+		if !d.Pending(byte(i)) {
+			continue
+		}
+		if newest := slices.IndexFunc(log, func(x Entry) bool { return x.Channel == name }); newest >= 0 && log[newest].Status == subscribed {
+			log[newest].Pending = true
+		}
+	}
 	return log, nil
 }
 

@@ -5,11 +5,13 @@ import "github.com/musterhq/muster/resolver"
 // ConsentEntry is one thing that a person said of a channel or topic. What is not known is
 // null.
 type ConsentEntry struct {
-	At         string  `json:"at"`
-	Channel    *string `json:"channel"`
-	ListID     *string `json:"list_id"`
-	Topic      *string `json:"topic"` // the name that the list had
-	Status     string  `json:"status"`
+	At      string  `json:"at"`
+	Channel *string `json:"channel"`
+	ListID  *string `json:"list_id"`
+	Topic   *string `json:"topic"` // the name that the list had
+	Status  string  `json:"status"`
+	// Pending says that the person has yet to confirm the consent (double opt-in).
+	Pending    bool    `json:"pending"`
 	Source     string  `json:"source"`
 	MessageID  *string `json:"message_id"`
 	CampaignID *string `json:"campaign_id"`
@@ -28,7 +30,7 @@ func ConsentLog(v *resolver.View, ordinal uint32) ([]ConsentEntry, error) {
 	log, err := v.ConsentLog(ordinal)
 	out := make([]ConsentEntry, 0, len(log))
 	for _, x := range log {
-		out = append(out, ConsentEntry{Time(x.AtMs), TextOrNull(x.Channel), TextOrNull(x.List), TextOrNull(x.Name), x.Status, x.Source,
+		out = append(out, ConsentEntry{Time(x.AtMs), TextOrNull(x.Channel), TextOrNull(x.List), TextOrNull(x.Name), x.Status, x.Pending, x.Source,
 			TextOrNull(x.Message), TextOrNull(x.Campaign), TextOrNull(x.Flow), TextOrNull(x.Step), TextOrNull(x.Client), TextOrNull(x.Wording), TextOrNull(x.Form), TimeOrNull(x.SubmittedMs)})
 	}
 	return out, err

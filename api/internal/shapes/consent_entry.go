@@ -9,6 +9,7 @@ var ConsentEntry = shape.Named("ConsentEntry", shape.Object(
 	shape.Req("list_id", shape.ListID("The list of the topic that it is about; null for a channel.").OrNull()),
 	shape.Req("topic", shape.Text("Monthly news", "The name that the topic had.").OrNull()),
 	shape.Req("status", shape.Word("", "subscribed", "unsubscribed")),
+	shape.Req("pending", shape.Boolean(false, "Whether the person has yet to confirm this consent (double opt-in). Until then nothing is sent by the channel. The confirmation is an entry of its own.")),
 	shape.Req("source", shape.Text("preferences", "Where it comes from: `preferences` is the preference page, `link` and `one-click` are those of messages, `reply` is a text, `form` is a signup form.")),
 	shape.Req("message_id", shape.MessageID("The message whose link or answer it came by.").OrNull()),
 	shape.Req("campaign_id", shape.CampaignID("What sent that message.").OrNull()),
