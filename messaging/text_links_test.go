@@ -26,6 +26,11 @@ func TestTakeTextLinks(t *testing.T) {
 		{"myapp://sale x.io http:// {{unsubscribe_url}}", "myapp://sale x.io http:// {{unsubscribe_url}}", nil},
 		{"https://" + strings.Repeat("x", tracking.MaxLinkBytes), "https://" + strings.Repeat("x", tracking.MaxLinkBytes), nil},
 		{"https://...", "https://...", nil},
+		{"“https://x.io/a” „https://x.io/a“ »https://x.io/a« ‘https://x.io/a’", "“{{muster_click.0}}” „{{muster_click.0}}“ »{{muster_click.0}}« ‘{{muster_click.0}}’", []string{"https://x.io/a"}},
+		{"https://x.io/a… https://x.io/a—today https://x.io/a。", "{{muster_click.0}}… {{muster_click.0}}—today {{muster_click.0}}。", []string{"https://x.io/a"}},
+		{"*https://x.io/a* _https://x.io/a_ https://x.io/a_ *https://x.io/b**", "*{{muster_click.0}}* _{{muster_click.0}}_ {{muster_click.1}} *{{muster_click.2}}*", []string{"https://x.io/a", "https://x.io/a_", "https://x.io/b*"}},
+		{"https://x.io/a,https://y.io/b;http://z.io {{first_name}},https://x.io/a", "{{muster_click.0}},{{muster_click.1}};{{muster_click.2}} {{first_name}},{{muster_click.0}}", []string{"https://x.io/a", "https://y.io/b", "http://z.io"}},
+		{"https://x.io/r?to=https://y.io/b", "{{muster_click.0}}", []string{"https://x.io/r?to=https://y.io/b"}},
 	} {
 		got, err := takeTextLinks(campaigns.Content{Text: c.text})
 		if err != nil || got.Text != c.want || !slices.Equal(got.Links, c.links) {

@@ -51,7 +51,7 @@ func inAppFieldsShape() []shape.Field {
 // since the call that sends push messages has names of another style.
 func pushFieldsShape(ttl string) []shape.Field {
 	return []shape.Field{
-		shape.Opt("image", shape.Text("https://example.com/sale.jpg", "The https address of a picture. Apple's devices show none.").Bytes(0, 2048)),
+		shape.Opt("image", shape.Text("https://example.com/sale.jpg", "The https address of a picture. On Apple's devices an app shows it by a notification service extension.").Bytes(0, 2048)),
 		shape.Opt("collapse", shape.Text("sale", "A name: of messages with the same a device shows the newest alone. Letters, digits, - and _.").Bytes(0, 32)),
 		shape.Opt(ttl, shape.Integer(86400, "For how long the push services keep trying to deliver it; 0 is as long as they can.").Between(0, 2419200)),
 	}

@@ -114,7 +114,10 @@ func (a *APNs) payload(n *Notification) ([]byte, error) {
 	if n.Collapse != "" {
 		aps["thread-id"] = n.Collapse
 	}
-	m := make(map[string]any, len(n.Data)+3)
+	if n.Image != "" {
+		aps["mutable-content"] = 1 // for the app's notification service extension, which shows it
+	}
+	m := make(map[string]any, len(n.Data)+4)
 	for key, value := range n.Data {
 		if key == "aps" {
 			return nil, errors.New(`data key "aps" is reserved by Apple; choose another`)
@@ -124,6 +127,9 @@ func (a *APNs) payload(n *Notification) ([]byte, error) {
 	m["aps"] = aps
 	if n.Link != "" {
 		m["link"] = n.Link
+	}
+	if n.Image != "" {
+		m["image"] = n.Image
 	}
 	if n.ID != "" {
 		m["id"] = n.ID

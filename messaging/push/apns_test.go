@@ -88,6 +88,12 @@ func TestAPNsSends(t *testing.T) {
 	if err := json.Unmarshal(got.body, &p); err != nil || p.APS.Alert.Title != "Hello, Zoë" || p.Link != "https://example.com/orders/1" || p.Order != "1" || p.ID != "snd_1" {
 		t.Errorf("%s, %v", got.body, err)
 	}
+	n := sample()
+	n.Image = "https://example.com/a.png"
+	a.sender.Send(t.Context(), appleDevice, n)
+	if body := string(a.last().body); !strings.Contains(body, `"mutable-content":1`) || !strings.Contains(body, `"image":"https://example.com/a.png"`) {
+		t.Errorf("%s", body)
+	}
 	if again := a.sender.Send(t.Context(), appleDevice, sample()); again.ProviderID != r.ProviderID {
 		t.Error("a repeat has another id")
 	}

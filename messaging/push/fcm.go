@@ -135,13 +135,29 @@ type fcmAndroid struct {
 }
 
 type fcmAPNs struct {
-	Headers map[string]string `json:"headers"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Payload    *fcmAPNsPayload   `json:"payload,omitempty"`
+	FCMOptions *fcmAPNsOptions   `json:"fcm_options,omitempty"`
+}
+
+type fcmAPNsPayload struct {
+	APS struct {
+		// MutableContent is 1 for the app's notification service extension to show the picture.
+		MutableContent int `json:"mutable-content"`
+	} `json:"aps"`
+}
+
+type fcmAPNsOptions struct {
+	Image string `json:"image"`
 }
 
 type fcmWeb struct {
-	FCMOptions struct {
-		Link string `json:"link"`
-	} `json:"fcm_options"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	FCMOptions *fcmWebOptions    `json:"fcm_options,omitempty"`
+}
+
+type fcmWebOptions struct {
+	Link string `json:"link"`
 }
 
 func (f *FCM) payload(token string, n *Notification, validateOnly bool) ([]byte, error) {
@@ -158,11 +174,11 @@ func (f *FCM) payload(token string, n *Notification, validateOnly bool) ([]byte,
 		}
 		m.Message.Data[key] = value
 	}
+	web, apple := &fcmWeb{Headers: map[string]string{}}, &fcmAPNs{Headers: map[string]string{}}
 	if n.Link != "" {
 		m.Message.Data["link"] = n.Link
 		if strings.HasPrefix(n.Link, "https://") { // FCM takes nothing else here
-			m.Message.WebPush = &fcmWeb{}
-			m.Message.WebPush.FCMOptions.Link = n.Link
+			web.FCMOptions = &fcmWebOptions{n.Link}
 		}
 	}
 	if n.ID != "" {
@@ -170,13 +186,25 @@ func (f *FCM) payload(token string, n *Notification, validateOnly bool) ([]byte,
 	}
 	m.Message.Android = fcmAndroid{CollapseKey: n.Collapse, Priority: map[bool]string{true: "HIGH", false: "NORMAL"}[n.Urgency == UrgencyHigh]}
 	if n.TTL > 0 {
-		m.Message.Android.TTL = strconv.FormatInt(int64(n.TTL/time.Second), 10) + "s"
+		seconds := strconv.FormatInt(int64(n.TTL/time.Second), 10)
+		m.Message.Android.TTL, web.Headers["TTL"] = seconds+"s", seconds
+		apple.Headers["apns-expiration"] = strconv.FormatInt(f.o.Now().Add(n.TTL).Unix(), 10)
 	}
 	if n.Collapse != "" {
 		m.Message.Android.Notification = &struct {
 			Tag string `json:"tag"`
 		}{n.Collapse}
-		m.Message.APNs = &fcmAPNs{Headers: map[string]string{"apns-collapse-id": n.Collapse}}
+		apple.Headers["apns-collapse-id"], web.Headers["Topic"] = n.Collapse, n.Collapse
+	}
+	if n.Image != "" {
+		apple.Payload, apple.FCMOptions = new(fcmAPNsPayload), &fcmAPNsOptions{n.Image}
+		apple.Payload.APS.MutableContent = 1
+	}
+	if len(apple.Headers) > 0 || apple.FCMOptions != nil {
+		m.Message.APNs = apple
+	}
+	if len(web.Headers) > 0 || web.FCMOptions != nil {
+		m.Message.WebPush = web
 	}
 	b, err := json.Marshal(m)
 	if err != nil {

@@ -120,8 +120,16 @@ func TestFCMSendsAndKeepsItsAccessToken(t *testing.T) {
 	}
 	if m.Message.Token != fcmDevice || m.Message.Notification.Title != "Hello, Zoë" || m.Message.Data["link"] != "https://example.com/orders/1" ||
 		m.Message.Android.TTL != "3600s" || m.Message.Android.Priority != "HIGH" || m.Message.Android.CollapseKey != "orders-1" ||
-		m.Message.WebPush.FCMOptions.Link == "" || m.Message.APNs.Headers["apns-collapse-id"] != "orders-1" {
+		m.Message.WebPush.FCMOptions.Link == "" || m.Message.APNs.Headers["apns-collapse-id"] != "orders-1" ||
+		m.Message.APNs.Headers["apns-expiration"] != "1778054889" ||
+		m.Message.WebPush.Headers["TTL"] != "3600" || m.Message.WebPush.Headers["Topic"] != "orders-1" {
 		t.Errorf("%s", g.last().body)
+	}
+	n := sample()
+	n.Image, n.Link, n.TTL, n.Collapse = "https://example.com/a.png", "", 0, ""
+	f.Send(t.Context(), fcmDevice, n)
+	if body := string(g.last().body); !strings.Contains(body, `"apns":{"payload":{"aps":{"mutable-content":1}},"fcm_options":{"image":"https://example.com/a.png"}}`) || strings.Contains(body, "webpush") {
+		t.Errorf("%s", body)
 	}
 	var wg sync.WaitGroup
 	for range 20 {

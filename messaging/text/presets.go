@@ -19,16 +19,12 @@ func Twilio(accountSID, authToken, from, base string, whatsapp bool) (Config, er
 	}
 	prefix := ""
 	if whatsapp {
-		prefix = "whatsapp:"
-	}
-	sender := Field{"From", prefix + "{{from}}"}
-	if strings.HasPrefix(from, "MG") {
-		sender = Field{"MessagingServiceSid", "{{from}}"}
+		prefix = twilioWhatsApp
 	}
 	return Config{
 		URL:      baseURL(base, "https://api.twilio.com") + "/2010-04-01/Accounts/" + url.PathEscape(accountSID) + "/Messages.json",
 		Username: accountSID, Password: authToken, Format: Form, From: from,
-		Form:      []Field{{"To", prefix + "{{to}}"}, sender, {"Body", "{{body}}"}, {"MediaUrl", "{{media_url}}"}, {"StatusCallback", `{{vars.status_url | default: ""}}`}},
+		Form:      []Field{{"To", prefix + "{{to}}"}, {twilioNumber, prefix + "{{from}}"}, {"Body", "{{body}}"}, {"MediaUrl", "{{media_url}}"}, {"StatusCallback", `{{vars.status_url | default: ""}}`}},
 		Templates: TwilioContent,
 		IDPath:    "sid", CodePath: "code", ErrorPath: "message",
 		Codes: map[string]string{
@@ -51,6 +47,27 @@ func Twilio(accountSID, authToken, from, base string, whatsapp bool) (Config, er
 			"63016": "permanent", "63018": "temporary", // outside the window for free text; rate limit
 		},
 	}, nil
+}
+
+// Twilio's parameters for the sender, of which a message has one, and what addresses of
+// WhatsApp begin with.
+const (
+	twilioNumber   = "From"
+	twilioService  = "MessagingServiceSid"
+	twilioWhatsApp = "whatsapp:"
+)
+
+// twilioSender is the parameter of a sender, which may be the provider's or a message's own: of a
+// messaging service, or of a number or a name. Names have at most 11 characters.
+func twilioSender(to, value string) (name, sender string) {
+	sender = strings.TrimPrefix(value, twilioWhatsApp)
+	switch {
+	case strings.HasPrefix(sender, "MG") && len(sender) > 11:
+		return twilioService, sender
+	case strings.HasPrefix(to, twilioWhatsApp):
+		return twilioNumber, twilioWhatsApp + sender
+	}
+	return twilioNumber, sender
 }
 
 // WhatsAppCloud returns the Config of Meta's WhatsApp Cloud API for free texts

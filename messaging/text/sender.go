@@ -197,9 +197,14 @@ func (s *Sender) request(m *Message) (*http.Request, error) {
 			if err != nil {
 				return nil, err
 			}
-			if v != "" {
-				form.Add(f.name, v)
+			if v == "" {
+				continue
 			}
+			name := f.name
+			if s.c.Templates == TwilioContent && (name == twilioNumber || name == twilioService) {
+				name, v = twilioSender(form.Get("To"), v)
+			}
+			form.Add(name, v)
 		}
 		if m.Template != nil {
 			m.contentForm(form)

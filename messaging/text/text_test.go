@@ -84,9 +84,26 @@ func TestTwilio(t *testing.T) {
 	if form, _ = url.ParseQuery(p.body); form.Get("To") != "whatsapp:+491701234567" || form.Get("From") != "whatsapp:+15550001111" || form.Get("MediaUrl") == "" {
 		t.Errorf("%v", form)
 	}
-	p.sender(t, twilio(t, "MG01", false)).Send(t.Context(), &Message{To: "+491701234567", Body: "x"})
-	if form, _ = url.ParseQuery(p.body); form.Get("MessagingServiceSid") != "MG01" || form.Has("From") {
-		t.Errorf("%v", form)
+	// The parameter is that of the sender that is used: a message's own, or the provider's.
+	const service = "MG0123456789abcdef0123456789abcdef"
+	for _, c := range []struct {
+		provider, own string
+		whatsapp      bool
+		name, value   string
+	}{
+		{service, "", false, "MessagingServiceSid", service},
+		{service, "Shop", false, "From", "Shop"},
+		{service, "MGM Resorts", false, "From", "MGM Resorts"},
+		{"+15550001111", service, false, "MessagingServiceSid", service},
+		{"+15550001111", "Shop", false, "From", "Shop"},
+		{service, "", true, "MessagingServiceSid", service},
+		{service, "+15550002222", true, "From", "whatsapp:+15550002222"},
+		{"+15550001111", service, true, "MessagingServiceSid", service},
+	} {
+		p.sender(t, twilio(t, c.provider, c.whatsapp)).Send(t.Context(), &Message{To: "+491701234567", From: c.own, Body: "x"})
+		if form, _ = url.ParseQuery(p.body); form.Get(c.name) != c.value || form.Has("From") == form.Has("MessagingServiceSid") {
+			t.Errorf("%+v: %v", c, form)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func (a *API) Reports() handler.Group {
 		shape.Req("ignored", shape.Count(0, "")),
 	))
 	envelope := operation.Envelope(result)
-	answers := shape.Pairs("200", operation.Response("Taken. The message says so when nothing in it was understood.", envelope, nil))
+	answers := shape.Pairs("200", operation.Response("Taken. The message says so when nothing in it was understood. Twilio is answered an empty document of its markup (`text/xml`) instead, with the figures in a comment.", envelope, nil))
 	for _, p := range operation.Problems {
 		switch p.Status {
 		case "400", "401", "413", "415", "500", "503":
@@ -126,7 +127,24 @@ func (a *API) inbound(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, inboundProblem(err)
 	}
-	return a.recordInbound(ctx, s, events)
+	result, err := a.recordInbound(ctx, s, events)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.name == "twilio":
+		return answerTwilio(c, result)
+	}
+	return result, nil
+}
+
+// answerTwilio answers as Twilio wants texts answered: with a document in its markup that says
+// nothing. It reports another type of content to the account as an error (12300). Answers to
+// keywords are messages of their own. The figures are in a comment.
+func answerTwilio(c *handler.Call, r InboundResult) (any, error) {
+	c.SetContentType("text/xml; charset=utf-8")
+	c.Response.Header.Set("X-Content-Type-Options", "nosniff")
+	fmt.Fprintf(c, `<?xml version="1.0" encoding="UTF-8"?><Response><!-- events %d, recorded %d, ignored %d --></Response>`, r.Events, r.Recorded, r.Ignored)
+	return handler.Streaming, nil
 }
 
 // inboundProblem answers as the readers' errors demand. A request that is not
@@ -233,12 +251,12 @@ func (a *API) readInbound(ctx context.Context, c *handler.Call, s *source, body 
 
 // recordInbound records what concerns messages and contacts of the account. It
 // may be repeated: an event that is on record changes nothing.
-func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Event) (any, error) {
-	out := InboundResult{Events: len(events)}
+func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Event) (out InboundResult, err error) {
+	out.Events = len(events)
 	replies, events := withoutReplies(events)
 	written, err := a.recordReplies(ctx, s, replies)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var records []messages.EngagementRecord
 	for part := range slices.Chunk(events, inboundChunk) {
@@ -256,12 +274,12 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return out, err
 		}
 	}
 	recorded, err := a.sendRecords(ctx, s.account, records)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	out.Recorded = written + recorded
 	out.Ignored = out.Events - out.Recorded

@@ -107,7 +107,7 @@ func messageFields() map[string][]shape.Field {
 		"push": {
 			ignores,
 			shape.Opt("title", shape.Text("Your order", "").Bytes(0, 998)), shape.Opt("body", shape.Text("It is on its way, {{first_name}}", "").Bytes(0, 4096)),
-			shape.Opt("link", shape.Text("myapp://orders/{{event.order_id}}", "A page, or a place in an app, that a tap opens.").Bytes(0, 2048)), shape.Opt("image", shape.Text("https://shop.example/a.png", "The https URL of a picture. Apple's devices show none.").Bytes(0, 2048)),
+			shape.Opt("link", shape.Text("myapp://orders/{{event.order_id}}", "A page, or a place in an app, that a tap opens.").Bytes(0, 2048)), shape.Opt("image", shape.Text("https://shop.example/a.png", "The https URL of a picture. On Apple's devices an app shows it by a notification service extension.").Bytes(0, 2048)),
 			shape.Opt("ttl_seconds", shape.Integer(3600, "How long the push services keep trying; 0 is as long as they can.").Between(0, 28*86400)), shape.Opt("collapse", shape.Text("orders", "Names notifications of which a device shows the newest alone.").Bytes(0, 32)),
 			tracked("the link; links into apps are not counted"),
 		},
