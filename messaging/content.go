@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
@@ -80,9 +79,6 @@ func CheckCampaign(x *campaigns.Campaign) error {
 func checkPart(x *campaigns.Campaign) error {
 	c := ownTexts(x)
 	if x.Medium() != mediumEmail {
-		if strings.Contains(c.Sender, "@") {
-			return &ContentError{"sender", fault("Input should be a phone number, a name or a sender id of the provider, not an e-mail address; leave it out for the provider's own")}
-		}
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
 		var f *ContentError

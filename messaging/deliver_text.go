@@ -60,7 +60,7 @@ func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 	if err != nil {
 		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
-	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: m.content.Sender, Body: body, ID: SendText(m.links.Account, m.send)}
+	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: textSender(m.content.Sender), Body: body, ID: SendText(m.links.Account, m.send)}
 	if t := m.content.WhatsApp; t != nil {
 		if msg.Template, err = fillTemplate(t, m.values()); err != nil {
 			return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
@@ -136,4 +136,13 @@ func hasReports(v *resolver.View) bool {
 // service is reached.
 func statusVars(publicURL string, account uint64, id string) map[string]string {
 	return map[string]string{varStatusURL: publicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + id}
+}
+
+// textSender is the sender that a text names: none, so that it is the provider's own, where the
+// campaign has an e-mail address. Campaigns of all channels have the field.
+func textSender(sender string) string {
+	if strings.Contains(sender, "@") {
+		return ""
+	}
+	return sender
 }
