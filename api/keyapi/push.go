@@ -92,7 +92,11 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 	if in.Title == nil {
 		return nil, keycall.Fail("title Field required")
 	}
-	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: (&pushFields{in.Image, in.Collapse, in.TTLSeconds}).options()})
+	options := (&pushFields{in.Image, in.Collapse, in.TTLSeconds}).options()
+	if r := options.Check(); r != nil {
+		return nil, keycall.Fail("%s", strings.Replace(r.Message, "ttl_seconds", "ttlSeconds", 1)) // as this call writes it
+	}
+	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: options})
 	var fault *messaging.ContentError
 	switch {
 	case errors.As(err, &fault):

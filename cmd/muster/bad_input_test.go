@@ -1,12 +1,17 @@
 package main
 
 import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,5 +156,61 @@ func TestBadInputOfForms(t *testing.T) {
 	s.console("GET", "/forms/"+form.ID+"/stats", "", &stats)
 	if len(all) != 1 || stats.Total.Submissions != 0 {
 		t.Errorf("%d forms, %+v", len(all), stats)
+	}
+}
+
+// TestBadInputOfMessages sends what the page on messages lists as bad input of campaigns, steps,
+// push messages, devices and Twilio's webhook: the answers are those of the page, and nothing is made or sent.
+func TestBadInputOfMessages(t *testing.T) {
+	testlevel.SkipQuick(t, "starts a server")
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	profile := s.event(`{"event_type":"seen","user":{"external_id":"ann"}}`)
+	var none []any
+	s.console("GET", "/campaigns", "", &none) // signs in
+	s.console("PUT", "/inbound-providers/twilio", `{"auth_token":"twilio-token"}`, nil)
+	kinds := map[string]string{"WhatsApp": `"type":3,"service":"whatsapp"`, "in-app": `"type":4,"service":"in_app"`, "push": `"type":4`}
+	steps := map[string]string{"WhatsApp": "whatsapp", "in-app": "in_app", "push": "push"}
+	request := func(path, token, body string) *http.Request {
+		req, err := http.NewRequest("POST", s.origin+path, strings.NewReader(body))
+		ok(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+token)
+		return req
+	}
+	for _, row := range badInputs(t, "messages.md") {
+		kind, what, _ := strings.Cut(row.call, " ")
+		switch what {
+		case "campaign":
+			expectAnswer(t, row, request(api.Prefix+"/campaigns", s.token, `{"name":"n","channel":2,"date":"2026-01-31",`+kinds[kind]+`,`+row.value+`}`))
+		case "step":
+			step := fmt.Sprintf(`{"id":"s","type":%q`, steps[kind])
+			if strings.TrimSpace(row.value) != "" {
+				step += "," + row.value
+			}
+			expectAnswer(t, row, request(api.Prefix+"/flows", s.token, `{"name":"f","trigger":{"type":"event","event":"go"},"steps":[`+step+`}]}`))
+		case "by Twilio":
+			// Signed as Twilio signs, with the secret of the account or another one.
+			path := "/inbound/" + s.creds.AccountID + "/twilio"
+			form, err := url.ParseQuery(row.value)
+			ok(t, err)
+			signed := s.origin + path
+			for _, name := range slices.Sorted(maps.Keys(form)) {
+				signed += name + form.Get(name)
+			}
+			mac := hmac.New(sha1.New, []byte(map[string]string{"signed": "twilio-token", "forged": "another"}[kind]))
+			mac.Write([]byte(signed))
+			req := request(path, "", form.Encode())
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			req.Header.Set("X-Twilio-Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+			expectAnswer(t, row, req)
+		default:
+			expectAnswer(t, row, request("/api/v1"+strings.Replace(what, "{id}", profile, 1), s.creds.APIKey, "{"+row.value+"}"))
+		}
+	}
+	for _, path := range []string{"/campaigns", "/outbox", "/flows", "/profiles/" + profile + "/devices"} {
+		if s.console("GET", path, "", &none); len(none) != 0 {
+			t.Errorf("%s: %v", path, none)
+		}
 	}
 }

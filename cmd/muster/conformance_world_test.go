@@ -168,12 +168,12 @@ func (w *world) companyOf(t *testing.T, fields obj) *company {
 // remote plays push services, and the receivers of webhooks.
 type remote struct {
 	secure *httptest.Server // push services
-	plain  *httptest.Server // receivers
+	plain  *httptest.Server // receivers, and providers of texts
 
 	mu    sync.Mutex
-	push  []string              // paths asked for
-	hooks map[string][]delivery // by path
-	fails map[string]int        // how often a path is to fail yet
+	push  map[string][]http.Header // what came at a path
+	hooks map[string][]delivery    // by path
+	fails map[string]int           // how often a path is to fail yet
 }
 
 // delivery is a webhook that came.
@@ -184,7 +184,7 @@ type delivery struct {
 }
 
 func newRemote(t *testing.T) *remote {
-	r := &remote{hooks: map[string][]delivery{}, fails: map[string]int{}}
+	r := &remote{push: map[string][]http.Header{}, hooks: map[string][]delivery{}, fails: map[string]int{}}
 	r.secure = httptest.NewTLSServer(http.HandlerFunc(r.takePush))
 	r.plain = httptest.NewServer(http.HandlerFunc(r.takeHook))
 	t.Cleanup(r.secure.Close)
@@ -196,7 +196,7 @@ func newRemote(t *testing.T) *remote {
 func (r *remote) takePush(w http.ResponseWriter, req *http.Request) {
 	io.Copy(io.Discard, req.Body)
 	r.mu.Lock()
-	r.push = append(r.push, req.URL.Path)
+	r.push[req.URL.Path] = append(r.push[req.URL.Path], req.Header)
 	r.mu.Unlock()
 	if strings.HasPrefix(req.URL.Path, "/dead/") {
 		w.WriteHeader(http.StatusGone)
@@ -205,17 +205,16 @@ func (r *remote) takePush(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusCreated)
 }
 
-func (r *remote) pushed(path string) (n int) {
+func (r *remote) pushed(path string) int { return len(r.pushes(path)) }
+
+// pushes are the headers of the push messages that came at a path.
+func (r *remote) pushes(path string) []http.Header {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.push {
-		if p == path {
-			n++
-		}
-	}
-	return n
+	return append([]http.Header{}, r.push[path]...)
 }
 
+// takeHook answers below the paths of WhatsApp's Cloud API and of Twilio as these do.
 func (r *remote) takeHook(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	r.mu.Lock()
@@ -226,7 +225,15 @@ func (r *remote) takeHook(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	w.WriteHeader(http.StatusNoContent)
+	switch {
+	case strings.HasPrefix(req.URL.Path, "/v21.0/"):
+		io.WriteString(w, `{"messaging_product":"whatsapp","messages":[{"id":"wamid.1"}]}`)
+	case strings.HasPrefix(req.URL.Path, "/2010-04-01/"):
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"sid":"SM1","status":"queued"}`)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 func (r *remote) received(path string) []delivery {

@@ -26,20 +26,28 @@ const (
 
 const collapseLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// checkPush says what is wrong with the options of a push message.
-func (c *Campaign) checkPush() *refuse.Refusal {
-	p := c.Push
+// Check says what is wrong with the options; none given are right.
+func (p *PushOptions) Check() *refuse.Refusal {
 	switch {
 	case p == nil:
 		return nil
-	case c.Channel != ChannelSingle || c.Type != TypePush:
-		return refuse.Invalid("push", "push Input should be left out where channel is not 2 or type not 4: it is of push messages")
 	case len(p.Image) > maxPushImage || p.Image != "" && !strings.HasPrefix(p.Image, "https://"):
-		return refuse.Invalid("push.image", "push.image Input should be an https URL of at most %d bytes", maxPushImage)
+		return refuse.Invalid("image", "image Input should be an https URL of at most %d bytes", maxPushImage)
 	case len(p.Collapse) > maxPushCollapse || strings.Trim(p.Collapse, collapseLetters) != "":
-		return refuse.Invalid("push.collapse", "push.collapse Input should have at most %d letters, digits, - and _", maxPushCollapse)
+		return refuse.Invalid("collapse", "collapse Input should have at most %d letters, digits, - and _", maxPushCollapse)
 	case p.TTLSeconds < 0 || p.TTLSeconds > MaxPushTTL:
-		return refuse.Invalid("push.ttl_seconds", "push.ttl_seconds Input should be from 0 to %d, which is 28 days", MaxPushTTL)
+		return refuse.Invalid("ttl_seconds", "ttl_seconds Input should be from 0 to %d, which is 28 days", MaxPushTTL)
+	}
+	return nil
+}
+
+// checkPush says what is wrong with the options of a push message.
+func (c *Campaign) checkPush() *refuse.Refusal {
+	if c.Push != nil && (c.Channel != ChannelSingle || c.Type != TypePush) {
+		return refuse.Invalid("push", "push Input should be left out where channel is not 2 or type not 4: it is of push messages")
+	}
+	if r := c.Push.Check(); r != nil {
+		return refuse.Invalid("push."+r.Field, "push.%s", r.Message)
 	}
 	return nil
 }
