@@ -181,6 +181,8 @@ func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values mer
 		}
 	case m.Push != nil:
 		content = campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}
+	case m.InApp != nil:
+		content = campaigns.Content{Subject: m.InApp.Title, Text: m.InApp.Body, Link: m.InApp.Link}
 	case m.Email != nil:
 		x := m.Email
 		content = campaigns.Content{HTML: x.Body, Text: x.Text}

@@ -72,6 +72,8 @@ func messageTagFaults(v *resolver.View, def *flows.Flow, m *flows.Message) (faul
 		}
 	case m.Push != nil:
 		find(campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}, map[string]string{"subject": "title", "text": "body"})
+	case m.InApp != nil:
+		find(campaigns.Content{Subject: m.InApp.Title, Text: m.InApp.Body, Link: m.InApp.Link}, map[string]string{"subject": "title", "text": "body"})
 	case m.Email != nil:
 		x := m.Email
 		find(campaigns.Content{Subject: x.Subject, SenderName: x.SenderName, HTML: x.Body, Text: x.Text}, nil)

@@ -199,6 +199,7 @@ func TestWhatsApp(t *testing.T) {
 func TestKeywordOf(t *testing.T) {
 	for text, want := range map[string]Keyword{
 		"STOP": KeywordStop, " stop. ": KeywordStop, "“Stop”": KeywordStop, "Stop all!": KeywordStop, "opt-out": KeywordStop, "Arrêt": KeywordStop, "Stop…": KeywordStop, "*STOP*": KeywordStop, "stop\u00a0\u200b": KeywordStop, "🛑 STOP 🛑": KeywordStop, "Stop promotions": KeywordStop,
+		"STOP❗️": KeywordStop, "STOP ❤️": KeywordStop, "Stop ⚠️": KeywordStop, "STOP ‼️": KeywordStop, "stop ✋🏽": KeywordStop, "Arre\u0302t": KeywordStop, "STOP #️⃣": KeywordStop,
 		"start": KeywordStart, "UNSTOP": KeywordStart, "help?": KeywordHelp, "Info": KeywordHelp,
 		"": "", "...": "", "stop it": "", "please stop": "", "yes": "", "non-stop": "", "stop 2": "", strings.Repeat("stop ", 20): "",
 	} {

@@ -95,8 +95,8 @@ func WhatsAppCloud(version, phoneNumberID, token, base string) (Config, error) {
 			"131026": "permanent", "131047": "permanent", "131050": "opted_out", // unreachable, window closed, wants no advertising
 			// The template: unknown, other placeholders, too long, against the rules, other forms, paused, disabled.
 			"132001": "permanent", "132000": "permanent", "132005": "permanent", "132007": "permanent", "132012": "permanent", "132015": "permanent", "132016": "permanent",
-			"131021": "hard",                                                                                 // sender and recipient are one
-			"131031": "refused", "131042": "refused", "131045": "refused", "368": "refused", "33": "refused", // account locked, unpaid, unregistered
+			"131021": "hard",                                                                                                                           // sender and recipient are one
+			"131031": "refused", "131037": "refused", "131042": "refused", "133010": "refused", "131045": "refused", "368": "refused", "33": "refused", // account locked, unpaid, unregistered
 		},
 	}, nil
 }

@@ -78,6 +78,9 @@ func (a *API) setInApp(c *handler.Call) (any, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
+	if in.AllowedOrigins == nil {
+		return nil, handler.BadField("allowed_origins", "allowed_origins Field required: a list of sites; an empty list takes all away")
+	}
 	if err := c.Command(inapp.CommandConfigure, in, nil); err != nil {
 		return nil, err
 	}
