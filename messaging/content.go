@@ -1,10 +1,12 @@
 package messaging
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -85,7 +87,15 @@ func checkPart(x *campaigns.Campaign) error {
 		if errors.As(err, &f) && f.Field == "text" {
 			f.Field = "body"
 		}
-		return err
+		switch {
+		case err != nil:
+			return err
+		case x.Medium() == mediumPush:
+			return cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push))
+		case x.Medium() == mediumInApp:
+			return checkInApp(&card.Card{Title: "x", Link: c.Link}, c.InApp)
+		}
+		return nil
 	}
 	_, err := PrepareEmail(c)
 	return err

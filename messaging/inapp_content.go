@@ -18,10 +18,14 @@ func PrepareInApp(c campaigns.Content) (campaigns.Content, error) {
 	if err := checkText(c); err != nil {
 		return c, err
 	}
-	// Merge tags become longer or shorter; each message is checked again.
-	x := card.Card{Title: c.Subject, Body: c.Text, Link: c.Link}
-	if c.InApp != nil {
-		x.Options = *c.InApp
+	return c, checkInApp(&card.Card{Title: c.Subject, Body: c.Text, Link: c.Link}, c.InApp)
+}
+
+// checkInApp says what is wrong with an in-app message. Merge tags become longer or
+// shorter; each message is checked again.
+func checkInApp(x *card.Card, o *card.Options) error {
+	if o != nil {
+		x.Options = *o
 	}
 	for _, text := range []*string{&x.Title, &x.Body, &x.Link} {
 		if strings.Contains(*text, "{{") {
@@ -30,7 +34,7 @@ func PrepareInApp(c campaigns.Content) (campaigns.Content, error) {
 	}
 	if f := x.Check(); f != nil {
 		field := map[string]string{"title": "subject", "body": "text", "link": "link"}[f.Field]
-		return c, &ContentError{cmp.Or(field, "in_app."+f.Field), fault("Input " + f.Text)}
+		return &ContentError{cmp.Or(field, "in_app."+f.Field), fault("Input " + f.Text)}
 	}
-	return c, nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -18,8 +19,8 @@ func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 	if err := checkText(c); err != nil {
 		return c, err
 	}
-	if c.Link != "" && !isWebLink(c.Link) && !isAppLink(c.Link) {
-		return c, &ContentError{"link", fault("Input should be an absolute http or https URL, or a link into an app, such as myapp://sale")}
+	if err := checkPushLink(c.Link); err != nil {
+		return c, err
 	}
 	if o := c.Push; o != nil {
 		n := &push.Notification{Title: "x", Image: o.Image, Collapse: o.Collapse, TTL: time.Duration(o.TTLSeconds) * time.Second}
@@ -43,6 +44,32 @@ func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 		return c, &ContentError{"", err}
 	}
 	return c, nil
+}
+
+// checkPushLink says what is wrong with the link of a push message. One with merge tags is
+// checked again in each message.
+func checkPushLink(link string) error {
+	if link != "" && !isWebLink(link) && !isAppLink(link) {
+		return &ContentError{"link", fault("Input should be an absolute http or https URL, or a link into an app, such as myapp://sale")}
+	}
+	if isWebLink(link) && !strings.Contains(link, "{{") {
+		if err := push.CheckNotification(&push.Notification{Title: "x", Link: link}); err != nil {
+			return &ContentError{"", err}
+		}
+	}
+	return nil
+}
+
+// checkPushImage says what is wrong with the address of a picture that the state machine,
+// which judges its length and its scheme, lets pass.
+func checkPushImage(o *campaigns.PushOptions) error {
+	if o == nil || !strings.HasPrefix(o.Image, "https://") {
+		return nil
+	}
+	if err := push.CheckNotification(&push.Notification{Title: "x", Image: o.Image}); err != nil {
+		return &ContentError{"", fmt.Errorf("push.%w", err)}
+	}
+	return nil
 }
 
 // isWebLink reports whether a link leads to a page.

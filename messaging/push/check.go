@@ -1,6 +1,9 @@
 package push
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // kinds are the push services.
 var kinds = []Kind{KindWeb, KindFCM, KindAPNs}
@@ -35,7 +38,7 @@ func CheckNotification(n *Notification, over ...Kind) error {
 
 // unbound is a sender without credentials: it can check, but not send.
 func unbound(kind Kind, allowPrivate bool) (Sender, error) {
-	o := Options{AllowPrivate: allowPrivate}
+	o := Options{AllowPrivate: allowPrivate, Now: time.Now} // a message has the instant of its end
 	switch kind {
 	case KindWeb:
 		return &WebPush{o: o}, nil

@@ -124,3 +124,11 @@ func TestCredentials(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A message with a time to live is checked without anybody's credentials.
+func TestCheckNotificationKnowsTheTime(t *testing.T) {
+	t.Parallel()
+	if err := CheckNotification(&Notification{Title: "x", TTL: time.Hour}); err != nil {
+		t.Error(err)
+	}
+}
