@@ -97,9 +97,9 @@ func TestOmniChannelStory(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, n := range r.view().Campaigns().ByChannel(c) {
-		got[n.Channel] = fmt.Sprint(n.Sent, n.Failed, n.Unsubscribed, n.Skipped)
+		got[n.Channel] = fmt.Sprint(n.Sent, n.Failed, n.Bounced, n.Unsubscribed, n.Skipped)
 	}
-	if want := map[string]string{"push": "1 0 0 map[no device:7]", "sms": "1 1 1 map[no phone:2 unsubscribed:1 why:1]", "email": "2 1 0 map[unsubscribed:2]"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := map[string]string{"push": "1 0 0 0 map[no device:7]", "sms": "1 1 1 1 map[no phone:2 unsubscribed:1 why:1]", "email": "2 1 0 0 map[unsubscribed:2]"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, expected %v", got, want)
 	}
 	// The second run has others of the campaign's channels.

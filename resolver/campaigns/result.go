@@ -89,6 +89,10 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	if c.Result != ResultSkipped {
 		s.recordAttempt(x, r, &c, medium)
 	}
+	o := s.host.Root(c.Ordinal)
+	if c.Result == ResultBounced && tx.Rules >= rulesBounces {
+		s.bounced(x, r, medium, o)
+	}
 	if s.goesOn(tx, x, r, &c) {
 		return nil
 	}
@@ -96,7 +100,6 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	if len(r.Channels) > 0 {
 		s.unclaim(x, c.Ordinal)
 	}
-	o := s.host.Root(c.Ordinal)
 	switch c.Result {
 	case ResultSkipped:
 		r.note(c.Reason, c.Anonymous)
@@ -122,10 +125,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 		r.Sent++
 		r.ofVariant(c.Variant).Sent++
 	case ResultBounced:
-		s.set(x, Bounced).Add(o)
-		if len(r.Channels) > 0 {
-			s.set(x, channelSet(medium, Bounced)).Add(o)
-		}
+		s.bounced(x, r, medium, o)
 		fallthrough
 	default:
 		s.set(x, setFailed).Add(o)
@@ -264,4 +264,16 @@ func (s *State) Run(id string) (Run, bool) {
 		c.ByChannel[i].Skipped = maps.Clone(c.ByChannel[i].Skipped)
 	}
 	return c, true
+}
+
+// rulesBounces is the version of the rules from which on an address that does not exist counts as
+// bounced also where the person goes on to another channel.
+const rulesBounces = 25
+
+// bounced counts an address that does not exist.
+func (s *State) bounced(x *Campaign, r *Run, medium string, ordinal uint32) {
+	s.set(x, Bounced).Add(ordinal)
+	if len(r.Channels) > 0 {
+		s.set(x, channelSet(medium, Bounced)).Add(ordinal)
+	}
 }
