@@ -58,7 +58,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	if rules.Read() {
 		if reader = a.Reader(ev.Type); reader != nil {
 			of, repeats := reader.Read(m.tx(a), ev)
-			out.Unread = reader.Warning()
+			out.NotTaken = reader.Warning()
 			if repeats {
 				return m.repeatEvent(a, p, of, rules, out)
 			}
@@ -113,7 +113,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	}
 	if reader != nil {
 		follow := reader.Take(m.tx(a), winner, at)
-		out.Unread = reader.Warning()
+		out.NotTaken = reader.Warning()
 		m.recordMore(a, follow, staleMs, winner, ev.Redacted, rows)
 	}
 	if a.Flows.Made() {

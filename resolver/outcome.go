@@ -38,11 +38,11 @@ type EventOutcome struct {
 	// was used for another person's event, and this one is not stored. It is a hint to
 	// the sender and no part of the recorded outcome, which golden logs hold.
 	Foreign bool `json:"-"`
-	// Unread is the warning of the feature that read the event, see [feature.Reader], likewise
-	// as a hint.
-	Unread  string `json:"-"`
-	Profile ProfileID
-	Refusal *Refusal
+	// NotTaken says what of the event the feature that reads its type did not take over, see
+	// [feature.Reader.Warning], likewise as a hint.
+	NotTaken string `json:"-"`
+	Profile  ProfileID
+	Refusal  *Refusal
 }
 
 // Refusal is a reason the caller can act on.
@@ -94,9 +94,9 @@ func (o *EventOutcome) Warning() string {
 	w := resolution.Warning(o.NotAdded, o.Dropped, o.Erased)
 	switch {
 	case w == "":
-		return o.Unread
-	case o.Unread != "":
-		return w + "; " + o.Unread
+		return o.NotTaken
+	case o.NotTaken != "":
+		return w + "; " + o.NotTaken
 	}
 	return w
 }

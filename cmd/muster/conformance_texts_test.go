@@ -200,13 +200,8 @@ func keywordPart() part {
 	writes := func(c *check, id, from, text, secret string) *answer {
 		c.Helper()
 		path := "/inbound/" + c.account + "/twilio"
-		form, signed := url.Values{"MessageSid": {id}, "SmsStatus": {"received"}, "From": {from}, "To": {"+15005550006"}, "Body": {text}}, c.server.origin+path
-		for _, name := range slices.Sorted(maps.Keys(form)) {
-			signed += name + form.Get(name)
-		}
-		mac := hmac.New(sha1.New, []byte(secret))
-		mac.Write([]byte(signed))
-		return c.do(c.T, "POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		form := url.Values{"MessageSid": {id}, "SmsStatus": {"received"}, "From": {from}, "To": {"+15005550006"}, "Body": {text}}
+		return c.do(c.T, "POST", path, form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "X-Twilio-Signature", twilioSignature(secret, c.server.origin+path, form))
 	}
 	// texts are the bodies that went out.
 	texts := func(c *check) (out []string) {
@@ -264,4 +259,14 @@ func keywordPart() part {
 			c.consents(ada, "sms", "unsubscribed")
 		}},
 	}}
+}
+
+// twilioSignature is the signature of a form that Twilio sends to an address.
+func twilioSignature(secret, address string, form url.Values) string {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		address += name + form.Get(name)
+	}
+	mac := hmac.New(sha1.New, []byte(secret))
+	mac.Write([]byte(address))
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

@@ -42,8 +42,8 @@ type permission struct {
 	suppressedAfter int
 }
 
-// toUnsubscribed are messages that people who have unsubscribed get as well: the answers to what
-// they write, and what asks them to confirm a form. Nobody who is suppressed gets them.
+// toUnsubscribed are the messages that also go to unsubscribed people: answers to keywords, and
+// requests to confirm a form. They do not go to suppressed people.
 var toUnsubscribed = map[string]bool{"stop answer": true, "help answer": true, "Please confirm your subscription": true}
 
 // providers plays the relay and the providers of all channels, and records people's
@@ -471,8 +471,8 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	}
 }
 
-// barred is the address of somebody who has been barred from a channel for the longest time, or
-// suppressed on it; "" if there is none.
+// barred returns the address on a channel that has been unsubscribed or suppressed for the longest
+// time, with suppressed only of those that are suppressed; "" if there is none.
 func (p *providers) barred(channel string, suppressed bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

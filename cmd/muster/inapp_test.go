@@ -360,6 +360,11 @@ func TestInAppOnAPage(t *testing.T) {
 	var first, keys inAppKeys
 	ok(t, s.surfaceA("POST", "/in-app/secret", nil, &first))
 	ok(t, s.surfaceA("PUT", "/in-app/settings", map[string]any{"allowed_origins": []string{site}}, nil))
+	for _, without := range []map[string]any{{}, {"allowed_origins": nil}} {
+		if err := s.surfaceA("PUT", "/in-app/settings", without, nil); err == nil || !strings.Contains(err.Error(), "allowed_origins Field required") {
+			t.Errorf("%v: %v", without, err)
+		}
+	}
 	for _, id := range []string{"ann", "bob"} {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"external_id":%q}}`, id))
 	}

@@ -168,6 +168,12 @@ func TestWhatsAppCloudBodyIsJSONWhateverTheText(t *testing.T) {
 	if r := s.Send(t.Context(), &Message{To: "+491701234567", Body: "x"}); r.Class != outcome.Permanent || r.Code != "131026" {
 		t.Errorf("%+v", r)
 	}
+	for _, code := range []string{"131037", "133010"} { // the account's display name, its number
+		p.answer = `{"error":{"code":` + code + `,"message":"says Meta"}}`
+		if r := s.Send(t.Context(), &Message{To: "+491701234567", Body: "x"}); r.Class != outcome.Refused || r.Code != code {
+			t.Errorf("%+v", r)
+		}
+	}
 }
 
 func TestGenericProvider(t *testing.T) {

@@ -137,9 +137,9 @@ func (a *API) inbound(c *handler.Call) (any, error) {
 	return result, nil
 }
 
-// answerTwilio answers as Twilio wants texts answered: with a document in its markup that says
-// nothing. It reports another type of content to the account as an error (12300). Answers to
-// keywords are messages of their own. The figures are in a comment.
+// answerTwilio answers with an empty document of Twilio's markup, which Twilio needs: it reports
+// any other content type to the customer as an error (12300). Answers to keywords are messages of
+// their own. The document has the figures in a comment.
 func answerTwilio(c *handler.Call, r InboundResult) (any, error) {
 	c.SetContentType("text/xml; charset=utf-8")
 	c.Response.Header.Set("X-Content-Type-Options", "nosniff")

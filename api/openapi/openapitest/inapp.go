@@ -26,6 +26,7 @@ func inApp() []Step {
 		{Request: "GET " + c + "/in-app/settings"},
 		{Request: "PUT " + c + "/in-app/settings", Body: `{"allowed_origins":["https://shop.example"]}`},
 		{Request: "PUT " + c + "/in-app/settings", Body: `{"allowed_origins":["shop"]}`, Fails: true},
+		{Request: "PUT " + c + "/in-app/settings", Body: `{}`, Fails: true},
 		{Request: "POST " + c + "/in-app/secret", Body: `{"overlap_hours":169}`, Fails: true},
 		{Request: "POST " + c + "/in-app/secret", Body: `{"overlap_hours":2}`},
 		{Request: "POST " + c + "/in-app/secret"},

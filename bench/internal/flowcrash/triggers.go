@@ -10,7 +10,8 @@ import (
 type cause struct {
 	atMs int64
 	key  string // that effects carry, if any
-	// who is the half of a merged person whose event it is, nil for what is nobody's.
+	// who sent the event, one of the two people whom a merge made one; nil for an event of the
+	// service's own.
 	who *person
 	// maybe marks one that falls on the very millisecond of something else, so that
 	// a client cannot know their order.
@@ -223,7 +224,7 @@ func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
 	return began, nil
 }
 
-// entered reports whether a half has entered for sure by these causes, the oldest first.
+// entered reports whether one of these causes has certainly enrolled this one of two merged people.
 func entered(causes []cause, who *person) bool {
 	return who != nil && slices.ContainsFunc(causes, func(c cause) bool { return c.who == who && !c.maybe })
 }
