@@ -184,6 +184,19 @@ await run(async (w) => {
   // Somebody enters after an event, and the list shows it.
   const outside = people.find((p) => p.country === 'DE' && !lately(p))
   await w.send([1, 2].map((n) => ({ event_type: 'item_purchased', idempotency_key: `late-${n}`, user: { email: outside.email }, properties: { value: n } })))
+  // What was typed is kept in the address a moment later: not where the way leads to another
+  // page by then, which takes its time to load here.
+  await page.route(/screen-templates/, async (r) => {
+    await new Promise((go) => setTimeout(go, 1500))
+    await r.continue()
+  })
+  await page.reload()
+  await first.getByLabel('Number to compare with').fill('7')
+  await until('it is in the address', () => decodeURIComponent(page.url()).replaceAll('\\', '').includes('"value":7'))
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('navigation').getByRole('link', { name: 'Templates' }).click()
+  await page.getByRole('heading', { name: 'Templates', level: 1 }).waitFor()
+  await page.unroute(/screen-templates/)
   await page.getByRole('navigation').getByRole('link', { name: 'Segments' }).click()
   const row = page.getByRole('row').filter({ hasText: 'Loyal' })
   await row.waitFor()

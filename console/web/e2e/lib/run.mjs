@@ -115,7 +115,20 @@ export async function run(story) {
     async axe(what, on = page) {
       await on.evaluate(`window.axe || (() => { ${axeSource} })()`)
       await settled(on)
-      const found = await on.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 5).map((n) => `    ${n.html.slice(0, 200)}\n      ${n.failureSummary.split('\n').slice(1, 3).join(' ')}`).join('\n')}`)))
+      // It reads the page piece by piece: where the page changed meanwhile, it measured what
+      // was never shown at one time, and looks again.
+      const found = await on.evaluate(async () => {
+        const findings = () => window.axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 5).map((n) => `    ${n.html.slice(0, 200)}\n      ${n.failureSummary.split('\n').slice(1, 3).join(' ')}`).join('\n')}`))
+        for (let left = 10; ; left--) {
+          let changed = false
+          const seen = new MutationObserver(() => (changed = true))
+          seen.observe(document.documentElement, { attributes: true, childList: true, characterData: true, subtree: true })
+          const found = await findings()
+          seen.disconnect()
+          if (found.length === 0 || !changed || left === 1) return found
+          await new Promise((go) => setTimeout(go, 300))
+        }
+      })
       assert.deepEqual(found, [], `axe-core on ${what}:\n${found.join('\n')}`)
     },
     async shots(name) {

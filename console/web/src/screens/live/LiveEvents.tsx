@@ -10,6 +10,7 @@ import { Icon } from '@/shared/icons'
 import { Page } from '@/shared/Page'
 import { ScreenLink } from '@/shared/ScreenLink'
 import { Empty, NoPermission } from '@/shared/states'
+import { useLeaving } from '@/shared/useLeaving'
 import { offered, useCatalog, useSegments } from '../segments/useSuggestions'
 import { EventLog } from './EventLog'
 import { useLive } from './useLive'
@@ -134,6 +135,7 @@ function Elsewhere({ who, segment }: { who: string; segment: string }) {
 function Person({ value, onChange }: { value: string; onChange: (v: string) => void }) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
-  const later = useDebouncedCallback(onChange, 400)
+  const leaving = useLeaving()
+  const later = useDebouncedCallback((v: string) => leaving() || onChange(v), 400)
   return <Autocomplete label="Person" placeholder="E-mail, id or phone" value={text} onChange={(v) => (setText(v), later(v.trim()))} flex="1 1 180px" maw={300} clearable clearButtonProps={{ 'aria-label': 'Everybody' }} />
 }

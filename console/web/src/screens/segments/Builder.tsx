@@ -16,6 +16,7 @@ import { Icon } from '@/shared/icons'
 import { JsonError, parseJson, writeJson } from '@/shared/json'
 import { ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { useLeaving } from '@/shared/useLeaving'
 import { check } from './check'
 import { BuilderContext, type Builder as Shared } from './context'
 import { asGroup, DefinitionError, fromJson, toJson } from './definition'
@@ -76,18 +77,21 @@ export function Builder({ name: firstName, first, saved, onTake, view, keep }: P
   }, [root, answer, refused, stale])
   const refusedElsewhere = refused && ![...said.values()].some((s) => s.refused) ? faultWords(placed(root, refused).text).text : ''
 
-  // What is typed is in the address a little later: not with every key.
+  // What is typed is in the address a little later: not with every key, and not once the
+  // way leads to another page, of which this one is shown until it is loaded.
+  const leaving = useLeaving()
   const keeping = useRef(keep)
   keeping.current = keep
   const pristine = useRef(text)
   useEffect(() => {
     if (text === pristine.current) return
     const timer = setTimeout(() => {
+      if (leaving()) return
       pristine.current = ''
       keeping.current({ definition: text.length <= inAddress ? text : undefined })
     }, 400)
     return () => clearTimeout(timer)
-  }, [text])
+  }, [text, leaving])
 
   useHotkeys([['mod+Z', () => undo()], ['mod+shift+Z', () => redo()]], [])
 
