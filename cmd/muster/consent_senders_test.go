@@ -26,6 +26,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/webhook"
 )
 
@@ -199,7 +200,7 @@ func TestF6ConsentHoldsForAllSenders(t *testing.T) {
 func consentHoldsForAllSenders(t *testing.T, args []string) {
 	t.Parallel()
 	const seed, changers = 17, 4
-	people := rounds(500, 10_000)
+	people := testlevel.Count(120, rounds(500, 10_000))
 	t.Logf("seed %d, %d people", seed, people)
 	dir, p := t.TempDir(), newProviders(t)
 	roots := filepath.Join(dir, "roots.pem")
@@ -308,7 +309,7 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 			tested = made.ID
 		}
 		senders.Go(func() {
-			if err := s.surfaceA("POST", "/campaign/"+made.ID+"/send", obj{"all_contacts": true, "batch_size": people / 20, "delay_between_batches": 1}, nil); err != nil {
+			if err := s.surfaceA("POST", "/campaign/"+made.ID+"/send", obj{"all_contacts": true, "batch_size": people / testlevel.Count(8, 20), "delay_between_batches": 1}, nil); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		})

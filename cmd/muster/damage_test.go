@@ -308,6 +308,9 @@ func TestL1DamageMatrix(t *testing.T) {
 		erase, alone bool
 	}{{"whole", false, false}, {"after an erasure", true, false}, {"without state and history", false, true}, {"after an erasure, without state and history", true, true}} {
 		t.Run(mode.name, func(t *testing.T) {
+			if mode.erase {
+				testlevel.SkipQuick(t, "damages many directories")
+			}
 			t.Parallel()
 			d := newDamaged(t, mode.erase)
 			starts, refusals := 0, 0
