@@ -80,7 +80,7 @@ func New(opts Options) (*API, error) {
 	a.flows = automation.New(automation.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
 	a.profiles = profiles.New(profiles.Options{History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now, AllowPrivate: opts.AllowPrivate, PublicURL: opts.Providers.PublicURL})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
-	a.signup = signup.New(signup.Options{PublicURL: opts.Providers.PublicURL, Views: a.links.FormViews})
+	a.signup = signup.New(signup.Options{PublicURL: opts.Providers.PublicURL, Now: opts.Now, Views: a.links.FormViews})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Providers.Events, Claims: a.links.Claims,
 		PublicURL: opts.Providers.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.Providers.SNS})
 	a.settings = settings.New(settings.Options{Rand: opts.Rand, PublicURL: opts.Providers.PublicURL, DNS: opts.Providers.DNS, WriteKeyLastUsed: opts.LastUsed.WriteKey})

@@ -138,6 +138,14 @@ func TestPreferencePage(t *testing.T) {
 	if _, page := m.visit("GET", path, browser, ""); !strings.Contains(page, "What about &lt;i&gt;it&lt;/i&gt;?</h1>") || !strings.Contains(page, "One line.\nTwo.") {
 		t.Errorf("%s", page)
 	}
+	m.command(resolver.CommandSettingsSet, func() resolver.Settings {
+		s := resolver.DefaultSettings()
+		s.PreferencePage = &resolver.PreferencePage{Title: "What about <i>it</i>?"}
+		return s
+	}(), nil)
+	if _, page := m.visit("GET", path, browser, ""); !strings.Contains(page, "What about &lt;i&gt;it&lt;/i&gt;?</h1>") || !strings.Contains(page, "Choose what you want to hear about") {
+		t.Errorf("without a text of its own: %s", page)
+	}
 	m.clock.Advance(time.Minute)
 	if res, page := m.visit("POST", path, browser, "action=everything"); res.StatusCode != 200 || !strings.Contains(page, "<li>Monthly: off</li><li>E-mail: off</li>") {
 		t.Errorf("%d %s", res.StatusCode, page)

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/view"
@@ -163,7 +164,7 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 // PushPlan is whom a push message would go to now.
 type PushPlan struct {
 	Members   uint64 // of the segment; without one, those with a device
-	Reachable uint64 // of them, those with a device who may be sent to
+	Reachable uint64 // of them, those with a device who may be sent to, and for whom no merge tag is empty
 	Devices   uint64
 
 	// samples are devices whose service can check a message, maxPushSamples at most.
@@ -171,9 +172,10 @@ type PushPlan struct {
 }
 
 // PlanPush works out whom a push message to a segment, or to all with an empty
-// id, would go to, and tells what is missing to send it. A refusal is a
-// *[resolver.Refusal].
-func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment string) (plan PushPlan, err error) {
+// id, would go to, and tells what is missing to send it. Those for whom a merge tag of the
+// content has no value are not reached. A refusal is a *[resolver.Refusal].
+func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment string, content campaigns.Content) (plan PushPlan, err error) {
+	holes := holesOf(mediumPush, content)
 	kinds := map[string]bool{}
 	var list []uint32
 	captured := false
@@ -200,6 +202,13 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 				devices, reason, err := v.PushDevices(v.Root(o))
 				if err != nil {
 					return err
+				}
+				if reason == "" && holes != nil {
+					p, err := v.Profile(v.Root(o))
+					if err != nil {
+						return err
+					}
+					reason = holes.Reason(p)
 				}
 				if reason != "" {
 					continue

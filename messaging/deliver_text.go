@@ -60,7 +60,7 @@ func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 	if err != nil {
 		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
-	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: textSender(m.content.Sender), Body: body, ID: SendText(m.links.Account, m.send)}
+	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: TextSender(m.content.Sender), Body: body, ID: SendText(m.links.Account, m.send)}
 	if t := m.content.WhatsApp; t != nil {
 		if msg.Template, err = fillTemplate(t, m.values()); err != nil {
 			return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
@@ -138,9 +138,9 @@ func statusVars(publicURL string, account uint64, id string) map[string]string {
 	return map[string]string{varStatusURL: publicURL + "/inbound/" + resolver.AccountID(account) + "/" + providerTwilio + "?" + inbound.SendIDParameter + "=" + id}
 }
 
-// textSender is the sender that a text names: none, so that it is the provider's own, where the
-// campaign has an e-mail address. Campaigns of all channels have the field.
-func textSender(sender string) string {
+// TextSender is the sender that a text names, of the sender of its campaign: none, so that it
+// is the provider's own, where that is an e-mail address. Campaigns of all channels have the field.
+func TextSender(sender string) string {
 	if strings.Contains(sender, "@") {
 		return ""
 	}

@@ -70,11 +70,15 @@ func CampaignHoles(x *campaigns.Campaign, content campaigns.Content) *Holes {
 	if x.Medium() != mediumEmail {
 		content = asText(content)
 	}
+	return holesOf(x.Medium(), content)
+}
+
+func holesOf(medium string, content campaigns.Content) *Holes {
 	c, err := compile(content)
-	if err != nil || c.holeOn(x.Medium(), linksOnly) == "" {
+	if err != nil || c.holeOn(medium, linksOnly) == "" {
 		return nil
 	}
-	return &Holes{c, x.Medium()}
+	return &Holes{c, medium}
 }
 
 // linksOnly answers the merge tags that have a value for everybody.

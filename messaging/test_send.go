@@ -105,7 +105,7 @@ func (t *Tester) Send(ctx context.Context, id messages.ID, to string, at time.Ti
 		}
 		return m.mailer.Send(ctx, msg), nil
 	case *textMedium:
-		msg := &text.Message{To: compactPhone(to), From: textSender(t.content.Sender), Body: r.Text, ID: name, Template: t.template}
+		msg := &text.Message{To: compactPhone(to), From: TextSender(t.content.Sender), Body: r.Text, ID: name, Template: t.template}
 		if m.sender == nil {
 			return keep(m.capture, capture.Message{ID: msg.ID, Channel: m.channel, To: msg.To, From: msg.From, Body: msg.Shown(), SendID: name, At: at}), nil
 		}

@@ -270,6 +270,11 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 		out.Segments, out.Encoding = &n.Segments, (*string)(&n.Encoding)
 		return nil
 	})
-	out.Sender, out.ReplyTo = cmp.Or(content.Sender, x.Sender), content.ReplyTo
+	switch out.Channel {
+	case "email":
+		out.Sender, out.ReplyTo = cmp.Or(content.Sender, x.Sender), content.ReplyTo
+	case "sms":
+		out.Sender = messaging.TextSender(cmp.Or(content.Sender, x.Sender))
+	}
 	return out, err
 }

@@ -68,6 +68,9 @@ func TestOmniChannelCampaigns(t *testing.T) {
 		if got := fmt.Sprintf("%s [%s] %s%s", r.Channel, skipped, r.Text, r.HTML); !strings.HasPrefix(got, want) || (r.Segments != nil) != (r.Channel == "sms") {
 			t.Errorf("%s, expected %s", got, want)
 		}
+		if sender := map[string]string{"email": "news@mail.example.com", "sms": "Shop"}[r.Channel]; r.Sender != sender {
+			t.Errorf("%s from %q, expected %q", r.Channel, r.Sender, sender)
+		}
 	}
 	var r renderedCampaign
 	if x.call("success", "POST", path+"/render", fmt.Sprintf(`{"profile_id":%q,"via":"email"}`, ada), &r); r.Channel != "email" || r.Subject != "Sale" || r.Skipped != nil {

@@ -166,7 +166,7 @@ func set[T any](value, given *T) {
 
 // rateFields are how fast a campaign is sent at most, in a request; none given is no bound.
 type rateFields struct {
-	Messages int    `json:"messages"`
+	Messages *int   `json:"messages"`
 	Per      string `json:"per"`
 }
 
@@ -174,7 +174,9 @@ func (f *rateFields) rate() *campaigns.Rate {
 	if *f == (rateFields{}) {
 		return nil
 	}
-	return &campaigns.Rate{Messages: f.Messages, Per: cmp.Or(f.Per, campaigns.PerMinute)}
+	x := &campaigns.Rate{Per: cmp.Or(f.Per, campaigns.PerMinute)}
+	set(&x.Messages, f.Messages)
+	return x
 }
 
 // pushFields are the options of a push message in a request; none of them given is none.

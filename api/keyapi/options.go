@@ -38,7 +38,7 @@ type State interface {
 type Campaigns interface {
 	Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error)
 	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
-	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
+	PlanPush(ctx context.Context, account uint64, segment string, content campaigns.Content) (messaging.PushPlan, error)
 	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*messaging.Tester, error)
 	OutgoingText(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (string, error)
 	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error

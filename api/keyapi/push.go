@@ -92,6 +92,9 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 	if in.Title == nil {
 		return nil, keycall.Fail("title Field required")
 	}
+	if len(*in.Title) > campaigns.MaxSubjectBytes {
+		return nil, keycall.Fail("title Input should have at most %d bytes", campaigns.MaxSubjectBytes)
+	}
 	options := (&pushFields{in.Image, in.Collapse, in.TTLSeconds}).options()
 	if r := options.Check(); r != nil {
 		return nil, keycall.Fail("%s", strings.Replace(r.Message, "ttl_seconds", "ttlSeconds", 1)) // as this call writes it
@@ -121,7 +124,7 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 		}
 		segments = []string{segment}
 	}
-	plan, err := p.sender.PlanPush(c.Ctx, c.Key.Account, segment)
+	plan, err := p.sender.PlanPush(c.Ctx, c.Key.Account, segment, content)
 	if err != nil {
 		return nil, err
 	}

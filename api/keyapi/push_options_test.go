@@ -55,6 +55,18 @@ func TestPushOptions(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
+	// Whom a message leaves out for want of a merge tag's value, a dry run leaves out too.
+	bob := x.contact(`{"email":"bob@x.io","first_name":"Bob"}`)
+	x.addDevice(bob, "phone", "fcm", fcmTwo)
+	for _, dry := range []bool{true, false} {
+		if x.call("success", "POST", "/push/send", fmt.Sprintf(`{"title":"Dear {{first_name}}","dryRun":%t}`, dry), &got); got.ContactsInSegment != 2 || got.ReachableContacts != 1 || got.Total != 1 {
+			t.Errorf("dry run %t: %+v", dry, got)
+		}
+	}
+	if m := x.call("failure", "POST", "/push/send", `{"title":"`+strings.Repeat("x", 999)+`{{first_name}}","dryRun":true}`, nil); m != "title Input should have at most 998 bytes" {
+		t.Error(m)
+	}
+
 	for fields, want := range map[string]string{
 		`"type":2,"push":{"collapse":"a"}`:                                      "push Input should be left out where channel is not 2 or type not 4",
 		`"type":4,"push":{"image":"http://x.example/a.jpg"}`:                    "push.image Input should be an https URL",

@@ -148,11 +148,22 @@ func TestFormsAreKept(t *testing.T) {
 	}
 	send("ann@example.com", token, "null") // the same page again, after the kill
 	var stats struct {
-		Total struct{ Submissions, Conversions, Unconfirmable int }
+		Total struct{ Views, Submissions, Conversions, Unconfirmable int }
+		Days  []struct{ Views int }
 	}
 	ok(t, s.surfaceA("GET", "/forms/"+form.ID+"/stats", nil, &stats))
 	if x := stats.Total; x.Submissions != 2 || x.Conversions != 2 || x.Unconfirmable != 0 {
 		t.Errorf("%+v", x)
+	}
+	// Days and total have the views of just now alike, which are not recorded yet.
+	visit("", path, nil)
+	ok(t, s.surfaceA("GET", "/forms/"+form.ID+"/stats", nil, &stats))
+	views := 0
+	for _, d := range stats.Days {
+		views += d.Views
+	}
+	if views == 0 || views != stats.Total.Views {
+		t.Errorf("%d views on days, %d in total", views, stats.Total.Views)
 	}
 	eventually.Succeeds(t, func() error {
 		var in struct{ Members []string }

@@ -362,7 +362,11 @@ func (s *sentForm) take(x *forms.Field, text string, attributes map[string]any) 
 			}
 			return r
 		}, text), "0")
-		if digits < minDigits || digits > maxDigits || strings.Trim(text, "+0123456789 ()-./") != "" || strings.LastIndexByte(text, '+') > 0 {
+		// Without its country code nothing could be sent to it.
+		if after, ok := strings.CutPrefix(text, "00"); ok {
+			text = "+" + after
+		}
+		if digits < minDigits || digits > maxDigits || strings.Trim(text, "+0123456789 ()-./") != "" || strings.LastIndexByte(text, '+') != 0 {
 			return "Please check this number; write it with its country code, such as +49 30 123456."
 		}
 		s.submit.Phone = text

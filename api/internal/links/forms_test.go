@@ -33,7 +33,7 @@ func TestReadForm(t *testing.T) {
 	}
 	for field, texts := range map[string][]string{
 		"email":        {"", "ann", "ann@", "@x.io", "a b@x.io", "a@x", "a@x..io", "a@x.io,b@x.io", "a@x.io\nbcc: b@x.io", "<a@x.io>", strings.Repeat("a", 250) + "@x.io", "\xff@x.io"},
-		"phone":        {"1234", "call me", "12+345678", strings.Repeat("1", 21)},
+		"phone":        {"1234", "call me", "12+345678", "030 123456", "49 30 123456", "(+49) 30 123456", "+49+30123456", "+" + strings.Repeat("1", 21)},
 		"attributes.n": {"big", "NaN", "Inf", "1e99", "1_0", "1,000", "12.345", "0x10"}, "attributes.d": {"26.11.2026", "2026-13-01"}, "attributes.c": {"z"}, "attributes.t": {strings.Repeat("x", 513), "a\x00b"}, "consent": {""},
 	} {
 		for _, text := range texts {
@@ -46,6 +46,10 @@ func TestReadForm(t *testing.T) {
 				t.Errorf("%s %q: %v %v", field, text, s.faults, err)
 			}
 		}
+	}
+	good.Set("phone", "0049 30 123456")
+	if s, err := readForm(allFields(), []byte(good.Encode())); err != nil || len(s.faults) > 0 || s.submit.Phone != "+49 30 123456" {
+		t.Errorf("00 in place of the plus sign: %+v %v", s, err)
 	}
 	if _, err := readForm(allFields(), []byte("a=%zz")); err == nil {
 		t.Error("what is no form is taken")

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -178,10 +179,7 @@ func newPreferences(v *resolver.View, p *view.Profile) *preferences {
 	s := v.Settings()
 	out := &preferences{Company: v.Company().Name, Title: "Your preferences", Text: "Choose what you want to hear about, and how."}
 	if x := s.PreferencePage; x != nil {
-		out.Text = x.Text
-		if x.Title != "" {
-			out.Title = x.Title
-		}
+		out.Title, out.Text = cmp.Or(x.Title, out.Title), cmp.Or(x.Text, out.Text)
 	}
 	for _, l := range v.Contacts().Topics() {
 		out.Topics = append(out.Topics, choice{Value: ofTopic + l.ID, Name: l.PublicName, Description: l.PublicDescription, On: slices.Contains(p.Lists, l.ID)})

@@ -49,7 +49,7 @@ func Operations() handler.Group {
 				operation.Query("from", shape.Text("2026-11-01", "First day, of UTC.")), operation.Query("to", shape.Text("2026-11-26", "Last day, of UTC.")),
 				operation.Query("campaign_id", shape.CampaignID("Sources of this campaign alone.")), operation.Query("flow_id", shape.FlowID("Sources of this flow alone.")),
 			}, Data: shape.Object(shape.Req("totals", shape.List(all, "By currency.")), shape.Req("days", shape.List(day, "By day and currency, the oldest first; days on which nothing happened are left out.")),
-				shape.Req("sources", shape.List(shapes.SourceRevenue(), "What belongs to messages: by campaign, or flow and step, with channel and currency. Of each currency the 200 with the most revenue; `campaign_id` and `flow_id` choose before.")))}},
+				shape.Req("sources", shape.List(shapes.SourceRevenue(), "What belongs to messages: by campaign, or flow and step, with channel and currency. Of each currency the 200 with the most revenue; `campaign_id` or `flow_id`, one of them, chooses before."))), Also: []int{404}}},
 	}}
 }
 
@@ -212,6 +212,9 @@ func report(c *handler.Call) (any, error) {
 		return nil, handler.BadField("to", "to must not be before from")
 	}
 	campaign, flow := string(c.QueryArgs().Peek("campaign_id")), string(c.QueryArgs().Peek("flow_id"))
+	if campaign != "" && flow != "" {
+		return nil, handler.BadField("flow_id", "flow_id must be left out beside campaign_id: revenue belongs to one of them")
+	}
 	out := struct {
 		Totals  []total                `json:"totals"`
 		Days    []day                  `json:"days"`
@@ -224,6 +227,17 @@ func report(c *handler.Call) (any, error) {
 		sources = v.Orders().Sources(func(s *orders.Source) bool {
 			return (campaign == "" || s.Campaign == campaign) && (flow == "" || s.Flow == flow)
 		})
+		// What is deleted keeps its revenue.
+		if len(sources) == 0 && campaign != "" {
+			if _, ok := v.Campaigns().Campaign(campaign); !ok {
+				return handler.NotFound("campaign_id: there is no such campaign")
+			}
+		}
+		if len(sources) == 0 && flow != "" {
+			if _, ok := v.Flows().Find(flow); !ok {
+				return handler.NotFound("flow_id: there is no such flow")
+			}
+		}
 		return nil
 	}); err != nil {
 		return nil, err

@@ -17,6 +17,8 @@ type Options struct {
 	PublicURL string
 	// Views is how many views of a form are counted and not recorded yet.
 	Views func(account uint64, form string) uint64
+	// Now is the wall clock.
+	Now func() time.Time
 }
 
 // API answers the calls about signup forms.
@@ -143,11 +145,21 @@ func (a *API) stats(c *handler.Call) (any, error) {
 		if _, ok := v.Forms().Get(c.PathID()); !ok {
 			return errNoForm
 		}
-		out.Total, out.Days = a.total(v, c.Account, c.PathID()), v.Forms().Days(c.PathID(), from, to)
+		out.Total, out.Days = v.Forms().Total(c.PathID()), v.Forms().Days(c.PathID(), from, to)
 		return nil
 	})
 	if out.Days == nil {
 		out.Days = []forms.Day{}
+	}
+	// What is counted and not recorded yet will be of today.
+	if waiting := a.opts.Views(c.Account, c.PathID()); waiting > 0 {
+		out.Total.Views += waiting
+		if today := a.opts.Now().UTC().Format(time.DateOnly); from <= today && today <= to {
+			if n := len(out.Days); n == 0 || out.Days[n-1].Date < today {
+				out.Days = append(out.Days, forms.Day{Date: today})
+			}
+			out.Days[len(out.Days)-1].Views += waiting
+		}
 	}
 	return out, err
 }

@@ -405,7 +405,8 @@ func revenue() []Step {
 			{Request: "GET " + s + "/orders?order_id=A-1"},
 			{Request: "GET " + s + "/orders?order_id=none", Fails: true},
 			{Request: "GET " + s + "/orders", Fails: true},
-			{Request: "GET " + s + "/revenue?from=2020-01-01&to=2100-01-01&campaign_id=cmp_none&flow_id=flw_none"},
+			{Request: "GET " + s + "/revenue?from=2020-01-01&to=2100-01-01"},
+			{Request: "GET " + s + "/revenue?campaign_id=cmp_none", Fails: true}, {Request: "GET " + s + "/revenue?flow_id=flw_none", Fails: true},
 			{Request: "GET " + s + "/revenue?from=yesterday", Fails: true},
 			{Request: "GET " + s + "/ready-flows"},
 		}...)

@@ -153,7 +153,7 @@ func (s *Settings) IdempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_
 // PreferencePage is what the preference page of an account says beside its channels and
 // topics.
 type PreferencePage struct {
-	Title string `json:"title"` // "" for the service's own
+	Title string `json:"title"` // "" for the service's own, as with the text
 	Text  string `json:"text"`
 }
 
