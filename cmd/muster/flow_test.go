@@ -83,6 +83,7 @@ type flowPerson struct {
 // its id, and only if it was not taken or a kill came just then (F1). A longer
 // run with more kinds of flows is `go run ./bench crash --flows`.
 func TestF1L1FlowsSurviveKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	inModes(t, flowsSurviveKills)
 }
@@ -93,7 +94,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	if testlevel.Long() {
 		kills = 30
 	}
-	if testlevel.Quick() || args != nil && kills == 3 {
+	if args != nil && kills == 3 {
 		kills = 1 // the other mode has had the rest
 	}
 	const seed = 1

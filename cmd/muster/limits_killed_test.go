@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // textCounter takes texts and notes when each message first came to whom.
@@ -48,6 +49,7 @@ func (s *textCounter) people() int {
 // rate, under a cap of one message a day, and while it is night for some of them: no person gets
 // two messages, none goes out faster than the rate, and those whose night it is wait still.
 func TestL1LimitsSurviveKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	inModesAndCluster(t, limitsSurviveKills)
 }

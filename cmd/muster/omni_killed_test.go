@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // textProviders takes texts of two channels, by path. One says of every fourth number that
@@ -91,6 +92,7 @@ func (s *textProviders) triedSoFar() int {
 // on two channels or under two ids, and sent again it reaches those for whom a kill came
 // between two channels.
 func TestL1OmniChannelSurvivesKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	inModes(t, omniSurvivesKills)
 }

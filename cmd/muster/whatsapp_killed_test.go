@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // whatsAppCloud takes templates as Meta's Cloud API does. Every eighth is answered with an
@@ -81,6 +82,7 @@ func (s *whatsAppCloud) reached() int {
 // messages: each reaches all subscribers and no other person, and what comes again
 // does so under its id.
 func TestL1WhatsAppSurvivesKills(t *testing.T) {
+	testlevel.SkipQuick(t, "kills many processes")
 	t.Parallel()
 	inModes(t, whatsAppSurvivesKills)
 }

@@ -184,7 +184,7 @@ func cacheEqualsHistory(t *testing.T, inner Backend, hits uint64) {
 	w := &interleaving{t: t, rng: rand.New(rand.NewPCG(seed, 3)), inner: inner, cache: openOn(t, inner, 8*mb), gone: map[uint32]bool{},
 		nowMs: 8 * dayMs}
 	happened := map[string]int{}
-	for range testlevel.Count(60, 150) {
+	for range testlevel.Count(40, 150) {
 		happened[w.change()]++
 		for range 6 {
 			w.ask()

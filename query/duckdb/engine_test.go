@@ -26,7 +26,7 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 		c := openColumned(t, 50)
 		t.Cleanup(func() { files += c.files })
 		return []historytest.Named{{Name: "DuckDB", History: s}, {Name: "columns", History: c}}
-	}, 150, historytest.Cases(testlevel.Count(150, 2_000)))
+	}, 150, historytest.Cases(testlevel.Count(70, 2_000)))
 	if files == 0 {
 		t.Error("no file of columns was made")
 	}
