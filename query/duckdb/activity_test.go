@@ -6,10 +6,17 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-func TestS1AliasChainInOneRecord(t *testing.T) { historytest.AliasChainInOneRecord(t, openHistory) }
+func TestS1AliasChainInOneRecord(t *testing.T) {
+	t.Parallel()
+	historytest.AliasChainInOneRecord(t, openHistory)
+}
 
 func TestR2AccountsAndPartitionsAreApart(t *testing.T) {
+	t.Parallel()
 	historytest.AccountsAndPartitionsAreApart(t, openHistory)
 }
 
-func TestUnsupported(t *testing.T) { historytest.Unsupported(t, openHistory) }
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	historytest.Unsupported(t, openHistory)
+}

@@ -39,6 +39,7 @@ func appendRecords(t *testing.T, s *Store, partition int, from, to int64) {
 // TestL2Overlap repeats and overlaps batches in every way; each record stays
 // there once.
 func TestL2Overlap(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	s.groupRows = 90
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -61,6 +62,7 @@ func TestL2Overlap(t *testing.T) {
 }
 
 func TestGapIsRefused(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 10)
 	b := new(query.Batch)
@@ -74,6 +76,7 @@ func TestGapIsRefused(t *testing.T) {
 }
 
 func TestEmptyBatchMovesThePosition(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	if err := s.Append(context.Background(), &query.Batch{To: 5}); err != nil {
 		t.Fatal(err)
@@ -84,6 +87,7 @@ func TestEmptyBatchMovesThePosition(t *testing.T) {
 }
 
 func TestBadBatches(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	for name, spoil := range map[string]func(b *query.Batch){
 		"columns differ":             func(b *query.Batch) { b.TimeMs = b.TimeMs[1:] },
@@ -122,6 +126,7 @@ func TestBadBatches(t *testing.T) {
 
 // TestL2Cancelled cancels appends at any moment: a batch is there or not.
 func TestL2Cancelled(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	b := new(query.Batch)
 	refused := 0
@@ -167,6 +172,7 @@ func (c *countdown) Err() error {
 // TestTextRoundTrip stores strings of all sizes around what DuckDB treats
 // differently, in both tables, and reads them back after reopening.
 func TestTextRoundTrip(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	s.groupRows = 400
 	b := &query.Batch{To: 600}
@@ -228,6 +234,7 @@ func TestTextRoundTrip(t *testing.T) {
 // TestWideRowsAreSealedEarly: rows that wait for a full row group are bounded
 // in bytes too.
 func TestWideRowsAreSealedEarly(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	s.tailBytes = 100_000
 	wide := []byte(`"` + strings.Repeat("x", 3000) + `"`)

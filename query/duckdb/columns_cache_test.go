@@ -50,6 +50,7 @@ func (c *columned) Append(ctx context.Context, b *query.Batch) error {
 
 // TestS1NaiveEqualsColumns is S1 of package historytest, for what answers from columns.
 func TestS1NaiveEqualsColumns(t *testing.T) {
+	t.Parallel()
 	var c *columned
 	historytest.S1(t, func(t *testing.T) query.History {
 		c = openColumned(t, 15)
@@ -61,5 +62,6 @@ func TestS1NaiveEqualsColumns(t *testing.T) {
 }
 
 func TestEraseReachesColumns(t *testing.T) {
+	t.Parallel()
 	historytest.EraseLeavesTheOthers(t, func(t *testing.T) query.History { return openColumned(t, 2) })
 }

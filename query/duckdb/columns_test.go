@@ -205,6 +205,7 @@ var worldFilters = func() (out []segment.Predicate) {
 // TestS1ColumnsEqualTables: whatever was appended, merged, erased, put into files and lost
 // of them, the columns answer as the tables. MUSTER_SEED is the seed.
 func TestS1ColumnsEqualTables(t *testing.T) {
+	t.Parallel()
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		seed = n

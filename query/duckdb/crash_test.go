@@ -62,6 +62,7 @@ func crashChild(path string) {
 // without any closing, and then finds each record below the position whole,
 // once, and unchanged, and nothing above it.
 func TestL2KilledWhileAppending(t *testing.T) {
+	t.Parallel()
 	rounds := testlevel.Count(4, 16)
 	if testlevel.Long() {
 		rounds = 100

@@ -26,16 +26,24 @@ func each(t *testing.T, s *Store, expr string) (values []int64) {
 
 // TestS1Micros compares the millionths of numbers with segment.MicrosOf.
 func TestS1Micros(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	historytest.MicrosOfNumbers(t, s, func() []int64 { return each(t, s, new(dialect).Micros("j", "TRY_CAST(j AS DOUBLE)")) })
 }
 
 // TestS1Times compares times with segment.ParseTime.
 func TestS1Times(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	historytest.InstantsOfTexts(t, s, func() []int64 { return each(t, s, new(dialect).TimeMs(new(dialect).Text("j"))) })
 }
 
-func TestS1HostilePaths(t *testing.T) { historytest.HostilePaths(t, openHistory) }
+func TestS1HostilePaths(t *testing.T) {
+	t.Parallel()
+	historytest.HostilePaths(t, openHistory)
+}
 
-func TestS1TextOperators(t *testing.T) { historytest.TextOperators(t, openHistory) }
+func TestS1TextOperators(t *testing.T) {
+	t.Parallel()
+	historytest.TextOperators(t, openHistory)
+}

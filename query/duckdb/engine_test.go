@@ -12,6 +12,7 @@ import (
 // TestS1S2EngineEqualsNaiveEqualsDuckDB: see [historytest.EngineEqualsHistory]. One history
 // answers from its tables, the other from columns and a cache where it can.
 func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
+	t.Parallel()
 	files := 0
 	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {
 		s, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), duckdb.Options{})

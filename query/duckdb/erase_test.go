@@ -12,13 +12,17 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-func TestEraseLeavesTheOthers(t *testing.T) { historytest.EraseLeavesTheOthers(t, grouped(300)) }
+func TestEraseLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	historytest.EraseLeavesTheOthers(t, grouped(300))
+}
 
 // TestEraseIsOfTheFile: after an erase, with the store open and after a close, no file
 // shows what the erased profile's events said, in whole row groups or in those that
 // wait; the others' rows are all there, and the store goes on: it appends, reads, and
 // erases again. A rewrite that was broken off leaves nothing.
 func TestEraseIsOfTheFile(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.duckdb")
@@ -117,6 +121,7 @@ func TestEraseIsOfTheFile(t *testing.T) {
 // TestEraseWaitsForStatements: a statement under way keeps the files from being
 // exchanged, not for good, and the erase that gave up is repeated.
 func TestEraseWaitsForStatements(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.duckdb")
 	s, err := Open(path, Options{})
 	if err != nil {

@@ -131,6 +131,7 @@ func (f *failing) Append(ctx context.Context, b *query.Batch) error {
 // TestCopyL2: what is copied to several partitions is what was there, once, also
 // when the copying is cut off and begun again (L2).
 func TestCopyL2(t *testing.T) {
+	t.Parallel()
 	for seed := range testlevel.Count[uint64](1, 3) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))

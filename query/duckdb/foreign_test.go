@@ -11,6 +11,7 @@ import (
 // TestFileOfAnotherDatabase: a file that begins like one of SQLite's, which DuckDB would
 // load an extension for, is damage: it is set aside, and a check says so.
 func TestFileOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "h.duckdb")
 	content := make([]byte, 8192)
 	copy(content, "SQLite format 3\x00")
@@ -36,6 +37,7 @@ func TestFileOfAnotherDatabase(t *testing.T) {
 // TestSymbolicLink: a symbolic link in the place of the file is refused with what to do, and
 // neither it nor what it leads to is changed.
 func TestSymbolicLink(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "h.duckdb")
 	elsewhere := filepath.Join(t.TempDir(), "x")
 	r := openResilient(t, elsewhere)

@@ -16,6 +16,7 @@ import (
 // TestFullDisk: history whose disk was full takes rows again when there is space, also
 // after DuckDB has given up the file, and has each record once, also after a crash.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -17,6 +17,7 @@ import (
 
 // TestS1Replay: in pieces of a few rows.
 func TestS1Replay(t *testing.T) {
+	t.Parallel()
 	pieced := 0
 	// Runs last: what is cleaned up by the stores counts.
 	t.Cleanup(func() {
@@ -33,6 +34,7 @@ func TestS1Replay(t *testing.T) {
 }
 
 func TestReplayRefusesFiltersOfTheInstant(t *testing.T) {
+	t.Parallel()
 	historytest.ReplayRefusesFiltersOfTheInstant(t, openHistory)
 }
 
@@ -85,6 +87,7 @@ func count(t *testing.T, s *Store, q query.ReplayQuery) (rows int) {
 // TestReplayStops: after the context has ended, or fn has returned an error, fn
 // is not called again, and the connection serves the next replay.
 func TestReplayStops(t *testing.T) {
+	t.Parallel()
 	s, q, rows := openReplay(t)
 	for stopAt := range 12 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -120,6 +123,7 @@ func TestReplayStops(t *testing.T) {
 // questions answered, and between pieces the log goes into the file; the replay
 // has the rows below its cut, and no others.
 func TestReplayHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	s, q, rows := openReplay(t)
 	got, next := 0, q.Cut.UpTo
 	log, emptied := int64(0), 0
@@ -187,6 +191,7 @@ var errEnough = errors.New("enough")
 // TestReplayStreams: the first block comes while the statement is under way, so
 // that an answer larger than the buffer is never held as a whole.
 func TestReplayStreams(t *testing.T) {
+	t.Parallel()
 	s, q, rows := openReplay(t)
 	c := <-s.replays
 	if err := c.exec("SET enable_progress_bar = true; SET enable_progress_bar_print = false; SET streaming_buffer_size = '100KB'"); err != nil {

@@ -151,6 +151,7 @@ func copyFile(from, to string) error {
 // closes; then it holds what it held.
 func TestDamagedFile(t *testing.T) {
 	testlevel.SkipQuick(t, "damages many files")
+	t.Parallel()
 	for _, closed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
 			from, other := t.TempDir(), t.TempDir()
@@ -218,6 +219,7 @@ func TestDamagedFile(t *testing.T) {
 // TestDamageWhileOpen: rows that cannot be read any more take the file out of use;
 // until the rows are there again no answer may be as if there were none.
 func TestDamageWhileOpen(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "h.duckdb")
 	want := resilientFiles(t, dir, true)
@@ -276,6 +278,7 @@ func errOf[T any](_ T, err error) error { return err }
 // TestSuspicionOfAWholeFile: an error that speaks of damage makes history look at the
 // file; one that can be read is kept.
 func TestSuspicionOfAWholeFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := resilientFiles(t, dir, true)
 	r := openResilient(t, filepath.Join(dir, "h.duckdb"))

@@ -21,4 +21,7 @@ func grouped(rows int) historytest.Open {
 }
 
 // TestS1NaiveEqualsDuckDB is S1 of package historytest.
-func TestS1NaiveEqualsDuckDB(t *testing.T) { historytest.S1(t, grouped(300), 7) }
+func TestS1NaiveEqualsDuckDB(t *testing.T) {
+	t.Parallel()
+	historytest.S1(t, grouped(300), 7)
+}

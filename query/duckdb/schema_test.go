@@ -80,6 +80,7 @@ func oldFile(t *testing.T, version string) (path string) {
 // TestVersion1IsBroughtToThePresent: the file keeps what it has, takes
 // transitions, and opens again.
 func TestVersion1IsBroughtToThePresent(t *testing.T) {
+	t.Parallel()
 	path := oldFile(t, "1")
 	for range 2 {
 		s, err := Open(path, Options{})
@@ -114,6 +115,7 @@ func TestVersion1IsBroughtToThePresent(t *testing.T) {
 // TestMigratedEqualsNew: the tables of a file that was migrated are those of a
 // new one.
 func TestMigratedEqualsNew(t *testing.T) {
+	t.Parallel()
 	tables := func(path string) (all []string) {
 		s, err := Open(path, Options{})
 		if err != nil {
@@ -137,6 +139,7 @@ func TestMigratedEqualsNew(t *testing.T) {
 
 // TestUnknownVersionIsRefused: before version 1 there was none.
 func TestUnknownVersionIsRefused(t *testing.T) {
+	t.Parallel()
 	if _, err := Open(oldFile(t, "0"), Options{}); err == nil || !strings.Contains(err.Error(), "version 0, which never was") {
 		t.Fatalf("got %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestReopen(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	appendRecords(t, s, 1, 0, 100)
 	if err := s.Close(); err != nil {
@@ -35,6 +36,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	if err := s.writer.exec("UPDATE schema_version SET version = 99"); err != nil {
 		t.Fatal(err)
@@ -48,6 +50,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "garbage")
 	if err := os.WriteFile(garbage, []byte(strings.Repeat("not a database", 1000)), 0o600); err != nil {
@@ -74,6 +77,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -93,6 +97,7 @@ func TestClosed(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 1000)
 	u, err := s.Usage(context.Background())
@@ -113,6 +118,7 @@ func TestUsage(t *testing.T) {
 
 // TestSettings: no SQL reaches the network or other files, and the bounds hold.
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	for _, sql := range []string{
 		"SELECT * FROM read_text('/etc/hostname')", "ATTACH '/tmp/x.db'", "INSTALL httpfs", "COPY events TO '/tmp/x.csv'",
@@ -132,6 +138,7 @@ func TestSettings(t *testing.T) {
 // TestCancelledQuery: a query ends soon after its context, and its connection
 // serves the next.
 func TestCancelledQuery(t *testing.T) {
+	t.Parallel()
 	s, err := Open(filepath.Join(t.TempDir(), "h.duckdb"), Options{Readers: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,12 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-func TestTimelinePages(t *testing.T) { historytest.TimelinePages(t, grouped(700)) }
+func TestTimelinePages(t *testing.T) {
+	t.Parallel()
+	historytest.TimelinePages(t, grouped(700))
+}
 
-func TestTimelineOfTypes(t *testing.T) { historytest.TimelineOfTypes(t, grouped(300)) }
+func TestTimelineOfTypes(t *testing.T) {
+	t.Parallel()
+	historytest.TimelineOfTypes(t, grouped(300))
+}

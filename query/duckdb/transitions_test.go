@@ -11,11 +11,15 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-func TestTransitionsPages(t *testing.T) { historytest.TransitionsPages(t, openHistory) }
+func TestTransitionsPages(t *testing.T) {
+	t.Parallel()
+	historytest.TransitionsPages(t, openHistory)
+}
 
 // TestL2ManyTransitionsOfOneRecord: a record may move more profiles than a row
 // group has rows; they are there once, in order, whatever is appended again.
 func TestL2ManyTransitionsOfOneRecord(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	const many = fullGroup + 5000
 	b := &query.Batch{To: 3}
@@ -55,4 +59,7 @@ func TestL2ManyTransitionsOfOneRecord(t *testing.T) {
 	}
 }
 
-func TestProfileTransitionsPages(t *testing.T) { historytest.ProfileTransitionsPages(t, openHistory) }
+func TestProfileTransitionsPages(t *testing.T) {
+	t.Parallel()
+	historytest.ProfileTransitionsPages(t, openHistory)
+}
