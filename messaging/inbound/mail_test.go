@@ -78,7 +78,7 @@ func TestMailCorpus(t *testing.T) {
 }
 
 // I2: another hop adds headers; the fact is the same.
-func TestI2SameReportOverAnotherPath(t *testing.T) {
+func TestSameReportOverAnotherPath(t *testing.T) {
 	raw, err := os.ReadFile("testdata/mail/postfix-user-unknown.eml")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestMailBounds(t *testing.T) {
 }
 
 // I1: shapes that cost most are read in a moment.
-func TestI1HostileShapes(t *testing.T) {
+func TestHostileShapes(t *testing.T) {
 	fill := func(head, unit, tail string) []byte {
 		return []byte((head + strings.Repeat(unit, (MaxBytes-len(head)-len(tail))/len(unit)) + tail))
 	}

@@ -230,7 +230,7 @@ func (s *State) Busy() []Run {
 }
 
 // stopRun ends a run before its end. What is pending costs its credit until its outcome is
-// recorded, or the next start; see returnCredits.
+// recorded, the schedule is cancelled or the campaign is started again; see returnCredits.
 func (s *State) stopRun(tx *feature.Tx, r *Run, reason string, anonymous bool) {
 	x := s.campaigns[r.ID]
 	s.leaveWait(x, r)
