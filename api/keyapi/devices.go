@@ -1,6 +1,8 @@
 package keyapi
 
 import (
+	"strings"
+
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
@@ -51,8 +53,12 @@ func (d deviceCalls) add(c *keycall.Call) (any, error) {
 	if err := push.CheckToken(kind, *in.Address, d.allowPrivate); err != nil {
 		return nil, keycall.Fail("address %s", err)
 	}
+	add := contacts.DeviceAdd{Profile: c.Param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}
+	if r := contacts.CheckDevice(&add); r != nil && r.Field == "device" {
+		return nil, keycall.Fail("%s", strings.Replace(r.Message, "device", "device_id", 1)) // as this call has it
+	}
 	var out contacts.DeviceReply
-	if err := c.Command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.Param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
+	if err := c.Command(contacts.CommandDeviceAdd, add, &out); err != nil {
 		return nil, err
 	}
 	list, err := devicesOf(c, out.Profile)

@@ -1,6 +1,8 @@
 package profiles
 
 import (
+	"strings"
+
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
@@ -57,8 +59,12 @@ func (a *API) addDevice(c *handler.Call) (any, error) {
 	if err := push.CheckToken(kind, in.Address, a.opts.AllowPrivate); err != nil {
 		return nil, handler.BadField("address", "address: %s", err)
 	}
+	add := contacts.DeviceAdd{Profile: c.PathID(), Device: in.ID, Kind: in.Kind, Address: in.Address}
+	if r := contacts.CheckDevice(&add); r != nil && r.Field == "device" {
+		return nil, handler.BadField("device_id", "%s", strings.Replace(r.Message, "device", "device_id", 1)) // as this call has it
+	}
 	var out contacts.DeviceReply
-	if err := c.Command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: c.PathID(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
+	if err := c.Command(contacts.CommandDeviceAdd, add, &out); err != nil {
 		return nil, err
 	}
 	list, err := a.devicesOf(c, out.Profile)
