@@ -189,7 +189,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	if err := r.places.failure(); err != nil {
 		return false, err
 	}
-	under := r.places.busy()
+	outstanding := r.places.busy()
 	reply, err := r.claimBatch(ctx)
 	if err != nil {
 		return false, err
@@ -201,7 +201,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
 	if reply.Waiting {
-		return false, cmp.Or(r.places.finish(), errWaits)
+		return false, cmp.Or(r.places.drain(), errWaits)
 	}
 	if err := r.deliver(ctx, reply.Recipients); err != nil {
 		return false, err
@@ -210,7 +210,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	case reply.PauseMs > 0:
 		return true, r.d.opts.Sleep(ctx, time.Duration(reply.PauseMs)*time.Millisecond)
 	case reply.Stopped != "":
-		return false, r.places.finish()
+		return false, r.places.drain()
 	case reply.Left > 0:
 		if len(reply.Recipients) == 0 {
 			return true, nil // none of the piece may be sent to
@@ -220,7 +220,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	if err := r.finishMessages(); err != nil {
 		return false, err
 	}
-	if len(r.state.Channels) > 0 && (under || len(reply.Recipients) > 0) {
+	if len(r.state.Channels) > 0 && (outstanding || len(reply.Recipients) > 0) {
 		return true, nil // quiet hours may hold the next channel of one of them: then somebody is left
 	}
 	return false, r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
@@ -240,7 +240,7 @@ func (r *run) claimBatch(ctx context.Context) (reply campaigns.BatchReply, err e
 // finishMessages waits for the messages of the run, and reports what keeps it from going on: a
 // failure, or that none of them was handed over.
 func (r *run) finishMessages() error {
-	return cmp.Or(r.places.finish(), r.nothingHanded())
+	return cmp.Or(r.places.drain(), r.nothingHanded())
 }
 
 // nothingHanded is the fault that kept every message of the run from being handed

@@ -24,7 +24,7 @@ type places struct {
 		sync.Mutex
 		messages int   // in all
 		waiting  int   // messages that gave up their place, up to maxWaiting
-		credit   int   // how many more may do so before another message is handed over
+		permits  int   // how many more may do so before another message is handed over
 		err      error // the first that ends the run
 	}
 }
@@ -33,7 +33,7 @@ type places struct {
 type place struct {
 	of   *places
 	held bool
-	left func() // to be called when it is given up for the first time
+	left func() // to be called when it is given up; counts the first time alone
 }
 
 func newPlaces(n int) *places { return &places{free: make(chan struct{}, n)} }
@@ -73,8 +73,8 @@ func (x *places) failure() error {
 	return x.mu.err
 }
 
-// finish waits until no message is without an outcome, and returns what ends the run.
-func (x *places) finish() error {
+// drain waits until no message is without an outcome, and returns what ends the run.
+func (x *places) drain() error {
 	x.all.Wait()
 	return x.failure()
 }
@@ -85,17 +85,17 @@ func (x *places) finish() error {
 func (x *places) handed() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.mu.credit = min(x.mu.credit+1, cap(x.free))
+	x.mu.permits = min(x.mu.permits+1, cap(x.free))
 }
 
 // mayLeave reports whether one more message may give up its place, and counts it.
 func (x *places) mayLeave() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.mu.credit == 0 || x.mu.waiting == maxWaiting {
+	if x.mu.permits == 0 || x.mu.waiting == maxWaiting {
 		return false
 	}
-	x.mu.credit--
+	x.mu.permits--
 	x.mu.waiting++
 	return true
 }
