@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
@@ -142,8 +144,9 @@ type process struct {
 
 // effect is something that left a process.
 type effect struct {
-	node string // "" when that is not known
-	end  int64  // of the log at that time
+	node   string // "" when that is not known
+	end    int64  // of the log at that time
+	failed bool   // for a while: it was not taken
 }
 
 // fleet is processes over one log.
@@ -155,7 +158,9 @@ type fleet struct {
 	at       time.Time
 	hooks    *target
 	template campaigns.Template
-	places   int // of each kind of effects, and of each run
+	places   int        // of each kind of effects, and of each run
+	faults   *rand.Rand // of campaigns' messages; nil for none
+	faulty   int        // one of so many attempts to send such a message fails
 
 	mu        sync.Mutex
 	processes []*process
@@ -163,14 +168,17 @@ type fleet struct {
 	ids       map[string]string   // by what a message is and whom it goes to
 }
 
-const fleetRuns = 2 // campaigns sent at once
+const (
+	fleetRuns = 2  // campaigns sent at once
+	hurry     = 20 // pauses of campaigns are shorter by
+)
 
 // newFleet has two processes; the first serves an account with credits.
 func newFleet(t *testing.T, places int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, places: places, history: &noHistory{}, at: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC), effects: map[string][]effect{}, ids: map[string]string{}}
 	f.hooks = newTarget(t, func(_ int, s seen, _ http.ResponseWriter) {
-		f.record("", "webhook to "+s.body, s.header.Get("Webhook-Id"))
+		f.record("", "webhook to "+s.body, s.header.Get("Webhook-Id"), false)
 	})
 	var err error
 	f.log, err = file.Open("log", file.Options{FS: vfs.NewMem(), Partitions: 1})
@@ -203,14 +211,19 @@ func (f *fleet) start(name string) *process {
 	mailer := messaging.MailerFunc(func(m *email.Message) outcome.Result {
 		p.gate.step()
 		defer p.gate.step()
-		f.record(name, m.Subject+" to "+m.To.Addr, m.ID)
+		what := m.Subject + " to " + m.To.Addr
+		failed := strings.HasPrefix(m.To.Addr, "c") && f.fails(m.ID)
+		f.record(name, what, m.ID, failed)
+		if failed {
+			return outcome.Failed(outcome.Temporary, "451", errors.New("try later"))
+		}
 		return outcome.New(outcome.Accepted, "250", "ok")
 	})
 	p.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{Node: p.node, Mailer: mailer, Webhooks: p.client, PublicURL: "http://127.0.0.1:8080", Now: now,
 		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Places: messaging.Places{Mails: f.places, Hooks: f.places}})
 	ok(f.t, err)
 	p.dispatcher, err = messaging.New(context.Background(), messaging.Options{Node: p.node, Mailer: mailer, PublicURL: "http://127.0.0.1:8080", Now: now, Metrics: p.set, Workers: f.places, Runs: fleetRuns,
-		CampaignRun: f.campaignRun})
+		CampaignRun: f.campaignRun, Sleep: func(ctx context.Context, d time.Duration) error { return pause.For(ctx, d/hurry) }})
 	ok(f.t, err)
 	return p
 }
@@ -228,7 +241,19 @@ func (f *fleet) close() {
 	ok(f.t, f.log.Close())
 }
 
-func (f *fleet) record(node, what, id string) {
+// fails reports whether a campaign's message is to fail for a while: a few do, twice at most.
+func (f *fleet) fails(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.faults != nil && f.faults.IntN(f.faulty) == 0 && len(f.effects[id]) < 2
+}
+
+// sent reports whether a message was taken.
+func (f *fleet) sent(what string) bool {
+	return slices.ContainsFunc(f.effects[f.ids[what]], func(e effect) bool { return !e.failed })
+}
+
+func (f *fleet) record(node, what, id string, failed bool) {
 	_, end, err := f.log.Bounds(context.Background(), 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,7 +261,7 @@ func (f *fleet) record(node, what, id string) {
 		f.t.Errorf("%s is %s, and was %s, %v", what, id, before, err)
 	}
 	f.ids[what] = id
-	f.effects[id] = append(f.effects[id], effect{node, end})
+	f.effects[id] = append(f.effects[id], effect{node, end, failed})
 }
 
 // remote hands commands to the node that serves the partition.
@@ -364,7 +389,7 @@ func (w *testimony) late(node string, end int64) (epoch uint64, is bool) {
 // lateKind is effects that came about when their epoch was over.
 type lateKind struct {
 	epoch    uint64
-	campaign bool
+	campaign string // "" for those of the outbox
 }
 
 // claimOf is by which id the claim of a message is found.
@@ -386,8 +411,8 @@ func (f *fleet) claimOf(id string) string {
 }
 
 // TestSimFrozenNodes: of two nodes over one log one after the other is frozen at
-// some step, between claim, effect and outcome, while the other takes over; then
-// it goes on where it was. Each effect is carried out, under a claim that was
+// some step, between claim, effect and outcome, or while messages wait for their next attempt,
+// and the other takes over; then it goes on where it was. Each effect is carried out, under a claim that was
 // applied while its node's epoch was the newest, once for each such claim at most
 // and always under the same id; no more are repeated than were under way. A request
 // that waits for the end of a campaign is answered, on whichever node the campaign
@@ -411,6 +436,7 @@ func TestSimFrozenNodes(t *testing.T) {
 
 func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	f := newFleet(t, 4)
+	f.faults, f.faulty = rand.New(rand.NewPCG(rng.Uint64(), 7)), 2+rng.IntN(8)
 	ctx := context.Background()
 	owner := f.processes[0]
 	const people = 60
@@ -494,28 +520,36 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	repeated := 0
 	late := map[lateKind]int{}
 	for id, list := range f.effects {
-		of := map[string]int{}
+		of, taken := map[string]int{}, 0
 		for _, e := range list {
 			if epoch, is := w.late(e.node, e.end); is {
-				late[lateKind{epoch, strings.HasPrefix(f.claimOf(id), "campaign")}]++
+				kind := lateKind{epoch: epoch}
+				if of := f.claimOf(id); strings.HasPrefix(of, "campaign") {
+					kind.campaign = of
+				}
+				late[kind]++
 			}
+			if e.failed {
+				continue
+			}
+			taken++
 			of[e.node]++
 			if n := w.claimed(f.claimOf(id), e.node, e.end); of[e.node] > n {
 				t.Errorf("%s was carried out %d times by %q, which had claimed it %d times", id, of[e.node], e.node, n)
 			}
 		}
-		repeated += len(list) - 1
+		repeated += max(0, taken-1)
 	}
 	// The contacts of the hooks are contacts: the later campaigns go to them, too.
 	for id := range sent {
 		for i := range people {
-			if what := fmt.Sprintf("%s to c%d@x.io", id, i); f.ids[what] == "" {
+			if what := fmt.Sprintf("%s to c%d@x.io", id, i); !f.sent(what) {
 				t.Errorf("%s was never sent", what)
 			}
 		}
 	}
 	for i := range mails {
-		if what := fmt.Sprintf("single to m%d@x.io", i); f.ids[what] == "" {
+		if what := fmt.Sprintf("single to m%d@x.io", i); !f.sent(what) {
 			t.Errorf("%s was never sent", what)
 		}
 	}
@@ -530,12 +564,8 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	}
 	lateAll := 0
 	for what, n := range late {
-		most := f.places
-		if what.campaign {
-			most *= fleetRuns
-		}
-		if lateAll += n; n > most {
-			t.Errorf("%+v: %d effects came about when it was over, %d at most were under way", what, n, most)
+		if lateAll += n; n > f.places {
+			t.Errorf("%+v: %d effects came about when it was over, %d at most were under way", what, n, f.places)
 		}
 	}
 	t.Logf("%d effects, %d repeats, %d late, %d epochs", len(f.effects), repeated, lateAll, len(w.epochs))

@@ -254,7 +254,7 @@ func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *r
 	if !acts {
 		return nil // the node that acts takes it up
 	}
-	r := &run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, ended: make(chan struct{})}
+	r := &run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, places: newPlaces(d.opts.Workers), ended: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.closed {

@@ -85,6 +85,8 @@ func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
 	return nil
 }
 
+func (h *noHistory) Erase(context.Context, query.EraseQuery) error { return nil }
+
 // nodeID is that of all worlds; "" for a node alone.
 var nodeID string
 

@@ -13,6 +13,10 @@ const (
 	// maxFailing is how many messages in a row may fail for a while before the
 	// run is stopped: the relay is down.
 	maxFailing = 40
+	// maxWaiting is how many messages of a run may wait for their next attempt outside a
+	// place. With those in places they are fewer than maxFailing: that they all fail in the
+	// end is no sign that the relay is down.
+	maxWaiting = 24
 	// loadedAtOnce is how many profiles a dry run of a push message reads in one view,
 	// which Apply waits for.
 	loadedAtOnce = 50

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -39,11 +37,15 @@ type run struct {
 	// handed is set once a message was handed over; fault is the last that kept one
 	// from it for a while only.
 	handed atomic.Bool
+	fault  atomic.Pointer[error]
 	// last is set once the state has stopped the run as it claimed a batch, for want of
-	// credits: that batch is paid and goes out.
-	last    atomic.Bool
-	fault   atomic.Pointer[error]
-	stopped atomic.Bool // the state says that the run is over
+	// credits: what was claimed is paid and goes out.
+	last atomic.Bool
+	// claiming is held while a batch is claimed, until last is set: a message that is tried
+	// again meanwhile must not take the end of the credits for a stop.
+	claiming sync.RWMutex
+	places   *places
+	stopped  atomic.Bool // the state says that the run is over
 
 	ended chan struct{}
 	err   error // set before ended is closed
@@ -76,6 +78,7 @@ func (r *run) send(ctx context.Context) {
 			break
 		}
 	}
+	r.places.all.Wait()
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -183,20 +186,23 @@ func (r *run) resume(ctx context.Context) error {
 
 // batch sends to the next recipients; more is false when the run is over.
 func (r *run) batch(ctx context.Context) (more bool, err error) {
-	var reply campaigns.BatchReply
-	if err := r.command(ctx, campaigns.CommandBatch, r.claim(), &reply); err != nil {
+	if err := r.places.failure(); err != nil {
+		return false, err
+	}
+	outstanding := r.places.busy()
+	reply, err := r.claimBatch(ctx)
+	if err != nil {
 		return false, err
 	}
 	if reply.WaitMs > 0 {
-		if err := r.nothingHanded(); err != nil {
-			return false, err // there is nothing to wait for
+		if err := r.finishMessages(); err != nil {
+			return false, err
 		}
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
 	if reply.Waiting {
-		return false, errWaits
+		return false, cmp.Or(r.places.drain(), errWaits)
 	}
-	r.last.Store(reply.Stopped != "")
 	if err := r.deliver(ctx, reply.Recipients); err != nil {
 		return false, err
 	}
@@ -204,17 +210,37 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 	case reply.PauseMs > 0:
 		return true, r.d.opts.Sleep(ctx, time.Duration(reply.PauseMs)*time.Millisecond)
 	case reply.Stopped != "":
-		return false, nil
+		return false, r.places.drain()
 	case reply.Left > 0:
 		if len(reply.Recipients) == 0 {
 			return true, nil // none of the piece may be sent to
 		}
 		return true, r.d.opts.Sleep(ctx, time.Duration(r.state.DelayMs)*time.Millisecond)
 	}
-	if err := r.nothingHanded(); err != nil {
+	if err := r.finishMessages(); err != nil {
 		return false, err
 	}
+	if len(r.state.Channels) > 0 && (outstanding || len(reply.Recipients) > 0) {
+		return true, nil // quiet hours may hold the next channel of one of them: then somebody is left
+	}
 	return false, r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
+}
+
+// claimBatch claims the next recipients.
+func (r *run) claimBatch(ctx context.Context) (reply campaigns.BatchReply, err error) {
+	r.claiming.Lock()
+	defer r.claiming.Unlock()
+	if err := r.command(ctx, campaigns.CommandBatch, r.claim(), &reply); err != nil {
+		return reply, err
+	}
+	r.last.Store(reply.Stopped != "")
+	return reply, nil
+}
+
+// finishMessages waits for the messages of the run, and reports what keeps it from going on: a
+// failure, or that none of them was handed over.
+func (r *run) finishMessages() error {
+	return cmp.Or(r.places.drain(), r.nothingHanded())
 }
 
 // nothingHanded is the fault that kept every message of the run from being handed
@@ -234,42 +260,37 @@ type message struct {
 	refused string        // why it is not sent after all, "" where it is
 }
 
-// deliver sends to recipients with several workers. The outcome of a message is
-// on record before its worker takes the next one.
+// deliver sends to recipients, several at once. It returns when each message has its outcome
+// on record, or has given its place up until it is tried again.
 func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
-	work := make(chan campaigns.Recipient)
-	var workers sync.WaitGroup
-	var failed atomic.Pointer[error]
-	for range min(r.d.opts.Workers, len(list)) {
-		workers.Go(func() {
-			for x := range work {
-				if failed.Load() != nil || ctx.Err() != nil {
-					continue
-				}
-				if err := r.one(ctx, x); err != nil {
-					failed.CompareAndSwap(nil, &err)
-				}
+	var placed sync.WaitGroup
+	for _, x := range list {
+		p, err := r.places.take(ctx)
+		if err != nil {
+			break
+		}
+		placed.Add(1)
+		p.left = sync.OnceFunc(placed.Done)
+		r.places.all.Go(func() {
+			defer p.end()
+			if r.places.failure() != nil || ctx.Err() != nil {
+				return
+			}
+			if err := r.one(ctx, p, x); err != nil {
+				r.places.fail(err)
 			}
 		})
 	}
-	for _, x := range list {
-		if ctx.Err() != nil {
-			break
-		}
-		work <- x
-	}
-	close(work)
-	workers.Wait()
-	if p := failed.Load(); p != nil {
-		return *p
-	}
-	return ctx.Err()
+	placed.Wait()
+	return cmp.Or(r.places.failure(), ctx.Err())
 }
 
 // load reads the recipient of a message right before it goes out: since the batch was
 // claimed, which may be minutes ago, the person may have unsubscribed, or been merged or
 // erased.
 func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, error) {
+	r.claiming.RLock()
+	defer r.claiming.RUnlock()
 	m := message{Recipient: x}
 	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
 		if !r.last.Load() && !v.Campaigns().Sending(r.state.ID, r.number) {
@@ -330,10 +351,10 @@ func onEveryChannel(refused string) bool {
 // does not reach the person on one of them, it goes on to the next: but not from a channel
 // on which the message may have gone out before a stop of the service, since the person
 // would get two.
-func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
+func (r *run) one(ctx context.Context, p *place, x campaigns.Recipient) error {
 	for next := &x; next != nil; {
 		var err error
-		if next, err = r.attempt(ctx, *next); err != nil {
+		if next, err = r.attempt(ctx, p, *next); err != nil {
 			return err
 		}
 	}
@@ -342,7 +363,7 @@ func (r *run) one(ctx context.Context, x campaigns.Recipient) error {
 
 // attempt sends one message on one channel, and returns the message that the person is to be
 // sent in its place, nil for none.
-func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaigns.Recipient, err error) {
+func (r *run) attempt(ctx context.Context, p *place, x campaigns.Recipient) (next *campaigns.Recipient, err error) {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
 		return nil, errMoved
@@ -372,7 +393,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	out := &outgoing{
 		content: v.compiled, profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
-			return r.try(ctx, v.counters.retried, func(ctx context.Context) outcome.Result {
+			return r.try(ctx, p, v.counters.retried, func(ctx context.Context) outcome.Result {
 				if tried {
 					var ended *outcome.Result
 					if ended, refused, unknown = r.again(x, &v.part); ended != nil {
@@ -412,6 +433,7 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 	case outbox.ResultSent:
 		r.failing.Store(0)
 		r.handed.Store(true)
+		r.places.handed()
 		v.counters.sent.Inc()
 	case campaigns.ResultSkipped:
 	default:
@@ -436,29 +458,6 @@ func (r *run) attempt(ctx context.Context, x campaigns.Recipient) (next *campaig
 		return nil, fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, got.err)
 	}
 	return next, nil
-}
-
-// try makes attempts while they fail for a while only. A message whose answer
-// was lost is sent again, too: a repeat has the same id, and losing one is worse.
-func (r *run) try(ctx context.Context, retried *metrics.Counter, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
-	pause := firstPause
-	for n := 1; ; n++ {
-		o = attempt(ctx)
-		if o.Class != outcome.Temporary && o.Class != outcome.Ambiguous || n == attempts {
-			return o, nil
-		}
-		retried.Inc()
-		if err := r.d.opts.Sleep(ctx, min(max(pause, o.RetryAfter), maxPause)); err != nil {
-			return o, err
-		}
-		pause *= 4
-		// The batch claimed one attempt.
-		if r.epoch != 0 {
-			if _, err := r.d.opts.Node.Claim(ctx, r.account, r.epoch, nil); err != nil {
-				return o, err
-			}
-		}
-	}
 }
 
 // report puts an outcome on record, and returns the message that the person is to be sent in

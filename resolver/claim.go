@@ -19,9 +19,9 @@ import (
 //
 // The claim of a campaign's messages is the record that makes them pending
 // ([campaigns.CommandBatch], [campaigns.CommandResume]), which carries the epoch, too.
-// Of a batch only so many are under way at once, and the outcome of each is
-// applied before its place is given to another: by then a node knows that it was
-// superseded.
+// Of a run only so many are under way at once. Before the place of one is given
+// to another, its outcome is applied, or, while it waits for its next attempt, a
+// claim without items: by then a node knows that it was superseded.
 //
 // Embedded there are no epochs and no claims.
 
