@@ -40,7 +40,7 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 				path = jsonform.Index(jsonform.Join(path, "channels"), k)
 			}
 			for _, f := range messageTagFaults(v, def, &s.Messages[k]) {
-				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Join(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
+				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
 			}
 		}
 	}
@@ -66,10 +66,10 @@ func messageTagFaults(v *resolver.View, def *flows.Flow, m *flows.Message) (faul
 		find(campaigns.Content{Text: m.SMS.Text}, nil)
 	case m.WhatsApp != nil:
 		find(campaigns.Content{Text: m.WhatsApp.Text}, nil)
-		find(campaigns.Content{Text: m.WhatsApp.Header}, map[string]string{"text": "header"})
-		for _, p := range m.WhatsApp.Parameters {
-			find(campaigns.Content{Text: p}, map[string]string{"text": "parameters"})
-		}
+		_, _ = m.WhatsApp.Template.Map(func(field, value string, _ merge.Mode) (string, error) {
+			find(campaigns.Content{Text: value}, map[string]string{"text": field})
+			return value, nil
+		})
 	case m.Push != nil:
 		find(campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}, map[string]string{"subject": "title", "text": "body"})
 	case m.InApp != nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -209,17 +210,26 @@ func (f *inAppFields) options() *card.Options {
 
 // whatsAppFields are a template of WhatsApp in a request; none of them given is no template.
 type whatsAppFields struct {
-	Template   string   `json:"template"`
-	Language   string   `json:"language"`
-	Parameters []string `json:"parameters"`
-	Header     string   `json:"header"`
+	Template        string            `json:"template"`
+	Language        string            `json:"language"`
+	Parameters      []string          `json:"parameters"`
+	Header          string            `json:"header"`
+	NamedParameters map[string]string `json:"named_parameters"`
+	HeaderType      string            `json:"header_type"`
+	HeaderName      string            `json:"header_name"`
+	HeaderFilename  string            `json:"header_filename"`
+	Buttons         []whatsapp.Button `json:"buttons"`
 }
 
-func (f *whatsAppFields) template() *campaigns.WhatsAppTemplate {
-	if f.Template == "" && f.Language == "" && f.Header == "" && len(f.Parameters) == 0 {
+func (f *whatsAppFields) template() *whatsapp.Template {
+	t := &whatsapp.Template{
+		Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header, Named: f.NamedParameters,
+		HeaderType: f.HeaderType, HeaderName: f.HeaderName, HeaderFilename: f.HeaderFilename, Buttons: f.Buttons,
+	}
+	if t.IsZero() {
 		return nil
 	}
-	return &campaigns.WhatsAppTemplate{Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header}
+	return t
 }
 
 // apply changes what is given.
