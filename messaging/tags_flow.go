@@ -32,6 +32,16 @@ func errMissing(tag string) error { return errBarred(missing(tag)) }
 // the state machine: flows that were published before this check go on. Texts that cannot
 // be parsed are left to Validate.
 func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
+	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) {
+		for _, f := range messageTagFaults(v, def, m) {
+			faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
+		}
+	})
+	return faults
+}
+
+// eachMessage visits the messages of a flow; path is where one stands in the definition.
+func eachMessage(def *flows.Flow, visit func(s *flows.Step, m *flows.Message, path string)) {
 	for i := range def.Steps {
 		s := &def.Steps[i]
 		for k := range s.Messages {
@@ -39,12 +49,9 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 			if s.Type == flows.StepOmnichannel {
 				path = jsonform.Index(jsonform.Join(path, "channels"), k)
 			}
-			for _, f := range messageTagFaults(v, def, &s.Messages[k]) {
-				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
-			}
+			visit(s, &s.Messages[k], path)
 		}
 	}
-	return faults
 }
 
 // messageTagFaults lists the merge tags of a message of a flow that never have a value, by

@@ -159,7 +159,7 @@ func TestWhatsAppFieldsOfCampaigns(t *testing.T) {
 		}
 	}
 	var c record.Campaign
-	x.call("success", "POST", "/campaign", `{"name":"n","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"t"}}`, &c)
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"t","language":"en"}}`, &c)
 	// The template is taken away, and so is the service.
 	x.call("success", "PATCH", "/campaign/"+c.ID, `{"whatsapp":{},"service":"","body":"b"}`, &c)
 	if c.Service != nil || c.WhatsApp != nil || *c.Body != "b" {

@@ -316,6 +316,19 @@ func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (an
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
+	if r := x.CheckService(); r != nil { // before what its provider says of it
+		return nil, r
+	}
+	err := c.Read(func(v *resolver.View) error {
+		contents, err := messaging.CampaignContents(v, &x)
+		if err != nil {
+			return err
+		}
+		return messaging.CheckProviders(v, &x, contents)
+	})
+	if err != nil {
+		return nil, contentFault(err)
+	}
 	var saved campaigns.Campaign
 	if err := c.Command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
 		return nil, err
@@ -515,6 +528,11 @@ func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Conten
 	return out, contentFault(err)
 }
 
+// fitsProviders refuses contents that the account's providers never take.
+func fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
+	return contentFault(c.Read(func(v *resolver.View) error { return messaging.CheckProviders(v, x, contents) }))
+}
+
 // contentFault makes what is wrong with a content a failure of the request.
 func contentFault(err error) error {
 	var fault *messaging.ContentError
@@ -561,6 +579,9 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	}
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
+	}
+	if err := fitsProviders(c, &x, start.Variants); err != nil {
+		return nil, err
 	}
 	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
 	if err != nil {
@@ -663,6 +684,9 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 			}
 		}
 		if content, err = prepare(&x, content); err != nil {
+			return nil, err
+		}
+		if err := fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
 			return nil, err
 		}
 		start.Variants = append(start.Variants, content)

@@ -150,7 +150,7 @@ func (c *Campaign) checkChannel(i int, part *Campaign) *refuse.Refusal {
 	if m.Channel == mediumEmail {
 		return nil
 	}
-	if r := part.checkService(); r != nil {
+	if r := part.CheckService(); r != nil {
 		return r
 	}
 	if r := part.checkPush(); r != nil {

@@ -27,8 +27,8 @@ const (
 // 24 hours, since it has no template.
 func (c *Campaign) TextOnly() bool { return c.Medium() == mediumWhatsApp && c.WhatsApp == nil }
 
-// checkService says what is wrong with what a campaign says of WhatsApp.
-func (c *Campaign) checkService() *refuse.Refusal {
+// CheckService says what is wrong with what a campaign says of WhatsApp.
+func (c *Campaign) CheckService() *refuse.Refusal {
 	t := c.WhatsApp
 	switch {
 	case c.Service != "" && c.Service != ServiceWhatsApp:
