@@ -82,7 +82,7 @@ func New(opts Options) (*API, error) {
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.signup = signup.New(signup.Options{PublicURL: opts.Providers.PublicURL, Now: opts.Now, Views: a.links.FormViews})
 	a.providers = providers.New(providers.Options{Node: opts.Node, Now: opts.Now, Rand: opts.Rand, Memory: reports, Events: opts.Providers.Events, Claims: a.links.Claims,
-		PublicURL: opts.Providers.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.Providers.SNS})
+		PublicURL: opts.Providers.PublicURL, AllowPrivate: opts.AllowPrivate, SNS: opts.Providers.SNS, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.settings = settings.New(settings.Options{Rand: opts.Rand, PublicURL: opts.Providers.PublicURL, DNS: opts.Providers.DNS, WriteKeyLastUsed: opts.LastUsed.WriteKey})
 	a.messages = messages.New(messages.Options{Now: opts.Now, Rand: opts.Rand, Captured: opts.Captured.Messages, CapturesEmail: opts.Captured.Email, AllowPrivate: opts.AllowPrivate})
 	var err error

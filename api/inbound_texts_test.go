@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/ingest"
@@ -382,6 +385,7 @@ func TestWhatsAppWebhooksBadInput(t *testing.T) {
 	}
 	status := value(`{"metadata":{"phone_number_id":"1062840"},"statuses":[{"id":"wamid.2","status":"failed","timestamp":"1769850004","recipient_id":"491701234567","biz_opaque_callback_data":"0000000000000001-02000000000000000000000000000000"}]}`)
 	good := text("1062840", "491701234567")
+	hidden := value(`{"metadata":{"phone_number_id":"1062840"},"contacts":[{"user_id":"US.1"}],"messages":[{"from_user_id":"US.1","id":"wamid.1","timestamp":"1769850004","type":"text","text":{"body":"STOP"}}]}`)
 	rows := map[string][]func() string{
 		"| `GET` | `hub.verify_token` left out, or another |":                          {challenge("hub.mode=subscribe&hub.challenge=1"), challenge("hub.mode=subscribe&hub.challenge=1&hub.verify_token=x")},
 		"| `GET` | `hub.mode` that is not `subscribe` |":                               {challenge("hub.challenge=1&hub.verify_token=" + token), challenge("hub.mode=x&hub.challenge=1&hub.verify_token=" + token)},
@@ -393,7 +397,7 @@ func TestWhatsAppWebhooksBadInput(t *testing.T) {
 		"| `POST` | `Content-Encoding: gzip` |":                                        {post(path, good, whatsAppSecret, "Content-Encoding", "gzip")},
 		"| `POST` | another `phone_number_id` than the account's |":                    {post(path, text("7", "491701234567"), whatsAppSecret)},
 		"| `POST` | a status of a message that is not the account's |":                 {post(path, status, whatsAppSecret)},
-		"| `POST` | a text whose `from` is no number |":                                {post(path, text("1062840", ""), whatsAppSecret), post(path, text("1062840", "me"), whatsAppSecret)},
+		"| `POST` | a text whose `from` is no number, or left out |":                   {post(path, text("1062840", ""), whatsAppSecret), post(path, text("1062840", "me"), whatsAppSecret), post(path, hidden, whatsAppSecret)},
 	}
 	page, err := os.ReadFile("../docs/behaviour/messages.md")
 	ok(t, err)
@@ -423,5 +427,37 @@ func TestWhatsAppWebhooksBadInput(t *testing.T) {
 	}
 	if m.holder("+491701234567") != nil {
 		t.Error("bad input made a profile")
+	}
+}
+
+// TestTextsWithoutNumber: a text of a person who hides the number leaves a trace: the answer and a
+// metric count it, and the log warns, once a minute, without the person's id.
+func TestTextsWithoutNumber(t *testing.T) {
+	t.Parallel()
+	log := &lockedLog{}
+	var set *metrics.Set
+	s := newService(t, &memHistory{}, func(o *Options) { set, o.Logger = o.Metrics, slog.New(slog.NewTextHandler(log, nil)) })
+	s.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","generate":true}`, nil)
+	body := `{"entry":[{"changes":[{"field":"messages","value":{"metadata":{"phone_number_id":"1062840"},"contacts":[{"user_id":"US.1349"}],"messages":[` +
+		`{"from_user_id":"US.1349","id":"wamid.1","type":"text","text":{"body":"STOP"}},{"from_user_id":"US.1349","id":"wamid.2","type":"text","text":{"body":"Hello"}}]}}]}]}`
+	h := hmac.New(sha256.New, []byte(whatsAppSecret))
+	h.Write([]byte(body))
+	for i, warnings := range []int{1, 1, 2} {
+		if i == 2 {
+			s.clock.Advance(time.Minute)
+		}
+		res, b := s.send("POST", providers.ReportPath+s.creds.AccountID+"/whatsapp", body, "Content-Type", "application/json", "X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)))
+		if res.StatusCode != 200 || !strings.Contains(string(b), `"events":2,"recorded":0,"ignored":2`) {
+			t.Errorf("%d %s", res.StatusCode, b)
+		}
+		if n := strings.Count(log.String(), "hide their number"); n != warnings {
+			t.Errorf("report %d: %d warnings, expected %d", i, n, warnings)
+		}
+	}
+	if n := set.GetOrCreateCounter("muster_inbound_texts_without_number_total").Get(); n != 6 {
+		t.Errorf("%d are counted, expected 6", n)
+	}
+	if strings.Contains(log.String(), "US.1349") {
+		t.Error("the log has the person's id")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -214,10 +215,7 @@ func (w *writer) message(m *Message) {
 	case m.WhatsApp != nil:
 		x := m.WhatsApp
 		w.given("text", x.Text)
-		w.given("template", x.Template)
-		w.given("language", x.Language)
-		w.texts("parameters", x.Parameters)
-		w.given("header", x.Header)
+		w.template(&x.Template)
 		w.yes("track_links", x.TrackLinks)
 	case m.Push != nil:
 		x := m.Push
@@ -245,6 +243,39 @@ func (w *writer) message(m *Message) {
 		}
 	}
 	w.yes(ignoresLimits, m.IgnoresLimits)
+}
+
+// template writes a template of WhatsApp.
+func (w *writer) template(t *whatsapp.Template) {
+	w.given("template", t.Name)
+	w.given("language", t.Language)
+	w.texts("parameters", t.Parameters)
+	w.given("header", t.Header)
+	if len(t.Named) > 0 {
+		w.key("named_parameters")
+		w.open('{')
+		for _, name := range t.Names() {
+			w.text(name, t.Named[name])
+		}
+		w.close('}')
+	}
+	w.given("header_type", t.HeaderType)
+	w.given("header_name", t.HeaderName)
+	w.given("header_filename", t.HeaderFilename)
+	if len(t.Buttons) == 0 {
+		return
+	}
+	w.key("buttons")
+	w.open('[')
+	for _, b := range t.Buttons {
+		w.element()
+		w.open('{')
+		w.text("type", b.Type)
+		w.integer("index", int64(b.Index))
+		w.text("value", b.Value)
+		w.close('}')
+	}
+	w.close(']')
 }
 
 func (w *writer) wait(x *Wait) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -162,11 +163,8 @@ type SMS struct {
 // people who have written within a day. Texts may have merge tags.
 type WhatsApp struct {
 	Text       string
-	Template   string // its name
-	Language   string // of the template, such as en_US
-	Parameters []string
-	Header     string // value of the template's header, or the https URL of its picture
-	TrackLinks bool   // as of SMS, for links of Text
+	Template   whatsapp.Template // without a name it is none
+	TrackLinks bool              // as of SMS, for links of Text
 }
 
 // Push sends a notification to all devices of a person. Title, Body and Link may have merge

@@ -26,9 +26,9 @@ const (
 	maxSMSBytes  = 4096
 
 	maxTemplateName   = 512
-	maxParameters     = 20
-	maxParameterBytes = 1024
 	maxLanguageBytes  = 20
+	maxHeaderType     = 20
+	maxButtonType     = 20
 	maxPushTitle      = 998
 	maxPushBody       = 4096
 	maxCollapse       = 32

@@ -18,7 +18,7 @@ import (
 var messageFields = map[string][]string{
 	StepEmail:    {"template_id", "subject", "body", "text", "sender", "sender_name", "reply_to", ignoresLimits},
 	StepSMS:      {"text", "track_links", ignoresLimits},
-	StepWhatsApp: {"text", "template", "language", "parameters", "header", "track_links", ignoresLimits},
+	StepWhatsApp: {"text", "template", "language", "parameters", "header", "named_parameters", "header_type", "header_name", "header_filename", "buttons", "track_links", ignoresLimits},
 	StepIM:       {"text", "track_links", ignoresLimits},
 	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links", ignoresLimits},
 	StepInApp:    {"title", "body", "link", "image", "display", "priority", "ttl_hours", ignoresLimits},
@@ -56,10 +56,7 @@ func (r *reader) message(o *jsonform.Object, channel string) Message {
 	case StepSMS, StepIM:
 		m.SMS = &SMS{Text: r.text(o, "text", maxSMSBytes), TrackLinks: r.boolean(o, "track_links")}
 	case StepWhatsApp:
-		m.WhatsApp = &WhatsApp{
-			Text: r.text(o, "text", maxSMSBytes), Template: r.text(o, "template", maxTemplateName), Language: r.text(o, "language", maxLanguageBytes),
-			Parameters: r.parameters(o), Header: r.text(o, "header", maxParameterBytes), TrackLinks: r.boolean(o, "track_links"),
-		}
+		m.WhatsApp = &WhatsApp{Text: r.text(o, "text", maxSMSBytes), Template: r.template(o), TrackLinks: r.boolean(o, "track_links")}
 	case StepPush:
 		m.Push = &Push{
 			Title: r.text(o, "title", maxPushTitle), Body: r.text(o, "body", maxPushBody), Link: r.text(o, "link", maxURLBytes), Image: r.text(o, "image", maxURLBytes),
@@ -136,23 +133,28 @@ func (v *validator) inApp(x *card.Card) {
 }
 
 func (v *validator) whatsApp(x *WhatsApp) {
+	t := &x.Template
 	switch {
-	case x.Template == "" && x.Text == "":
+	case t.Name == "" && x.Text == "":
 		v.fault(v.at("template"), "is missing; give the name of a template, or text for people who have written within a day")
-	case x.Template != "" && x.Text != "":
+	case t.Name != "" && x.Text != "":
 		v.fault(v.at("text"), "must not be given together with template")
-	case x.Template == "" && (x.Language != "" || x.Header != "" || len(x.Parameters) > 0):
-		v.fault(v.at("template"), "is missing; language, parameters and header are a template's")
+	case t.Name == "" && !t.IsZero():
+		v.fault(v.at("template"), "is missing; language, parameters, header and buttons are a template's")
 	}
 	v.tags(v.at("text"), x.Text, merge.Text)
-	v.tags(v.at("header"), x.Header, merge.Text)
-	for i, p := range x.Parameters {
-		path := jsonform.Index(v.at("parameters"), i)
+	for i, p := range t.Parameters {
 		if strings.TrimSpace(p) == "" {
-			v.fault(path, "must not be empty; WhatsApp takes no empty values")
+			v.fault(jsonform.Index(v.at("parameters"), i), "must not be empty; WhatsApp takes no empty values")
 		}
-		v.tags(path, p, merge.Text)
 	}
+	if f := t.CheckOptions(); f != nil {
+		v.fault(jsonform.Below(v.path, f.Field), strings.Replace(f.Text, "should", "must", 1))
+	}
+	_, _ = t.Map(func(field, value string, mode merge.Mode) (string, error) {
+		v.tags(jsonform.Below(v.path, field), value, mode)
+		return value, nil
+	})
 }
 
 func (v *validator) email(x *Email) {

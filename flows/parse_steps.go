@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -67,15 +68,50 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 	return s
 }
 
-// parameters reads the values of a template's placeholders.
-func (r *reader) parameters(o *jsonform.Object) (out []string) {
-	for i, raw := range r.elements(o, "parameters", "texts", maxParameters) {
-		s, err := jsonform.Text(jsonform.Index(o.At("parameters"), i), raw, maxParameterBytes)
+// template reads a template of WhatsApp and the values of its placeholders.
+func (r *reader) template(o *jsonform.Object) whatsapp.Template {
+	t := whatsapp.Template{Name: r.text(o, "template", maxTemplateName), Language: r.text(o, "language", maxLanguageBytes)}
+	for i, raw := range r.elements(o, "parameters", "texts", whatsapp.MaxParameters) {
+		s, err := jsonform.Text(jsonform.Index(o.At("parameters"), i), raw, whatsapp.MaxValueBytes)
 		if err != nil && r.err == nil {
 			r.err = err
 		}
-		out = append(out, s)
+		t.Parameters = append(t.Parameters, s)
 	}
+	t.Named = r.named(o)
+	t.Header, t.HeaderType, t.HeaderName = r.text(o, "header", whatsapp.MaxValueBytes), r.text(o, "header_type", maxHeaderType), r.text(o, "header_name", whatsapp.MaxNameBytes)
+	t.HeaderFilename = r.text(o, "header_filename", whatsapp.MaxFilenameBytes)
+	for i, raw := range r.elements(o, "buttons", "buttons", whatsapp.MaxButtons) {
+		b := r.object(jsonform.Index(o.At("buttons"), i), raw)
+		r.only(b, "a button", "type", "index", "value")
+		t.Buttons = append(t.Buttons, whatsapp.Button{Type: r.text(b, "type", maxButtonType), Index: int(r.integer(b, "index", 0, whatsapp.MaxButtons-1, 0)), Value: r.text(b, "value", whatsapp.MaxValueBytes)})
+	}
+	return t
+}
+
+// named reads the values of placeholders with names.
+func (r *reader) named(o *jsonform.Object) map[string]string {
+	raw := o.Given("named_parameters")
+	if raw == nil || r.err != nil {
+		return nil
+	}
+	x := r.object(o.At("named_parameters"), raw)
+	if x.Len() == 0 {
+		return nil
+	}
+	if x.Len() > whatsapp.MaxParameters {
+		r.refuse(x.Path, "must have at most %d texts", whatsapp.MaxParameters)
+	}
+	out := map[string]string{}
+	_ = x.Each(func(name string, raw []byte) error {
+		if len(name) > whatsapp.MaxNameBytes {
+			r.refuse(x.Path, "must have names of at most %d bytes", whatsapp.MaxNameBytes)
+		}
+		if r.err == nil {
+			out[name], r.err = jsonform.Text(x.At(name), raw, whatsapp.MaxValueBytes)
+		}
+		return r.err
+	})
 	return out
 }
 

@@ -12,6 +12,14 @@ func (f *Flow) AsksForCart() bool {
 	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Condition != nil && s.Condition.OpenCart })
 }
 
+// HasTemplateOptions reports whether a step sends a template of WhatsApp that has more than
+// parameters in order and a header.
+func (f *Flow) HasTemplateOptions() bool {
+	return slices.ContainsFunc(f.Steps, func(s Step) bool {
+		return slices.ContainsFunc(s.Messages, func(m Message) bool { return m.WhatsApp != nil && m.WhatsApp.Template.HasOptions() })
+	})
+}
+
 // Conditions are the indexes of the steps that ask for a condition.
 func (f *Flow) Conditions() (steps []int) {
 	for i := range f.Steps {

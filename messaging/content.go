@@ -182,18 +182,16 @@ func compile(c campaigns.Content) (*compiled, error) {
 	if c.WhatsApp == nil {
 		return out, nil
 	}
-	add := func(field, value string) error {
-		t, err := merge.Parse(value, merge.Text)
+	_, err := c.WhatsApp.Map(func(field, value string, mode merge.Mode) (string, error) {
+		t, err := merge.Parse(value, mode)
 		if err != nil {
-			return &ContentError{field, err}
+			return "", &ContentError{"whatsapp." + field, err}
 		}
-		out.whatsApp = append(out.whatsApp, templateValue{field, t})
-		return nil
+		out.whatsApp = append(out.whatsApp, templateValue{"whatsapp." + field, t})
+		return value, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	for i, p := range c.WhatsApp.Parameters {
-		if err := add("whatsapp.parameters["+strconv.Itoa(i)+"]", p); err != nil {
-			return nil, err
-		}
-	}
-	return out, add("whatsapp.header", c.WhatsApp.Header)
+	return out, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsontext"
@@ -181,7 +180,7 @@ func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values mer
 		if x := m.SMS; x != nil {
 			content.Text = x.Text
 		} else {
-			content.Text = strings.Join(append([]string{m.WhatsApp.Text, m.WhatsApp.Header}, m.WhatsApp.Parameters...), "\n")
+			content.Text, content.WhatsApp = m.WhatsApp.Text, &m.WhatsApp.Template
 		}
 	case m.Push != nil:
 		content = campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}
@@ -203,7 +202,7 @@ func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values mer
 	if err != nil {
 		return "", nil
 	}
-	if tag := c.hole(values); tag != "" {
+	if tag := c.holeOn(m.Channel, values); tag != "" {
 		return missing(tag), nil
 	}
 	return "", nil

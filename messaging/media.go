@@ -6,5 +6,6 @@ const (
 	mediumPush     = "push"
 	mediumSMS      = "sms"
 	mediumWhatsApp = "whatsapp"
+	mediumIM       = "im"
 	mediumInApp    = "in_app"
 )

@@ -139,28 +139,42 @@ func TestWhatsAppOfFlows(t *testing.T) {
 		list[0].Template.Components[0].Parameters[0].Image.Link != "https://x.example/a.png" || list[0].Template.Components[1].Parameters[0].Text != "Ada" || list[0].Template.Components[1].Parameters[1].Text != `A "1"` {
 		t.Fatalf("%+v", list)
 	}
+	// Named parameters, a document and buttons; values stay within the links that they end.
+	named := w.flowOf("after_exit", `{"id":"n","type":"whatsapp","template":"order_shipped","language":"en_US","named_parameters":{"name":"{{first_name}}"},"header_type":"document","header":"https://x.example/{{event.order}}",`+
+		`"header_filename":"{{event.order}}.pdf","buttons":[{"type":"url","index":1,"value":"o/{{event.order}}"},{"type":"quick_reply","value":"late {{event.order}}"}]}`)
+	w.trigger(named, "ada@x.io", `{"order":"A 1"}`)
+	w.until("the template with names is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 2 })
+	got := c.got()
+	for _, part := range []string{`{"parameter_name":"name","text":"Ada","type":"text"}`, `{"filename":"A 1.pdf","link":"https://x.example/A%201"}`, `{"text":"o/A%201","type":"text"}`, `{"payload":"late A 1","type":"payload"}`} {
+		if !strings.Contains(got[1].body, part) {
+			t.Errorf("no %s in %s", part, got[1].body)
+		}
+	}
+	w.trigger(named, "ada@x.io", `{}`)
+	w.until("a hole in a value is found", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 1 })
+	w.recorded("whatsapp_failed", "{{event.order}} has no value")
 	if account, _, is := messaging.ParseAddressID(list[0].Callback, w.account); !is || account != w.account {
 		t.Errorf("the callback's data %q name no message", list[0].Callback)
 	}
 	// A text needs an open conversation: our own rule, so nothing is handed over.
 	w.trigger(free, "ada@x.io", `{}`)
-	w.until("the text is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 1 })
+	w.until("the text is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 2 })
 	w.recorded("whatsapp_failed", "has not written in the last 24 hours")
-	if n := len(c.got()); n != 1 {
-		t.Errorf("%d requests, expected 1", n)
+	if n := len(c.got()); n != 2 {
+		t.Errorf("%d requests, expected 2", n)
 	}
 	w.wrote(ada)
 	c.mu.Lock()
 	c.open[ada] = true
 	c.mu.Unlock()
 	w.trigger(free, "ada@x.io", `{}`)
-	w.until("the text is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 2 })
-	if list := c.messages(); !strings.HasPrefix(list[1].Text.Body, "Hi Ada http://127.0.0.1:8080/t/") {
-		t.Errorf("%+v", list[1])
+	w.until("the text is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 3 })
+	if list := c.messages(); !strings.HasPrefix(list[2].Text.Body, "Hi Ada http://127.0.0.1:8080/t/") {
+		t.Errorf("%+v", list[2])
 	}
 	w.advance(24 * time.Hour)
 	w.trigger(free, "ada@x.io", `{}`)
-	w.until("a day later it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 2 })
+	w.until("a day later it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 3 })
 
 	// A contact without a subscription gets nothing, at the step already.
 	w.trigger(template, "bob@x.io", `{"order":"1"}`)
@@ -174,20 +188,20 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	c.open[bob] = true
 	c.mu.Unlock()
 	w.must(messages.CommandTextAnswer, messages.TextAnswer{Profile: w.holder(bob), Channel: "whatsapp", Text: "Shop Ltd", Key: "1"})
-	w.until("the answer is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 3 })
+	w.until("the answer is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 4 })
 
 	// A template that does not exist, and a provider that takes none.
 	unknown := w.flowOf("after_exit", `{"id":"u","type":"whatsapp","template":"nonsense","language":"en_US"}`)
 	w.trigger(unknown, "ada@x.io", `{}`)
-	w.until("it fails", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 3 })
+	w.until("it fails", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 4 })
 	w.recorded("whatsapp_failed", "Template name does not exist")
 	config.Templates = ""
 	set(config)
 	w.trigger(template, "ada@x.io", `{"order":"1"}`)
-	w.until("that fails too", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 4 })
+	w.until("that fails too", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 5 })
 	w.recorded("whatsapp_failed", "takes no templates")
-	if n := len(c.messages()); n != 3 {
-		t.Errorf("%d messages, expected 3", n)
+	if n := len(c.messages()); n != 4 {
+		t.Errorf("%d messages, expected 4", n)
 	}
 	// A refused token waits for the account to be put right.
 	config.Templates, config.Token = text.CloudTemplates, "other"
@@ -201,7 +215,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	w.wrote(ada)
 	w.must(contacts.CommandUpdate, contacts.Update{ID: w.holder(ada), Phone: new("+491700000003")})
 	w.trigger(free, "ada@x.io", `{}`)
-	w.until("it is refused", func(v *resolver.View) bool { return count(v, "whatsapp_failed") == 5 })
+	w.until("it is refused", func(v *resolver.View) bool { return count(v, "whatsapp_failed") == 6 })
 }
 
 // holder is the id of the profile with a phone.

@@ -32,6 +32,16 @@ func errMissing(tag string) error { return errBarred(missing(tag)) }
 // the state machine: flows that were published before this check go on. Texts that cannot
 // be parsed are left to Validate.
 func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
+	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) {
+		for _, f := range messageTagFaults(v, def, m) {
+			faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
+		}
+	})
+	return faults
+}
+
+// eachMessage visits the messages of a flow; path is where one stands in the definition.
+func eachMessage(def *flows.Flow, visit func(s *flows.Step, m *flows.Message, path string)) {
 	for i := range def.Steps {
 		s := &def.Steps[i]
 		for k := range s.Messages {
@@ -39,12 +49,9 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 			if s.Type == flows.StepOmnichannel {
 				path = jsonform.Index(jsonform.Join(path, "channels"), k)
 			}
-			for _, f := range messageTagFaults(v, def, &s.Messages[k]) {
-				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Join(path, f.Field), Message: "cannot be filled in: " + f.Err.Error()})
-			}
+			visit(s, &s.Messages[k], path)
 		}
 	}
-	return faults
 }
 
 // messageTagFaults lists the merge tags of a message of a flow that never have a value, by
@@ -66,10 +73,10 @@ func messageTagFaults(v *resolver.View, def *flows.Flow, m *flows.Message) (faul
 		find(campaigns.Content{Text: m.SMS.Text}, nil)
 	case m.WhatsApp != nil:
 		find(campaigns.Content{Text: m.WhatsApp.Text}, nil)
-		find(campaigns.Content{Text: m.WhatsApp.Header}, map[string]string{"text": "header"})
-		for _, p := range m.WhatsApp.Parameters {
-			find(campaigns.Content{Text: p}, map[string]string{"text": "parameters"})
-		}
+		_, _ = m.WhatsApp.Template.Map(func(field, value string, _ merge.Mode) (string, error) {
+			find(campaigns.Content{Text: value}, map[string]string{"text": field})
+			return value, nil
+		})
 	case m.Push != nil:
 		find(campaigns.Content{Subject: m.Push.Title, Text: m.Push.Body, Link: m.Push.Link}, map[string]string{"subject": "title", "text": "body"})
 	case m.InApp != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
@@ -29,7 +30,7 @@ type Tester struct {
 	account uint64
 	medium  medium
 	// template is what is sent by WhatsApp in place of a text.
-	template *text.Template
+	template *whatsapp.Template
 }
 
 // NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
@@ -57,7 +58,7 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Camp
 	if err != nil {
 		return nil, err
 	}
-	var template *text.Template
+	var template *whatsapp.Template
 	if content.WhatsApp != nil {
 		if template, err = fillTemplate(content.WhatsApp, sampleValues(p, company, nil)); err != nil {
 			return nil, &ContentError{"whatsapp", err}

@@ -2,13 +2,16 @@ package messaging
 
 import (
 	"github.com/musterhq/muster/messaging/merge"
-	"github.com/musterhq/muster/messaging/text"
-	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
 // fillText fills in the merge tags of a text. A tag without a value or default is an error.
 func fillText(source string, values merge.Lookup) (string, error) {
-	t, err := merge.Parse(source, merge.Text)
+	return fill(source, merge.Text, values)
+}
+
+func fill(source string, mode merge.Mode, values merge.Lookup) (string, error) {
+	t, err := merge.Parse(source, mode)
 	if err != nil {
 		return "", err
 	}
@@ -18,14 +21,7 @@ func fillText(source string, values merge.Lookup) (string, error) {
 	return t.Render(values)
 }
 
-// fillTemplate fills in the merge tags of a template's parameters.
-func fillTemplate(in *campaigns.WhatsAppTemplate, values merge.Lookup) (_ *text.Template, err error) {
-	out := &text.Template{Name: in.Name, Language: in.Language, Parameters: make([]string, len(in.Parameters))}
-	for i, p := range in.Parameters {
-		if out.Parameters[i], err = fillText(p, values); err != nil {
-			return nil, err
-		}
-	}
-	out.Header, err = fillText(in.Header, values)
-	return out, err
+// fillTemplate fills in the merge tags of a template's values.
+func fillTemplate(in *whatsapp.Template, values merge.Lookup) (*whatsapp.Template, error) {
+	return in.Map(func(_, value string, mode merge.Mode) (string, error) { return fill(value, mode, values) })
 }

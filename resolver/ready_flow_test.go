@@ -145,13 +145,16 @@ func TestReadyFlowForCarts(t *testing.T) {
 	}
 }
 
-// TestR1OpenCartBeginsWithVersion25: a record of older rules whose flow asks for an open cart is
-// refused, as it was by the builds of that time.
+// TestR1OpenCartBeginsWithVersion25: a record of older rules whose flow asks for an open cart, or
+// sends a template with named parameters, is refused, as it was by the builds of that time.
 func TestR1OpenCartBeginsWithVersion25(t *testing.T) {
 	t.Parallel()
 	definition := json.RawMessage(`{"name":"x","steps":[{"id":"a","type":"condition","open_cart":true,"if":{"kind":"activity","event":"seen"},"yes":null,"no":null}]}`)
 	d := newDurableUnder(t, DefaultSettings(), 24)
 	d.refuses("open_cart", automation.CommandCreate, automation.Save{Definition: definition})
+	named := json.RawMessage(`{"name":"x","steps":[{"id":"a","type":"whatsapp","template":"t","language":"en","named_parameters":{"name":"x"}}]}`)
+	d.refuses("named_parameters", automation.CommandCreate, automation.Save{Definition: named})
 	d.rules(ApplyVersion)
 	d.must(automation.CommandCreate, automation.Save{Definition: definition})
+	d.must(automation.CommandCreate, automation.Save{Definition: named})
 }

@@ -58,12 +58,12 @@ func pushFieldsShape(ttl string) []shape.Field {
 }
 
 func whatsAppFieldsShape() []shape.Field {
-	return []shape.Field{
+	return append([]shape.Field{
 		shape.Opt("template", shape.Text("january_sale", "Name of the template; with Twilio, its content SID.").Bytes(1, 512)),
 		shape.Opt("language", shape.Text("en_US", "Of the template; not with Twilio.").Bytes(0, 20)),
 		shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", "").Bytes(1, 1024), "Values of the placeholders of its body, in order. May hold merge tags.").Entries(0, 20)),
-		shape.Opt("header", shape.Text("https://example.com/sale.jpg", "Value of the placeholder of its header, or the https address of its picture.").Bytes(0, 1024)),
-	}
+		shape.Opt("header", shape.Text("https://example.com/sale.jpg", "Value of the placeholder of its header, or the https address of its picture, video or document.").Bytes(0, 1024)),
+	}, shapes.WhatsAppOptions()...)
 }
 
 func sendFieldsShape() []shape.Field {

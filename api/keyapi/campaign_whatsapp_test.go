@@ -101,6 +101,19 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	if got = calls(); len(got) != 0 || none.audience.Reachable != 0 || none.audience.Skipped["{{last_name}} has no value for this person, and no default"] != 2 {
 		t.Errorf("%+v %q", none, got)
 	}
+	// Named parameters, a film and buttons; a render shows them.
+	var full campaign
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"t","language":"de","named_parameters":{"name":"{{first_name}}"},"header_type":"video","header":"https://x.example/a.mp4","buttons":[{"type":"url","index":1,"value":"sale?to={{email}}"}]}}`, &full.Campaign)
+	if w := full.WhatsApp; w.NamedParameters["name"] != "{{first_name}}" || w.HeaderType != "video" || len(w.Buttons) != 1 || w.Buttons[0].Index != 1 || len(w.Parameters) != 0 {
+		t.Errorf("%+v", w)
+	}
+	if x.call("success", "POST", "/campaign/"+full.ID+"/render", `{"email":"ada@x.io"}`, &r); r.Text != "template t (de)\nhttps://x.example/a.mp4\nname: Ada\nbutton 1: sale?to=ada%40x.io" {
+		t.Errorf("%q", r.Text)
+	}
+	x.call("success", "POST", "/campaign/"+full.ID+"/send", `{"all_contacts":true}`, nil)
+	if got = calls(); len(got) != 2 || !strings.Contains(got[0], `{"parameter_name":"name","text":"Ada","type":"text"}`) || !strings.Contains(got[0], `{"index":"1","parameters":[{"text":"sale?to=ada%40x.io","type":"text"}],"sub_type":"url","type":"button"}`) {
+		t.Errorf("%q", got)
+	}
 	// A test of a template is the template, without a mark.
 	x.call("success", "POST", "/campaign/"+none.ID+"/test-send", `{"to":["+49301234560"],"email":"ada@x.io","whatsapp":{"template":"t","language":"de","parameters":["{{first_name}}"]}}`, nil)
 	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"name":"t"`) || !strings.Contains(got[0], `"text":"Ada"`) {
@@ -134,6 +147,10 @@ func TestWhatsAppFieldsOfCampaigns(t *testing.T) {
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","parameters":[` + strings.Repeat(`"a",`, 20) + `"a"]}`: "whatsapp.parameters Input should have at most 20 entries",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","language":"` + strings.Repeat("x", 21) + `"}`:         "whatsapp.language Input should have at most 20 bytes",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","header":"` + strings.Repeat("x", 1025) + `"}`:         "whatsapp.header Input should have at most 1024 bytes",
+		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","named_parameters":{"name":"{{frist_name}}"}}`:         "whatsapp.named_parameters.name: ",
+		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","header_type":"gif","header":"x"}`:                     "whatsapp.header_type Input should be text, image, video or document",
+		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","buttons":[{"type":"url","value":"{{x"}]}`:             "whatsapp.buttons[0].value: ",
+		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","buttons":[{"sub_type":"url"}]}`:                       "whatsapp.buttons[0].sub_type is not a field of this call",
 		`"type":3,"service":"whatsapp","whatsapp":"t"`:                                                                   "whatsapp Input should be a valid object",
 		`"type":3,"service":"whatsapp","whatsapp":{"name":"t"}`:                                                          "whatsapp.name is not a field of this call",
 	} {
@@ -142,7 +159,7 @@ func TestWhatsAppFieldsOfCampaigns(t *testing.T) {
 		}
 	}
 	var c record.Campaign
-	x.call("success", "POST", "/campaign", `{"name":"n","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"t"}}`, &c)
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"t","language":"en"}}`, &c)
 	// The template is taken away, and so is the service.
 	x.call("success", "PATCH", "/campaign/"+c.ID, `{"whatsapp":{},"service":"","body":"b"}`, &c)
 	if c.Service != nil || c.WhatsApp != nil || *c.Body != "b" {

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -211,17 +212,26 @@ func (f *inAppFields) options() *card.Options {
 
 // whatsAppFields are a template of WhatsApp in a request; none of them given is no template.
 type whatsAppFields struct {
-	Template   string   `json:"template"`
-	Language   string   `json:"language"`
-	Parameters []string `json:"parameters"`
-	Header     string   `json:"header"`
+	Template        string            `json:"template"`
+	Language        string            `json:"language"`
+	Parameters      []string          `json:"parameters"`
+	Header          string            `json:"header"`
+	NamedParameters map[string]string `json:"named_parameters"`
+	HeaderType      string            `json:"header_type"`
+	HeaderName      string            `json:"header_name"`
+	HeaderFilename  string            `json:"header_filename"`
+	Buttons         []whatsapp.Button `json:"buttons"`
 }
 
-func (f *whatsAppFields) template() *campaigns.WhatsAppTemplate {
-	if f.Template == "" && f.Language == "" && f.Header == "" && len(f.Parameters) == 0 {
+func (f *whatsAppFields) template() *whatsapp.Template {
+	t := &whatsapp.Template{
+		Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header, Named: f.NamedParameters,
+		HeaderType: f.HeaderType, HeaderName: f.HeaderName, HeaderFilename: f.HeaderFilename, Buttons: f.Buttons,
+	}
+	if t.IsZero() {
 		return nil
 	}
-	return &campaigns.WhatsAppTemplate{Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header}
+	return t
 }
 
 // apply changes what is given.
@@ -307,6 +317,19 @@ func createCampaign(c *keycall.Call) (any, error) {
 func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
+	}
+	if r := x.CheckService(); r != nil { // before what its provider says of it
+		return nil, r
+	}
+	err := c.Read(func(v *resolver.View) error {
+		contents, err := messaging.CampaignContents(v, &x)
+		if err != nil {
+			return err
+		}
+		return messaging.CheckProviders(v, &x, contents)
+	})
+	if err != nil {
+		return nil, contentFault(err)
 	}
 	var saved campaigns.Campaign
 	if err := c.Command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
@@ -507,6 +530,11 @@ func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Conten
 	return out, contentFault(err)
 }
 
+// fitsProviders refuses contents that the account's providers never take.
+func fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
+	return contentFault(c.Read(func(v *resolver.View) error { return messaging.CheckProviders(v, x, contents) }))
+}
+
 // contentFault makes what is wrong with a content a failure of the request.
 func contentFault(err error) error {
 	var fault *messaging.ContentError
@@ -553,6 +581,9 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	}
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
+	}
+	if err := fitsProviders(c, &x, start.Variants); err != nil {
+		return nil, err
 	}
 	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
 	if err != nil {
@@ -655,6 +686,9 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 			}
 		}
 		if content, err = prepare(&x, content); err != nil {
+			return nil, err
+		}
+		if err := fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
 			return nil, err
 		}
 		start.Variants = append(start.Variants, content)

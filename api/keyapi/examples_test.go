@@ -149,6 +149,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"date":"2090-01-31T09:00","local_time":true,"rate":{"messages":600,"per":"hour"},"ignore_sending_limits":true}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","track_links":true,"date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","named_parameters":{"name":"{{first_name}}"},"header_type":"document","header":"https://shop.example/a.pdf","header_filename":"a.pdf","buttons":[{"type":"url","index":0,"value":"sale"}]}}`},
 	},
 	"GET /api/v1/campaign":      {{target: "/api/v1/campaign?limit=1&cursor=«cursor:/api/v1/campaign»"}},
 	"GET /api/v1/campaign/{id}": {{target: "/api/v1/campaign/«campaign»"}, {target: "/api/v1/campaign/«sent»"}},

@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 		return outcome.New(outcome.Accepted, "", "")
 	})
 	p := person{s, s.token}
-	var list, x, y, z, dateless scheduled
+	var list, x, y, z, long, dateless scheduled
 	p.must("POST", "/lists", `{"name":"Readers"}`, &list)
 	p.must("POST", "/lists/"+list.ID+"/contacts", `{"email":"ann@people.example"}`, nil)
 	audience := `,"list_id":["` + list.ID + `"]`
@@ -58,6 +59,9 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 	p.must("POST", "/campaigns", `{"name":"y","channel":1,"date":`+soon+`,"subject":"Y","body":"<p>Hi</p>"`+audience+`}`, &y)
 	p.must("POST", "/campaigns", `{"name":"z","channel":1,"date":`+soon+`,"subject":"Z","body":"<p>Hi</p>","sender":"a@elsewhere.example"`+audience+`}`, &z)
 	p.must("POST", "/campaigns", `{"name":"n","channel":1,"date":`+soon+`,"subject":"N","body":"<p>Hi</p>"}`, &dateless)
+	p.must("POST", "/campaigns", `{"name":"l","channel":2,"type":2,"date":`+soon+`,"body":"`+strings.Repeat("a", 1601)+`"`+audience+`}`, &long)
+	// Saved before there is a provider, which takes no text as long.
+	p.must("PUT", "/message-providers/sms", `{"preset":"twilio","account_sid":"AC0123456789abcdef0123456789abcdef","auth_token":"tw-secret","from":"+4930123"}`, nil)
 	if !x.is("scheduled", soonAt) || !y.is("scheduled", soonAt) || !z.is("scheduled", soonAt) || !dateless.is("draft", "") {
 		t.Fatalf("%+v %+v %+v %+v", x, y, z, dateless)
 	}
@@ -82,6 +86,9 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 	s.clock.Advance(2 * time.Hour) // 14:00: z was due, and has a sender that may not send
 	if z = p.until(z.ID, "draft"); z.Error == nil || *z.Error == "" {
 		t.Errorf("a sender that may not send: %+v", z)
+	}
+	if long = p.until(long.ID, "draft"); long.Error == nil || !strings.HasPrefix(*long.Error, "body Input should have at most 1600 characters") {
+		t.Errorf("a text that no provider takes: %+v", long)
 	}
 	if x.State = ""; !func() bool {
 		p.must("GET", "/campaigns/"+x.ID, "", &x)

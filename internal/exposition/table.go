@@ -171,6 +171,7 @@ var Metrics = []Metric{
 	{"muster_outbox_claims_refused_total", Counter, "", "Claims of effects that were refused, by reason."},
 	{"muster_tracked_total", Counter, "", "Opens and clicks by result."},
 	{"muster_tracked_waiting", Gauge, "", "Opens and clicks that are not stored yet."},
+	{"muster_inbound_texts_without_number_total", Counter, "", "Texts of people whose number the provider does not tell, which are dropped."},
 
 	// Go and the process. Some are written on Linux alone, or by a kernel that tells them.
 	{"go_sched_latencies_seconds", Histogram, "seconds", "Time that goroutines waited to run."},

@@ -38,6 +38,9 @@ type Request struct {
 // Batch is the events of a webhook.
 type Batch struct {
 	Events []Event
+	// WithoutNumber counts texts and settings of people whose number the provider does not
+	// tell. They are in no event: nobody can be found by them.
+	WithoutNumber int
 	// ConfirmURL is set when the provider asks to confirm the address by fetching this
 	// URL, which has been checked to be the provider's: see SNS.Confirm.
 	ConfirmURL string

@@ -179,6 +179,17 @@ func TestWhatsApp(t *testing.T) {
 			t.Errorf("event %d:\n%+v, expected\n%+v", i, e, want[i])
 		}
 	}
+	if b.WithoutNumber != 0 {
+		t.Errorf("%d texts have no number", b.WithoutNumber)
+	}
+	// People who hide their number: a text, a reaction, which is none, and a setting.
+	b, err = WhatsApp{AppSecret: "secret"}.Parse(context.Background(), time.Time{}, whatsAppRequest("secret", `{"entry":[{"changes":[{"field":"messages","value":{
+		"contacts":[{"profile":{"name":"Ada"},"user_id":"US.13491208655302741918"}],
+		"messages":[{"from_user_id":"US.13491208655302741918","id":"wamid.1","timestamp":"1769850000","type":"text","text":{"body":"STOP"}},{"id":"wamid.2","type":"reaction"},{"from":"491701234567","id":"wamid.3","type":"text","text":{"body":"x"}}]}},
+		{"field":"user_preferences","value":{"user_preferences":[{"user_id":"US.1","category":"marketing_messages","value":"stop"}]}}]}]}`))
+	if err != nil || len(b.Events) != 1 || b.WithoutNumber != 2 {
+		t.Errorf("%+v, %v", b, err)
+	}
 	for what, r := range map[string]Request{
 		"another secret": whatsAppRequest("other", body),
 		"no signature":   {Body: []byte(body), Header: func(string) string { return "" }},

@@ -123,7 +123,8 @@ func (w WhatsApp) Parse(_ context.Context, _ time.Time, r Request) (Batch, error
 			if w.PhoneNumberID != "" && string(v.Metadata.ID) != w.PhoneNumberID {
 				continue
 			}
-			b.Events = append(b.Events, v.events()...)
+			events, withoutNumber := v.events()
+			b.Events, b.WithoutNumber = append(b.Events, events...), b.WithoutNumber+withoutNumber
 			if len(b.Events) > MaxEvents {
 				return Batch{}, fmt.Errorf("whatsapp: body holds over %d events: %w", MaxEvents, ErrTooLarge)
 			}
@@ -132,12 +133,17 @@ func (w WhatsApp) Parse(_ context.Context, _ time.Time, r Request) (Batch, error
 	return b, nil
 }
 
-func (v *whatsAppValue) events() (out []Event) {
+// events are those of a change, and how many texts and settings have no number: people may
+// hide theirs, and are known to the business by a user id alone then.
+func (v *whatsAppValue) events() (out []Event, withoutNumber int) {
 	add := func(e Event, id string) {
 		e.Channel = ChannelWhatsApp
-		if e = e.trim(); e.From != "" || e.SendID != "" || e.Phone != "" {
+		switch e = e.trim(); {
+		case e.From != "" || e.SendID != "" || e.Phone != "":
 			e.ID = providerID("whatsapp", id)
 			out = append(out, e)
+		case e.Type == Reply:
+			withoutNumber++
 		}
 	}
 	for _, m := range v.Messages {
@@ -190,7 +196,7 @@ func (v *whatsAppValue) events() (out []Event) {
 		}
 		add(e, string(p.ID)+":"+string(p.Value)+":"+p.At.String())
 	}
-	return out
+	return out, withoutNumber
 }
 
 // international writes a number as WhatsApp gives it with a plus sign.

@@ -181,6 +181,15 @@ func (t *Template) Paths(f func(path []string)) {
 	}
 }
 
+// Literal is the text without its tags.
+func (t *Template) Literal() string {
+	var b strings.Builder
+	for i := range t.parts {
+		b.WriteString(t.parts[i].literal)
+	}
+	return b.String() + t.tail
+}
+
 // Static reports whether the text has no tags: all results are the same.
 func (t *Template) Static() bool { return len(t.parts) == 0 }
 

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,6 +69,12 @@ type Field struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
+
+// Longest is how many characters a text may have.
+func (c *Config) Longest() int { return cmp.Or(c.MaxBody, defaultMaxBody) }
+
+// defaultMaxBody is what Twilio takes.
+const defaultMaxBody = 1600
 
 // ParseConfig reads a Config from JSON. It is checked by New.
 func ParseConfig(raw []byte) (Config, error) {
@@ -164,9 +171,7 @@ func (c Config) compile(allowPrivate bool) (*compiled, error) {
 	if c.Templates != "" && (c.Templates != CloudTemplates || c.Format != JSON) && (c.Templates != TwilioContent || c.Format != Form) {
 		return nil, fmt.Errorf("text: templates must be %s with format json, or %s with format form", CloudTemplates, TwilioContent)
 	}
-	if p.MaxBody == 0 {
-		p.MaxBody = 1600
-	}
+	p.MaxBody = c.Longest()
 	if p.MaxBody < 1 || p.MaxBody > 65536 {
 		return nil, fmt.Errorf("text: max_body %d is out of range 1 to 65536", c.MaxBody)
 	}

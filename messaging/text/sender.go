@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/messaging/internal/exchange"
 	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
 // Message is one text to one recipient.
@@ -30,7 +31,7 @@ type Message struct {
 	// ID names this send, the same at every repeat.
 	ID string
 	// Template is sent in the place of Body, for WhatsApp.
-	Template *Template
+	Template *whatsapp.Template
 	// Vars are further values for the Config's tags.
 	Vars map[string]string
 }
@@ -84,8 +85,8 @@ func (e *RecipientError) Error() string { return e.reason }
 // *RecipientError when only the recipient is at fault.
 func (s *Sender) Check(m *Message) error {
 	if m.Template != nil {
-		if err := s.checkTemplate(m.Template); err != nil {
-			return err
+		if f := CheckTemplate(s.c.Templates, m.Template); f != nil {
+			return fmt.Errorf("template: %w", f)
 		}
 	}
 	switch {

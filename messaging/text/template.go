@@ -1,13 +1,14 @@
 package text
 
 import (
-	"errors"
-	"fmt"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
 // How providers take WhatsApp templates, see [Config.Templates].
@@ -18,37 +19,6 @@ const (
 	TwilioContent = "twilio_content"
 )
 
-// The bounds of templates.
-const (
-	maxTemplateParameters = 20
-	maxParameterBytes     = 1024
-)
-
-// Template is a message that WhatsApp has approved, with values for its placeholders. It
-// may be sent at any time, while free texts may be sent only within a day of what the
-// person wrote last.
-type Template struct {
-	Name       string
-	Language   string   // such as en_US; not with TwilioContent
-	Parameters []string // of the body, in order
-	Header     string   // of the header: a text, or the https URL of a picture; "" for none
-}
-
-// String is the template with its values, one in each line, for people who look at what is
-// sent.
-func (t *Template) String() string {
-	out := "template " + t.Name
-	if t.Language != "" {
-		out += " (" + t.Language + ")"
-	}
-	for _, p := range append([]string{t.Header}, t.Parameters...) {
-		if p != "" {
-			out += "\n" + p
-		}
-	}
-	return out
-}
-
 // Shown is what a message says, for people who look at what was captured.
 func (m *Message) Shown() string {
 	if m.Template == nil {
@@ -57,27 +27,48 @@ func (m *Message) Shown() string {
 	return m.Template.String()
 }
 
-// checkTemplate names what keeps a template from being sent.
-func (s *Sender) checkTemplate(t *Template) error {
+// CheckTemplate says what keeps a template, with its values filled in, from being sent by a
+// provider that takes templates as [Config.Templates] says; nil for nothing.
+func CheckTemplate(templates string, t *whatsapp.Template) *whatsapp.Fault {
+	kind, media := t.Media()
 	switch {
-	case s.c.Templates == "":
-		return errors.New("the provider takes no templates; use the preset whatsapp_cloud or twilio")
+	case templates == "":
+		return whatsapp.Faultf("template", "should be left out: the provider takes no templates; use the preset whatsapp_cloud or twilio")
 	case t.Name == "" || len(t.Name) > 512:
-		return errors.New("template: name is missing, or longer than 512 bytes")
-	case s.c.Templates == CloudTemplates && (t.Language == "" || len(t.Language) > 20):
-		return errors.New("template: language is missing; give the template's, such as en_US")
-	case len(t.Parameters) > maxTemplateParameters:
-		return fmt.Errorf("template: %d parameters, at most %d are allowed", len(t.Parameters), maxTemplateParameters)
+		return whatsapp.Faultf("template", "should have 1 to 512 bytes")
+	case templates == CloudTemplates && (t.Language == "" || len(t.Language) > 20):
+		return whatsapp.Faultf("language", "should be given: that of the template, such as en_US, in at most 20 bytes")
+	case len(t.Parameters) > whatsapp.MaxParameters:
+		return whatsapp.Faultf("parameters", "should have at most %d entries", whatsapp.MaxParameters)
+	case templates == TwilioContent && len(t.Buttons) > 0:
+		return whatsapp.Faultf("buttons", "should be left out with Twilio: there the value of a button is a variable like others; give it in parameters or named_parameters")
+	case templates == TwilioContent && t.HeaderFilename != "":
+		return whatsapp.Faultf("header_filename", "should be left out with Twilio, which has no name for a document")
+	case len(t.Named) > 0 && t.Header != "" && t.HeaderName == "" && (templates == TwilioContent || !media):
+		return whatsapp.Faultf("header_name", "should be given beside named_parameters: the name of the header's placeholder")
+	case media && !strings.HasPrefix(t.Header, "https://"):
+		return whatsapp.Faultf("header", "should be the https URL of the %s", kind)
 	}
-	for i, p := range append(t.Parameters, t.Header) {
-		if i < len(t.Parameters) && strings.TrimSpace(p) == "" {
-			return fmt.Errorf("template: parameter %d is empty; WhatsApp takes no empty ones", i+1)
-		}
-		if len(p) > maxParameterBytes || strings.ContainsAny(p, "\n\t") || strings.Contains(p, "    ") {
-			return fmt.Errorf("template: parameter %d is longer than %d bytes, or has a line break, a tab or four spaces", i+1, maxParameterBytes)
+	for i, p := range t.Parameters {
+		if strings.TrimSpace(p) == "" {
+			return whatsapp.Faultf("parameters["+strconv.Itoa(i)+"]", "should not be empty; WhatsApp takes no empty values")
 		}
 	}
-	return nil
+	if f := t.CheckOptions(); f != nil {
+		return f
+	}
+	var fault *whatsapp.Fault
+	_, _ = t.Map(func(field, value string, _ merge.Mode) (string, error) {
+		switch {
+		case fault != nil:
+		case len(value) > whatsapp.MaxValueBytes:
+			fault = whatsapp.Faultf(field, "should have at most %d bytes", whatsapp.MaxValueBytes)
+		case strings.ContainsAny(value, "\r\n\t") || strings.Contains(value, "     "):
+			fault = whatsapp.Faultf(field, "should have no line break, no tab, and no more than 4 spaces in a row; WhatsApp refuses them")
+		}
+		return value, nil
+	})
+	return fault
 }
 
 type object = map[string]any
@@ -87,18 +78,24 @@ func (m *Message) cloudBody() []byte {
 	t := m.Template
 	var components []object
 	if t.Header != "" {
-		value := object{"type": "text", "text": t.Header}
-		if strings.HasPrefix(t.Header, "https://") {
-			value = object{"type": "image", "image": object{"link": t.Header}}
-		}
-		components = append(components, object{"type": "header", "parameters": []object{value}})
+		components = append(components, object{"type": "header", "parameters": []object{cloudHeader(t)}})
 	}
-	if len(t.Parameters) > 0 {
-		var values []object
-		for _, p := range t.Parameters {
-			values = append(values, object{"type": "text", "text": p})
-		}
+	var values []object
+	for _, p := range t.Parameters {
+		values = append(values, object{"type": "text", "text": p})
+	}
+	for _, name := range t.Names() {
+		values = append(values, object{"type": "text", "parameter_name": name, "text": t.Named[name]})
+	}
+	if values != nil {
 		components = append(components, object{"type": "body", "parameters": values})
+	}
+	for _, b := range t.Buttons {
+		value := object{"type": "text", "text": b.Value}
+		if b.Type == whatsapp.ButtonQuickReply {
+			value = object{"type": "payload", "payload": b.Value}
+		}
+		components = append(components, object{"type": "button", "sub_type": b.Type, "index": strconv.Itoa(b.Index), "parameters": []object{value}})
 	}
 	template := object{"name": t.Name, "language": object{"code": t.Language}}
 	if components != nil {
@@ -107,21 +104,43 @@ func (m *Message) cloudBody() []byte {
 	return must.PlainJSON(object{"messaging_product": "whatsapp", "recipient_type": "individual", "to": m.To, "type": "template", "template": template, "biz_opaque_callback_data": m.ID})
 }
 
-// contentForm makes the form one of Twilio's Content API: the header's value is the first
-// variable.
+// cloudHeader is the value of a header.
+func cloudHeader(t *whatsapp.Template) object {
+	kind, media := t.Media()
+	if media {
+		file := object{"link": t.Header}
+		if t.HeaderFilename != "" {
+			file["filename"] = t.HeaderFilename
+		}
+		return object{"type": kind, kind: file}
+	}
+	value := object{"type": "text", "text": t.Header}
+	if t.HeaderName != "" {
+		value["parameter_name"] = t.HeaderName
+	}
+	return value
+}
+
+// contentForm makes the form one of Twilio's Content API, whose variables have numbers or
+// names. Of those with numbers the header's value is the first.
 func (m *Message) contentForm(form url.Values) {
 	t := m.Template
-	values := t.Parameters
-	if t.Header != "" {
-		values = append([]string{t.Header}, values...)
-	}
 	form.Del("Body")
 	form.Set("ContentSid", t.Name)
-	if len(values) > 0 {
-		variables := map[string]string{}
-		for i, v := range values {
-			variables[strconv.Itoa(i+1)] = v
-		}
+	variables := map[string]string{}
+	maps.Copy(variables, t.Named)
+	values := t.Parameters
+	switch {
+	case t.Header == "":
+	case len(t.Named) > 0:
+		variables[t.HeaderName] = t.Header
+	default:
+		values = append([]string{t.Header}, values...)
+	}
+	for i, v := range values {
+		variables[strconv.Itoa(i+1)] = v
+	}
+	if len(variables) > 0 {
 		form.Set("ContentVariables", string(must.PlainJSON(variables)))
 	}
 }

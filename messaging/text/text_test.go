@@ -3,6 +3,7 @@ package text
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -342,5 +344,101 @@ func TestSegments(t *testing.T) {
 	}
 	if n := len([]rune(gsmBasic)); n != 127 { // and the escape
 		t.Errorf("the alphabet has %d characters", n)
+	}
+}
+
+// Templates have the forms that Meta and Twilio give them.
+func TestTemplatesAsProvidersTakeThem(t *testing.T) {
+	t.Parallel()
+	all := &whatsapp.Template{
+		Name: "invoice", Language: "de", Named: map[string]string{"name": "Ada", "code": "A \"1\""},
+		HeaderType: whatsapp.HeaderDocument, Header: "https://x.example/1", HeaderFilename: "1.pdf",
+		Buttons: []whatsapp.Button{{Type: whatsapp.ButtonURL, Index: 2, Value: "orders/1"}, {Type: whatsapp.ButtonQuickReply, Value: "yes"}},
+	}
+	for _, c := range []struct {
+		t    *whatsapp.Template
+		want string // the components
+	}{
+		{&whatsapp.Template{}, `null`},
+		{&whatsapp.Template{Parameters: []string{"Ada", "2"}, Header: "Sale"}, `[{"parameters":[{"text":"Sale","type":"text"}],"type":"header"},{"parameters":[{"text":"Ada","type":"text"},{"text":"2","type":"text"}],"type":"body"}]`},
+		{&whatsapp.Template{Header: "https://x.example/a.png"}, `[{"parameters":[{"image":{"link":"https://x.example/a.png"},"type":"image"}],"type":"header"}]`},
+		{&whatsapp.Template{Header: "https://x.example", HeaderType: whatsapp.HeaderText}, `[{"parameters":[{"text":"https://x.example","type":"text"}],"type":"header"}]`},
+		{&whatsapp.Template{Header: "https://x.example/a.mp4", HeaderType: whatsapp.HeaderVideo}, `[{"parameters":[{"type":"video","video":{"link":"https://x.example/a.mp4"}}],"type":"header"}]`},
+		{&whatsapp.Template{Header: "Sale", HeaderName: "what", Named: map[string]string{"name": "Ada"}}, `[{"parameters":[{"parameter_name":"what","text":"Sale","type":"text"}],"type":"header"},{"parameters":[{"parameter_name":"name","text":"Ada","type":"text"}],"type":"body"}]`},
+		{all, `[{"parameters":[{"document":{"filename":"1.pdf","link":"https://x.example/1"},"type":"document"}],"type":"header"},` +
+			`{"parameters":[{"parameter_name":"code","text":"A \"1\"","type":"text"},{"parameter_name":"name","text":"Ada","type":"text"}],"type":"body"},` +
+			`{"index":"2","parameters":[{"text":"orders/1","type":"text"}],"sub_type":"url","type":"button"},{"index":"0","parameters":[{"payload":"yes","type":"payload"}],"sub_type":"quick_reply","type":"button"}]`},
+	} {
+		var got struct {
+			Template struct{ Components any }
+		}
+		if err := json.Unmarshal((&Message{Template: c.t}).cloudBody(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := json.Marshal(got.Template.Components); string(b) != c.want {
+			t.Errorf("%+v:\n%s\n%s", c.t, b, c.want)
+		}
+	}
+	for _, c := range []struct {
+		t    *whatsapp.Template
+		want string
+	}{
+		{&whatsapp.Template{}, ``},
+		{&whatsapp.Template{Parameters: []string{"Ada"}, Header: "Sale"}, `{"1":"Sale","2":"Ada"}`},
+		{&whatsapp.Template{Named: map[string]string{"name": "Ada"}, Header: "Sale", HeaderName: "what"}, `{"name":"Ada","what":"Sale"}`},
+	} {
+		form := url.Values{"Body": {"b"}}
+		(&Message{Template: c.t}).contentForm(form)
+		if form.Get("ContentVariables") != c.want || form.Has("Body") {
+			t.Errorf("%+v: %v", c.t, form)
+		}
+	}
+}
+
+// What a provider refuses of a template is found before it is called, by the field.
+func TestCheckTemplate(t *testing.T) {
+	t.Parallel()
+	base := whatsapp.Template{Name: "sale", Language: "en"}
+	with := func(change func(*whatsapp.Template)) *whatsapp.Template {
+		c := base
+		change(&c)
+		return &c
+	}
+	button := []whatsapp.Button{{Type: whatsapp.ButtonURL, Value: "x"}}
+	for _, c := range []struct {
+		templates, want string
+		t               *whatsapp.Template
+	}{
+		{CloudTemplates, "", &base},
+		{TwilioContent, "", with(func(t *whatsapp.Template) { t.Language = "" })},
+		{"", "template", &base},
+		{CloudTemplates, "template", with(func(t *whatsapp.Template) { t.Name = "" })},
+		{CloudTemplates, "language", with(func(t *whatsapp.Template) { t.Language = "" })},
+		{CloudTemplates, "parameters[1]", with(func(t *whatsapp.Template) { t.Parameters = []string{"a", " "} })},
+		{CloudTemplates, "parameters[0]", with(func(t *whatsapp.Template) { t.Parameters = []string{"a\nb"} })},
+		{CloudTemplates, "parameters[0]", with(func(t *whatsapp.Template) { t.Parameters = []string{"a\tb"} })},
+		{CloudTemplates, "parameters[0]", with(func(t *whatsapp.Template) { t.Parameters = []string{"a     b"} })}, // 5 spaces
+		{CloudTemplates, "", with(func(t *whatsapp.Template) { t.Parameters = []string{"a    b"} })},               // 4 are taken
+		{CloudTemplates, "parameters[0]", with(func(t *whatsapp.Template) { t.Parameters = []string{strings.Repeat("x", 1025)} })},
+		{CloudTemplates, "named_parameters.name", with(func(t *whatsapp.Template) { t.Named = map[string]string{"name": "a\nb"} })},
+		{CloudTemplates, "header", with(func(t *whatsapp.Template) { t.Header = "a\nb" })},
+		{CloudTemplates, "header", with(func(t *whatsapp.Template) { t.Header, t.HeaderType = "{{x}}", whatsapp.HeaderVideo })},
+		{CloudTemplates, "header_name", with(func(t *whatsapp.Template) { t.Header, t.Named = "a", map[string]string{"name": "a"} })},
+		{CloudTemplates, "", with(func(t *whatsapp.Template) {
+			t.Header, t.Named = "https://x.example/a.png", map[string]string{"name": "a"}
+		})},
+		{CloudTemplates, "", with(func(t *whatsapp.Template) { t.Buttons = button })},
+		{TwilioContent, "buttons", with(func(t *whatsapp.Template) { t.Buttons = button })},
+		{TwilioContent, "header_name", with(func(t *whatsapp.Template) {
+			t.Header, t.Named = "https://x.example/a.png", map[string]string{"name": "a"}
+		})},
+		{TwilioContent, "header_filename", with(func(t *whatsapp.Template) {
+			t.Header, t.HeaderType, t.HeaderFilename = "https://x.example/a.pdf", whatsapp.HeaderDocument, "a.pdf"
+		})},
+	} {
+		f := CheckTemplate(c.templates, c.t)
+		if got := fmt.Sprint(f); f == nil && c.want != "" || f != nil && f.Field != c.want {
+			t.Errorf("%s %+v: %s, want %q", c.templates, c.t, got, c.want)
+		}
 	}
 }

@@ -83,6 +83,9 @@ func (s *State) parseFlow(definition []byte) (*flows.Flow, *refuse.Refusal) {
 	if def.AsksForCart() && s.port.Rules() < rulesOpenCart {
 		return nil, refuse.Invalid("definition", "open_cart was unknown to the rules of this record")
 	}
+	if def.HasTemplateOptions() && s.port.Rules() < rulesTemplates {
+		return nil, refuse.Invalid("definition", "named_parameters, header_type and buttons were unknown to the rules of this record")
+	}
 	if r := refuse.Name(def.Name); r != nil {
 		return nil, r
 	}

@@ -48,6 +48,7 @@ const (
 	rulesIM          = 25 // steps send by the account's own instant messenger
 	rulesFailedCount = 24 // every message of an omnichannel step that fails counts
 	rulesOpenCart    = 25 // conditions may ask for an open cart
+	rulesTemplates   = 25 // templates of WhatsApp have named parameters, kinds of headers and buttons
 )
 
 // Flow is a flow as it is saved. Saved ones are replaced, never changed.

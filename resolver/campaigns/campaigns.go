@@ -1,6 +1,9 @@
 package campaigns
 
-import "github.com/musterhq/muster/messaging/card"
+import (
+	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
+)
 
 // The commands of campaigns.
 const (
@@ -76,7 +79,7 @@ type ChannelOptions struct {
 	// [ServiceWhatsApp], or "" for the account's own provider.
 	Service string `json:"service,omitempty"`
 	// WhatsApp is sent by WhatsApp in place of the body; nil for none.
-	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
+	WhatsApp *whatsapp.Template `json:"whatsapp,omitempty"`
 	// TrackLinks counts the clicks on links of texts and push messages, which become longer by
 	// it. Those of e-mails are always counted.
 	TrackLinks bool `json:"track_links,omitempty"`

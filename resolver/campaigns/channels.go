@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/messaging/card"
-
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
@@ -38,8 +38,8 @@ type ChannelMessage struct {
 	Link    string `json:"link,omitempty"`   // opened by a push message
 	// WhatsApp is sent by WhatsApp in place of the body, Push are options of a push message;
 	// nil for none.
-	WhatsApp *WhatsAppTemplate `json:"whatsapp,omitempty"`
-	Push     *PushOptions      `json:"push,omitempty"`
+	WhatsApp *whatsapp.Template `json:"whatsapp,omitempty"`
+	Push     *PushOptions       `json:"push,omitempty"`
 	// InApp are the options of an in-app message; nil for their defaults.
 	InApp *card.Options `json:"in_app,omitempty"`
 }
@@ -150,7 +150,7 @@ func (c *Campaign) checkChannel(i int, part *Campaign) *refuse.Refusal {
 	if m.Channel == mediumEmail {
 		return nil
 	}
-	if r := part.checkService(); r != nil {
+	if r := part.CheckService(); r != nil {
 		return r
 	}
 	if r := part.checkPush(); r != nil {

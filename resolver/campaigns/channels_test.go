@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/testlevel"
+	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
 // omni makes a campaign of several channels.
@@ -51,13 +52,13 @@ func TestChannelsAreChecked(t *testing.T) {
 		{"channels[0].subject and link should be left out", ChannelOmni, []ChannelMessage{{Channel: "sms", Subject: "s"}}},
 		{"channels[0].subject and link should be left out", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", Link: "https://x.io"}}},
 		{"channels[0].push Input should be left out where channel is not push", ChannelOmni, []ChannelMessage{{Channel: "im", Push: &PushOptions{}}}},
-		{"channels[0].whatsapp Input should be left out where channel is not whatsapp", ChannelOmni, []ChannelMessage{{Channel: "im", WhatsApp: &WhatsAppTemplate{Name: "n"}}}},
+		{"channels[0].whatsapp Input should be left out where channel is not whatsapp", ChannelOmni, []ChannelMessage{{Channel: "im", WhatsApp: &whatsapp.Template{Name: "n"}}}},
 		{"channels[0].sender Input should be left out where channel is not sms or im", ChannelOmni, []ChannelMessage{{Channel: "push", Sender: "x"}}},
 		{"channels[0].sender must be one line", ChannelOmni, []ChannelMessage{{Channel: "sms", Sender: "a\nb"}}},
 		{"channels[0].subject must have at most 998 bytes", ChannelOmni, []ChannelMessage{{Channel: "push", Subject: strings.Repeat("s", 999)}}},
 		{"channels[0].body must have at most 4096 bytes", ChannelOmni, []ChannelMessage{{Channel: "sms", Body: strings.Repeat("b", 4097)}}},
-		{"channels[0].whatsapp.template Field required", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", WhatsApp: &WhatsAppTemplate{Language: "en"}}}},
-		{"channels[0].whatsapp Input should be left out where there is a body", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", Body: "b", WhatsApp: &WhatsAppTemplate{Name: "n"}}}},
+		{"channels[0].whatsapp.template Field required", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", WhatsApp: &whatsapp.Template{Language: "en"}}}},
+		{"channels[0].whatsapp Input should be left out where there is a body", ChannelOmni, []ChannelMessage{{Channel: "whatsapp", Body: "b", WhatsApp: &whatsapp.Template{Name: "n"}}}},
 		{"channels[1].push.image Input should be an https URL", ChannelOmni, []ChannelMessage{{Channel: "sms"}, {Channel: "push", Push: &PushOptions{Image: "http://x.io"}}}},
 	} {
 		w.refuses(c.want, CommandSave, Save{Campaign: Campaign{Name: "n", Channel: c.channel, Type: TypeEmail, Date: "2026-01-01", Channels: c.channels}})

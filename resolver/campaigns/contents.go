@@ -5,23 +5,24 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Content is what is sent: the campaign's own text or a template's, as
 // of the start, with its links taken out for tracking.
 type Content struct {
-	Subject    string            `json:"subject"`
-	HTML       string            `json:"html"`
-	Text       string            `json:"text"`
-	Sender     string            `json:"sender"`
-	SenderName string            `json:"sender_name"`
-	ReplyTo    string            `json:"reply_to"`
-	Link       string            `json:"link,omitempty"`
-	WhatsApp   *WhatsAppTemplate `json:"whatsapp,omitempty"` // in place of the text
-	Push       *PushOptions      `json:"push,omitempty"`
-	InApp      *card.Options     `json:"in_app,omitempty"`
-	Links      []string          `json:"links,omitempty"` // click targets by number
+	Subject    string             `json:"subject"`
+	HTML       string             `json:"html"`
+	Text       string             `json:"text"`
+	Sender     string             `json:"sender"`
+	SenderName string             `json:"sender_name"`
+	ReplyTo    string             `json:"reply_to"`
+	Link       string             `json:"link,omitempty"`
+	WhatsApp   *whatsapp.Template `json:"whatsapp,omitempty"` // in place of the text
+	Push       *PushOptions       `json:"push,omitempty"`
+	InApp      *card.Options      `json:"in_app,omitempty"`
+	Links      []string           `json:"links,omitempty"` // click targets by number
 }
 
 // linksOf are the click targets of contents, by variant.

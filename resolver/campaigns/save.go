@@ -86,7 +86,7 @@ func (s *State) checkCampaign(c *Campaign) *refuse.Refusal {
 	case c.TemplateID != "" && s.templates[c.TemplateID] == nil:
 		return NoTemplate()
 	}
-	if r := c.checkService(); r != nil {
+	if r := c.CheckService(); r != nil {
 		return r
 	}
 	if r := c.checkPush(); r != nil {

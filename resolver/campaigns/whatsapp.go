@@ -3,6 +3,7 @@ package campaigns
 import (
 	"strings"
 
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
@@ -18,30 +19,16 @@ const mediumWhatsApp = "whatsapp"
 
 // The bounds of templates, as those of a flow's step.
 const (
-	maxTemplateParameters = 20
-	maxTemplateName       = 512
-	maxTemplateLanguage   = 20
-	maxTemplateValue      = 1024
+	maxTemplateName     = 512
+	maxTemplateLanguage = 20
 )
-
-// WhatsAppTemplate is a template that WhatsApp has approved, with the values of its
-// placeholders, which may hold merge tags. It may be sent at any time, while a text may be
-// sent only within a day of what the person wrote last.
-type WhatsAppTemplate struct {
-	Name       string   `json:"name"`                 // or Twilio's content SID
-	Language   string   `json:"language"`             // such as en_US; "" with Twilio
-	Parameters []string `json:"parameters,omitempty"` // the values of the body's placeholders, in order
-	// Header is the value of the header's placeholder, or the https URL of its picture; "" for
-	// none.
-	Header string `json:"header,omitempty"`
-}
 
 // TextOnly reports whether a campaign goes only to people who wrote by WhatsApp in the last
 // 24 hours, since it has no template.
 func (c *Campaign) TextOnly() bool { return c.Medium() == mediumWhatsApp && c.WhatsApp == nil }
 
-// checkService says what is wrong with what a campaign says of WhatsApp.
-func (c *Campaign) checkService() *refuse.Refusal {
+// CheckService says what is wrong with what a campaign says of WhatsApp.
+func (c *Campaign) CheckService() *refuse.Refusal {
 	t := c.WhatsApp
 	switch {
 	case c.Service != "" && c.Service != ServiceWhatsApp:
@@ -58,15 +45,18 @@ func (c *Campaign) checkService() *refuse.Refusal {
 		return refuse.Invalid("whatsapp.template", "whatsapp.template Field required: the name of a template that WhatsApp has approved, of at most %d bytes; leave whatsapp out to send the body as a text", maxTemplateName)
 	case len(t.Language) > maxTemplateLanguage:
 		return refuse.Invalid("whatsapp.language", "whatsapp.language Input should have at most %d bytes, such as en_US", maxTemplateLanguage)
-	case len(t.Parameters) > maxTemplateParameters:
-		return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters Input should have at most %d entries", maxTemplateParameters)
-	case len(t.Header) > maxTemplateValue:
-		return refuse.Invalid("whatsapp.header", "whatsapp.header Input should have at most %d bytes", maxTemplateValue)
+	case len(t.Parameters) > whatsapp.MaxParameters:
+		return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters Input should have at most %d entries", whatsapp.MaxParameters)
+	case len(t.Header) > whatsapp.MaxValueBytes:
+		return refuse.Invalid("whatsapp.header", "whatsapp.header Input should have at most %d bytes", whatsapp.MaxValueBytes)
 	}
 	for i, p := range t.Parameters {
-		if strings.TrimSpace(p) == "" || len(p) > maxTemplateValue {
-			return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters[%d] Input should have 1 to %d bytes; WhatsApp takes no empty values", i, maxTemplateValue)
+		if strings.TrimSpace(p) == "" || len(p) > whatsapp.MaxValueBytes {
+			return refuse.Invalid("whatsapp.parameters", "whatsapp.parameters[%d] Input should have 1 to %d bytes; WhatsApp takes no empty values", i, whatsapp.MaxValueBytes)
 		}
+	}
+	if f := t.CheckOptions(); f != nil {
+		return refuse.Invalid("whatsapp."+f.Field, "whatsapp.%s Input %s", f.Field, f.Text)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
@@ -14,7 +15,7 @@ type Text struct {
 	// Event is what started the flow, the object behind the merge tags event.….
 	Event json.RawMessage `json:"event,omitempty"`
 	// Template is sent by WhatsApp in the place of a text.
-	Template *campaigns.WhatsAppTemplate `json:"template,omitempty"`
+	Template *whatsapp.Template `json:"template,omitempty"`
 	// Answer marks what answers a text that the person has just written: it goes out also to
 	// people who have not subscribed, but to nobody who is suppressed.
 	Answer bool `json:"answer,omitempty"`

@@ -16,8 +16,8 @@ func OfStep(m *flows.Message, event json.RawMessage) any {
 	case m.WhatsApp != nil:
 		x := m.WhatsApp
 		t := Text{Text: x.Text, TrackLinks: x.TrackLinks, Event: event}
-		if x.Template != "" {
-			t.Template = &campaigns.WhatsAppTemplate{Name: x.Template, Language: x.Language, Parameters: x.Parameters, Header: x.Header}
+		if x.Template.Name != "" {
+			t.Template = &x.Template
 		}
 		return t
 	case m.Push != nil:

@@ -183,7 +183,11 @@ func (a *API) validateFlow(c *handler.Call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		for _, x := range slices.Concat(v.Flows().Faults(f.ID), f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)) {
+		outside, err := a.faultsOutside(v, f.Def)
+		if err != nil {
+			return err
+		}
+		for _, x := range slices.Concat(v.Flows().Faults(f.ID), outside) {
 			out = append(out, flowFault{record.TextOrNull(x.Step), x.Path, x.Message})
 		}
 		if f.Def.SendsEmail() && v.CompanyState().EmailCredits < 1 {
@@ -230,15 +234,23 @@ func (a *API) publishFlow(c *handler.Call) (any, error) {
 	}
 }
 
-// checkTargets refuses to publish a flow with a webhook to a place that this server
-// does not call, or with messages whose merge tags have no value. What else is wrong with the flow is found when the record is applied.
+// faultsOutside lists what is wrong with a flow for reasons that are no rules of the state
+// machine: webhooks to places that this server does not call, messages whose merge tags have no
+// value, and those that the account's providers never take.
+func (a *API) faultsOutside(v *resolver.View, def *flows.Flow) (flows.Faults, error) {
+	providers, err := messaging.FlowProviderFaults(v, def)
+	return slices.Concat(def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, def), providers), err
+}
+
+// checkTargets refuses to publish a flow that has [API.faultsOutside]. What else is wrong with the
+// flow is found when the record is applied.
 func (a *API) checkTargets(c *handler.Call) error {
 	var faults flows.Faults
-	err := c.Read(func(v *resolver.View) error {
+	err := c.Read(func(v *resolver.View) (err error) {
 		if f, ok := v.Flows().Find(c.PathID()); ok && f.Status == automation.Draft {
-			faults = append(f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)...)
+			faults, err = a.faultsOutside(v, f.Def)
 		}
-		return nil
+		return err
 	})
 	if err == nil && len(faults) > 0 {
 		err = handler.BadField("definition", "the flow is not complete: %s", faults)

@@ -3,7 +3,11 @@ package providers
 import (
 	"context"
 	"io"
+	"log/slog"
+	"sync/atomic"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging/inbound"
@@ -31,10 +35,21 @@ type Options struct {
 	AllowPrivate bool
 	// SNS authenticates what Amazon SES reports.
 	SNS *inbound.SNS
+	// Metrics counts what is dropped, and Logger says so.
+	Metrics *metrics.Set
+	Logger  *slog.Logger
 }
 
 // API keeps the keys of providers and takes their reports.
-type API struct{ opts Options }
+type API struct {
+	opts Options
+	// withoutNumber counts texts of people whose number is not told; warned is when the log
+	// said so last, in Unix seconds.
+	withoutNumber *metrics.Counter
+	warned        atomic.Int64
+}
 
 // New returns the calls about providers.
-func New(opts Options) *API { return &API{opts} }
+func New(opts Options) *API {
+	return &API{opts: opts, withoutNumber: opts.Metrics.GetOrCreateCounter("muster_inbound_texts_without_number_total")}
+}

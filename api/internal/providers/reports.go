@@ -119,7 +119,7 @@ func (a *API) inbound(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := a.readInbound(ctx, c, s, body)
+	batch, err := a.readInbound(ctx, c, s, body)
 	if errors.Is(err, inbound.ErrNotRecognised) {
 		// Mail of another kind: its server must not send it again.
 		return handler.Note{Data: InboundResult{}, Message: err.Error()}, nil
@@ -127,7 +127,11 @@ func (a *API) inbound(c *handler.Call) (any, error) {
 	if err != nil {
 		return nil, inboundProblem(err)
 	}
-	result, err := a.recordInbound(ctx, s, events)
+	result, err := a.recordInbound(ctx, s, batch.Events)
+	if err == nil && batch.WithoutNumber > 0 {
+		a.dropped(s, batch.WithoutNumber)
+		result.Events, result.Ignored = result.Events+batch.WithoutNumber, result.Ignored+batch.WithoutNumber
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -231,13 +235,14 @@ func basicPassword(header string) string {
 }
 
 // readInbound authenticates a report and reads its events.
-func (a *API) readInbound(ctx context.Context, c *handler.Call, s *source, body []byte) ([]inbound.Event, error) {
+func (a *API) readInbound(ctx context.Context, c *handler.Call, s *source, body []byte) (inbound.Batch, error) {
 	if s.name == "mail" {
-		return inbound.ParseMail(body, inbound.MailOptions{})
+		events, err := inbound.ParseMail(body, inbound.MailOptions{})
+		return inbound.Batch{Events: events}, err
 	}
 	p, err := a.inboundProvider(s.name, &s.config)
 	if err != nil {
-		return nil, err
+		return inbound.Batch{}, err
 	}
 	batch, err := p.Parse(ctx, a.opts.Now(), inbound.Request{
 		Header: func(name string) string { return string(c.Request.Header.Peek(name)) },
@@ -246,7 +251,17 @@ func (a *API) readInbound(ctx context.Context, c *handler.Call, s *source, body 
 	if err == nil && batch.ConfirmURL != "" {
 		err = a.opts.SNS.Confirm(ctx, batch.ConfirmURL)
 	}
-	return batch.Events, err
+	return batch, err
+}
+
+// dropped counts texts of people whose number the provider does not tell, and says so once a
+// minute: a STOP among them has had no effect here.
+func (a *API) dropped(s *source, n int) {
+	a.withoutNumber.Add(n)
+	now := a.opts.Now().Unix()
+	if last := a.warned.Load(); now-last >= 60 && a.warned.CompareAndSwap(last, now) {
+		a.opts.Logger.Warn("texts of people who hide their number were dropped: without it nobody can be found, no event is recorded and no keyword counts", "account", resolver.AccountID(s.account), "provider", s.name, "texts", n)
+	}
 }
 
 // recordInbound records what concerns messages and contacts of the account. It

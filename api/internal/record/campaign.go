@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -93,10 +94,15 @@ type PushOptions struct {
 
 // WhatsAppTemplate is the template that a campaign sends by WhatsApp.
 type WhatsAppTemplate struct {
-	Template   string   `json:"template"`
-	Language   string   `json:"language"`
-	Parameters []string `json:"parameters"`
-	Header     string   `json:"header"`
+	Template        string            `json:"template"`
+	Language        string            `json:"language"`
+	Parameters      []string          `json:"parameters"`
+	NamedParameters map[string]string `json:"named_parameters"`
+	Header          string            `json:"header"`
+	HeaderType      string            `json:"header_type"`
+	HeaderName      string            `json:"header_name"`
+	HeaderFilename  string            `json:"header_filename"`
+	Buttons         []whatsapp.Button `json:"buttons"`
 }
 
 // WholeCampaign is a campaign with the body that it comes with.
@@ -144,11 +150,18 @@ func pushOptions(p *campaigns.PushOptions) *PushOptions {
 	return &PushOptions{p.Image, p.Collapse, p.TTLSeconds}
 }
 
-func whatsAppTemplate(t *campaigns.WhatsAppTemplate) *WhatsAppTemplate {
+func whatsAppTemplate(t *whatsapp.Template) *WhatsAppTemplate {
 	if t == nil {
 		return nil
 	}
-	return &WhatsAppTemplate{Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), Header: t.Header}
+	out := &WhatsAppTemplate{
+		Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), NamedParameters: t.Named, Header: t.Header,
+		HeaderType: t.HeaderType, HeaderName: t.HeaderName, HeaderFilename: t.HeaderFilename, Buttons: append([]whatsapp.Button{}, t.Buttons...),
+	}
+	if out.NamedParameters == nil {
+		out.NamedParameters = map[string]string{}
+	}
+	return out
 }
 
 // CampaignStatus is scheduled for a campaign that will be sent by itself, and draft for

@@ -1,6 +1,9 @@
 package shapes
 
-import "github.com/musterhq/muster/api/shape"
+import (
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging/whatsapp"
+)
 
 // Campaign is a campaign.
 var Campaign = shape.Named("Campaign", shape.Object(
@@ -56,8 +59,38 @@ func whatsAppTemplate() *shape.Schema {
 		shape.Req("template", shape.Text("january_sale", "")),
 		shape.Req("language", shape.Text("en_US", "")),
 		shape.Req("parameters", shape.List(shape.Text("{{first_name}}", ""), "")),
+		shape.Req("named_parameters", whatsAppNamed("Empty for none.")),
 		shape.Req("header", shape.Text("https://example.com/sale.jpg", "Empty for none.")),
+		shape.Req("header_type", shape.Word("Empty for an image where the header begins with https://, and else a text.", append([]string{""}, whatsapp.HeaderTypes...)...)),
+		shape.Req("header_name", shape.Text("", "Empty for none.")),
+		shape.Req("header_filename", shape.Text("", "Empty for none.")),
+		shape.Req("buttons", shape.List(shape.Object(whatsAppButton(shape.Req)...), "")),
 	)
+}
+
+// WhatsAppOptions are the fields of a template of WhatsApp, in requests, that it has beside its
+// name, its language, its parameters in order and its header.
+func WhatsAppOptions() []shape.Field {
+	return []shape.Field{
+		shape.Opt("named_parameters", whatsAppNamed("Values of the placeholders of its body by name, for a template whose placeholders have names, in place of `parameters`. May hold merge tags.")),
+		shape.Opt("header_type", shape.Word("What the header is. Left out, it is an image where `header` begins with https://, and else a text.", append([]string{""}, whatsapp.HeaderTypes...)...)),
+		shape.Opt("header_name", shape.Text("", "Name of the placeholder of its header, where placeholders have names.").Bytes(0, whatsapp.MaxNameBytes)),
+		shape.Opt("header_filename", shape.Text("", "What a document in the header is called; not with Twilio. May hold merge tags.").Bytes(0, whatsapp.MaxFilenameBytes)),
+		shape.Opt("buttons", shape.List(shape.Object(whatsAppButton(shape.Opt)...), "Buttons that have a value; not with Twilio, where the value is a variable among the parameters.").Entries(0, whatsapp.MaxButtons)),
+	}
+}
+
+func whatsAppNamed(about string) *shape.Schema {
+	return shape.MapOf(shape.Text("{{first_name}}", "").Bytes(1, whatsapp.MaxValueBytes), about).Like(shape.Pairs())
+}
+
+// whatsAppButton are the fields of a button; field is [shape.Req] or [shape.Opt].
+func whatsAppButton(field func(string, *shape.Schema) shape.Field) []shape.Field {
+	return []shape.Field{
+		field("type", shape.Word("`url` opens a page, whose address the template begins and `value` ends. `quick_reply` answers with `value`.", whatsapp.ButtonTypes...)),
+		field("index", shape.Integer(0, "The place among all buttons of the template, from 0 on.").Between(0, whatsapp.MaxButtons-1)),
+		field("value", shape.Text("sale?ref={{external_id}}", "May hold merge tags, in requests.").Bytes(1, whatsapp.MaxValueBytes)),
+	}
 }
 
 // CampaignChannels are the numbers of a campaign by channel.

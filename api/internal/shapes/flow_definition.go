@@ -98,12 +98,12 @@ func messageFields() map[string][]shape.Field {
 		},
 		"sms": {ignores, shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
 		"im":  {ignores, shape.Opt("text", shape.Text("Hello {{first_name}}", "").Bytes(0, 4096)), tracked("links of the text")},
-		"whatsapp": {
+		"whatsapp": append([]shape.Field{
 			ignores,
 			shape.Opt("template", shape.Text("order_shipped", "The template's name; with Twilio, its content SID.").Bytes(0, 512)), shape.Opt("language", shape.Text("en_US", "Of the template.").Bytes(0, 20)),
 			shape.Opt("parameters", shape.List(shape.Text("{{first_name}}", ""), "Values of the placeholders in the template's body.").Entries(0, 20)), shape.Opt("header", shape.Text("https://shop.example/a.png", "Value of the template's header, or the URL of its picture.").Bytes(0, 1024)),
 			shape.Opt("text", shape.Text("Hello {{first_name}}", "In the place of a template.").Bytes(0, 4096)), tracked("links of the text"),
-		},
+		}, WhatsAppOptions()...),
 		"push": {
 			ignores,
 			shape.Opt("title", shape.Text("Your order", "").Bytes(0, 998)), shape.Opt("body", shape.Text("It is on its way, {{first_name}}", "").Bytes(0, 4096)),

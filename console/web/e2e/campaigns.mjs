@@ -245,7 +245,22 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Chat is saved.').waitFor()
   const chat = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat')
-  assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], header: '' }])
+  assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], named_parameters: {}, header: '', header_type: '', header_name: '', header_filename: '', buttons: [] }])
+  // Values by name take the place of those in order; a film and a button.
+  await page.getByRole('textbox', { name: 'Named values' }).fill('name: {{first_name | there}}')
+  assert.equal(await page.getByRole('textbox', { name: 'Parameters' }).count(), 0)
+  await page.getByRole('textbox', { name: 'Header', exact: true }).fill('https://shop.example/a.mp4')
+  await page.getByLabel('The header is').selectOption({ label: 'A video' })
+  await page.getByRole('button', { name: 'Add the value of a button' }).click()
+  await page.getByRole('textbox', { name: 'End of the address' }).fill('sale')
+  await page.getByTestId('preview-text').filter({ hasText: /a\.mp4\s+name: \S+\s+button 0: sale$/ }).waitFor()
+  await w.axe('values of a template')
+  await w.shots('campaign-whatsapp-values')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Chat is saved.').first().waitFor()
+  await until('the values are saved', async () => (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat').whatsapp.buttons.length === 1)
+  const valued = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat').whatsapp
+  assert.deepEqual([valued.parameters, valued.named_parameters, valued.header_type, valued.buttons], [[], { name: '{{first_name | there}}' }, 'video', [{ type: 'url', index: 0, value: 'sale' }]])
 
   // A push message with a picture, that replaces an earlier one.
   await w.open('/campaigns/new')

@@ -36,7 +36,7 @@ export function EditCampaign() {
   )
 }
 
-const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.header', 'push.image', 'push.collapse', 'push.ttl_seconds', 'in_app.display', 'in_app.image', 'in_app.priority', 'in_app.ttl_hours', 'image', 'collapse', 'ttl']
+const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.named_parameters', 'whatsapp.header', 'whatsapp.header_type', 'whatsapp.header_name', 'whatsapp.header_filename', 'push.image', 'push.collapse', 'push.ttl_seconds', 'in_app.display', 'in_app.image', 'in_app.priority', 'in_app.ttl_hours', 'image', 'collapse', 'ttl']
 
 /** Names the channel of a fault as the editor does. */
 const inChannel = (message: string, form: Form) => message.replace(/channels\[(\d+)\]\./, (whole, i: string) => (form.channels[Number(i)] ? `${channelNamed(form.channels[Number(i)]!.channel).name}: ` : whole))
@@ -137,9 +137,10 @@ function Editor({ campaign }: { campaign: Campaign }) {
   }
 
   const failure = save.error ?? start.error ?? (rendered.error as Error | null)
-  const field = failure instanceof ApiError ? failure.field : ''
+  // Of a list and of buttons the input as a whole shows the fault.
+  const field = (failure instanceof ApiError ? failure.field : '').replace(/^(whatsapp\.(?:parameters|named_parameters|buttons\[\d+\])).*/, '$1')
   const wrong = (name: string) => (field === name && failure ? messageOf(failure) : undefined)
-  const elsewhere = failure && !fields.includes(field) ? inChannel(messageOf(failure), form) : ''
+  const elsewhere = failure && !fields.includes(field) && !field.startsWith('whatsapp.buttons[') ? inChannel(messageOf(failure), form) : ''
   return (
     <Page
       title={campaign.name}

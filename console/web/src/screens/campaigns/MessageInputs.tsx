@@ -4,6 +4,7 @@ import { api, data } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { Code } from '@/shared/Code'
 import { AnchorLink } from '@/shared/links'
+import { TemplateInputs } from '@/shared/TemplateInputs'
 import { useTemplates } from '../templates/useTemplates'
 import type { Form } from './form'
 import { channelOf, type Campaign } from './useCampaigns'
@@ -136,8 +137,7 @@ function WhatsAppInputs({ form, set, wrong, readOnly }: { form: Form; set: (part
       {template.template && (
         <>
           <TextInput label="Language" placeholder="en_US" description="The language of the template; not with Twilio." value={template.language} onChange={(e) => put({ language: e.currentTarget.value })} error={wrong('whatsapp.language')} readOnly={readOnly} />
-          <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line. Merge tags such as {{first_name | there}} are filled in." autosize minRows={2} value={template.parameters.join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value === '' ? [] : e.currentTarget.value.split('\n') })} error={wrong('whatsapp.parameters')} readOnly={readOnly} />
-          <TextInput label="Header" description="The value of the template's header, or the https address of its picture." value={template.header} onChange={(e) => put({ header: e.currentTarget.value })} error={wrong('whatsapp.header')} readOnly={readOnly} />
+          <TemplateInputs values={template} put={put} wrong={(field) => wrong(`whatsapp.${field}`)} readOnly={readOnly} />
         </>
       )}
     </>

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { parseJson, writeJson } from '@/shared/json'
+import { noValues } from '@/shared/templateValues'
 import { check } from '../segments/check'
 import { asGroup, fromJson, toJson } from '../segments/definition'
 import { sentence } from '../segments/sentence'
@@ -28,14 +29,14 @@ it('edits the message of each channel of a campaign of several', () => {
   f = { ...f, channels: [newChannel('whatsapp'), ...f.channels, newChannel('push')] }
   expect(lacks(f, c)).toBe('WhatsApp: The message is empty.')
   const put = (at: number, part: Parameters<ReturnType<typeof partOf>['set']>[0]) => (f = { ...f, ...partOf(c, f, at).set(part) })
-  put(0, { whatsapp: { template: 'sale', language: 'en', parameters: ['a'], header: '' } })
+  put(0, { whatsapp: { ...noValues, template: 'sale', language: 'en', parameters: ['a'] } })
   put(1, { subject: 'Only today' })
   expect(lacks(f, c)).toBe('Push: The message is empty.')
   put(2, { subject: 'Now', body: 'b', link: 'myapp://sale' })
   expect(lacks(f, c)).toBe('')
   expect([f.subject, f.body]).toEqual(['Only today', '<p>b</p>'])
   const channels = [
-    { channel: 'whatsapp', subject: '', body: '', sender: '', link: '', whatsapp: { template: 'sale', language: 'en', parameters: ['a'], header: '' } },
+    { channel: 'whatsapp', subject: '', body: '', sender: '', link: '', whatsapp: { ...noValues, template: 'sale', language: 'en', parameters: ['a'] } },
     { channel: 'email' },
     { channel: 'push', subject: 'Now', body: 'b', sender: '', link: 'myapp://sale', push: {} },
   ]

@@ -1,3 +1,4 @@
+import { noValues, type TemplateValues } from '@/shared/templateValues'
 import { channelNamed, channelOf, type Campaign, type Channel } from './useCampaigns'
 
 /** What of a campaign is edited. */
@@ -16,7 +17,7 @@ export interface Form {
   /** Options of an in-app message. */
   in_app: { display: 'inbox' | 'banner' | 'modal'; image: string; priority: number; ttl_hours: number }
   /** The template that is sent by WhatsApp in place of the body; its name is "" for none. */
-  whatsapp: { template: string; language: string; parameters: string[]; header: string }
+  whatsapp: { template: string; language: string } & TemplateValues
   /** The channels of a campaign of several, in the order of preference. */
   channels: ChannelForm[]
   /** The template that is sent in place of the body, "" for none. */
@@ -34,7 +35,7 @@ export type ChannelForm = Pick<Form, 'subject' | 'body' | 'sender' | 'link' | 'p
 
 const noPush = { image: '', collapse: '', ttl_seconds: 0 }
 const inAppDefaults: Form['in_app'] = { display: 'inbox', image: '', priority: 0, ttl_hours: 720 }
-const noTemplate = { template: '', language: '', parameters: [], header: '' }
+const noTemplate: Form['whatsapp'] = { template: '', language: '', ...noValues }
 
 export const newChannel = (channel: Channel['medium']): ChannelForm => ({ channel, subject: '', body: '', sender: '', link: '', push: noPush, in_app: inAppDefaults, whatsapp: noTemplate })
 

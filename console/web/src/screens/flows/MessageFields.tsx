@@ -1,8 +1,10 @@
 import { Checkbox, Group, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { ChannelOrder } from '@/shared/ChannelOrder'
 import { Code } from '@/shared/Code'
+import { TemplateInputs } from '@/shared/TemplateInputs'
+import { noValues } from '@/shared/templateValues'
 import { useTemplates } from '../templates/useTemplates'
-import { digits, list, stepNames, text, whole, type Fields, type Step } from './model'
+import { digits, list, stepNames, templateFields, templateValues, text, whole, type Fields, type Step } from './model'
 
 export type Set = (part: Fields) => void
 
@@ -53,7 +55,7 @@ function ContentFields({ channel, of, put, readOnly }: { channel: string; of: Fi
             of={of}
             name="template"
             // There is a template or a text.
-            set={(f) => put(text(f.template) ? { ...f, text: undefined as never, track_links: undefined as never } : { ...f, language: undefined as never, parameters: undefined as never, header: undefined as never })}
+            set={(f) => put(text(f.template) ? { ...f, text: undefined as never, track_links: undefined as never } : { ...f, language: undefined as never, ...templateFields(noValues) })}
             readOnly={readOnly}
             placeholder="order_shipped"
             description="The name of a template that WhatsApp has approved; with Twilio, its content SID. Left out, a text is sent, only to people who have written within a day."
@@ -61,8 +63,7 @@ function ContentFields({ channel, of, put, readOnly }: { channel: string; of: Fi
           {text(of.template) ? (
             <>
               {field('Language', 'language', 'en_US', 'The language of the template.')}
-              <Textarea label="Parameters" description="The values of the placeholders in the template, one on each line." autosize minRows={2} value={list(of.parameters).map(String).join('\n')} onChange={(e) => put({ parameters: e.currentTarget.value.split('\n') })} readOnly={readOnly} />
-              {field('Header', 'header', '', "The value of the template's header, or the URL of its picture.")}
+              <TemplateInputs values={templateValues(of)} put={(values) => put(templateFields(values))} readOnly={readOnly} />
             </>
           ) : (
             <>

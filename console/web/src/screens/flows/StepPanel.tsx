@@ -157,9 +157,9 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
     case 'im':
     case 'push':
     case 'in_app':
-      return <MessageFields channel={step.type} of={step} put={put} readOnly={readOnly} />
+      return <MessageFields key={step.id} channel={step.type} of={step} put={put} readOnly={readOnly} />
     case 'omnichannel':
-      return <ChannelFields step={step} put={put} readOnly={readOnly} />
+      return <ChannelFields key={step.id} step={step} put={put} readOnly={readOnly} />
     case 'wait': {
       const until = step.until !== undefined
       const seconds = Number(digits(step.seconds) || 0)

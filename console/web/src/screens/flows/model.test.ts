@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseJson, writeJson } from '@/shared/json'
-import { checked, duration, insert, outlets, remove, type Definition } from './model'
+import { checked, duration, insert, outlets, remove, templateFields, templateValues, type Definition, type Fields } from './model'
 
 const flow = () => checked(parseJson('{"name":"f","trigger":null,"reentry":"once","steps":[{"id":"a","type":"email","next":"c"},{"id":"c","type":"condition","yes":"b","no":null},{"id":"b","type":"exit"}]}'))
 const ways = (d: Definition) => d.steps.map((s) => `${s.id}>${outlets(s).map((o) => o.to ?? '.').join('|')}`)
@@ -27,4 +27,12 @@ test('ids are unique, and what is no flow is refused', () => {
 
 test('durations are said in the largest whole unit', () => {
   expect([60, 86_400, 90, 172_800].map(duration)).toEqual(['1 minute', '1 day', '90 seconds', '2 days'])
+})
+
+test('the values of a template are edited without a change of what is not edited', () => {
+  const whole = '{"parameters":["a"],"header":"https://x.example/a","header_type":"document","header_filename":"a.pdf","buttons":[{"type":"quick_reply","index":3,"value":"yes"},{"type":"url","index":0,"value":"b"}]}'
+  const edited = (json: string) => writeJson(Object.fromEntries(Object.entries(templateFields(templateValues(parseJson(json) as Fields))).filter(([, v]) => v !== undefined)))
+  expect(edited(whole)).toBe(whole)
+  expect(edited('{"named_parameters":{"name":"Ada"},"header":"x","header_name":"what"}')).toBe('{"named_parameters":{"name":"Ada"},"header":"x","header_name":"what"}')
+  expect(edited('{"parameters":[],"header":""}')).toBe('{}')
 })

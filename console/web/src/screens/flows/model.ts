@@ -1,5 +1,6 @@
 import { count } from '@/shared/format'
 import { JsonNumber, type Json } from '@/shared/json'
+import { type TemplateValues } from '@/shared/templateValues'
 
 export type Fields = { [key: string]: Json }
 
@@ -44,6 +45,34 @@ export const text = (v: Json | undefined) => (typeof v === 'string' ? v : '')
 export const digits = (v: Json | undefined) => (v instanceof JsonNumber ? v.text : '')
 export const whole = (s: string): Json | undefined => (/^-?\d{1,9}$/.test(s.trim()) ? new JsonNumber(String(Number(s))) : undefined)
 export const list = (v: Json | undefined): Json[] => (Array.isArray(v) ? v : [])
+
+/** The values of a template of WhatsApp that a message has. */
+export const templateValues = (m: Fields): TemplateValues => ({
+  parameters: list(m.parameters).map(String),
+  named_parameters: Object.fromEntries(Object.entries((m.named_parameters as Fields | undefined) ?? {}).map(([name, value]) => [name, text(value)])),
+  header: text(m.header),
+  header_type: text(m.header_type) as TemplateValues['header_type'],
+  header_name: text(m.header_name),
+  header_filename: text(m.header_filename),
+  buttons: (list(m.buttons) as Fields[]).map((b) => ({ type: text(b.type) === 'quick_reply' ? 'quick_reply' : 'url', index: Number(digits(b.index) || 0), value: text(b.value) })),
+})
+
+/** The fields of a message for the values of a template; those without a value are undefined. */
+export function templateFields(v: TemplateValues): Fields {
+  const given = (value: Json, is: boolean) => (is ? value : (undefined as never))
+  return {
+    parameters: given(v.parameters, v.parameters.length > 0),
+    named_parameters: given(v.named_parameters, Object.keys(v.named_parameters).length > 0),
+    header: given(v.header, v.header !== ''),
+    header_type: given(v.header_type, v.header_type !== ''),
+    header_name: given(v.header_name, v.header_name !== ''),
+    header_filename: given(v.header_filename, v.header_filename !== ''),
+    buttons: given(
+      v.buttons.map((b) => ({ type: b.type, index: new JsonNumber(String(b.index)), value: b.value })),
+      v.buttons.length > 0,
+    ),
+  }
+}
 
 /** A way out of a step: to a step, to the end (null), or not given (undefined). */
 export interface Outlet {

@@ -1,0 +1,70 @@
+package keyapi
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/messaging/text"
+)
+
+// TestMessagesThatAProviderNeverTakes: a campaign or a flow with one is refused when it is saved,
+// sent or published, by the field; without a provider texts are kept, whatever their length.
+func TestMessagesThatAProviderNeverTakes(t *testing.T) {
+	t.Parallel()
+	x := newSending(t)
+	const fits = "body Input should have at most 1600 characters, which is what the provider of sms takes"
+	long := strings.Repeat("a", 1601)
+	sms := func(body string) string {
+		return `{"name":"n","channel":2,"type":2,"date":"2026-01-01","body":"` + body + `"}`
+	}
+	var before, c record.Campaign
+	x.call("success", "POST", "/campaign", sms(long), &before)
+	config, err := text.Twilio("AC0123", "tok", "+15550001111", x.remote.URL, false)
+	ok(t, err)
+	x.put("message", "sms", config)
+	refused := func(method, path, body, want string) {
+		t.Helper()
+		if m := x.call("failure", method, path, body, nil); !strings.HasPrefix(m, want) {
+			t.Errorf("%s %s: %s", method, path, m)
+		}
+	}
+	refused("POST", "/campaign", sms(long), fits+"; without its merge tags it has 1601")
+	x.call("success", "POST", "/campaign", sms(long[1:]+"{{first_name}}"), &c)
+	refused("PATCH", "/campaign/"+c.ID, `{"body":"`+long+`"}`, fits)
+	refused("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"push","subject":"s"},{"channel":"sms","body":"`+long+`"}]}`, "channels[1]."+fits)
+	refused("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"whatsapp","whatsapp":{"template":"t"}}]}`, "channels[0].whatsapp.language Input should be given")
+	// What was saved before the provider was set up is refused when it is sent.
+	refused("POST", "/campaign/"+before.ID+"/send", `{"all_contacts":true}`, fits)
+	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, fits)
+	var saved struct {
+		ID string `json:"_id"`
+	}
+	x.console1("POST", "/templates", `{"name":"Long","subject":"s","html":"`+long+`"}`, &saved)
+	refused("POST", "/campaign", `{"name":"n","channel":2,"type":2,"date":"2026-01-01","template_id":"`+saved.ID+`"}`, "template_id Input should have at most 1600")
+
+	publish := func(step string) (string, string) {
+		var f struct {
+			ID string `json:"_id"`
+		}
+		x.console1("POST", "/flows", `{"name":"f","trigger":{"type":"event","event":"e"},"steps":[`+step+`]}`, &f)
+		_, faults := x.send("GET", api.Prefix+"/flows/"+f.ID+"/validate", "", "Authorization", "Bearer "+x.token)
+		_, b := x.send("POST", api.Prefix+"/flows/"+f.ID+"/publish", "", "Authorization", "Bearer "+x.token)
+		return b, faults
+	}
+	for step, want := range map[string]string{
+		`{"id":"s","type":"sms","text":"` + long + `"}`:                                                                       "text must have at most 1600 characters",
+		`{"id":"s","type":"whatsapp","template":"t"}`:                                                                         "language must be given",
+		`{"id":"s","type":"whatsapp","template":"t","language":"en","parameters":["a\nb"]}`:                                   "parameters[0] must have no line break",
+		`{"id":"s","type":"omnichannel","channels":[{"channel":"push","title":"t"},{"channel":"sms","text":"` + long + `"}]}`: "channels[1].text must have at most 1600",
+	} {
+		b, faults := publish(step)
+		if !strings.Contains(b, "the flow is not complete: steps[0] (s): "+want) || !strings.Contains(faults, strings.SplitN(want, " ", 2)[1]) {
+			t.Errorf("%.80s: %s, %s", step, b, faults)
+		}
+	}
+	if b, _ := publish(`{"id":"s","type":"sms","text":"` + long[1:] + `{{first_name}}"}`); strings.Contains(b, "characters") {
+		t.Error(b)
+	}
+}

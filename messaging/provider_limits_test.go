@@ -1,0 +1,79 @@
+package messaging
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/messaging/whatsapp"
+)
+
+// What a provider never takes is found before; merge tags count as nothing, and stand for what
+// fits.
+func TestProviderLimits(t *testing.T) {
+	t.Parallel()
+	sms := provider{channel: "sms", set: true}
+	long := strings.Repeat("ä", 1600)
+	link := " https://shop.example/" + strings.Repeat("x", 300)
+	for _, c := range []struct {
+		p       provider
+		text    string
+		tracked bool
+		fits    bool
+	}{
+		{sms, long, false, true},
+		{sms, long + "b", false, false},
+		{sms, long + "{{first_name}}", false, true},
+		{sms, long + "{{first_name}}b", false, false},
+		{sms, long[:2*1500] + link, false, false},
+		{sms, long[:2*1500] + link, true, true}, // the counted link is another one
+		{provider{channel: "sms"}, long + "b", false, true},
+		{provider{channel: "im", set: true, config: text.Config{MaxBody: 20}}, strings.Repeat("x", 21), false, false},
+		{sms, long + "b{{", false, true}, // no text at all: said elsewhere
+	} {
+		reason, err := c.p.checkText(c.text, c.tracked)
+		if err != nil || (reason == "") != c.fits {
+			t.Errorf("%d bytes, tracked %v: %q, %v", len(c.text), c.tracked, reason, err)
+		}
+	}
+	cloud := provider{channel: "whatsapp", set: true, config: text.Config{Templates: text.CloudTemplates}}
+	twilio := provider{channel: "whatsapp", set: true, config: text.Config{Templates: text.TwilioContent}}
+	for _, c := range []struct {
+		p    provider
+		t    whatsapp.Template
+		want string // the field
+	}{
+		{cloud, whatsapp.Template{Name: "sale"}, "language"},
+		{twilio, whatsapp.Template{Name: "sale"}, ""},
+		{provider{}, whatsapp.Template{Name: "sale"}, "language"},
+		{provider{}, whatsapp.Template{Name: "HX0123"}, ""},
+		{provider{set: true}, whatsapp.Template{Name: "sale", Language: "en"}, "template"},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"{{first_name}}", "a\nb"}}, "parameters[1]"},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"a     b"}}, "parameters[0]"},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"{{     first_name | default: \"a\\nb\"     }}    {{last_name}}"}}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "{{attributes.film}}", HeaderType: whatsapp.HeaderVideo}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "https://x.example/{{first_name}}"}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", Buttons: []whatsapp.Button{{Type: whatsapp.ButtonURL, Value: "a/{{first_name}}\t"}}}, "buttons[0].value"},
+	} {
+		f := c.p.checkTemplate(&c.t)
+		if f == nil && c.want != "" || f != nil && f.Field != c.want {
+			t.Errorf("%+v: %v, want %q", c.t, f, c.want)
+		}
+	}
+}
+
+// Messages of an omnichannel step are named by their place.
+func TestEachMessageNamesThePlace(t *testing.T) {
+	t.Parallel()
+	def, err := flows.Parse(json.RawMessage(`{"steps":[{"id":"a","type":"sms","text":"x"},{"id":"b","type":"wait","seconds":1},{"id":"c","type":"omnichannel","channels":[{"channel":"push","title":"x"},{"channel":"sms","text":"y"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) { got = append(got, s.ID+" "+path+" "+m.Channel) })
+	if want := "a steps[0] sms, c steps[2].channels[0] push, c steps[2].channels[1] sms"; strings.Join(got, ", ") != want {
+		t.Error(got)
+	}
+}
