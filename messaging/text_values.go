@@ -5,11 +5,7 @@ import (
 	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
-// fillText fills in the merge tags of a text. A tag without a value or default is an error.
-func fillText(source string, values merge.Lookup) (string, error) {
-	return fill(source, merge.Text, values)
-}
-
+// fill fills in the merge tags of a text. A tag without a value or default is an error.
 func fill(source string, mode merge.Mode, values merge.Lookup) (string, error) {
 	t, err := merge.Parse(source, mode)
 	if err != nil {
