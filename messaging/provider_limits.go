@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,6 +153,9 @@ func (p *provider) checkTemplate(t *whatsapp.Template) *whatsapp.Fault {
 	})
 	if err != nil {
 		return nil // said elsewhere, with its place
+	}
+	if !p.set {
+		filled.Language = cmp.Or(filled.Language, "en") // messages are captured: whether it needs one is known with the provider
 	}
 	return text.CheckTemplate(templates, filled)
 }

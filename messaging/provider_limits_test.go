@@ -47,7 +47,7 @@ func TestProviderLimits(t *testing.T) {
 	}{
 		{cloud, whatsapp.Template{Name: "sale"}, "language"},
 		{twilio, whatsapp.Template{Name: "sale"}, ""},
-		{provider{}, whatsapp.Template{Name: "sale"}, "language"},
+		{provider{}, whatsapp.Template{Name: "sale"}, ""},
 		{provider{}, whatsapp.Template{Name: "HX0123"}, ""},
 		{provider{set: true}, whatsapp.Template{Name: "sale", Language: "en"}, "template"},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"{{first_name}}", "a\nb"}}, "parameters[1]"},

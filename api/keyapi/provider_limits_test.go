@@ -10,7 +10,7 @@ import (
 )
 
 // TestMessagesThatAProviderNeverTakes: a campaign or a flow with one is refused when it is saved,
-// sent or published, by the field; without a provider texts are kept, whatever their length.
+// sent or published, by the field; without a provider they are kept, whatever their length, and templates without a language.
 func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 	t.Parallel()
 	x := newSending(t)
@@ -34,7 +34,12 @@ func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 	x.call("success", "POST", "/campaign", sms(long[1:]+"{{first_name}}"), &c)
 	refused("PATCH", "/campaign/"+c.ID, `{"body":"`+long+`"}`, fits)
 	refused("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"push","subject":"s"},{"channel":"sms","body":"`+long+`"}]}`, "channels[1]."+fits)
-	refused("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"whatsapp","whatsapp":{"template":"t"}}]}`, "channels[0].whatsapp.language Input should be given")
+	const untold = `{"name":"n","channel":1,"channels":[{"channel":"whatsapp","whatsapp":{"template":"t"}}]}`
+	x.call("success", "POST", "/campaign", untold, nil) // whether it needs a language is known with the provider
+	cloud, err := text.WhatsAppCloud("v21.0", "1062840", "tok", x.remote.URL)
+	ok(t, err)
+	x.put("message", "whatsapp", cloud)
+	refused("POST", "/campaign", untold, "channels[0].whatsapp.language Input should be given")
 	// What was saved before the provider was set up is refused when it is sent.
 	refused("POST", "/campaign/"+before.ID+"/send", `{"all_contacts":true}`, fits)
 	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, fits)
