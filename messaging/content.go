@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/messaging/email"
@@ -91,11 +92,23 @@ func checkPart(x *campaigns.Campaign) error {
 		case err != nil:
 			return err
 		case x.Medium() == mediumPush:
-			return cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push))
+			if strings.TrimSpace(c.Subject) == "" { // not written yet, or a template's
+				c.Subject = "x"
+			}
+			if err = cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push)); err == nil {
+				c.Push = nil // the state machine has its own words for options
+				_, err = PreparePush(c)
+			}
 		case x.Medium() == mediumInApp:
-			return checkInApp(&card.Card{Title: "x", Link: c.Link}, nil) // the state machine has its own words for options
+			if strings.TrimSpace(c.Subject) == "" {
+				c.Subject = "x"
+			}
+			err = checkInApp(&card.Card{Title: c.Subject, Body: c.Text, Link: c.Link}, nil) // likewise
 		}
-		return nil
+		if errors.As(err, &f) && f.Field == "text" {
+			f.Field = "body"
+		}
+		return err
 	}
 	_, err := PrepareEmail(c)
 	return err

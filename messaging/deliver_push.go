@@ -166,6 +166,8 @@ type PushPlan struct {
 	Members   uint64 // of the segment; without one, those with a device
 	Reachable uint64 // of them, those with a device who may be sent to, and for whom no merge tag is empty
 	Devices   uint64
+	// Hole is why the content leaves somebody out who could be reached, "" where it does not.
+	Hole string
 
 	// samples are devices whose service can check a message, maxPushSamples at most.
 	samples []pushSample
@@ -209,6 +211,7 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 						return err
 					}
 					reason = holes.Reason(p)
+					plan.Hole = cmp.Or(plan.Hole, reason)
 				}
 				if reason != "" {
 					continue

@@ -261,7 +261,9 @@ type message struct {
 }
 
 // deliver sends to recipients, several at once. It returns when each message has its outcome
-// on record, or has given its place up until it is tried again.
+// on record, or has given its place up until it is tried again. With a rate, which says itself
+// when the next may go out, it does not wait for that: a provider that answers slowly would
+// hold them up.
 func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 	var placed sync.WaitGroup
 	for _, x := range list {
@@ -281,7 +283,9 @@ func (r *run) deliver(ctx context.Context, list []campaigns.Recipient) error {
 			}
 		})
 	}
-	placed.Wait()
+	if r.campaign.Rate == nil {
+		placed.Wait()
+	}
 	return cmp.Or(r.places.failure(), ctx.Err())
 }
 

@@ -37,6 +37,8 @@ type mailing struct {
 	ids      []string // of the people
 	// sleep carries out the waits of the dispatcher; nil lets the time pass at once.
 	sleep func(ctx context.Context, d time.Duration) error
+	// answer is how long the relay takes; nil is no time.
+	answer func()
 
 	mu    sync.Mutex
 	tries map[int]int                                // by person
@@ -68,6 +70,9 @@ func (x *mailing) save(c campaigns.Campaign) {
 }
 
 func (x *mailing) Send(m *email.Message) outcome.Result {
+	if x.answer != nil {
+		x.answer()
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var person int
@@ -171,6 +176,53 @@ func TestFaultyAddressesDoNotHoldUpARate(t *testing.T) {
 	}
 	if took := x.Now().Sub(began); took > 21*time.Second || gap > time.Second {
 		t.Errorf("it took %s, and paused up to %s", took, gap)
+	}
+}
+
+// TestASlowProviderDoesNotHoldUpARate: what the campaign's rate lets go out does not wait for the
+// answers to what went before.
+func TestASlowProviderDoesNotHoldUpARate(t *testing.T) {
+	t.Parallel()
+	const people, latency = 60, 500 * time.Millisecond
+	x := newMailing(t, people, 240)
+	began := x.Now()
+	x.relay = func(int, int) outcome.Result { return takes }
+	var mu sync.Mutex
+	started, waiting := 0, map[chan struct{}]time.Time{}
+	wake := func(all bool) {
+		for answered, at := range waiting {
+			if all || !x.Now().Before(at) {
+				close(answered)
+				delete(waiting, answered)
+			}
+		}
+	}
+	x.answer = func() {
+		answered := make(chan struct{})
+		mu.Lock()
+		waiting[answered] = x.Now().Add(latency)
+		if started++; started == people {
+			wake(true) // no wait of the run lets time pass any more
+		}
+		mu.Unlock()
+		select {
+		case <-answered:
+		case <-time.After(20 * time.Second):
+			t.Error("the run stands still while the relay answers")
+		}
+	}
+	x.sleep = func(ctx context.Context, d time.Duration) error {
+		x.advance(d)
+		mu.Lock()
+		defer mu.Unlock()
+		wake(false)
+		return ctx.Err()
+	}
+	if r := x.send(nil); r.Status != campaigns.RunDone || r.Sent != people {
+		t.Errorf("%+v", r)
+	}
+	if took := x.Now().Sub(began); took > 16*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }
 

@@ -19,5 +19,9 @@ func fill(source string, mode merge.Mode, values merge.Lookup) (string, error) {
 
 // fillTemplate fills in the merge tags of a template's values.
 func fillTemplate(in *whatsapp.Template, values merge.Lookup) (*whatsapp.Template, error) {
-	return in.Map(func(_, value string, mode merge.Mode) (string, error) { return fill(value, mode, values) })
+	out, err := in.Map(func(_, value string, mode merge.Mode) (string, error) { return fill(value, mode, values) })
+	if err == nil && in.Header != "" && out.Header == "" {
+		err = whatsapp.Faultf("header", "should not be empty; WhatsApp takes no empty values")
+	}
+	return out, err
 }

@@ -81,7 +81,7 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 		// Raw, since null is not as good as nothing.
 		SegmentID  json.RawMessage `json:"segmentId"`
 		Link       string          `json:"link"`
-		DryRun     bool            `json:"dryRun"`
+		DryRun     json.RawMessage `json:"dryRun"`
 		Image      string          `json:"image"`
 		Collapse   string          `json:"collapse"`
 		TTLSeconds int             `json:"ttlSeconds"`
@@ -114,7 +114,13 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	out := pushResult{DryRun: in.DryRun}
+	out := pushResult{}
+	if in.DryRun != nil {
+		// Null must not send to everybody.
+		if err := json.Unmarshal(in.DryRun, &out.DryRun); err != nil || string(in.DryRun) == "null" {
+			return nil, keycall.Fail("dryRun Input should be a valid boolean")
+		}
+	}
 	var segments []string
 	segment := ""
 	if in.SegmentID != nil {
@@ -136,7 +142,11 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.DryRun {
+	if plan.Devices == 0 && plan.Hole != "" {
+		out.ContactsInSegment = plan.Members
+		return nil, &keycall.Failure{Code: keycall.CodeConflict, Data: out, Message: "the message goes to no device: " + plan.Hole}
+	}
+	if out.DryRun {
 		if err := p.sender.ValidatePush(c.Ctx, c.Key.Account, plan, content); err != nil {
 			return nil, err
 		}

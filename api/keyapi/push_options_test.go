@@ -63,6 +63,18 @@ func TestPushOptions(t *testing.T) {
 			t.Errorf("dry run %t: %+v", dry, got)
 		}
 	}
+	for _, dry := range []bool{true, false} {
+		if m := x.call("failure", "POST", "/push/send", fmt.Sprintf(`{"title":"Dear {{attributes.none}}","dryRun":%t}`, dry), nil); !strings.Contains(m, "{{attributes.none}} has no value") {
+			t.Errorf("dry run %t: %s", dry, m)
+		}
+	}
+	for fields, want := range map[string]string{
+		`"subject":"Sale","body":"` + strings.Repeat("b", 5000) + `"`: "title, body, link and data make", `"service":"in_app","subject":"` + strings.Repeat("s", 201) + `"`: "subject: Input", `"service":"in_app","subject":"Sale","body":"` + strings.Repeat("b", 2001) + `"`: "body: Input",
+	} {
+		if m := x.call("failure", "POST", "/campaign", `{"name":"n","channel":2,"type":4,"date":"2026-01-01",`+fields+`}`, nil); !strings.HasPrefix(m, want) {
+			t.Errorf("%.40s: %s", fields, m)
+		}
+	}
 	if m := x.call("failure", "POST", "/push/send", `{"title":"`+strings.Repeat("x", 999)+`{{first_name}}","dryRun":true}`, nil); m != "title Input should have at most 998 bytes" {
 		t.Error(m)
 	}

@@ -46,8 +46,10 @@ func CheckTemplate(templates string, t *whatsapp.Template) *whatsapp.Fault {
 		return whatsapp.Faultf("header_filename", "should be left out with Twilio, which has no name for a document")
 	case len(t.Named) > 0 && t.Header != "" && t.HeaderName == "" && (templates == TwilioContent || !media):
 		return whatsapp.Faultf("header_name", "should be given beside named_parameters: the name of the header's placeholder")
-	case media && !strings.HasPrefix(t.Header, "https://"):
+	case media && !isFile(t.Header):
 		return whatsapp.Faultf("header", "should be the https URL of the %s", kind)
+	case t.Header != "" && strings.TrimSpace(t.Header) == "":
+		return whatsapp.Faultf("header", "should not be empty; WhatsApp takes no empty values")
 	}
 	for i, p := range t.Parameters {
 		if strings.TrimSpace(p) == "" {
@@ -69,6 +71,12 @@ func CheckTemplate(templates string, t *whatsapp.Template) *whatsapp.Fault {
 		return value, nil
 	})
 	return fault
+}
+
+// isFile reports whether a file can be fetched from an address.
+func isFile(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && !strings.ContainsAny(address, " \r\n\t")
 }
 
 type object = map[string]any
