@@ -14,8 +14,6 @@ import (
 // and held back as they are by a node alone.
 func TestOutboxUnderEpochs(t *testing.T) {
 	t.Parallel()
-	nodeID = "one"
-	defer func() { nodeID = "" }()
 	for name, test := range map[string]func(*testing.T){
 		"mail":          TestOutboxMailThroughARelay,
 		"crash":         TestR1OutboxMailIsRepeatedAfterACrash,

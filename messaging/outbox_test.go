@@ -87,9 +87,6 @@ func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
 
 func (h *noHistory) Erase(context.Context, query.EraseQuery) error { return nil }
 
-// nodeID is that of all worlds; "" for a node alone.
-var nodeID string
-
 // world is a node that can be stopped and opened again.
 type world struct {
 	t       *testing.T
@@ -115,13 +112,22 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// nodeIDOf is what a world's node is called: those of TestOutboxUnderEpochs have a name, as where
+// several share a log, so that epochs hold.
+func nodeIDOf(t *testing.T) string {
+	if strings.HasPrefix(t.Name(), "TestOutboxUnderEpochs/") {
+		return "one"
+	}
+	return ""
+}
+
 func (w *world) open() {
 	w.t.Helper()
 	var err error
 	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
 	ok(w.t, err)
 	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: nodeID}})
+		Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: nodeIDOf(w.t)}})
 	ok(w.t, err)
 }
 
