@@ -84,27 +84,20 @@ func checkPart(x *campaigns.Campaign) error {
 	if x.Medium() != mediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
-		var f *ContentError
-		if errors.As(err, &f) && f.Field == "text" {
-			f.Field = "body"
+		if strings.TrimSpace(c.Subject) == "" { // not written yet, or a template's
+			c.Subject = "x"
 		}
 		switch {
 		case err != nil:
-			return err
 		case x.Medium() == mediumPush:
-			if strings.TrimSpace(c.Subject) == "" { // not written yet, or a template's
-				c.Subject = "x"
-			}
 			if err = cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push)); err == nil {
 				c.Push = nil // the state machine has its own words for options
 				_, err = PreparePush(c)
 			}
 		case x.Medium() == mediumInApp:
-			if strings.TrimSpace(c.Subject) == "" {
-				c.Subject = "x"
-			}
 			err = checkInApp(&card.Card{Title: c.Subject, Body: c.Text, Link: c.Link}, nil) // likewise
 		}
+		var f *ContentError
 		if errors.As(err, &f) && f.Field == "text" {
 			f.Field = "body"
 		}

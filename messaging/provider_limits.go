@@ -104,7 +104,7 @@ func providerOf(v *resolver.View, channel string) (p provider, err error) {
 	return p, err
 }
 
-// checkText says why a text is never sent, "" for nothing. tracked has its links counted, which
+// checkText says why a text can never be sent, "" for nothing. tracked has its links counted, which
 // makes them longer or shorter.
 func (p *provider) checkText(body string, tracked bool) (reason string, err error) {
 	if !p.set {
@@ -127,8 +127,8 @@ func (p *provider) checkText(body string, tracked bool) (reason string, err erro
 	return fmt.Sprintf("should have at most %d characters, which is what the provider of %s takes; without its merge tags it has %d", most, p.channel, n), nil
 }
 
-// checkTemplate says why a template is never sent. Without a provider its name tells whether it is
-// one of Twilio's.
+// checkTemplate says why a template can never be sent. Without a provider, a name that begins
+// with HX is taken for a content SID of Twilio.
 func (p *provider) checkTemplate(t *whatsapp.Template) *whatsapp.Fault {
 	templates := p.config.Templates
 	if !p.set {

@@ -10,8 +10,8 @@ import (
 	"github.com/musterhq/muster/messaging/whatsapp"
 )
 
-// What a provider never takes is found before; merge tags count as nothing, and stand for what
-// fits.
+// TestProviderLimits: texts and templates that a provider would refuse are found before they are
+// sent. Merge tags add nothing to the length of a text, and count as valid values in a template.
 func TestProviderLimits(t *testing.T) {
 	t.Parallel()
 	sms := provider{channel: "sms", set: true}

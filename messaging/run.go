@@ -221,7 +221,7 @@ func (r *run) batch(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if len(r.state.Channels) > 0 && (outstanding || len(reply.Recipients) > 0) {
-		return true, nil // quiet hours may hold the next channel of one of them: then somebody is left
+		return true, nil // quiet hours may hold a recipient's next channel: then one recipient remains
 	}
 	return false, r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
 }
