@@ -154,7 +154,7 @@ func (l *liveSource) Next(s *handler.Stream) bool {
 	for len(s.Pending) == 0 {
 		select {
 		case e := <-l.watcher.Events:
-			if !l.show(s, &e) {
+			if !l.show(s, e) {
 				return false
 			}
 		case <-s.Beat.C:

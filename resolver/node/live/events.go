@@ -39,9 +39,10 @@ type Caused struct {
 	Entered bool
 }
 
-// liveBuffer is how many events a watcher may lag behind; more are dropped for
-// that watcher and counted.
-const liveBuffer = 256
+// liveBuffer is how many events a watcher may lag behind; more are dropped for that watcher
+// and counted. The events of a request come at once, faster than anyone reads: those of a
+// usual one fit. Watchers share the events, so that each costs a watcher a pointer.
+const liveBuffer = 2048
 
 // maxWatchers bounds who watches events, and who watches transitions.
 const maxWatchers = 100
@@ -61,7 +62,7 @@ func (l *Events) Watchers() int { return int(l.count.Load()) }
 // Watcher receives the events of one account.
 type Watcher struct {
 	// Events carries the events; it is never closed.
-	Events  chan Event
+	Events  chan *Event
 	account uint64
 	dropped atomic.Uint64
 	live    *Events
@@ -80,7 +81,7 @@ func (l *Events) Watch(account uint64, served func() error) (w *Watcher, ok bool
 	if l.subs == nil {
 		l.subs = map[*Watcher]struct{}{}
 	}
-	w = &Watcher{Events: make(chan Event, liveBuffer), account: account, live: l, end: newWatchEnd()}
+	w = &Watcher{Events: make(chan *Event, liveBuffer), account: account, live: l, end: newWatchEnd()}
 	if err := served(); err != nil {
 		w.end.set(err)
 		return w, true
@@ -109,7 +110,7 @@ func (w *Watcher) Close() {
 }
 
 // put hands over an event, or counts it as dropped.
-func (w *Watcher) put(e Event) {
+func (w *Watcher) put(e *Event) {
 	select {
 	case w.Events <- e:
 	default:
@@ -178,7 +179,7 @@ func (l *Events) Publish(env eventlog.Envelope, data []byte, out *resolver.Outco
 		if o.Status != resolver.EventAccepted && o.Status != resolver.EventDuplicate {
 			continue
 		}
-		e := Event{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == resolver.EventDuplicate,
+		e := &Event{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == resolver.EventDuplicate,
 			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}}
 		if ev.HasTime {
 			e.TimeMs = ev.TimeMs

@@ -130,7 +130,7 @@ func (l *Events) Refuse(account uint64, e Refused) {
 	defer l.mu.Unlock()
 	for w := range l.subs {
 		if w.account == account {
-			w.put(Event{Refused: &e})
+			w.put(&Event{Refused: &e})
 		}
 	}
 }
