@@ -102,6 +102,7 @@ func follow(t *testing.T, page, section string, atLeast int) {
 		"--max-time 1 ", "--max-time 5 ",
 		"sleep 1;", "sleep 5;",
 		`con "outbox`, `sleep 5; con "outbox`,
+		"con segments/$S | jq", `for _ in $(seq 300); do con segments/$S | grep -q '"live"' && break; sleep 0.1; done; con segments/$S | jq`,
 	).Replace(script.String())
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", commands)
 	cmd.Dir, cmd.WaitDelay = "../..", time.Second
