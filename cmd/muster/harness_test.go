@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -47,8 +48,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) != "" {
 		main()
 	}
+	// A request that is never answered fails its test by name.
+	http.DefaultClient.Timeout = patience
 	os.Exit(m.Run())
 }
+
+// patience is how long a server may take for a request, or to stop. One that takes longer
+// hangs, and says where.
+const patience = 3 * time.Minute
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -177,10 +184,14 @@ func (s *server) log() string {
 func (s *server) stop() {
 	s.t.Helper()
 	ok(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
+	defer time.AfterFunc(patience, s.printGoroutines).Stop()
 	if err := s.cmd.Wait(); err != nil {
 		s.t.Fatalf("after SIGTERM: %v\n%s", err, s.log())
 	}
 }
+
+// printGoroutines ends a server that hangs; its goroutines are in its log.
+func (s *server) printGoroutines() { _ = s.cmd.Process.Signal(syscall.SIGQUIT) }
 
 func (s *server) kill() {
 	s.t.Helper()
@@ -200,6 +211,11 @@ func (s *server) call(method, path, body string, v any, headers ...string) int {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
+	if late, is := errors.AsType[net.Error](err); is && late.Timeout() {
+		s.printGoroutines()
+		s.cmd.Wait()
+		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.log())
+	}
 	ok(s.t, err)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
