@@ -131,6 +131,31 @@ func BenchmarkEventBesideSegments(b *testing.B) {
 	}
 }
 
+// BenchmarkEventOfManySegments is the cost of an event of a type that a thousand segments
+// are about: counts, windows, sums and filters, as `bench segments` has them.
+func BenchmarkEventOfManySegments(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var some []string
+			for i := range n {
+				k := i/4 + 1
+				rest := []string{
+					fmt.Sprintf(`"count":{"op":">=","value":%d}`, k),
+					fmt.Sprintf(`"window":{"last_days":%d},"count":{"op":">=","value":2}`, k),
+					fmt.Sprintf(`"aggregate":{"fn":"sum","property":"value","op":">=","value":%d}`, 10*k),
+					fmt.Sprintf(`"where":[{"property":"sku","op":"=","value":"sku-%d"}]`, k),
+				}[i%4]
+				some = append(some, `{"kind":"activity","event":"act",`+rest+`}`)
+			}
+			l := settled(b, 2000, some...)
+			b.ReportAllocs()
+			for b.Loop() {
+				l.event()
+			}
+		})
+	}
+}
+
 // BenchmarkBytesPerValue is what each fold takes in memory for a profile with
 // five events.
 func BenchmarkBytesPerValue(b *testing.B) {

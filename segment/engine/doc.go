@@ -25,6 +25,8 @@
 //     An event finds its row once, goes through it once and writes it back once
 //     (rowedit.go). A deleted state leaves its slot at once and its values bit by
 //     bit; no other state gets the slot before they are dropped.
+//     Of many states, those whose filters ask for another text are not looked at, and of
+//     many leaves on a count or a sum those alone whose constants it passed (dispatch.go).
 //   - A wheel keeps when profiles of a leaf must be judged again: buckets of
 //     time as bitmaps, the one at the edge opened into exact instants (wheel.go).
 //   - A segment has the bitmap of its members. Segments are judged after those

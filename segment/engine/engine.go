@@ -246,16 +246,33 @@ func (e *Engine) event(o uint32, atMs int64, eventType, properties []byte, sent 
 
 // count folds the event at hand into the values of the states that count it.
 func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
+	if k.dispatch == nil {
+		k.dispatch = newDispatch(k.groups)
+	}
+	some, few := k.dispatch.always, k.dispatch.concerned(properties, e.events)
+	var g *group
 	var st *state
 	add := func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) }
-	for _, g := range k.groups {
-		e.edit.begin(g, o)
-		for _, st = range g.live {
-			if st.source.counts(properties, e.events) {
-				st.read(&e.scratch, atMs, properties, e.events)
-				e.rewrite(st, o, segment.CauseEvent, add)
-			}
+	for len(some)+len(few) > 0 {
+		if len(few) == 0 || len(some) > 0 && some[0].at < few[0].at {
+			st, some = some[0].st, some[1:]
+		} else {
+			st, few = few[0].st, few[1:]
 		}
+		if !st.source.counts(properties, e.events) {
+			continue
+		}
+		if st.group != g {
+			if g != nil {
+				e.edit.finish()
+			}
+			g = st.group
+			e.edit.begin(g, o)
+		}
+		st.read(&e.scratch, atMs, properties, e.events)
+		e.rewrite(st, o, segment.CauseEvent, add)
+	}
+	if g != nil {
 		e.edit.finish()
 	}
 }
@@ -310,7 +327,11 @@ func (e *Engine) rewrite(st *state, o uint32, cause segment.Cause, fn func(v []b
 	}
 	changed := !bytes.Equal(old, v)
 	if changed {
-		for _, l := range st.leaves {
+		passed, rest := st.asked(old, v)
+		for _, l := range passed { // no instant is due for a count or a sum
+			e.changed(l, o, cause, l.holds(v, e.now), l.holds(old, e.now), never, never)
+		}
+		for _, l := range rest {
 			due, wasDue := l.due(v, e.now), never
 			if l.ready && due != never {
 				wasDue = l.due(old, e.now)

@@ -219,6 +219,13 @@ func inlineUpTo(t *testing.T, n int) {
 	maxInline = n
 }
 
+// oneByOneUpTo lowers how many conditions are looked at one by one for one test.
+func oneByOneUpTo(t *testing.T, n int) {
+	before := worthwhile
+	t.Cleanup(func() { worthwhile = before })
+	worthwhile = n
+}
+
 func none(string) (*segment.Node, bool) { return nil, false }
 
 // check compares every condition now and at instants to come, and holds the

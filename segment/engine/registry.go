@@ -90,7 +90,7 @@ func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
 
 func (e *Engine) attach(l *leaf, st *state, windowMs int64) {
 	l.state = st
-	st.leaves = append(st.leaves, l)
+	st.leaves, st.steps = append(st.leaves, l), nil
 	l.wheel = newWheel(windowMs, e.now)
 	if windowMs == 0 { // only the filters depend on the instant
 		l.wheel = newWheel(86_400_000, e.now)
@@ -144,6 +144,7 @@ func (e *Engine) release(p *program) {
 func (e *Engine) detach(l *leaf) {
 	st := l.state
 	without := func(list []*leaf) []*leaf { return slices.DeleteFunc(list, func(x *leaf) bool { return x == l }) }
+	st.steps = nil
 	if st.leaves = without(st.leaves); len(st.leaves) > 0 {
 		return
 	}
@@ -169,6 +170,7 @@ func (e *Engine) detach(l *leaf) {
 // unseat takes a state from its rows. A group that has none left goes at once;
 // in others the values are dropped bit by bit ([Engine.clean]).
 func (e *Engine) unseat(k *kin, st *state) {
+	k.dispatch = nil
 	g := st.group
 	had := g.retired != 0
 	g.retire(st.slot)

@@ -160,6 +160,7 @@ func (e *Engine) seat(st *state, seats map[uint32]seat) error {
 		k.groups = append(k.groups, at.group)
 	}
 	at.group.place(st, at.slot)
+	k.dispatch = nil
 	return nil
 }
 

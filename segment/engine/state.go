@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/musterhq/muster/segment"
+import (
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/sieve"
+)
 
 // state is what is kept for the leaves that ask the same of the same events.
 type state struct {
@@ -9,6 +12,10 @@ type state struct {
 	source *source // nil for timed attributes
 	fold   fold
 	leaves []*leaf
+	// steps has the leaves that compare the state's number, rest the others; steps is nil
+	// until it is asked for after a leaf came or went.
+	steps *sieve.Steps[*leaf]
+	rest  []*leaf
 	// property is what is aggregated; nil for counts.
 	property *lookup
 
@@ -87,10 +94,13 @@ type source struct {
 type kin struct {
 	sources []*source
 	groups  []*group
+	// dispatch is nil until it is asked for after a state came or went.
+	dispatch *dispatch
 }
 
 // seat gives a state a place for its values.
 func (k *kin) seat(st *state) {
+	k.dispatch = nil
 	for _, g := range k.groups {
 		if g.join(st) {
 			return

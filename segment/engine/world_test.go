@@ -76,6 +76,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
 	inlineUpTo(t, []int{maxSection, 20, 60}[seed%3])
+	oneByOneUpTo(t, []int{8, 0, 2}[seed/3%3])
 	return w
 }
 
