@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is how long a server may take for a request, or to stop. One that takes longer
-// hangs, and says where.
+// patience is how long a server may take for a request, or to stop; a command may take twice
+// as long. What takes longer hangs, and says where.
 const patience = 3 * time.Minute
 
 func ok(t *testing.T, err error) {
@@ -76,7 +76,9 @@ func muster(t *testing.T, stdin string, args ...string) (code int, stdout, stder
 	var out, errs bytes.Buffer
 	cmd := command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
-	err := cmd.Run()
+	ok(t, cmd.Start())
+	defer time.AfterFunc(2*patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -272,7 +273,11 @@ func TestKilledDuringBackup(t *testing.T) {
 			} else {
 				ok(t, cmd.Process.Kill())
 			}
+			late := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 			_ = cmd.Wait()
+			if !late.Stop() {
+				t.Fatalf("round %d: a backup goes on %v after %s was killed", round, patience, kill)
+			}
 		}
 		events.stop()
 		acknowledged += int(events.acknowledged.Load())
