@@ -31,13 +31,13 @@ type campaignCalls struct{ sender Campaigns }
 func (k campaignCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
 		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, Routes: []keycall.Route{
-		{Handle: createCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
+		{Handle: k.create, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
 			About: "With channel 2, `type` and `date` are required. A `date` in the future schedules the campaign when it names lists or segments: its `status` is `scheduled` and it is sent at `scheduled_at`, its audience being who belongs to it then. Otherwise it is a draft that `/send` sends. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
 		{Handle: listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{Handle: getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{Handle: updateCampaign, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
+		{Handle: k.update, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
 		{Handle: deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
@@ -301,8 +301,8 @@ func isDate(s string) bool {
 	return ok
 }
 
-// createCampaign answers POST /campaign.
-func createCampaign(c *keycall.Call) (any, error) {
+// create answers POST /campaign.
+func (k campaignCalls) create(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -311,10 +311,10 @@ func createCampaign(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return saveCampaign(c, x, &in)
+	return k.save(c, x, &in)
 }
 
-func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
+func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (an
 		if err != nil {
 			return err
 		}
-		return messaging.CheckProviders(v, &x, contents)
+		return k.sender.CheckProviders(v, &x, contents)
 	})
 	if err != nil {
 		return nil, contentFault(err)
@@ -339,8 +339,8 @@ func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (an
 	return out, err
 }
 
-// updateCampaign answers PATCH /campaign/{id}.
-func updateCampaign(c *keycall.Call) (any, error) {
+// update answers PATCH /campaign/{id}.
+func (k campaignCalls) update(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -358,7 +358,7 @@ func updateCampaign(c *keycall.Call) (any, error) {
 			return nil, err
 		}
 	}
-	return saveCampaign(c, x, &in)
+	return k.save(c, x, &in)
 }
 
 // neverSent refuses to change the channel of a campaign that was sent: its recipients and
@@ -531,8 +531,8 @@ func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Conten
 }
 
 // fitsProviders refuses contents that the account's providers never take.
-func fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
-	return contentFault(c.Read(func(v *resolver.View) error { return messaging.CheckProviders(v, x, contents) }))
+func (k campaignCalls) fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
+	return contentFault(c.Read(func(v *resolver.View) error { return k.sender.CheckProviders(v, x, contents) }))
 }
 
 // contentFault makes what is wrong with a content a failure of the request.
@@ -582,7 +582,7 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
 	}
-	if err := fitsProviders(c, &x, start.Variants); err != nil {
+	if err := k.fitsProviders(c, &x, start.Variants); err != nil {
 		return nil, err
 	}
 	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
@@ -688,7 +688,7 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 		if content, err = prepare(&x, content); err != nil {
 			return nil, err
 		}
-		if err := fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
+		if err := k.fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
 			return nil, err
 		}
 		start.Variants = append(start.Variants, content)
