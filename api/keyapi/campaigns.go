@@ -56,12 +56,12 @@ func (k campaignCalls) operations() keycall.Group {
 			BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}},
 			Body: shape.Object(append([]shape.Field{
 				shape.Req("variants", shape.List(shape.Object(
-					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's.").Bytes(0, 998)),
+					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's. Only of messages that have a subject or a title: e-mails, push and in-app messages.").Bytes(0, 998)),
 					shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Instead of the campaign's.")),
-					shape.Opt("sender_name", shape.Text("Ann of Example", "Instead of the campaign's.")),
+					shape.Opt("sender_name", shape.Text("Ann of Example", "Instead of the campaign's, of e-mails alone.")),
 				), "What is compared.").Entries(2, 10).Like([]any{shape.Pairs("subject", "Only today"), shape.Pairs("subject", "A present for you")})),
 				shape.Opt("test_percent", shape.Integer(20, "How much of the audience takes part, in percent.").Between(1, 100).Default(20)),
-				shape.Opt("metric", shape.Word("By what the winner is chosen: unique opens or unique clicks, of those sent.", "opens", "clicks").Default("opens")),
+				shape.Opt("metric", shape.Word("By what the winner is chosen: unique opens or unique clicks, of those sent. Of an SMS no opens are known: there it is `clicks`, which are counted with `track_links`.", "opens", "clicks").Default("opens")),
 				shape.Opt("wait_seconds", shape.Integer(14400, "How long to wait, in seconds, before the choice.").Between(0, 2592000).Default(14400)),
 			}, sendFieldsShape()...)...), Data: campaignStatsShape, Fails: []string{"variants Input should have 2 to 10 entries"}}},
 	}}
@@ -525,11 +525,6 @@ func contentOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string
 	return out, err
 }
 
-func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Content, error) {
-	out, err := messaging.PrepareCampaign(x, content)
-	return out, contentFault(err)
-}
-
 // fitsProviders refuses contents that the account's providers never take.
 func (k campaignCalls) fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
 	return contentFault(c.Read(func(v *resolver.View) error { return k.sender.CheckProviders(v, x, contents) }))
@@ -637,11 +632,7 @@ func hasCredits(c *keycall.Call, x *campaigns.Campaign) error {
 func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	var in struct {
 		sendFields
-		Variants []struct {
-			Subject    *string `json:"subject"`
-			Body       *string `json:"body"`
-			SenderName *string `json:"sender_name"`
-		} `json:"variants"`
+		Variants    []variantFields `json:"variants"`
 		TestPercent *int            `json:"test_percent"`
 		Metric      json.RawMessage `json:"metric"`
 		WaitSeconds *int64          `json:"wait_seconds"`
@@ -656,12 +647,13 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	if len(x.Channels) > 0 {
 		return nil, keycall.FailWith(keycall.CodeConflict, "channels: an A/B test compares texts on one channel; send this campaign without a test, or create one of a single channel")
 	}
-	base := contents[0]
-	ab := &campaigns.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
-	if metric, given, err := keycall.Word("metric", in.Metric, "opens", "clicks"); err != nil {
+	ab := &campaigns.ABTest{Percent: 20, WaitMs: 4 * 3_600_000}
+	metric, given, err := keycall.Word("metric", in.Metric, "opens", "clicks")
+	if err != nil {
 		return nil, err
-	} else if given {
-		ab.Metric = metric
+	}
+	if ab.Metric, err = testMetric(&x, metric, given); err != nil {
+		return nil, err
 	}
 	if in.TestPercent != nil {
 		ab.Percent = *in.TestPercent
@@ -678,20 +670,8 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	case ab.WaitMs < 0 || ab.WaitMs > 30*86_400_000:
 		return nil, keycall.Fail("wait_seconds Input should be a whole number from 0 to 2592000")
 	}
-	for _, v := range in.Variants {
-		content := base
-		for _, f := range []struct{ src, dst *string }{{v.Subject, &content.Subject}, {v.Body, &content.HTML}, {v.SenderName, &content.SenderName}} {
-			if f.src != nil {
-				*f.dst = *f.src
-			}
-		}
-		if content, err = prepare(&x, content); err != nil {
-			return nil, err
-		}
-		if err := k.fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
-			return nil, err
-		}
-		start.Variants = append(start.Variants, content)
+	if start.Variants, err = k.prepareVariants(c, &x, contents[0], in.Variants); err != nil {
+		return nil, err
 	}
 	// The test is sent after the answer: faults that can be found now are reported
 	// now.

@@ -47,7 +47,7 @@ func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 	refused("POST", "/campaign", untold, "channels[0].whatsapp.language Input should be given")
 	// What was saved before the provider was set up is refused when it is sent.
 	refused("POST", "/campaign/"+before.ID+"/send", `{"all_contacts":true}`, fits)
-	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, fits)
+	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, "variants[1]."+fits)
 	var saved struct {
 		ID string `json:"_id"`
 	}
