@@ -93,7 +93,9 @@ func FlowProviderFaults(v *resolver.View, publicURL, flow string, def *flows.Flo
 		case x.Text != "" || slices.Contains(x.Template.Parameters, "") || x.Template.CheckOptions() != nil:
 			// Validate says it.
 		default:
-			f = p.checkTemplate(&x.Template)
+			if f = x.Template.CheckHost(); f == nil {
+				f = p.checkTemplate(&x.Template)
+			}
 		}
 		if err == nil && f != nil && f.Text != "" {
 			faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: strings.Replace(f.Text, "should", "must", 1)})

@@ -224,6 +224,18 @@ func (t *Template) checkHeader() *Fault {
 	return nil
 }
 
+// CheckHost says what is wrong with the host of the header's file; nil for nothing. The author
+// alone decides where a file comes from, not the source of a value: a merge tag stands behind the
+// host, or for the whole address.
+func (t *Template) CheckHost() *Fault {
+	before, _, tagged := strings.Cut(t.Header, "{{")
+	_, host, begun := strings.Cut(before, "://")
+	if kind, media := t.Media(); media && tagged && begun && !strings.ContainsAny(host, "/?#") {
+		return Faultf("header", "should have the host of the %s written out, without merge tags; they may stand behind it, or one for the whole address", kind)
+	}
+	return nil
+}
+
 func (t *Template) checkButtons() *Fault {
 	if len(t.Buttons) > MaxButtons {
 		return Faultf("buttons", "should have at most %d entries", MaxButtons)

@@ -88,3 +88,25 @@ func TestCheckOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaderHostIsWritten: where the file of a header comes from is the author's to say.
+func TestHeaderHostIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, header string
+		fits         bool
+	}{
+		{"", "https://{{attributes.x}}/a.png", false},
+		{"", "https://x{{attributes.x}}.io/a.png", false},
+		{HeaderVideo, "https://x.io{{attributes.x}}", false},
+		{"", "https://x.io/{{attributes.x}}", true},
+		{"", "https://x.io?{{attributes.x}}", true},
+		{HeaderImage, "{{attributes.picture}}", true},
+		{HeaderText, "https://{{attributes.x}}/a.png", true},
+		{"", "Hello {{first_name}}", true},
+	} {
+		if f := (&Template{Name: "t", Header: c.header, HeaderType: c.kind}).CheckHost(); (f == nil) != c.fits {
+			t.Errorf("%s %s: %v", c.kind, c.header, f)
+		}
+	}
+}
