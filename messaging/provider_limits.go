@@ -182,8 +182,11 @@ func (p *provider) checkTemplate(t *whatsapp.Template) *whatsapp.Fault {
 			return "", err
 		}
 		return m.Render(func([]string) (string, bool) {
-			if field == "header" && strings.HasPrefix(value, "{{") {
+			switch {
+			case field == "header" && strings.HasPrefix(value, "{{"):
 				return "https://x", true
+			case field == "header_location.latitude" || field == "header_location.longitude":
+				return "1", true
 			}
 			return "x", true
 		})

@@ -71,6 +71,8 @@ func TestProviderLimits(t *testing.T) {
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"{{     first_name | default: \"a\\nb\"     }}    {{last_name}}"}}, ""},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "{{attributes.film}}", HeaderType: whatsapp.HeaderVideo}, ""},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "https://x.example/{{first_name}}"}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "{{attributes.lat}}", Longitude: "-{{attributes.lon}}.5", Name: "{{attributes.shop}}"}}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "x{{attributes.lat}}", Longitude: "1"}}, "header_location.latitude"},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Buttons: []whatsapp.Button{{Type: whatsapp.ButtonURL, Value: "a/{{first_name}}\t"}}}, "buttons[0].value"},
 	} {
 		f := c.p.checkTemplate(&c.t)

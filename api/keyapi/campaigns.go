@@ -220,6 +220,7 @@ type whatsAppFields struct {
 	HeaderType      string            `json:"header_type"`
 	HeaderName      string            `json:"header_name"`
 	HeaderFilename  string            `json:"header_filename"`
+	HeaderLocation  whatsapp.Location `json:"header_location"`
 	Buttons         []whatsapp.Button `json:"buttons"`
 }
 
@@ -227,6 +228,9 @@ func (f *whatsAppFields) template() *whatsapp.Template {
 	t := &whatsapp.Template{
 		Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header, Named: f.NamedParameters,
 		HeaderType: f.HeaderType, HeaderName: f.HeaderName, HeaderFilename: f.HeaderFilename, Buttons: f.Buttons,
+	}
+	if f.HeaderLocation != (whatsapp.Location{}) {
+		t.Location = &f.HeaderLocation
 	}
 	if t.IsZero() {
 		return nil
