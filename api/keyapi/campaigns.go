@@ -315,25 +315,16 @@ func (k campaignCalls) create(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return k.save(c, x, &in)
+	return k.save(c, x, nil, &in)
 }
 
-func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
-	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
-		return nil, err
-	}
+// save saves a campaign, in place of before where that is given.
+func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, before *campaigns.Campaign, in *campaignFields) (any, error) {
 	if r := x.CheckService(); r != nil { // before what its provider says of it
 		return nil, r
 	}
-	err := c.Read(func(v *resolver.View) error {
-		contents, err := messaging.CampaignContents(v, &x)
-		if err != nil {
-			return err
-		}
-		return k.sender.CheckProviders(v, &x, contents)
-	})
-	if err != nil {
-		return nil, contentFault(err)
+	if err := k.usable(c, &x, before); err != nil {
+		return nil, err
 	}
 	var saved campaigns.Campaign
 	if err := c.Command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
@@ -353,7 +344,7 @@ func (k campaignCalls) update(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	medium := x.Medium()
+	before, medium := x, x.Medium()
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
@@ -362,7 +353,7 @@ func (k campaignCalls) update(c *keycall.Call) (any, error) {
 			return nil, err
 		}
 	}
-	return k.save(c, x, &in)
+	return k.save(c, x, &before, &in)
 }
 
 // neverSent refuses to change the channel of a campaign that was sent: its recipients and
