@@ -77,7 +77,7 @@ func WhatsAppOptions() []shape.Field {
 		shape.Opt("header_type", shape.Word("What the header is. Left out, it is an image where `header` begins with https://, and else a text.", append([]string{""}, whatsapp.HeaderTypes...)...)),
 		shape.Opt("header_name", shape.Text("", "Name of the placeholder of its header, where placeholders have names.").Bytes(0, whatsapp.MaxNameBytes)),
 		shape.Opt("header_filename", shape.Text("", "What a document in the header is called; not with Twilio. May hold merge tags.").Bytes(0, whatsapp.MaxFilenameBytes)),
-		shape.Opt("header_location", shape.Object(whatsAppLocation(shape.Opt)...).Says("The place that a header of the type `location` shows; not with Twilio, where its values are variables among the parameters. `{}` is none.")),
+		shape.Opt("header_location", shape.Object(whatsAppLocation(shape.Opt)...).Says("The place that a header of the type `location` shows; not with Twilio, where its values are variables among the parameters. Null and `{}` are none.").OrNull()),
 		shape.Opt("buttons", shape.List(shape.Object(whatsAppButton(shape.Opt)...), "Buttons that have a value; not with Twilio, where the value is a variable among the parameters.").Entries(0, whatsapp.MaxButtons)),
 	}
 }

@@ -311,7 +311,7 @@ func campaigns() []Step {
 // several channels, below a path.
 func otherChannels(path string) []Step {
 	return []Step{
-		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg","named_parameters":{},"header_type":"image","header_name":"","header_filename":"","header_location":{},"buttons":[{"type":"quick_reply","index":0,"value":"more"}]}}`, Keep: "chat=data._id"},
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg","named_parameters":{},"header_type":"image","header_name":"","header_filename":"","header_location":null,"buttons":[{"type":"quick_reply","index":0,"value":"more"}]}}`, Keep: "chat=data._id"},
 		{Request: "PATCH " + path + "/$chat", Body: `{"service":"whatsapp","whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
 		{Request: "POST " + path + "/$chat/render", Body: `{"email":"ann@example.com","whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
 		{Request: "POST " + path + "/$chat/test-send", Body: `{"to":["+491701234567"],"via":"whatsapp","channels":[],"whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
