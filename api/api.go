@@ -77,7 +77,7 @@ func New(opts Options) (*API, error) {
 		},
 		ReadTimeout: opts.ReadTimeout, ListTimeout: opts.Evaluation.ListTimeout, Logger: opts.Logger})
 	a.events = events.New(events.Options{Node: opts.Node, History: opts.History, Chain: a.chain, Evaluation: a.evaluation})
-	a.flows = automation.New(automation.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
+	a.flows = automation.New(automation.Options{Evaluation: a.evaluation, AllowPrivate: opts.AllowPrivate, PublicURL: opts.Providers.PublicURL, ReadTimeout: opts.ReadTimeout, PublishWait: opts.PublishWait})
 	a.profiles = profiles.New(profiles.Options{History: opts.History, Chain: a.chain, Evaluation: a.evaluation, Now: opts.Now, AllowPrivate: opts.AllowPrivate, PublicURL: opts.Providers.PublicURL})
 	a.links = links.New(links.Options{Node: opts.Node, Now: opts.Now, Memory: public, ReadTimeout: opts.ReadTimeout, Metrics: opts.Metrics, Logger: opts.Logger})
 	a.signup = signup.New(signup.Options{PublicURL: opts.Providers.PublicURL, Now: opts.Now, Views: a.links.FormViews})

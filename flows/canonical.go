@@ -262,6 +262,15 @@ func (w *writer) template(t *whatsapp.Template) {
 	w.given("header_type", t.HeaderType)
 	w.given("header_name", t.HeaderName)
 	w.given("header_filename", t.HeaderFilename)
+	if l := t.Location; l != nil {
+		w.key("header_location")
+		w.open('{')
+		w.given("latitude", l.Latitude)
+		w.given("longitude", l.Longitude)
+		w.given("name", l.Name)
+		w.given("address", l.Address)
+		w.close('}')
+	}
 	if len(t.Buttons) == 0 {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 var messageFields = map[string][]string{
 	StepEmail:    {"template_id", "subject", "body", "text", "sender", "sender_name", "reply_to", ignoresLimits},
 	StepSMS:      {"text", "track_links", ignoresLimits},
-	StepWhatsApp: {"text", "template", "language", "parameters", "header", "named_parameters", "header_type", "header_name", "header_filename", "buttons", "track_links", ignoresLimits},
+	StepWhatsApp: {"text", "template", "language", "parameters", "header", "named_parameters", "header_type", "header_name", "header_filename", "header_location", "buttons", "track_links", ignoresLimits},
 	StepIM:       {"text", "track_links", ignoresLimits},
 	StepPush:     {"title", "body", "link", "image", "ttl_seconds", "collapse", "track_links", ignoresLimits},
 	StepInApp:    {"title", "body", "link", "image", "display", "priority", "ttl_hours", ignoresLimits},

@@ -81,12 +81,31 @@ func (r *reader) template(o *jsonform.Object) whatsapp.Template {
 	t.Named = r.named(o)
 	t.Header, t.HeaderType, t.HeaderName = r.text(o, "header", whatsapp.MaxValueBytes), r.text(o, "header_type", maxHeaderType), r.text(o, "header_name", whatsapp.MaxNameBytes)
 	t.HeaderFilename = r.text(o, "header_filename", whatsapp.MaxFilenameBytes)
+	t.Location = r.location(o)
 	for i, raw := range r.elements(o, "buttons", "buttons", whatsapp.MaxButtons) {
 		b := r.object(jsonform.Index(o.At("buttons"), i), raw)
 		r.only(b, "a button", "type", "index", "value")
 		t.Buttons = append(t.Buttons, whatsapp.Button{Type: r.text(b, "type", maxButtonType), Index: int(r.integer(b, "index", 0, whatsapp.MaxButtons-1, 0)), Value: r.text(b, "value", whatsapp.MaxValueBytes)})
 	}
 	return t
+}
+
+// location reads the place that a header shows; one without values is none.
+func (r *reader) location(o *jsonform.Object) *whatsapp.Location {
+	raw := o.Given("header_location")
+	if raw == nil || r.err != nil {
+		return nil
+	}
+	x := r.object(o.At("header_location"), raw)
+	if r.err != nil {
+		return nil
+	}
+	r.only(x, "a location", "latitude", "longitude", "name", "address")
+	l := whatsapp.Location{Latitude: r.text(x, "latitude", whatsapp.MaxValueBytes), Longitude: r.text(x, "longitude", whatsapp.MaxValueBytes), Name: r.text(x, "name", whatsapp.MaxValueBytes), Address: r.text(x, "address", whatsapp.MaxValueBytes)}
+	if l == (whatsapp.Location{}) {
+		return nil
+	}
+	return &l
 }
 
 // named reads the values of placeholders with names.

@@ -89,6 +89,10 @@ func checkPart(x *campaigns.Campaign) error {
 		}
 		switch {
 		case err != nil:
+		case x.WhatsApp != nil:
+			if f := x.WhatsApp.CheckHost(); f != nil {
+				err = &ContentError{"", fault("whatsapp." + f.Field + " Input " + f.Text)}
+			}
 		case x.Medium() == mediumPush:
 			if err = cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push)); err == nil {
 				c.Push = nil // the state machine has its own words for options

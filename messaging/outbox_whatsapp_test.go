@@ -150,6 +150,15 @@ func TestWhatsAppOfFlows(t *testing.T) {
 			t.Errorf("no %s in %s", part, got[1].body)
 		}
 	}
+	place := w.flowOf("after_exit", `{"id":"p","type":"whatsapp","template":"order_shipped","language":"en_US","header_type":"location","header_location":{"latitude":"52.5","longitude":"{{event.lon}}","name":"Shop","address":"{{event.order}}"},`+
+		`"buttons":[{"type":"copy_code","index":0,"value":"{{event.order}}"}]}`)
+	w.trigger(place, "ada@x.io", `{"order":"A1","lon":"13.4"}`)
+	w.until("the place is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 3 })
+	for _, part := range []string{`{"address":"A1","latitude":"52.5","longitude":"13.4","name":"Shop"}`, `{"coupon_code":"A1","type":"coupon_code"}`} {
+		if got := c.got(); !strings.Contains(got[2].body, part) {
+			t.Errorf("no %s in %s", part, got[2].body)
+		}
+	}
 	w.trigger(named, "ada@x.io", `{}`)
 	w.until("a hole in a value is found", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 1 })
 	w.recorded("whatsapp_failed", "{{event.order}} has no value")
@@ -160,17 +169,17 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	w.trigger(free, "ada@x.io", `{}`)
 	w.until("the text is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 2 })
 	w.recorded("whatsapp_failed", "has not written in the last 24 hours")
-	if n := len(c.got()); n != 2 {
-		t.Errorf("%d requests, expected 2", n)
+	if n := len(c.got()); n != 3 {
+		t.Errorf("%d requests, expected 3", n)
 	}
 	w.wrote(ada)
 	c.mu.Lock()
 	c.open[ada] = true
 	c.mu.Unlock()
 	w.trigger(free, "ada@x.io", `{}`)
-	w.until("the text is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 3 })
-	if list := c.messages(); !strings.HasPrefix(list[2].Text.Body, "Hi Ada http://127.0.0.1:8080/t/") {
-		t.Errorf("%+v", list[2])
+	w.until("the text is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 4 })
+	if list := c.messages(); !strings.HasPrefix(list[3].Text.Body, "Hi Ada http://127.0.0.1:8080/t/") {
+		t.Errorf("%+v", list[3])
 	}
 	w.advance(24 * time.Hour)
 	w.trigger(free, "ada@x.io", `{}`)
@@ -188,7 +197,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	c.open[bob] = true
 	c.mu.Unlock()
 	w.must(messages.CommandTextAnswer, messages.TextAnswer{Profile: w.holder(bob), Channel: "whatsapp", Text: "Shop Ltd", Key: "1"})
-	w.until("the answer is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 4 })
+	w.until("the answer is sent", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_sent") == 5 })
 
 	// A template that does not exist, and a provider that takes none.
 	unknown := w.flowOf("after_exit", `{"id":"u","type":"whatsapp","template":"nonsense","language":"en_US"}`)
@@ -200,8 +209,8 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	w.trigger(template, "ada@x.io", `{"order":"1"}`)
 	w.until("that fails too", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 5 })
 	w.recorded("whatsapp_failed", "takes no templates")
-	if n := len(c.messages()); n != 4 {
-		t.Errorf("%d messages, expected 4", n)
+	if n := len(c.messages()); n != 5 {
+		t.Errorf("%d messages, expected 5", n)
 	}
 	// A refused token waits for the account to be put right.
 	config.Templates, config.Token = text.CloudTemplates, "other"

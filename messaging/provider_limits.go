@@ -11,26 +11,28 @@ import (
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/messages"
 )
 
 // CheckProviders says what of the texts of a campaign the account's providers never take; there is
 // a content for each of its parts, prepared or not. What depends on the values of merge tags is
 // left to the sending. A fault is a [*ContentError].
-func CheckProviders(v *resolver.View, x *campaigns.Campaign, contents []campaigns.Content) error {
+func (d *Dispatcher) CheckProviders(v *resolver.View, x *campaigns.Campaign, contents []campaigns.Content) error {
 	parts := x.Parts()
 	for i := range parts {
-		if err := checkProvider(v, &parts[i], contents[i]); err != nil {
+		if err := checkProvider(v, d.opts.PublicURL, &parts[i], contents[i]); err != nil {
 			return ofChannel(x, i, err)
 		}
 	}
 	return nil
 }
 
-func checkProvider(v *resolver.View, x *campaigns.Campaign, c campaigns.Content) error {
+func checkProvider(v *resolver.View, publicURL string, x *campaigns.Campaign, c campaigns.Content) error {
 	if !slices.Contains(textMedia, x.Medium()) {
 		return nil
 	}
@@ -44,9 +46,15 @@ func checkProvider(v *resolver.View, x *campaigns.Campaign, c campaigns.Content)
 		}
 		return nil
 	}
-	reason, err := p.checkText(asText(c).Text, x.TrackLinks)
-	if err != nil || reason == "" {
-		return err
+	c = asText(c)
+	if x.TrackLinks {
+		if c, err = takeTextLinks(c); err != nil {
+			return err
+		}
+	}
+	reason := p.checkText(c, Links{Base: publicURL})
+	if reason == "" {
+		return nil
 	}
 	field := "body"
 	if x.Body == "" && x.TemplateID != "" {
@@ -56,9 +64,9 @@ func checkProvider(v *resolver.View, x *campaigns.Campaign, c campaigns.Content)
 }
 
 // FlowProviderFaults lists what of the messages of a flow the account's providers never take, as
-// [CheckProviders] does for a campaign. What is a fault of the definition is left to
-// [flows.Flow.Validate].
-func FlowProviderFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults, err error) {
+// [Dispatcher.CheckProviders] does for a campaign. flow is the id of the flow, publicURL where
+// recipients reach the service. What is a fault of the definition is left to [flows.Flow.Validate].
+func FlowProviderFaults(v *resolver.View, publicURL, flow string, def *flows.Flow) (faults flows.Faults, err error) {
 	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) {
 		if err != nil || m.SMS == nil && m.WhatsApp == nil {
 			return
@@ -67,16 +75,27 @@ func FlowProviderFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults,
 		if p, err = providerOf(v, m.Channel); err != nil {
 			return
 		}
+		text := func(body string, tracked bool) (reason string, err error) {
+			c := campaigns.Content{Text: body}
+			if tracked {
+				if c, err = takeTextLinks(c); err != nil {
+					return "", err
+				}
+			}
+			return p.checkText(c, Links{Base: publicURL, Flow: flow, Step: s.ID}), nil
+		}
 		f := &whatsapp.Fault{Field: "text"}
 		switch x := m.WhatsApp; {
 		case x == nil:
-			f.Text, err = p.checkText(m.SMS.Text, m.SMS.TrackLinks)
+			f.Text, err = text(m.SMS.Text, m.SMS.TrackLinks)
 		case x.Template.Name == "":
-			f.Text, err = p.checkText(x.Text, x.TrackLinks)
+			f.Text, err = text(x.Text, x.TrackLinks)
 		case x.Text != "" || slices.Contains(x.Template.Parameters, "") || x.Template.CheckOptions() != nil:
 			// Validate says it.
 		default:
-			f = p.checkTemplate(&x.Template)
+			if f = x.Template.CheckHost(); f == nil {
+				f = p.checkTemplate(&x.Template)
+			}
 		}
 		if err == nil && f != nil && f.Text != "" {
 			faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Below(path, f.Field), Message: strings.Replace(f.Text, "should", "must", 1)})
@@ -104,27 +123,45 @@ func providerOf(v *resolver.View, channel string) (p provider, err error) {
 	return p, err
 }
 
-// checkText says why a text can never be sent, "" for nothing. tracked has its links counted, which
-// makes them longer or shorter.
-func (p *provider) checkText(body string, tracked bool) (reason string, err error) {
+// checkText says why a text can never be sent, "" for nothing. Links that Muster makes count at
+// their full length; other merge tags, whose values differ, as nothing.
+func (p *provider) checkText(content campaigns.Content, l Links) (reason string) {
 	if !p.set {
-		return "", nil
+		return ""
 	}
-	c := campaigns.Content{Text: body}
-	if tracked {
-		if c, err = takeTextLinks(c); err != nil {
-			return "", err
-		}
-	}
-	t, err := merge.Parse(c.Text, merge.Text)
+	c, err := compile(content)
 	if err != nil {
-		return "", nil // said elsewhere, with its place
+		return "" // said elsewhere, with its place
 	}
-	n, most := utf8.RuneCountInString(t.Literal()), p.config.Longest()
-	if n <= most {
-		return "", nil
+	made := 0
+	c.text.Paths(func(path []string) { made += utf8.RuneCountInString(c.madeLink(l, path)) })
+	n, most := utf8.RuneCountInString(c.text.Literal())+made, p.config.Longest()
+	switch {
+	case n <= most:
+		return ""
+	case made > 0:
+		return fmt.Sprintf("should have at most %d characters, which is what the provider of %s takes; with the links that Muster makes, and without its other merge tags, it has %d", most, p.channel, n)
 	}
-	return fmt.Sprintf("should have at most %d characters, which is what the provider of %s takes; without its merge tags it has %d", most, p.channel, n), nil
+	return fmt.Sprintf("should have at most %d characters, which is what the provider of %s takes; without its merge tags it has %d", most, p.channel, n)
+}
+
+// madeLink is a link as long as the one that stands in the place of a merge tag when a text goes
+// out, "" for a tag that is no link of Muster's. Merge tags of the address that a link of a flow
+// carries count as nothing.
+func (c *compiled) madeLink(l Links, path []string) string {
+	var send messages.ID
+	n, click := clickTag(path, len(c.links))
+	switch {
+	case click && l.Flow != "":
+		return l.clickTo(send, n, c.links[n].Literal())
+	case click:
+		return l.url(tracking.Click, send, n)
+	case len(path) == 1 && path[0] == TagUnsubscribe:
+		return l.url(tracking.Unsubscribe, send, 0)
+	case len(path) == 1 && path[0] == TagPreferences:
+		return l.url(tracking.Preferences, send, 0)
+	}
+	return ""
 }
 
 // checkTemplate says why a template can never be sent. Without a provider, a name that begins
@@ -145,8 +182,11 @@ func (p *provider) checkTemplate(t *whatsapp.Template) *whatsapp.Fault {
 			return "", err
 		}
 		return m.Render(func([]string) (string, bool) {
-			if field == "header" && strings.HasPrefix(value, "{{") {
+			switch {
+			case field == "header" && strings.HasPrefix(value, "{{"):
 				return "https://x", true
+			case field == "header_location.latitude" || field == "header_location.longitude":
+				return "1", true
 			}
 			return "x", true
 		})

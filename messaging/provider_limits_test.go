@@ -8,6 +8,9 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/whatsapp"
+	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // TestProviderLimits: texts and templates that a provider would refuse are found before they are
@@ -29,13 +32,26 @@ func TestProviderLimits(t *testing.T) {
 		{sms, long + "{{first_name}}b", false, false},
 		{sms, long[:2*1500] + link, false, false},
 		{sms, long[:2*1500] + link, true, true}, // the counted link is another one
+		// Links that Muster makes count as long as they are: https://muster.test/t/ and 58 characters.
+		{sms, long[:2*(1600-81)] + " https://x.io", true, true},
+		{sms, long[:2*(1600-80)] + " https://x.io", true, false},
+		{sms, long[:2*(1600-80)] + "{{unsubscribe_url}}", false, true},
+		{sms, long[:2*(1600-79)] + "{{unsubscribe_url}}", false, false},
+		{sms, long[:2*(1600-90)] + "{{preferences_url}}", false, true},
+		{sms, long[:2*(1600-89)] + "{{preferences_url}}", false, false},
 		{provider{channel: "sms"}, long + "b", false, true},
 		{provider{channel: "im", set: true, config: text.Config{MaxBody: 20}}, strings.Repeat("x", 21), false, false},
 		{sms, long + "b{{", false, true}, // no text at all: said elsewhere
 	} {
-		reason, err := c.p.checkText(c.text, c.tracked)
-		if err != nil || (reason == "") != c.fits {
-			t.Errorf("%d bytes, tracked %v: %q, %v", len(c.text), c.tracked, reason, err)
+		content := campaigns.Content{Text: c.text}
+		if c.tracked {
+			var err error
+			if content, err = takeTextLinks(content); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reason := c.p.checkText(content, Links{Base: "https://muster.test"}); (reason == "") != c.fits {
+			t.Errorf("%d bytes, tracked %v: %q", len(c.text), c.tracked, reason)
 		}
 	}
 	cloud := provider{channel: "whatsapp", set: true, config: text.Config{Templates: text.CloudTemplates}}
@@ -55,11 +71,43 @@ func TestProviderLimits(t *testing.T) {
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Parameters: []string{"{{     first_name | default: \"a\\nb\"     }}    {{last_name}}"}}, ""},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "{{attributes.film}}", HeaderType: whatsapp.HeaderVideo}, ""},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Header: "https://x.example/{{first_name}}"}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "{{attributes.lat}}", Longitude: "-{{attributes.lon}}.5", Name: "{{attributes.shop}}"}}, ""},
+		{cloud, whatsapp.Template{Name: "sale", Language: "en", HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "x{{attributes.lat}}", Longitude: "1"}}, "header_location.latitude"},
 		{cloud, whatsapp.Template{Name: "sale", Language: "en", Buttons: []whatsapp.Button{{Type: whatsapp.ButtonURL, Value: "a/{{first_name}}\t"}}}, "buttons[0].value"},
 	} {
 		f := c.p.checkTemplate(&c.t)
 		if f == nil && c.want != "" || f != nil && f.Field != c.want {
 			t.Errorf("%+v: %v, want %q", c.t, f, c.want)
+		}
+	}
+}
+
+// TestMadeLinksAreAsLongAsTheirs: a text is checked with links of the length that they have when
+// it goes out, of a campaign and of a flow.
+func TestMadeLinksAreAsLongAsTheirs(t *testing.T) {
+	t.Parallel()
+	content, err := takeTextLinks(campaigns.Content{Text: "a https://x.io/{{attributes.none}}sale b {{unsubscribe_url}} {{preferences_url}} https://x.io/" + strings.Repeat("x", 1100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := compile(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := messages.ID{1, 2, 3}
+	for _, l := range []Links{{Base: "https://muster.test", Account: 7}, {Base: "https://muster.test", Account: 7, Flow: "flow_0123", Step: "welcome"}} {
+		values := c.values(l, new(view.Profile), send)
+		if l.Flow != "" {
+			values = c.withClicks(l, send, values)
+		}
+		sent, err := c.text.Render(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(c.text.Literal())
+		c.text.Paths(func(path []string) { n += len(c.madeLink(l, path)) })
+		if n != len(sent) {
+			t.Errorf("flow %q: %d characters are counted, and %d go out", l.Flow, n, len(sent))
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 		start.Variants, err = PrepareContents(x, contents)
 	}
 	if err == nil {
-		err = d.opts.Node.Look(account, func(v *resolver.View) error { return CheckProviders(v, x, start.Variants) })
+		err = d.opts.Node.Look(account, func(v *resolver.View) error { return d.CheckProviders(v, x, start.Variants) })
 	}
 	if err == nil {
 		err = d.Start(d.ctx, account, start, audit.Author{})

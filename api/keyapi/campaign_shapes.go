@@ -119,7 +119,7 @@ var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("channels", shapes.CampaignChannels()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("runs", shapes.CampaignRuns()),
-	shape.Req("resumed", shape.Count(0, "How often sending went on after a stop of the service.")),
+	shape.Req("resumed", shapes.CampaignResumed()),
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 ))

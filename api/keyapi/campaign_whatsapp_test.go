@@ -148,7 +148,7 @@ func TestWhatsAppFieldsOfCampaigns(t *testing.T) {
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","language":"` + strings.Repeat("x", 21) + `"}`:         "whatsapp.language Input should have at most 20 bytes",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","header":"` + strings.Repeat("x", 1025) + `"}`:         "whatsapp.header Input should have at most 1024 bytes",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","named_parameters":{"name":"{{frist_name}}"}}`:         "whatsapp.named_parameters.name: ",
-		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","header_type":"gif","header":"x"}`:                     "whatsapp.header_type Input should be text, image, video or document",
+		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","header_type":"gif","header":"x"}`:                     "whatsapp.header_type Input should be text, image, video, document or location",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","buttons":[{"type":"url","value":"{{x"}]}`:             "whatsapp.buttons[0].value: ",
 		`"type":3,"service":"whatsapp","whatsapp":{"template":"t","buttons":[{"sub_type":"url"}]}`:                       "whatsapp.buttons[0].sub_type is not a field of this call",
 		`"type":3,"service":"whatsapp","whatsapp":"t"`:                                                                   "whatsapp Input should be a valid object",

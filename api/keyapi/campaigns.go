@@ -31,13 +31,13 @@ type campaignCalls struct{ sender Campaigns }
 func (k campaignCalls) operations() keycall.Group {
 	return keycall.Group{Group: operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
 		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, Routes: []keycall.Route{
-		{Handle: createCampaign, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
+		{Handle: k.create, Operation: operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
 			About: "With channel 2, `type` and `date` are required. A `date` in the future schedules the campaign when it names lists or segments: its `status` is `scheduled` and it is sent at `scheduled_at`, its audience being who belongs to it then. Otherwise it is a draft that `/send` sends. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
 		{Handle: listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{Handle: getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{Handle: updateCampaign, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
+		{Handle: k.update, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
 		{Handle: deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
@@ -56,12 +56,12 @@ func (k campaignCalls) operations() keycall.Group {
 			BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}},
 			Body: shape.Object(append([]shape.Field{
 				shape.Req("variants", shape.List(shape.Object(
-					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's.").Bytes(0, 998)),
+					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's. Only of messages that have a subject or a title: e-mails, push and in-app messages.").Bytes(0, 998)),
 					shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Instead of the campaign's.")),
-					shape.Opt("sender_name", shape.Text("Ann of Example", "Instead of the campaign's.")),
+					shape.Opt("sender_name", shape.Text("Ann of Example", "Instead of the campaign's, of e-mails alone.")),
 				), "What is compared.").Entries(2, 10).Like([]any{shape.Pairs("subject", "Only today"), shape.Pairs("subject", "A present for you")})),
 				shape.Opt("test_percent", shape.Integer(20, "How much of the audience takes part, in percent.").Between(1, 100).Default(20)),
-				shape.Opt("metric", shape.Word("By what the winner is chosen: unique opens or unique clicks, of those sent.", "opens", "clicks").Default("opens")),
+				shape.Opt("metric", shape.Word("By what the winner is chosen: unique opens or unique clicks, of those sent. Of an SMS no opens are known: there it is `clicks`, which are counted with `track_links`.", "opens", "clicks").Default("opens")),
 				shape.Opt("wait_seconds", shape.Integer(14400, "How long to wait, in seconds, before the choice.").Between(0, 2592000).Default(14400)),
 			}, sendFieldsShape()...)...), Data: campaignStatsShape, Fails: []string{"variants Input should have 2 to 10 entries"}}},
 	}}
@@ -220,6 +220,7 @@ type whatsAppFields struct {
 	HeaderType      string            `json:"header_type"`
 	HeaderName      string            `json:"header_name"`
 	HeaderFilename  string            `json:"header_filename"`
+	HeaderLocation  whatsapp.Location `json:"header_location"`
 	Buttons         []whatsapp.Button `json:"buttons"`
 }
 
@@ -227,6 +228,9 @@ func (f *whatsAppFields) template() *whatsapp.Template {
 	t := &whatsapp.Template{
 		Name: f.Template, Language: f.Language, Parameters: f.Parameters, Header: f.Header, Named: f.NamedParameters,
 		HeaderType: f.HeaderType, HeaderName: f.HeaderName, HeaderFilename: f.HeaderFilename, Buttons: f.Buttons,
+	}
+	if f.HeaderLocation != (whatsapp.Location{}) {
+		t.Location = &f.HeaderLocation
 	}
 	if t.IsZero() {
 		return nil
@@ -301,8 +305,8 @@ func isDate(s string) bool {
 	return ok
 }
 
-// createCampaign answers POST /campaign.
-func createCampaign(c *keycall.Call) (any, error) {
+// create answers POST /campaign.
+func (k campaignCalls) create(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -311,25 +315,16 @@ func createCampaign(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return saveCampaign(c, x, &in)
+	return k.save(c, x, nil, &in)
 }
 
-func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (any, error) {
-	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
-		return nil, err
-	}
+// save saves a campaign, in place of before where that is given.
+func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, before *campaigns.Campaign, in *campaignFields) (any, error) {
 	if r := x.CheckService(); r != nil { // before what its provider says of it
 		return nil, r
 	}
-	err := c.Read(func(v *resolver.View) error {
-		contents, err := messaging.CampaignContents(v, &x)
-		if err != nil {
-			return err
-		}
-		return messaging.CheckProviders(v, &x, contents)
-	})
-	if err != nil {
-		return nil, contentFault(err)
+	if err := k.usable(c, &x, before); err != nil {
+		return nil, err
 	}
 	var saved campaigns.Campaign
 	if err := c.Command(campaigns.CommandSave, campaigns.Save{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
@@ -339,8 +334,8 @@ func saveCampaign(c *keycall.Call, x campaigns.Campaign, in *campaignFields) (an
 	return out, err
 }
 
-// updateCampaign answers PATCH /campaign/{id}.
-func updateCampaign(c *keycall.Call) (any, error) {
+// update answers PATCH /campaign/{id}.
+func (k campaignCalls) update(c *keycall.Call) (any, error) {
 	var in campaignFields
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -349,7 +344,7 @@ func updateCampaign(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	medium := x.Medium()
+	before, medium := x, x.Medium()
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
@@ -358,7 +353,7 @@ func updateCampaign(c *keycall.Call) (any, error) {
 			return nil, err
 		}
 	}
-	return saveCampaign(c, x, &in)
+	return k.save(c, x, &before, &in)
 }
 
 // neverSent refuses to change the channel of a campaign that was sent: its recipients and
@@ -525,14 +520,9 @@ func contentOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string
 	return out, err
 }
 
-func prepare(x *campaigns.Campaign, content campaigns.Content) (campaigns.Content, error) {
-	out, err := messaging.PrepareCampaign(x, content)
-	return out, contentFault(err)
-}
-
 // fitsProviders refuses contents that the account's providers never take.
-func fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
-	return contentFault(c.Read(func(v *resolver.View) error { return messaging.CheckProviders(v, x, contents) }))
+func (k campaignCalls) fitsProviders(c *keycall.Call, x *campaigns.Campaign, contents []campaigns.Content) error {
+	return contentFault(c.Read(func(v *resolver.View) error { return k.sender.CheckProviders(v, x, contents) }))
 }
 
 // contentFault makes what is wrong with a content a failure of the request.
@@ -582,7 +572,7 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
 	}
-	if err := fitsProviders(c, &x, start.Variants); err != nil {
+	if err := k.fitsProviders(c, &x, start.Variants); err != nil {
 		return nil, err
 	}
 	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
@@ -637,11 +627,7 @@ func hasCredits(c *keycall.Call, x *campaigns.Campaign) error {
 func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	var in struct {
 		sendFields
-		Variants []struct {
-			Subject    *string `json:"subject"`
-			Body       *string `json:"body"`
-			SenderName *string `json:"sender_name"`
-		} `json:"variants"`
+		Variants    []variantFields `json:"variants"`
 		TestPercent *int            `json:"test_percent"`
 		Metric      json.RawMessage `json:"metric"`
 		WaitSeconds *int64          `json:"wait_seconds"`
@@ -656,12 +642,13 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	if len(x.Channels) > 0 {
 		return nil, keycall.FailWith(keycall.CodeConflict, "channels: an A/B test compares texts on one channel; send this campaign without a test, or create one of a single channel")
 	}
-	base := contents[0]
-	ab := &campaigns.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
-	if metric, given, err := keycall.Word("metric", in.Metric, "opens", "clicks"); err != nil {
+	ab := &campaigns.ABTest{Percent: 20, WaitMs: 4 * 3_600_000}
+	metric, given, err := keycall.Word("metric", in.Metric, "opens", "clicks")
+	if err != nil {
 		return nil, err
-	} else if given {
-		ab.Metric = metric
+	}
+	if ab.Metric, err = testMetric(&x, metric, given); err != nil {
+		return nil, err
 	}
 	if in.TestPercent != nil {
 		ab.Percent = *in.TestPercent
@@ -678,20 +665,8 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 	case ab.WaitMs < 0 || ab.WaitMs > 30*86_400_000:
 		return nil, keycall.Fail("wait_seconds Input should be a whole number from 0 to 2592000")
 	}
-	for _, v := range in.Variants {
-		content := base
-		for _, f := range []struct{ src, dst *string }{{v.Subject, &content.Subject}, {v.Body, &content.HTML}, {v.SenderName, &content.SenderName}} {
-			if f.src != nil {
-				*f.dst = *f.src
-			}
-		}
-		if content, err = prepare(&x, content); err != nil {
-			return nil, err
-		}
-		if err := fitsProviders(c, &x, []campaigns.Content{content}); err != nil {
-			return nil, err
-		}
-		start.Variants = append(start.Variants, content)
+	if start.Variants, err = k.prepareVariants(c, &x, contents[0], in.Variants); err != nil {
+		return nil, err
 	}
 	// The test is sent after the answer: faults that can be found now are reported
 	// now.

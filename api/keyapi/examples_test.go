@@ -150,6 +150,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","track_links":true,"date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","parameters":["{{first_name}}"],"header":"h"}}`},
 		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01T09:00:00Z","whatsapp":{"template":"sale","language":"en_US","named_parameters":{"name":"{{first_name}}"},"header_type":"document","header":"https://shop.example/a.pdf","header_filename":"a.pdf","buttons":[{"type":"url","index":0,"value":"sale"}]}}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01T09:00:00Z","whatsapp":{"template":"visit","language":"en_US","header_type":"location","header_location":{"latitude":"52.52","longitude":"13.405","name":"Shop","address":"Unter den Linden 1"},"buttons":[{"type":"copy_code","index":0,"value":"SALE25"}]}}`},
 	},
 	"GET /api/v1/campaign":      {{target: "/api/v1/campaign?limit=1&cursor=«cursor:/api/v1/campaign»"}},
 	"GET /api/v1/campaign/{id}": {{target: "/api/v1/campaign/«campaign»"}, {target: "/api/v1/campaign/«sent»"}},

@@ -24,6 +24,8 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
 )
 
@@ -124,6 +126,13 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
+// noSender takes any campaign. One that is sent fails the test.
+type noSender struct{ Campaigns }
+
+func (noSender) CheckProviders(*resolver.View, *campaigns.Campaign, []campaigns.Content) error {
+	return nil
+}
+
 // newService starts a service with one account. change may set options, and
 // routes of tests.
 func newService(t testing.TB, change func(*Options), more ...keycall.Route) *service {
@@ -154,7 +163,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, LastUsed: api.LastUsedOptions{APIKey: func(account uint64, key string) int64 { return s.api.LastUsed(account, key) }},
 		Heartbeat: 20 * time.Millisecond, PublishWait: 5 * time.Second})
 	ok(t, err)
-	opts := Options{Node: s.node, Console: s.console, History: history, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+	opts := Options{Node: s.node, Console: s.console, Campaigns: noSender{}, History: history, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
 		FlushInterval: time.Hour}
 	if change != nil {
 		change(&opts)

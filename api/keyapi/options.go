@@ -40,6 +40,7 @@ type Campaigns interface {
 	Start(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) error
 	PlanPush(ctx context.Context, account uint64, segment string, content campaigns.Content) (messaging.PushPlan, error)
 	NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*messaging.Tester, error)
+	CheckProviders(v *resolver.View, x *campaigns.Campaign, contents []campaigns.Content) error
 	OutgoingText(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (string, error)
 	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content campaigns.Content) error
 }

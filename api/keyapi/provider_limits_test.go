@@ -34,6 +34,11 @@ func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 	x.call("success", "POST", "/campaign", sms(long[1:]+"{{first_name}}"), &c)
 	refused("PATCH", "/campaign/"+c.ID, `{"body":"`+long+`"}`, fits)
 	refused("POST", "/campaign", `{"name":"n","channel":1,"channels":[{"channel":"push","subject":"s"},{"channel":"sms","body":"`+long+`"}]}`, "channels[1]."+fits)
+	// A link that is counted is longer than the one that was written.
+	counted := func(n int) string { return sms(long[:n] + ` https://x.io","track_links":true,"sender":"Shop`) }
+	room := 1600 - len("http://127.0.0.1:8080/t/") - 58 - len(" ")
+	x.call("success", "POST", "/campaign", counted(room), &c)
+	refused("POST", "/campaign", counted(room+1), fits+"; with the links that Muster makes, and without its other merge tags, it has 1601")
 	const untold = `{"name":"n","channel":1,"channels":[{"channel":"whatsapp","whatsapp":{"template":"t"}}]}`
 	x.call("success", "POST", "/campaign", untold, nil) // whether it needs a language is known with the provider
 	cloud, err := text.WhatsAppCloud("v21.0", "1062840", "tok", x.remote.URL)
@@ -42,7 +47,7 @@ func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 	refused("POST", "/campaign", untold, "channels[0].whatsapp.language Input should be given")
 	// What was saved before the provider was set up is refused when it is sent.
 	refused("POST", "/campaign/"+before.ID+"/send", `{"all_contacts":true}`, fits)
-	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, fits)
+	refused("POST", "/campaign/"+c.ID+"/ab-test/start", `{"all_contacts":true,"variants":[{"body":"a"},{"body":"`+long+`"}]}`, "variants[1]."+fits)
 	var saved struct {
 		ID string `json:"_id"`
 	}
@@ -59,10 +64,11 @@ func TestMessagesThatAProviderNeverTakes(t *testing.T) {
 		return b, faults
 	}
 	for step, want := range map[string]string{
-		`{"id":"s","type":"sms","text":"` + long + `"}`:                                                                       "text must have at most 1600 characters",
-		`{"id":"s","type":"whatsapp","template":"t"}`:                                                                         "language must be given",
-		`{"id":"s","type":"whatsapp","template":"t","language":"en","parameters":["a\nb"]}`:                                   "parameters[0] must have no line break",
-		`{"id":"s","type":"omnichannel","channels":[{"channel":"push","title":"t"},{"channel":"sms","text":"` + long + `"}]}`: "channels[1].text must have at most 1600",
+		`{"id":"s","type":"sms","text":"` + long + `"}`:                                                                         "text must have at most 1600 characters",
+		`{"id":"s","type":"whatsapp","template":"t"}`:                                                                           "language must be given",
+		`{"id":"s","type":"whatsapp","template":"t","language":"en","parameters":["a\nb"]}`:                                     "parameters[0] must have no line break",
+		`{"id":"s","type":"omnichannel","channels":[{"channel":"push","title":"t"},{"channel":"sms","text":"` + long + `"}]}`:   "channels[1].text must have at most 1600",
+		`{"id":"s","type":"sms","track_links":true,"text":"` + long[:1400] + ` https://x.io/` + strings.Repeat("b", 100) + `"}`: "text must have at most 1600 characters, which is what the provider of sms takes; with the links",
 	} {
 		b, faults := publish(step)
 		if !strings.Contains(b, "the flow is not complete: steps[0] (s): "+want) || !strings.Contains(faults, strings.SplitN(want, " ", 2)[1]) {

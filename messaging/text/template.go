@@ -46,6 +46,12 @@ func CheckTemplate(templates string, t *whatsapp.Template) *whatsapp.Fault {
 		return whatsapp.Faultf("header_filename", "should be left out with Twilio, which has no name for a document")
 	case len(t.Named) > 0 && t.Header != "" && t.HeaderName == "" && (templates == TwilioContent || !media):
 		return whatsapp.Faultf("header_name", "should be given beside named_parameters: the name of the header's placeholder")
+	case t.HeaderName != "" && templates == CloudTemplates && media:
+		return whatsapp.Faultf("header_name", "should be left out beside a file: only the placeholder of a text has a name")
+	case t.HeaderName != "" && templates == TwilioContent && len(t.Named) == 0:
+		return whatsapp.Faultf("header_name", "should be left out without named_parameters: with Twilio the header is the variable 1 then")
+	case templates == TwilioContent && t.Location != nil:
+		return whatsapp.Faultf("header_location", "should be left out with Twilio, as its header_type: there the values of a place are variables like others; give them in parameters or named_parameters")
 	case media && !isFile(t.Header):
 		return whatsapp.Faultf("header", "should be the https URL of the %s", kind)
 	case t.Header != "" && strings.TrimSpace(t.Header) == "":
@@ -85,7 +91,7 @@ type object = map[string]any
 func (m *Message) cloudBody() []byte {
 	t := m.Template
 	var components []object
-	if t.Header != "" {
+	if t.Header != "" || t.Location != nil {
 		components = append(components, object{"type": "header", "parameters": []object{cloudHeader(t)}})
 	}
 	var values []object
@@ -100,8 +106,11 @@ func (m *Message) cloudBody() []byte {
 	}
 	for _, b := range t.Buttons {
 		value := object{"type": "text", "text": b.Value}
-		if b.Type == whatsapp.ButtonQuickReply {
+		switch b.Type {
+		case whatsapp.ButtonQuickReply:
 			value = object{"type": "payload", "payload": b.Value}
+		case whatsapp.ButtonCopyCode:
+			value = object{"type": "coupon_code", "coupon_code": b.Value}
 		}
 		components = append(components, object{"type": "button", "sub_type": b.Type, "index": strconv.Itoa(b.Index), "parameters": []object{value}})
 	}
@@ -121,6 +130,15 @@ func cloudHeader(t *whatsapp.Template) object {
 			file["filename"] = t.HeaderFilename
 		}
 		return object{"type": kind, kind: file}
+	}
+	if l := t.Location; l != nil {
+		place := object{"latitude": l.Latitude, "longitude": l.Longitude}
+		for key, value := range map[string]string{"name": l.Name, "address": l.Address} {
+			if value != "" {
+				place[key] = value
+			}
+		}
+		return object{"type": kind, kind: place}
 	}
 	value := object{"type": "text", "text": t.Header}
 	if t.HeaderName != "" {

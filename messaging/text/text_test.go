@@ -365,6 +365,10 @@ func TestTemplatesAsProvidersTakeThem(t *testing.T) {
 		{&whatsapp.Template{Header: "https://x.example", HeaderType: whatsapp.HeaderText}, `[{"parameters":[{"text":"https://x.example","type":"text"}],"type":"header"}]`},
 		{&whatsapp.Template{Header: "https://x.example/a.mp4", HeaderType: whatsapp.HeaderVideo}, `[{"parameters":[{"type":"video","video":{"link":"https://x.example/a.mp4"}}],"type":"header"}]`},
 		{&whatsapp.Template{Header: "Sale", HeaderName: "what", Named: map[string]string{"name": "Ada"}}, `[{"parameters":[{"parameter_name":"what","text":"Sale","type":"text"}],"type":"header"},{"parameters":[{"parameter_name":"name","text":"Ada","type":"text"}],"type":"body"}]`},
+		{&whatsapp.Template{HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "52.5", Longitude: "13.4", Name: "Shop", Address: "A 1"}},
+			`[{"parameters":[{"location":{"address":"A 1","latitude":"52.5","longitude":"13.4","name":"Shop"},"type":"location"}],"type":"header"}]`},
+		{&whatsapp.Template{HeaderType: whatsapp.HeaderLocation, Location: &whatsapp.Location{Latitude: "1", Longitude: "2"}}, `[{"parameters":[{"location":{"latitude":"1","longitude":"2"},"type":"location"}],"type":"header"}]`},
+		{&whatsapp.Template{Buttons: []whatsapp.Button{{Type: whatsapp.ButtonCopyCode, Index: 1, Value: "SALE25"}}}, `[{"index":"1","parameters":[{"coupon_code":"SALE25","type":"coupon_code"}],"sub_type":"copy_code","type":"button"}]`},
 		{all, `[{"parameters":[{"document":{"filename":"1.pdf","link":"https://x.example/1"},"type":"document"}],"type":"header"},` +
 			`{"parameters":[{"parameter_name":"code","text":"A \"1\"","type":"text"},{"parameter_name":"name","text":"Ada","type":"text"}],"type":"body"},` +
 			`{"index":"2","parameters":[{"text":"orders/1","type":"text"}],"sub_type":"url","type":"button"},{"index":"0","parameters":[{"payload":"yes","type":"payload"}],"sub_type":"quick_reply","type":"button"}]`},
@@ -405,6 +409,7 @@ func TestCheckTemplate(t *testing.T) {
 		return &c
 	}
 	button := []whatsapp.Button{{Type: whatsapp.ButtonURL, Value: "x"}}
+	place := &whatsapp.Location{Latitude: "52.5", Longitude: "13.4"}
 	for _, c := range []struct {
 		templates, want string
 		t               *whatsapp.Template
@@ -432,6 +437,19 @@ func TestCheckTemplate(t *testing.T) {
 		{TwilioContent, "header_name", with(func(t *whatsapp.Template) {
 			t.Header, t.Named = "https://x.example/a.png", map[string]string{"name": "a"}
 		})},
+		{TwilioContent, "", with(func(t *whatsapp.Template) {
+			t.Header, t.HeaderName, t.Named = "https://x.example/a.png", "file", map[string]string{"name": "a"}
+		})},
+		{TwilioContent, "header_name", with(func(t *whatsapp.Template) { t.Header, t.HeaderName = "a", "file" })},
+		{CloudTemplates, "header_name", with(func(t *whatsapp.Template) {
+			t.Header, t.HeaderName, t.Named = "https://x.example/a.png", "file", map[string]string{"name": "a"}
+		})},
+		{CloudTemplates, "", with(func(t *whatsapp.Template) { t.Header, t.HeaderName = "a", "what" })},
+		{CloudTemplates, "", with(func(t *whatsapp.Template) { t.HeaderType, t.Location = whatsapp.HeaderLocation, place })},
+		{CloudTemplates, "header_location.name", with(func(t *whatsapp.Template) {
+			t.HeaderType, t.Location = whatsapp.HeaderLocation, &whatsapp.Location{Latitude: "1", Longitude: "2", Name: "a\nb"}
+		})},
+		{TwilioContent, "header_location", with(func(t *whatsapp.Template) { t.HeaderType, t.Location = whatsapp.HeaderLocation, place })},
 		{TwilioContent, "header_filename", with(func(t *whatsapp.Template) {
 			t.Header, t.HeaderType, t.HeaderFilename = "https://x.example/a.pdf", whatsapp.HeaderDocument, "a.pdf"
 		})},

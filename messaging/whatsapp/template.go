@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,10 +32,11 @@ const (
 	HeaderImage    = "image"
 	HeaderVideo    = "video"
 	HeaderDocument = "document"
+	HeaderLocation = "location"
 )
 
 // HeaderTypes are what a header may be.
-var HeaderTypes = []string{HeaderText, HeaderImage, HeaderVideo, HeaderDocument}
+var HeaderTypes = []string{HeaderText, HeaderImage, HeaderVideo, HeaderDocument, HeaderLocation}
 
 // What a button does.
 const (
@@ -43,10 +45,12 @@ const (
 	ButtonURL = "url"
 	// ButtonQuickReply answers with the value, which people do not see.
 	ButtonQuickReply = "quick_reply"
+	// ButtonCopyCode copies the value, a coupon code.
+	ButtonCopyCode = "copy_code"
 )
 
 // ButtonTypes are what buttons with a value may be.
-var ButtonTypes = []string{ButtonURL, ButtonQuickReply}
+var ButtonTypes = []string{ButtonURL, ButtonQuickReply, ButtonCopyCode}
 
 // Template is a message that WhatsApp has approved, with the values of its placeholders, which
 // may hold merge tags. It may be sent at any time, while a text may be sent only within a day of
@@ -67,8 +71,18 @@ type Template struct {
 	// HeaderName is the name of the header's placeholder, where placeholders have names.
 	HeaderName string `json:"header_name,omitempty"`
 	// HeaderFilename is what a document is called.
-	HeaderFilename string   `json:"header_filename,omitempty"`
-	Buttons        []Button `json:"buttons,omitempty"` // those that have a value
+	HeaderFilename string `json:"header_filename,omitempty"`
+	// Location is the place that a header of the type [HeaderLocation] shows, nil for others.
+	Location *Location `json:"header_location,omitempty"`
+	Buttons  []Button  `json:"buttons,omitempty"` // those that have a value
+}
+
+// Location is a place on a map. Its values may hold merge tags.
+type Location struct {
+	Latitude  string `json:"latitude"`  // degrees, such as 52.52
+	Longitude string `json:"longitude"` // degrees, such as 13.405
+	Name      string `json:"name"`      // "" for none
+	Address   string `json:"address"`   // "" for none
 }
 
 // Button is a button of a template with the value that it takes.
@@ -76,7 +90,8 @@ type Button struct {
 	Type string `json:"type"` // one of [ButtonTypes]
 	// Index is the place among all buttons of the template, from 0 on.
 	Index int `json:"index"`
-	// Value is the end of the page's address, or what a quick reply answers with.
+	// Value is the end of the page's address, what a quick reply answers with, or the code that is
+	// copied.
 	Value string `json:"value"`
 }
 
@@ -88,7 +103,7 @@ func (t *Template) IsZero() bool {
 // HasOptions reports whether a template has more than a name, a language, parameters in order
 // and a header: what the first version of templates had.
 func (t *Template) HasOptions() bool {
-	return len(t.Named) > 0 || t.HeaderType != "" || t.HeaderName != "" || t.HeaderFilename != "" || len(t.Buttons) > 0
+	return len(t.Named) > 0 || t.HeaderType != "" || t.HeaderName != "" || t.HeaderFilename != "" || t.Location != nil || len(t.Buttons) > 0
 }
 
 // Names are the names of the named parameters, sorted.
@@ -100,7 +115,7 @@ func (t *Template) Media() (kind string, is bool) {
 	if t.HeaderType == "" && strings.HasPrefix(t.Header, "https://") {
 		kind = HeaderImage
 	}
-	return kind, kind != HeaderText
+	return kind, kind != HeaderText && kind != HeaderLocation
 }
 
 // Map is a copy with each value replaced by what f makes of it. f gets the name of the field,
@@ -128,6 +143,13 @@ func (t *Template) Map(f func(field, value string, mode merge.Mode) (string, err
 	}
 	set(&out.Header, mode, "header")
 	set(&out.HeaderFilename, merge.Header, "header_filename")
+	if t.Location != nil {
+		at := *t.Location
+		out.Location = &at
+		for _, f := range at.values() {
+			set(f.value, merge.Text, f.field)
+		}
+	}
 	for i := range out.Buttons {
 		mode := merge.Text
 		if out.Buttons[i].Type == ButtonURL {
@@ -136,6 +158,16 @@ func (t *Template) Map(f func(field, value string, mode merge.Mode) (string, err
 		set(&out.Buttons[i].Value, mode, "buttons["+strconv.Itoa(i)+"].value")
 	}
 	return &out, err
+}
+
+// locationValue is a value of a location by its field.
+type locationValue struct {
+	field string
+	value *string
+}
+
+func (l *Location) values() []locationValue {
+	return []locationValue{{"header_location.latitude", &l.Latitude}, {"header_location.longitude", &l.Longitude}, {"header_location.name", &l.Name}, {"header_location.address", &l.Address}}
 }
 
 // String is the template with its values, one in each line, for people who look at what is
@@ -152,6 +184,11 @@ func (t *Template) String() string {
 	}
 	line("", t.Header)
 	line("", t.HeaderFilename)
+	if l := t.Location; l != nil {
+		line("", l.Latitude+", "+l.Longitude)
+		line("", l.Name)
+		line("", l.Address)
+	}
 	for _, p := range t.Parameters {
 		line("", p)
 	}
@@ -184,6 +221,9 @@ func (t *Template) CheckOptions() *Fault {
 	if f := t.checkHeader(); f != nil {
 		return f
 	}
+	if f := t.checkLocation(); f != nil {
+		return f
+	}
 	return t.checkButtons()
 }
 
@@ -209,8 +249,10 @@ func (t *Template) checkHeader() *Fault {
 	kind, media := t.Media()
 	switch {
 	case t.HeaderType != "" && !slices.Contains(HeaderTypes, t.HeaderType):
-		return Faultf("header_type", "should be text, image, video or document; left out, the header is an image where it begins with https://, and else a text")
-	case t.Header == "" && t.HeaderType+t.HeaderName+t.HeaderFilename != "":
+		return Faultf("header_type", "should be text, image, video, document or location; left out, the header is an image where it begins with https://, and else a text")
+	case kind == HeaderLocation && (t.Header != "" || t.HeaderName != ""):
+		return Faultf("header", "should be left out, as header_name, where header_type is location: the place stands in header_location")
+	case t.Header == "" && kind != HeaderLocation && t.HeaderType+t.HeaderName+t.HeaderFilename != "":
 		return Faultf("header", "should be given beside header_type, header_name and header_filename: the text, or the https URL of the file")
 	case t.HeaderType != "" && media && !strings.HasPrefix(t.Header, "https://") && !strings.HasPrefix(t.Header, "{{"):
 		return Faultf("header", "should be the https URL of the %s", kind)
@@ -224,6 +266,43 @@ func (t *Template) checkHeader() *Fault {
 	return nil
 }
 
+// degrees is how a latitude and a longitude are written.
+var degrees = regexp.MustCompile(`^-?[0-9]{1,3}(\.[0-9]{1,20})?$`)
+
+func (t *Template) checkLocation() *Fault {
+	switch l := t.Location; {
+	case l == nil && t.HeaderType == HeaderLocation:
+		return Faultf("header_location", "should be given where header_type is location: a latitude and a longitude, and a name and an address if it has them")
+	case l == nil:
+		return nil
+	case t.HeaderType != HeaderLocation:
+		return Faultf("header_location", "should be left out where header_type is not location; give that type to show the place")
+	}
+	for i, f := range t.Location.values() {
+		n, err := strconv.ParseFloat(*f.value, 64)
+		switch most := [...]float64{90, 180, 0, 0}[i]; {
+		case len(*f.value) > MaxValueBytes:
+			return Faultf(f.field, "should have at most %d bytes", MaxValueBytes)
+		case most == 0 || strings.Contains(*f.value, "{{"):
+		case err != nil || !degrees.MatchString(*f.value) || n < -most || n > most:
+			return Faultf(f.field, "should be degrees from -%g to %g, such as 52.52", most, most)
+		}
+	}
+	return nil
+}
+
+// CheckHost says what is wrong with the host of the header's file; nil for nothing. The author
+// alone decides where a file comes from, not the source of a value: a merge tag stands behind the
+// host, or for the whole address.
+func (t *Template) CheckHost() *Fault {
+	before, _, tagged := strings.Cut(t.Header, "{{")
+	_, host, begun := strings.Cut(before, "://")
+	if kind, media := t.Media(); media && tagged && begun && !strings.ContainsAny(host, "/?#") {
+		return Faultf("header", "should have the host of the %s written out, without merge tags; they may stand behind it, or one for the whole address", kind)
+	}
+	return nil
+}
+
 func (t *Template) checkButtons() *Fault {
 	if len(t.Buttons) > MaxButtons {
 		return Faultf("buttons", "should have at most %d entries", MaxButtons)
@@ -233,13 +312,13 @@ func (t *Template) checkButtons() *Fault {
 		same := func(x Button) bool { return x.Index == b.Index }
 		switch {
 		case !slices.Contains(ButtonTypes, b.Type):
-			return Faultf(field+"type", "should be url or quick_reply; other buttons take no value")
+			return Faultf(field+"type", "should be url, quick_reply or copy_code; other buttons take no value")
 		case b.Index < 0 || b.Index >= MaxButtons:
 			return Faultf(field+"index", "should be from 0 to %d: the place among the template's buttons", MaxButtons-1)
 		case slices.IndexFunc(t.Buttons, same) < i:
 			return Faultf(field+"index", "should name each button once; %d stands there twice", b.Index)
 		case !fits(b.Value):
-			return Faultf(field+"value", "should have 1 to %d bytes: the end of the page's address, or what a quick reply answers with", MaxValueBytes)
+			return Faultf(field+"value", "should have 1 to %d bytes: the end of the page's address, what a quick reply answers with, or the code to copy", MaxValueBytes)
 		}
 	}
 	return nil

@@ -70,6 +70,16 @@ func TestCheckOptions(t *testing.T) {
 		{"header_type should be", Template{Header: "x", HeaderType: "audio"}},
 		{"header should be given", Template{HeaderType: HeaderText}},
 		{"header should be given", Template{HeaderName: "x"}},
+		{"", Template{HeaderType: HeaderLocation, Location: &Location{Latitude: "-90", Longitude: "180.0"}}},
+		{"", Template{HeaderType: HeaderLocation, Location: &Location{Latitude: "{{attributes.lat}}", Longitude: "1{{attributes.lon}}", Name: "x", Address: "y"}}},
+		{"header_location should be given", Template{HeaderType: HeaderLocation}},
+		{"header_location should be left out", Template{Location: &Location{Latitude: "1", Longitude: "1"}}},
+		{"header should be left out", Template{Header: "x", HeaderType: HeaderLocation, Location: &Location{Latitude: "1", Longitude: "1"}}},
+		{"header_location.latitude should be degrees from -90 to 90", Template{HeaderType: HeaderLocation, Location: &Location{Latitude: "90.1", Longitude: "1"}}},
+		{"header_location.latitude should be degrees", Template{HeaderType: HeaderLocation, Location: &Location{Longitude: "1"}}},
+		{"header_location.longitude should be degrees from -180 to 180", Template{HeaderType: HeaderLocation, Location: &Location{Latitude: "1", Longitude: "0x1p4"}}},
+		{"header_location.address should have at most 1024", Template{HeaderType: HeaderLocation, Location: &Location{Latitude: "1", Longitude: "1", Address: strings.Repeat("x", 1025)}}},
+		{"", button(Button{ButtonCopyCode, 0, "SALE"})},
 		{"header should be the https URL of the video", Template{Header: "http://x.example/", HeaderType: HeaderVideo}},
 		{"header_name should have", Template{Header: "x", HeaderName: "a b"}},
 		{"header_filename should be left out", Template{Header: "https://x.example/", HeaderFilename: "a"}},
@@ -86,5 +96,42 @@ func TestCheckOptions(t *testing.T) {
 		if f == nil && c.want != "" || f != nil && (c.want == "" || !strings.HasPrefix(f.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.t, f, c.want)
 		}
+	}
+}
+
+// TestHeaderHostIsWritten: where the file of a header comes from is the author's to say.
+func TestHeaderHostIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, header string
+		fits         bool
+	}{
+		{"", "https://{{attributes.x}}/a.png", false},
+		{"", "https://x{{attributes.x}}.io/a.png", false},
+		{HeaderVideo, "https://x.io{{attributes.x}}", false},
+		{"", "https://x.io/{{attributes.x}}", true},
+		{"", "https://x.io?{{attributes.x}}", true},
+		{HeaderImage, "{{attributes.picture}}", true},
+		{HeaderText, "https://{{attributes.x}}/a.png", true},
+		{"", "Hello {{first_name}}", true},
+	} {
+		if f := (&Template{Name: "t", Header: c.header, HeaderType: c.kind}).CheckHost(); (f == nil) != c.fits {
+			t.Errorf("%s %s: %v", c.kind, c.header, f)
+		}
+	}
+}
+
+// The values of a place and a code are filled in and shown as others are.
+func TestMapLocation(t *testing.T) {
+	t.Parallel()
+	x := &Template{Name: "n", HeaderType: HeaderLocation, Location: &Location{"a", "b", "c", "d"}, Buttons: []Button{{Type: ButtonCopyCode, Value: "e"}}}
+	out, err := x.Map(func(field, value string, mode merge.Mode) (string, error) {
+		if mode != merge.Text && value != "" {
+			t.Errorf("%s goes into %d", field, mode)
+		}
+		return strings.ToUpper(value), nil
+	})
+	if err != nil || out.String() != "template n\nA, B\nC\nD\nbutton 0: E" || x.Location.Latitude != "a" {
+		t.Errorf("%q, %v; before %+v", out, err, x.Location)
 	}
 }

@@ -183,7 +183,7 @@ func (a *API) validateFlow(c *handler.Call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		outside, err := a.faultsOutside(v, f.Def)
+		outside, err := a.faultsOutside(v, f.ID, f.Def)
 		if err != nil {
 			return err
 		}
@@ -237,8 +237,8 @@ func (a *API) publishFlow(c *handler.Call) (any, error) {
 // faultsOutside lists what is wrong with a flow for reasons that are no rules of the state
 // machine: webhooks to places that this server does not call, messages whose merge tags have no
 // value, and those that the account's providers never take.
-func (a *API) faultsOutside(v *resolver.View, def *flows.Flow) (flows.Faults, error) {
-	providers, err := messaging.FlowProviderFaults(v, def)
+func (a *API) faultsOutside(v *resolver.View, id string, def *flows.Flow) (flows.Faults, error) {
+	providers, err := messaging.FlowProviderFaults(v, a.opts.PublicURL, id, def)
 	return slices.Concat(def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, def), providers), err
 }
 
@@ -248,7 +248,7 @@ func (a *API) checkTargets(c *handler.Call) error {
 	var faults flows.Faults
 	err := c.Read(func(v *resolver.View) (err error) {
 		if f, ok := v.Flows().Find(c.PathID()); ok && f.Status == automation.Draft {
-			faults, err = a.faultsOutside(v, f.Def)
+			faults, err = a.faultsOutside(v, f.ID, f.Def)
 		}
 		return err
 	})

@@ -25,6 +25,7 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("skipped", shapes.Skipped()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("runs", shapes.CampaignRuns()),
+	shape.Req("resumed", shapes.CampaignResumed()),
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 	shape.Req("links", shapes.CampaignLinks()),

@@ -63,7 +63,8 @@ type campaignNumbers struct {
 	Skipped map[string]int `json:"skipped"`
 	Errors  []string       `json:"errors"`
 
-	Runs       []record.CampaignRun `json:"runs"` // the oldest first
+	Runs       []record.CampaignRun `json:"runs"`    // the oldest first
+	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
 	StartedAt  *string              `json:"started_at"`
 	FinishedAt *string              `json:"finished_at"`
 
@@ -105,7 +106,7 @@ func (a *API) campaignStats(c *handler.Call) (any, error) {
 			return err
 		}
 		if r, ok := v.Campaigns().Run(x.ID); ok {
-			out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
+			out.TotalMembers, out.Opens, out.Clicks, out.Resumed = r.Total, r.Opens, r.Clicks, r.Resumed
 			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 			out.Errors = append(out.Errors, r.Errors...)
 			for why, n := range r.Skipped {

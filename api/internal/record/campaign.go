@@ -94,15 +94,16 @@ type PushOptions struct {
 
 // WhatsAppTemplate is the template that a campaign sends by WhatsApp.
 type WhatsAppTemplate struct {
-	Template        string            `json:"template"`
-	Language        string            `json:"language"`
-	Parameters      []string          `json:"parameters"`
-	NamedParameters map[string]string `json:"named_parameters"`
-	Header          string            `json:"header"`
-	HeaderType      string            `json:"header_type"`
-	HeaderName      string            `json:"header_name"`
-	HeaderFilename  string            `json:"header_filename"`
-	Buttons         []whatsapp.Button `json:"buttons"`
+	Template        string             `json:"template"`
+	Language        string             `json:"language"`
+	Parameters      []string           `json:"parameters"`
+	NamedParameters map[string]string  `json:"named_parameters"`
+	Header          string             `json:"header"`
+	HeaderType      string             `json:"header_type"`
+	HeaderName      string             `json:"header_name"`
+	HeaderFilename  string             `json:"header_filename"`
+	HeaderLocation  *whatsapp.Location `json:"header_location"`
+	Buttons         []whatsapp.Button  `json:"buttons"`
 }
 
 // WholeCampaign is a campaign with the body that it comes with.
@@ -156,7 +157,7 @@ func whatsAppTemplate(t *whatsapp.Template) *WhatsAppTemplate {
 	}
 	out := &WhatsAppTemplate{
 		Template: t.Name, Language: t.Language, Parameters: Texts(t.Parameters), NamedParameters: t.Named, Header: t.Header,
-		HeaderType: t.HeaderType, HeaderName: t.HeaderName, HeaderFilename: t.HeaderFilename, Buttons: append([]whatsapp.Button{}, t.Buttons...),
+		HeaderType: t.HeaderType, HeaderName: t.HeaderName, HeaderFilename: t.HeaderFilename, HeaderLocation: t.Location, Buttons: append([]whatsapp.Button{}, t.Buttons...),
 	}
 	if out.NamedParameters == nil {
 		out.NamedParameters = map[string]string{}

@@ -2,7 +2,6 @@ package revenue
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
@@ -200,18 +199,18 @@ const topSources = 200
 
 // report answers GET /revenue.
 func report(c *handler.Call) (any, error) {
-	from, to := string(c.QueryArgs().Peek("from")), string(c.QueryArgs().Peek("to"))
-	for name, text := range map[string]*string{"from": &from, "to": &to} {
-		if *text == "" {
-			*text = map[string]string{"from": "0000-01-01", "to": "9999-12-31"}[name]
-		} else if _, err := time.Parse(time.DateOnly, *text); err != nil {
-			return nil, handler.BadField(name, "%s must be a day such as 2026-11-26", name)
-		}
+	from, to, err := c.Days()
+	if err != nil {
+		return nil, err
 	}
-	if from > to {
-		return nil, handler.BadField("to", "to must not be before from")
+	campaign, err := c.Filled("campaign_id")
+	if err != nil {
+		return nil, err
 	}
-	campaign, flow := string(c.QueryArgs().Peek("campaign_id")), string(c.QueryArgs().Peek("flow_id"))
+	flow, err := c.Filled("flow_id")
+	if err != nil {
+		return nil, err
+	}
 	if campaign != "" && flow != "" {
 		return nil, handler.BadField("flow_id", "flow_id must be left out beside campaign_id: revenue belongs to one of them")
 	}

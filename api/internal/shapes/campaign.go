@@ -64,6 +64,7 @@ func whatsAppTemplate() *shape.Schema {
 		shape.Req("header_type", shape.Word("Empty for an image where the header begins with https://, and else a text.", append([]string{""}, whatsapp.HeaderTypes...)...)),
 		shape.Req("header_name", shape.Text("", "Empty for none.")),
 		shape.Req("header_filename", shape.Text("", "Empty for none.")),
+		shape.Req("header_location", shape.Object(whatsAppLocation(shape.Req)...).Says("Null for none.").OrNull()),
 		shape.Req("buttons", shape.List(shape.Object(whatsAppButton(shape.Req)...), "")),
 	)
 }
@@ -76,6 +77,7 @@ func WhatsAppOptions() []shape.Field {
 		shape.Opt("header_type", shape.Word("What the header is. Left out, it is an image where `header` begins with https://, and else a text.", append([]string{""}, whatsapp.HeaderTypes...)...)),
 		shape.Opt("header_name", shape.Text("", "Name of the placeholder of its header, where placeholders have names.").Bytes(0, whatsapp.MaxNameBytes)),
 		shape.Opt("header_filename", shape.Text("", "What a document in the header is called; not with Twilio. May hold merge tags.").Bytes(0, whatsapp.MaxFilenameBytes)),
+		shape.Opt("header_location", shape.Object(whatsAppLocation(shape.Opt)...).Says("The place that a header of the type `location` shows; not with Twilio, where its values are variables among the parameters. Null and `{}` are none.").OrNull()),
 		shape.Opt("buttons", shape.List(shape.Object(whatsAppButton(shape.Opt)...), "Buttons that have a value; not with Twilio, where the value is a variable among the parameters.").Entries(0, whatsapp.MaxButtons)),
 	}
 }
@@ -84,10 +86,20 @@ func whatsAppNamed(about string) *shape.Schema {
 	return shape.MapOf(shape.Text("{{first_name}}", "").Bytes(1, whatsapp.MaxValueBytes), about).Like(shape.Pairs())
 }
 
+// whatsAppLocation are the fields of a place; field is [shape.Req] or [shape.Opt].
+func whatsAppLocation(field func(string, *shape.Schema) shape.Field) []shape.Field {
+	return []shape.Field{
+		field("latitude", shape.Text("52.52", "Degrees, as a text. May hold merge tags, as the others.").Bytes(0, whatsapp.MaxValueBytes)),
+		field("longitude", shape.Text("13.405", "Degrees, as a text.").Bytes(0, whatsapp.MaxValueBytes)),
+		field("name", shape.Text("Our shop", "What the place is called; empty for none.").Bytes(0, whatsapp.MaxValueBytes)),
+		field("address", shape.Text("Unter den Linden 1, Berlin", "Empty for none.").Bytes(0, whatsapp.MaxValueBytes)),
+	}
+}
+
 // whatsAppButton are the fields of a button; field is [shape.Req] or [shape.Opt].
 func whatsAppButton(field func(string, *shape.Schema) shape.Field) []shape.Field {
 	return []shape.Field{
-		field("type", shape.Word("`url` opens a page, whose address the template begins and `value` ends. `quick_reply` answers with `value`.", whatsapp.ButtonTypes...)),
+		field("type", shape.Word("`url` opens a page, whose address the template begins and `value` ends. `quick_reply` answers with `value`. `copy_code` copies `value`, a coupon code.", whatsapp.ButtonTypes...)),
 		field("index", shape.Integer(0, "The place among all buttons of the template, from 0 on.").Between(0, whatsapp.MaxButtons-1)),
 		field("value", shape.Text("sale?ref={{external_id}}", "May hold merge tags, in requests.").Bytes(1, whatsapp.MaxValueBytes)),
 	}

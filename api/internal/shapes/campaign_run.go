@@ -2,6 +2,11 @@ package shapes
 
 import "github.com/musterhq/muster/api/shape"
 
+// CampaignResumed is how often a campaign was interrupted.
+func CampaignResumed() *shape.Schema {
+	return shape.Count(0, "How often sending went on after a stop of the service.")
+}
+
 // CampaignRuns are the sends of a campaign.
 func CampaignRuns() *shape.Schema {
 	return shape.List(campaignRun, "Each send of the campaign with its own numbers, the oldest first. At most 51: the first, and the newest of the others.")

@@ -126,22 +126,15 @@ func (a *API) remove(c *handler.Call) (any, error) {
 
 // stats answers GET /forms/{id}/stats.
 func (a *API) stats(c *handler.Call) (any, error) {
-	from, to := string(c.QueryArgs().Peek("from")), string(c.QueryArgs().Peek("to"))
-	for name, text := range map[string]*string{"from": &from, "to": &to} {
-		if *text == "" {
-			*text = map[string]string{"from": "0000-01-01", "to": "9999-12-31"}[name]
-		} else if _, err := time.Parse(time.DateOnly, *text); err != nil {
-			return nil, handler.BadField(name, "%s must be a day such as 2026-11-26", name)
-		}
-	}
-	if from > to {
-		return nil, handler.BadField("to", "to must not be before from")
+	from, to, err := c.Days()
+	if err != nil {
+		return nil, err
 	}
 	var out struct {
 		Total forms.Figures `json:"total"`
 		Days  []forms.Day   `json:"days"`
 	}
-	err := c.Read(func(v *resolver.View) error {
+	err = c.Read(func(v *resolver.View) error {
 		if _, ok := v.Forms().Get(c.PathID()); !ok {
 			return errNoForm
 		}

@@ -50,7 +50,7 @@ func settings(made bool) *shape.Schema {
 func figures() []shape.Field {
 	return []shape.Field{
 		shape.Req("views", shape.Count(1200, "Of the hosted page, by browsers. Those of the last seconds before a crash are not counted.")),
-		shape.Req("submissions", shape.Count(90, "That were taken, without repeats.")),
+		shape.Req("submissions", shape.Count(90, "That were taken, without repeats. One that has to be confirmed and comes within an hour of another of the same form and address is in this figure alone.")),
 		shape.Req("conversions", shape.Count(80, "Submissions that took effect: at once, or once they were confirmed. The event `signup_form_submitted` is on the profile of each.")),
 		shape.Req("unconfirmable", shape.Count(2, "Submissions that had to be confirmed while no message could be sent: the address is suppressed, there were too many for it, or no e-mail credits. Those with an address of an erased person are in no figure.")),
 	}

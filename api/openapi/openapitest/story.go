@@ -311,10 +311,11 @@ func campaigns() []Step {
 // several channels, below a path.
 func otherChannels(path string) []Step {
 	return []Step{
-		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg","named_parameters":{},"header_type":"image","header_name":"","header_filename":"","buttons":[{"type":"quick_reply","index":0,"value":"more"}]}}`, Keep: "chat=data._id"},
+		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":3,"service":"whatsapp","date":"2026-01-31T09:00:00Z","whatsapp":{"template":"january_sale","language":"en_US","parameters":["{{first_name}}"],"header":"https://example.com/sale.jpg","named_parameters":{},"header_type":"image","header_name":"","header_filename":"","header_location":null,"buttons":[{"type":"quick_reply","index":0,"value":"more"}]}}`, Keep: "chat=data._id"},
 		{Request: "PATCH " + path + "/$chat", Body: `{"service":"whatsapp","whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
 		{Request: "POST " + path + "/$chat/render", Body: `{"email":"ann@example.com","whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
 		{Request: "POST " + path + "/$chat/test-send", Body: `{"to":["+491701234567"],"via":"whatsapp","channels":[],"whatsapp":{"template":"january_sale","language":"en",` + templateOptions + `}}`},
+		{Request: "PATCH " + path + "/$chat", Body: `{"whatsapp":{"template":"visit","language":"en_US","header_type":"location","header_location":{"latitude":"52.52","longitude":"13.405","name":"Shop","address":"Unter den Linden 1"},"buttons":[{"type":"copy_code","index":0,"value":"SALE25"}]}}`},
 		{Request: "DELETE " + path + "/$chat"},
 		{Request: "POST " + path, Body: `{"name":"Sale","channel":2,"type":4,"date":"2026-01-31T09:00:00Z","subject":"Sale","link":"myapp://sale","track_links":true,"push":{"image":"https://example.com/sale.jpg","collapse":"sale","ttl_seconds":86400}}`, Keep: "ring=data._id"},
 		{Request: "PATCH " + path + "/$ring", Body: `{"track_links":false,"push":{"image":"","collapse":"sale","ttl_seconds":0}}`},
@@ -333,7 +334,7 @@ func otherChannels(path string) []Step {
 }
 
 // templateOptions are all fields of a template of WhatsApp beside its name and language.
-const templateOptions = `"parameters":[],"named_parameters":{"name":"{{first_name | you}}"},"header":"https://example.com/a.pdf","header_type":"document","header_name":"file","header_filename":"a.pdf","buttons":[{"type":"url","index":1,"value":"sale"}]`
+const templateOptions = `"parameters":[],"named_parameters":{"name":"{{first_name | you}}"},"header":"https://example.com/a.pdf","header_type":"document","header_name":"","header_filename":"a.pdf","header_location":{},"buttons":[{"type":"url","index":1,"value":"sale"}]`
 
 // channels are those of a campaign of several channels, with all their fields.
 const channels = `"channels":[{"channel":"push","subject":"Sale","body":"Now","link":"https://example.com","push":{"image":"https://example.com/a.jpg","collapse":"sale","ttl_seconds":60}},{"channel":"in_app","subject":"Sale","body":"Now","link":"https://example.com","in_app":{"display":"modal","image":"https://example.com/a.jpg","priority":3,"ttl_hours":48}},{"channel":"whatsapp","whatsapp":{"template":"sale","language":"en",` + templateOptions + `}},{"channel":"sms","body":"Now","sender":"Shop"},{"channel":"email"}]`

@@ -38,7 +38,7 @@ const RulesNoted = 24
 //   - 25: a cart needs no items, and says whether it is empty; any order_placed follows it (orders).
 //   - 25: earlier touches of a source are kept, so that late orders belong to the right one (orders).
 //   - 25: conditions of flows may ask for an open cart (automation).
-//   - 25: templates of WhatsApp have named parameters, kinds of headers and buttons (automation,
+//   - 25: templates of WhatsApp have named parameters, kinds of headers, places and buttons (automation,
 //     campaigns).
 //   - 25: an address that does not exist counts as bounced also where the person goes on to
 //     another channel of the campaign (campaigns).

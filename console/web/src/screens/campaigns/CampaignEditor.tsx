@@ -36,7 +36,7 @@ export function EditCampaign() {
   )
 }
 
-const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.named_parameters', 'whatsapp.header', 'whatsapp.header_type', 'whatsapp.header_name', 'whatsapp.header_filename', 'push.image', 'push.collapse', 'push.ttl_seconds', 'in_app.display', 'in_app.image', 'in_app.priority', 'in_app.ttl_hours', 'image', 'collapse', 'ttl']
+const fields = ['name', 'subject', 'body', 'sender', 'sender_name', 'reply_to', 'link', 'whatsapp', 'whatsapp.template', 'whatsapp.language', 'whatsapp.parameters', 'whatsapp.named_parameters', 'whatsapp.header', 'whatsapp.header_type', 'whatsapp.header_name', 'whatsapp.header_filename', 'whatsapp.header_location', 'whatsapp.header_location.latitude', 'whatsapp.header_location.longitude', 'whatsapp.header_location.name', 'whatsapp.header_location.address', 'push.image', 'push.collapse', 'push.ttl_seconds', 'in_app.display', 'in_app.image', 'in_app.priority', 'in_app.ttl_hours', 'image', 'collapse', 'ttl']
 
 /** Names the channel of a fault as the editor does. */
 const inChannel = (message: string, form: Form) => message.replace(/channels\[(\d+)\]\./, (whole, i: string) => (form.channels[Number(i)] ? `${channelNamed(form.channels[Number(i)]!.channel).name}: ` : whole))

@@ -34,5 +34,7 @@ test('the values of a template are edited without a change of what is not edited
   const edited = (json: string) => writeJson(Object.fromEntries(Object.entries(templateFields(templateValues(parseJson(json) as Fields))).filter(([, v]) => v !== undefined)))
   expect(edited(whole)).toBe(whole)
   expect(edited('{"named_parameters":{"name":"Ada"},"header":"x","header_name":"what"}')).toBe('{"named_parameters":{"name":"Ada"},"header":"x","header_name":"what"}')
+  const place = '{"header_type":"location","header_location":{"latitude":"52.5","longitude":"{{event.lon}}","name":"Shop"},"buttons":[{"type":"copy_code","index":0,"value":"SALE25"}]}'
+  expect(edited(place)).toBe(place)
   expect(edited('{"parameters":[],"header":""}')).toBe('{}')
 })

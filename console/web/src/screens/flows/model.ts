@@ -1,6 +1,6 @@
 import { count } from '@/shared/format'
 import { JsonNumber, type Json } from '@/shared/json'
-import { type TemplateValues } from '@/shared/templateValues'
+import { type TemplateButton, type TemplateLocation, type TemplateValues } from '@/shared/templateValues'
 
 export type Fields = { [key: string]: Json }
 
@@ -46,6 +46,8 @@ export const digits = (v: Json | undefined) => (v instanceof JsonNumber ? v.text
 export const whole = (s: string): Json | undefined => (/^-?\d{1,9}$/.test(s.trim()) ? new JsonNumber(String(Number(s))) : undefined)
 export const list = (v: Json | undefined): Json[] => (Array.isArray(v) ? v : [])
 
+const placeOf = (m: Fields): TemplateLocation => ({ latitude: text(m.latitude), longitude: text(m.longitude), name: text(m.name), address: text(m.address) })
+
 /** The values of a template of WhatsApp that a message has. */
 export const templateValues = (m: Fields): TemplateValues => ({
   parameters: list(m.parameters).map(String),
@@ -54,7 +56,8 @@ export const templateValues = (m: Fields): TemplateValues => ({
   header_type: text(m.header_type) as TemplateValues['header_type'],
   header_name: text(m.header_name),
   header_filename: text(m.header_filename),
-  buttons: (list(m.buttons) as Fields[]).map((b) => ({ type: text(b.type) === 'quick_reply' ? 'quick_reply' : 'url', index: Number(digits(b.index) || 0), value: text(b.value) })),
+  header_location: m.header_location ? placeOf(m.header_location as Fields) : null,
+  buttons: (list(m.buttons) as Fields[]).map((b) => ({ type: (text(b.type) || 'url') as TemplateButton['type'], index: Number(digits(b.index) || 0), value: text(b.value) })),
 })
 
 /** The fields of a message for the values of a template; those without a value are undefined. */
@@ -67,6 +70,7 @@ export function templateFields(v: TemplateValues): Fields {
     header_type: given(v.header_type, v.header_type !== ''),
     header_name: given(v.header_name, v.header_name !== ''),
     header_filename: given(v.header_filename, v.header_filename !== ''),
+    header_location: given(Object.fromEntries(Object.entries(v.header_location ?? {}).filter(([, value]) => value !== '')), v.header_location !== null),
     buttons: given(
       v.buttons.map((b) => ({ type: b.type, index: new JsonNumber(String(b.index)), value: b.value })),
       v.buttons.length > 0,
