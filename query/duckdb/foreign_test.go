@@ -48,7 +48,11 @@ func TestSymbolicLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := resilientOptions(path)
-	_, err := OpenResilient(o)
+	refused := OpenResilient(o)
+	err := refused.Opened(t.Context())
+	if e := refused.Close(); e != nil {
+		t.Error(e)
+	}
 	_, looked := Inspect(t.Context(), path, o.Log, Options{})
 	for _, err := range []error{err, looked} {
 		if err == nil || !strings.Contains(err.Error(), path+" is a symbolic link. Put the file itself there") {

@@ -26,8 +26,8 @@ import (
 // rows behind those that are missing, and until they are there whatever needs them is
 // answered with a [query.RebuildingError].
 //
-// After the start, and whenever an answer of DuckDB speaks of damage, all of the file
-// is read, which compares the checksums of its blocks.
+// After the start ([Resilient.Scrub]), and whenever an answer of DuckDB speaks of damage,
+// all of the file is read, which compares the checksums of its blocks.
 type Resilient struct {
 	path    string
 	log     string
@@ -37,12 +37,16 @@ type Resilient struct {
 	life    context.Context
 	end     context.CancelFunc
 	work    sync.WaitGroup
+	// opened is closed when the file was opened for the first time, or openErr says why not.
+	opened  chan struct{}
+	openErr error
+	scrubs  sync.Once
 	// scrubbed is closed when the file was read whole after the start.
 	scrubbed chan struct{}
 
 	mu struct {
 		sync.Mutex
-		current *opened // nil while the file is being looked at or replaced, and after Close
+		current *opened // nil while the file is being opened, looked at or replaced, and after Close
 		closed  bool
 		// positions are how far the file in use is known to be, by partition.
 		positions map[int]int64
@@ -81,24 +85,56 @@ const (
 	setAsideTime = "20060102T150405.000Z"
 )
 
-// OpenResilient opens the file. It fails for reasons that are not in the file: it is
-// in use, it was written by a newer version, the disk is full.
-func OpenResilient(o ResilientOptions) (*Resilient, error) {
-	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, scrubbed: make(chan struct{})}
+// OpenResilient begins to open the file: DuckDB applies its write-ahead log then, and a
+// start has other things to do meanwhile. [Resilient.Opened] says what came of it.
+func OpenResilient(o ResilientOptions) *Resilient {
+	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger,
+		opened: make(chan struct{}), scrubbed: make(chan struct{})}
 	r.options.logName = o.Log
 	if r.options.Logger == nil {
 		r.options.Logger = o.Logger
 	}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.mu.positions = map[int]int64{}
+	r.work.Go(r.openFirst)
+	return r
+}
+
+// openFirst opens the file for the first time.
+func (r *Resilient) openFirst() {
+	defer close(r.opened)
 	s, err := r.openWhole(r.life)
 	if err != nil {
-		r.end()
-		return nil, err
+		r.openErr = err
+		return
 	}
-	r.mu.current = newOpened(s)
-	r.work.Go(r.scrub)
-	return r, nil
+	r.mu.Lock()
+	closed := r.mu.closed
+	if !closed {
+		r.mu.current = newOpened(s)
+	}
+	r.mu.Unlock()
+	if closed {
+		s.abandon()
+	}
+}
+
+// Opened waits until the file is open. It fails for reasons that are not in the file: it is
+// in use, it was written by a newer version, the disk is full. Then nothing but Close is
+// left to do.
+func (r *Resilient) Opened(ctx context.Context) error {
+	select {
+	case <-r.opened:
+		return r.openErr
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Scrub begins to read all of the file once, beside those who use it. Calls after the first
+// do nothing.
+func (r *Resilient) Scrub() {
+	r.scrubs.Do(func() { r.work.Go(r.scrub) })
 }
 
 func newOpened(s *Store) *opened { return &opened{store: s, drained: make(chan struct{})} }
@@ -388,9 +424,12 @@ func (r *Resilient) Close() error {
 	return r.setAside()
 }
 
-// Position implements [query.History]. It waits for a while where the file is being
-// looked at: a caller that begins with a history needs to know how far it is.
+// Position implements [query.History]. It waits until the file is open, and for a while where
+// it is being looked at: a caller that begins with a history needs to know how far it is.
 func (r *Resilient) Position(ctx context.Context, partition int) (at int64, err error) {
+	if err := r.Opened(ctx); err != nil {
+		return 0, err
+	}
 	tick := time.NewTicker(inspectLook)
 	defer tick.Stop()
 	for range inspectLooks {

@@ -28,10 +28,11 @@ func resilientOptions(path string) ResilientOptions {
 
 func openResilient(t *testing.T, path string) *Resilient {
 	t.Helper()
-	r, err := OpenResilient(resilientOptions(path))
-	if err != nil {
+	r := OpenResilient(resilientOptions(path))
+	if err := r.Opened(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	r.Scrub()
 	return r
 }
 
@@ -158,7 +159,8 @@ func TestDamagedFile(t *testing.T) {
 			want := resilientFiles(t, from, closed)
 			o := resilientOptions(filepath.Join(other, "h.duckdb"))
 			o.Log = "another log"
-			if r, err := OpenResilient(o); err != nil {
+			r := OpenResilient(o)
+			if err := r.Opened(t.Context()); err != nil {
 				t.Fatal(err)
 			} else if err := r.Append(context.Background(), &query.Batch{To: 3}); err != nil {
 				t.Fatal(err)
@@ -213,6 +215,38 @@ func TestDamagedFile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFileIsOpenedBesides: the first question about a history waits until its file is open,
+// and one that is closed before leaves the file to others.
+func TestFileIsOpenedBesides(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "h.duckdb")
+	for range 3 {
+		if err := OpenResilient(resilientOptions(path)).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := OpenResilient(resilientOptions(path))
+	if at, err := r.Position(t.Context(), 0); err != nil || at != 0 {
+		t.Errorf("at %d, %v", at, err)
+	}
+	if err := r.Append(t.Context(), &query.Batch{To: 3}); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, path+"2"); err != nil {
+		t.Fatal(err)
+	}
+	r = OpenResilient(resilientOptions(path + "2"))
+	if at, err := r.Position(t.Context(), 0); err == nil {
+		t.Errorf("a file that is not opened is at %d", at)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

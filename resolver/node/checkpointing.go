@@ -21,6 +21,10 @@ type checkpointing struct {
 	held *checkpoint.Frozen
 	// urgent is how many wait for one, or need one: it is written without rests.
 	urgent atomic.Int32
+	// first is whether the one that follows the replay of a start is still to be written. It
+	// is written without rests: a process that ends again soon would leave the next start
+	// the same replay.
+	first atomic.Bool
 	// pruning is held while checkpoints are removed or linked.
 	pruning sync.Mutex
 	behind  behind
@@ -38,6 +42,12 @@ func newCheckpointing() *checkpointing {
 // another one is being written, which may have begun too early, or end without having
 // written anything.
 func (c *checkpointing) request() { poke(c.due) }
+
+// requestFirst is request after the replay of a start.
+func (c *checkpointing) requestFirst() {
+	c.first.Store(true)
+	c.request()
+}
 
 // noteApplied counts records of so many bytes, and asks for a checkpoint when amount has
 // come.
@@ -59,6 +69,7 @@ func (c *checkpointing) wrote(offset int64, took time.Duration) {
 	c.held = nil
 	c.last.Store(offset)
 	c.behind.wrote()
+	c.first.Store(false)
 	c.written.Add(1)
 	c.writtenNs.Add(int64(took))
 	c.finished.Signal()
@@ -66,7 +77,7 @@ func (c *checkpointing) wrote(offset int64, took time.Duration) {
 
 // mayRest reports whether the checkpoint that is being written may take its time.
 func (c *checkpointing) mayRest(amount int64) bool {
-	return c.urgent.Load() == 0 && !c.behind.late(amount)
+	return c.urgent.Load() == 0 && !c.first.Load() && !c.behind.late(amount)
 }
 
 // poke leaves a signal in a channel that has room for one.

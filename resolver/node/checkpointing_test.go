@@ -100,6 +100,13 @@ func TestCheckpointsAsked(t *testing.T) {
 	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !c.mayRest(100) {
 		t.Errorf("after two: the newest at %d, %d written", c.last.Load(), c.written.Load())
 	}
+	c.requestFirst()
+	if len(c.due) != 1 || c.mayRest(100) {
+		t.Error("the first after a replay: not asked for, or it may rest")
+	}
+	if c.wrote(11, time.Second); !c.mayRest(100) {
+		t.Error("the first is written, and the next one may not rest")
+	}
 	c.urgent.Add(1)
 	if c.mayRest(100) {
 		t.Error("a request waits for it, and it may rest")

@@ -31,7 +31,7 @@ func (p *partition) begin(ctx context.Context) error {
 	}
 	if p.loaded.from.Next < end {
 		// The next start need not replay all that again.
-		p.checkpoint.request()
+		p.checkpoint.requestFirst()
 	}
 	return nil
 }

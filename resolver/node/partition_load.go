@@ -35,10 +35,6 @@ func (p *partition) load(ctx context.Context) error {
 		return err
 	}
 	p.ckpt.Took.End("fetch")
-	stored, err := p.node.opts.History.Position(ctx, p.id)
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
 	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
 	if err != nil {
 		return err
@@ -47,10 +43,20 @@ func (p *partition) load(ctx context.Context) error {
 		return err
 	}
 	p.ckpt.Took.End("ask")
+	// History may still be opening: it is waited for beside the loading.
+	askHistory := p.askHistory(ctx)
 	f, m, err := p.loadNewest(start, end)
+	stored, unknown := askHistory()
 	if err != nil {
 		return errors.Join(err, shared.err)
 	}
+	if unknown == nil {
+		start, end, unknown = p.node.opts.Log.Bounds(ctx, p.id) // after history, as said above
+	}
+	if unknown != nil {
+		return errors.Join(unknown, m.Close())
+	}
+	p.ckpt.Took.End("history")
 	marked, err := p.markRebuild(stored < end)
 	if err != nil {
 		return errors.Join(err, m.Close())
@@ -94,6 +100,23 @@ func (p *partition) load(ctx context.Context) error {
 	p.ckpt.Took.End("replay")
 	p.log.Info("loaded", "checkpoint", f.Next, "end", p.position.applied.Load(), p.ckpt.Took.Attr())
 	return nil
+}
+
+// askHistory begins to ask history how far it is, and returns what waits for the answer.
+func (p *partition) askHistory(ctx context.Context) (answer func() (stored int64, err error)) {
+	done := make(chan struct{})
+	var stored int64
+	var err error
+	go func() {
+		defer close(done)
+		if stored, err = p.node.opts.History.Position(ctx, p.id); err != nil {
+			err = fmt.Errorf("history: %w", err)
+		}
+	}()
+	return func() (int64, error) {
+		<-done
+		return stored, err
+	}
 }
 
 // loadNewest loads the newest checkpoint of which every file is what was written.

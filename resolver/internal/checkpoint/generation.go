@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -92,25 +93,31 @@ func WriteGeneration(db *pebble.DB, f *Frozen, rests *Rests, disk *state.Disk) e
 	for _, k := range slices.Sorted(maps.Keys(f.Entities)) {
 		w.Set([]byte(k), f.Entities[k])
 	}
-	for c := f.Index.From(nil, nil); c.Valid(); c.Next() {
+	return errors.Join(writeIndex(db, f.Index, w), w.Finish())
+}
+
+// writeIndex writes what changed of the index of profiles.
+func writeIndex(db *pebble.DB, changes *sortedkeys.Changes, w *BatchWriter) error {
+	// The keys come in order, and an iterator goes on from where it is: a Get for each takes
+	// four times as long.
+	stored, err := db.NewIter(nil)
+	if err != nil {
+		return err
+	}
+	for c := changes.From(nil, nil); c.Valid(); c.Next() {
 		if !c.Removed() {
 			w.Set(c.Key(), []byte{})
 			continue
 		}
 		// A deletion has the text, too, and stays where it finds nothing to remove.
-		_, found, err := db.Get(c.Key())
-		if errors.Is(err, pebble.ErrNotFound) {
-			continue
+		if stored.SeekGE(c.Key()) && bytes.Equal(stored.Key(), c.Key()) {
+			w.Set(c.Key(), nil)
 		}
-		if err != nil {
-			return err
+		if stored.Error() != nil {
+			break
 		}
-		if err := found.Close(); err != nil {
-			return err
-		}
-		w.Set(c.Key(), nil)
 	}
-	return w.Finish()
+	return stored.Close()
 }
 
 // BatchWriter commits sets (and deletes, for nil) in batches of bounded size.

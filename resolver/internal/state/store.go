@@ -127,9 +127,12 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 		DisableWAL:                  true,
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
-		Logger:                      log,
-		FormatMajorVersion:          pebble.FormatNewest,
+		// Each checkpoint adds a table or two to the topmost level, and each compaction of
+		// that level writes most of the next anew: half as many save more than the reads
+		// cost, which bloom filters keep away from tables.
+		L0CompactionThreshold: 8,
+		Logger:                log,
+		FormatMajorVersion:    pebble.FormatNewest,
 		// A new list of files is begun as often as that doubles what is written of it at
 		// most: old ones name keys that are gone, see renewManifest.
 		MaxManifestFileSize: 1,

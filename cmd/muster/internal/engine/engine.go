@@ -90,6 +90,8 @@ type Engine struct {
 	// file or topic is Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
+	// embedded is History's back end where that is in a file; nil otherwise.
+	embedded *duckdb.Resilient
 	// of a log in Kafka; peers are nil where the node is alone.
 	member *cluster.Member
 	keeper *keeper
@@ -163,7 +165,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		if o.ClickHouse != nil {
 			return e, fmt.Errorf("open history, --clickhouse: %w", err)
 		}
-		return e, fmt.Errorf("open history: %w", err)
+		return e, historyError(err)
 	}
 	options.Log, options.LogName, options.History, options.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
@@ -174,7 +176,16 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	}
 	e.inCluster(&options, o)
 	if e.Node, err = node.Open(ctx, options); err != nil {
+		if e.embedded != nil && ctx.Err() == nil {
+			// It was opened meanwhile: this is the cause, if it has failed.
+			if refused := e.embedded.Opened(ctx); refused != nil {
+				return e, historyError(refused)
+			}
+		}
 		return e, fmt.Errorf("open the state: %w", err)
+	}
+	if e.embedded != nil {
+		e.embedded.Scrub() // not before: it would take a processor from the start
 	}
 	if err := os.RemoveAll(filepath.Join(o.Dir, BackupDir)); err != nil {
 		return e, fmt.Errorf("remove what a backup left: %w", err)
@@ -213,6 +224,10 @@ func fileIdentity(id uint64) string {
 	return fmt.Sprintf("the log %016x in a data directory", id)
 }
 
+func historyError(err error) error { return fmt.Errorf("open history: %w", err) }
+
+// openHistory opens history. One in a file may still be opening when it returns, while the
+// state is loaded: who asks it first waits.
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	store, err := e.openBackend(ctx, o)
 	if err != nil {
@@ -229,9 +244,10 @@ func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, err
 	if o.ClickHouse == nil {
 		options := o.duckdb()
 		options.Columns = true
-		return duckdb.OpenResilient(duckdb.ResilientOptions{
+		e.embedded = duckdb.OpenResilient(duckdb.ResilientOptions{
 			Options: options, Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
 		})
+		return e.embedded, nil
 	}
 	c := *o.ClickHouse
 	c.Owner, c.Logger = e.identity, o.Logger
