@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the driver "duckdb" of package history
 )
 
 // streams are a command's input and outputs.

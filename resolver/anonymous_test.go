@@ -51,7 +51,7 @@ func TestR2TrackingMatchesNaive(t *testing.T) {
 	case testlevel.Long():
 		seeds = 4_900 // of 210 calls on average
 	case testlevel.Quick():
-		seeds = 30
+		seeds = 15
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { resolutionMatchesNaive(t, uint64(seed), trackingEvent) })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -200,7 +201,7 @@ func (w *claimWorld) step(n *claimNode) {
 func TestSimClaims(t *testing.T) {
 	t.Parallel()
 	refused, repeated, items := 0, 0, 0
-	for seed := range uint64(60) {
+	for seed := range testlevel.Count[uint64](20, 60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			w := &claimWorld{t: t, rng: rand.New(rand.NewPCG(seed, 25)), nowMs: 1_000_000_000_000, effects: map[claimedItem]int{}, hits: map[claimedItem]int{}, lost: map[claimedItem]int{}}
 			for _, name := range []string{"one", "two"} {
@@ -266,7 +267,7 @@ func TestSimClaims(t *testing.T) {
 			items += len(w.effects)
 		})
 	}
-	if refused < 20 || repeated < 20 {
+	if refused < testlevel.Count(7, 20) || repeated < testlevel.Count(7, 20) {
 		t.Errorf("%d claims refused, %d repeats: the simulation tries nothing", refused, repeated)
 	}
 	t.Logf("%d items, %d repeats, %d claims refused", items, repeated, refused)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -38,7 +39,7 @@ func (o *onePartition) compare(what string, got, want *Outcome) {
 // e-mails on file.
 func TestPartitionsAnswerLikeOne(t *testing.T) {
 	t.Parallel()
-	for seed := uint64(1); seed <= 40; seed++ {
+	for seed := uint64(1); seed <= testlevel.Count[uint64](12, 40); seed++ {
 		s := newEmailSim(t, seed)
 		s.calm = true
 		o := &onePartition{newEmailPart(t), s}

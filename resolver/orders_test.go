@@ -689,12 +689,12 @@ func standardEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 func TestReplayOfRedactedOrders(t *testing.T) {
 	t.Parallel()
 	var sum redactSum
-	for seed := range uint64(40) {
+	for seed := range testlevel.Count[uint64](10, 40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			replayOfRedactedLog(t, seed, 50, rand.New(rand.NewPCG(seed, 1)), standardEvent, &sum)
 		})
 	}
-	if sum.erased == 0 || sum.checked == 0 || sum.whole < 30 {
+	if sum.erased == 0 || sum.checked == 0 || sum.whole < testlevel.Count(7, 30) {
 		t.Fatalf("%+v: the test misses a kind of record", sum)
 	}
 }

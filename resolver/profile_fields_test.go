@@ -59,7 +59,7 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 	t.Parallel()
 	const world = 6
 	met := map[string]bool{}
-	for seed := range testlevel.Count[uint64](8, 12) {
+	for seed := range testlevel.Count[uint64](6, 12) {
 		rng := rand.New(rand.NewPCG(seed, 45))
 		s := DefaultSettings()
 		s.DoubleOptIn = seed%2 == 0

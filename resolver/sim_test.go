@@ -56,7 +56,7 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 	t.Parallel()
 	seeds := 300
 	if testlevel.Quick() {
-		seeds = 25
+		seeds = 12
 	}
 	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
 		seeds = s

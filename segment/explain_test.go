@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -153,7 +154,7 @@ func TestS1Explain(t *testing.T) {
 	var activities, shared int
 	for seed := range uint64(max(2500, rounds(2500))) { // segments that are referred to twice are rare
 		g := segmenttest.New(seed)
-		c := g.Case(8)
+		c := g.Case(testlevel.Count(2, 8))
 		for _, p := range c.Profiles {
 			e := &explained{t: t, profile: p, atMs: c.AtMs, refs: c.Refs, nested: map[string]int{}}
 			x, whole := e.explain(c.Node, g.Rand())
@@ -184,7 +185,7 @@ func TestS1Explain(t *testing.T) {
 			}
 		}
 	}
-	if activities < 1000 || shared < 5 {
+	if activities < 1000 || shared < testlevel.Count(2, 5) {
 		t.Errorf("%d activities and %d segments referred to twice: the test says little", activities, shared)
 	}
 }
@@ -234,7 +235,7 @@ func TestS1ExplainBounds(t *testing.T) {
 				n, ok := definitions[id]
 				return n, ok
 			}
-			for range 10 {
+			for range testlevel.Count(2, 10) {
 				e := &explained{t: t, profile: r.Profile(), atMs: r.At(), refs: refs, nested: map[string]int{}}
 				x, whole := e.explain(root, r.Rand())
 				e.check(root, x)

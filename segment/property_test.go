@@ -92,9 +92,10 @@ func TestS1LeavesOfOneKeyAgree(t *testing.T) {
 // comparing evaluators over them proves little.
 func TestGeneratorIsSelective(t *testing.T) {
 	const n = 24
+	cases := testlevel.Count(300, 1500)
 	var members, profiles, mixed, activities, mixedActivities int
 	none := func(string) (*segment.Node, bool) { return nil, false }
-	for seed := range uint64(1500) {
+	for seed := range uint64(cases) {
 		c := segmenttest.New(seed).Case(n)
 		found := len(c.Members())
 		members += found
@@ -119,13 +120,13 @@ func TestGeneratorIsSelective(t *testing.T) {
 		}
 	}
 	t.Logf("members %d %%, definitions that tell profiles apart %d %%, activities %d %%",
-		100*members/profiles, 100*mixed/1500, 100*mixedActivities/activities)
+		100*members/profiles, 100*mixed/cases, 100*mixedActivities/activities)
 	if share := 100 * members / profiles; share < 25 || share > 75 {
 		t.Errorf("%d %% of the profiles are members", share)
 	}
-	if 100*mixed < 45*1500 || 100*mixedActivities < 45*activities {
-		t.Errorf("definitions tell profiles apart in %d of 1500 cases, activities in %d of %d",
-			mixed, mixedActivities, activities)
+	if 100*mixed < 45*cases || 100*mixedActivities < 45*activities {
+		t.Errorf("definitions tell profiles apart in %d of %d cases, activities in %d of %d",
+			mixed, cases, mixedActivities, activities)
 	}
 }
 

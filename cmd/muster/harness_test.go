@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // The test binary is muster when this variable is set: tests run the real
@@ -28,6 +30,10 @@ const roleVariable = "MUSTER_TEST_BE_MUSTER"
 
 // killVariable makes it one that is killed when it says what begins so.
 const killVariable = "MUSTER_TEST_KILL_WHEN_SAID"
+
+// cheapVariable makes it one whose passwords cost next to nothing to check, as at the quick
+// level: each is 30 ms of a processor otherwise, for each company of each server.
+const cheapVariable = "MUSTER_TEST_CHEAP_PASSWORDS"
 
 // killed ends the process, as kill -9 does, when a line begins as told.
 type killed struct{ said string }
@@ -41,6 +47,9 @@ func (k killed) Write(p []byte) (int, error) {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(cheapVariable) != "" {
+		password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
+	}
 	if said := os.Getenv(killVariable); said != "" {
 		p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: killed{said}, stderr: os.Stderr}
 		os.Exit(p.run(context.Background()))
@@ -67,6 +76,9 @@ func ok(t *testing.T, err error) {
 func command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), roleVariable+"=1")
+	if testlevel.Quick() {
+		cmd.Env = append(cmd.Env, cheapVariable+"=1")
+	}
 	return cmd
 }
 

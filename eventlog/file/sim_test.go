@@ -44,7 +44,7 @@ func TestSimulationL1(t *testing.T) {
 		}
 		return
 	}
-	seeds := testlevel.Count[uint64](400, 1500)
+	seeds := testlevel.Count[uint64](150, 1500)
 	if testlevel.Long() {
 		seeds *= 20
 	}

@@ -226,6 +226,7 @@ func TestOneBrokerKeepsItsDataWhenKilled(t *testing.T) {
 
 // TestDoors: clients that come through a door get the address that was asked for.
 func TestDoors(t *testing.T) {
+	skipQuick(t)
 	installed(t)
 	var listens, advertised [2]string
 	c, err := StartKafkaWithDoors(within(t, patience), t.TempDir(), 1, Doors{

@@ -3,15 +3,19 @@ package services
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // OwnKafka starts a cluster of 1 or 3 brokers for this test, which may do to it
-// what it likes; it ends with the test. Where Kafka is not installed the test
-// is skipped, or fails where services are required.
+// what it likes; it ends with the test. At the quick level, and where Kafka is not
+// installed, the test is skipped; where services are required it runs or fails.
 func OwnKafka(t testing.TB, brokers int) *KafkaCluster {
 	t.Helper()
+	skipQuick(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*readyTimeout)
 	defer cancel()
 	c, err := StartKafka(ctx, t.TempDir(), brokers)
@@ -30,10 +34,11 @@ func OwnKafka(t testing.TB, brokers int) *KafkaCluster {
 }
 
 // OwnClickHouse starts a server for this test, which may do to it what it
-// likes; it ends with the test. Where ClickHouse is not installed the test is
-// skipped, or fails where services are required.
+// likes; it ends with the test. At the quick level, and where ClickHouse is not
+// installed, the test is skipped; where services are required it runs or fails.
 func OwnClickHouse(t testing.TB) *ClickHouseServer {
 	t.Helper()
+	skipQuick(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*readyTimeout)
 	defer cancel()
 	s, err := StartClickHouse(ctx, t.TempDir())
@@ -45,6 +50,15 @@ func OwnClickHouse(t testing.TB) *ClickHouseServer {
 	}
 	t.Cleanup(func() { s.close(t) })
 	return s
+}
+
+// skipQuick leaves out a test with a server of its own: each takes a quarter of a minute
+// or more. Where services are required none is left out.
+func skipQuick(t testing.TB) {
+	t.Helper()
+	if os.Getenv(EnvRequire) != "1" {
+		testlevel.SkipQuick(t, "starts a server of its own")
+	}
 }
 
 // close kills the process at a test's end. When the test failed, the end of

@@ -30,6 +30,7 @@ func installed(t *testing.T) *installer {
 }
 
 func TestUpAndDown(t *testing.T) {
+	skipQuick(t)
 	installed(t)
 	root, copied := t.TempDir(), t.TempDir()
 	ctx := within(t, patience)

@@ -79,12 +79,12 @@ func counted(t *testing.T, bytes int64, least Stats) historytest.Open {
 const mb = 1 << 20
 
 func TestS1NaiveEqualsCache(t *testing.T) {
-	historytest.S1(t, counted(t, 64*mb, Stats{Hits: testlevel.Count[uint64](20, 50), Misses: 50, Bypassed: 50}), 4)
+	historytest.S1(t, counted(t, 64*mb, Stats{Hits: testlevel.Count[uint64](5, 50), Misses: testlevel.Count[uint64](25, 50), Bypassed: testlevel.Count[uint64](25, 50)}), 4)
 }
 
 // In a cache that holds next to nothing.
 func TestS1NaiveEqualsSmallCache(t *testing.T) {
-	historytest.S1(t, counted(t, 12_000, Stats{Misses: 10, Bypassed: 100}), 2)
+	historytest.S1(t, counted(t, 12_000, Stats{Misses: testlevel.Count[uint64](5, 10), Bypassed: testlevel.Count[uint64](30, 100)}), 2)
 }
 
 func TestS1SeriesEqualsScan(t *testing.T) {

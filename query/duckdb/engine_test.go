@@ -24,10 +24,10 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		c := openColumned(t, 50)
+		c := openColumned(t, testlevel.Count(25, 50))
 		t.Cleanup(func() { files += c.files })
 		return []historytest.Named{{Name: "DuckDB", History: s}, {Name: "columns", History: c}}
-	}, 150, historytest.Cases(testlevel.Count(70, 2_000)))
+	}, testlevel.Count(100, 150), historytest.Cases(testlevel.Count(40, 2_000)))
 	if files == 0 {
 		t.Error("no file of columns was made")
 	}

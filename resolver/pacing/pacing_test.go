@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/internal/zones"
 	"github.com/musterhq/muster/resolver/internal/featuretest"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -135,7 +136,7 @@ func TestR1LimitsMatchNaive(t *testing.T) {
 		time.Date(2011, 12, 30, 10, 0, 0, 0, time.UTC), time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC), // Apia leaves out a day; none
 	}
 	var decisions, held, skipped, capped int
-	for seed := range uint64(60) {
+	for seed := range testlevel.Count[uint64](20, 60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		sets := profile.NewOrdinalSets()
 		w := featuretest.New(t, nil, func(store *state.Store) *State { return New(featuretest.Account, store, sets) })

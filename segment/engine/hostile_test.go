@@ -171,7 +171,7 @@ func stride(i int) int {
 	if i < 30 || testlevel.Long() {
 		return 1
 	}
-	return 11
+	return testlevel.Count(29, 11)
 }
 
 // TestLoadRefusesDamage damages the bytes of every chunk, cuts it, and goes on.

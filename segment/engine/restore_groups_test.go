@@ -10,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -40,7 +41,7 @@ func hashOf(t *testing.T, e *Engine) string {
 // rows are sound.
 func TestRestoreWhereStatesComeAndGo(t *testing.T) {
 	const profiles, rounds = 60, 25
-	for seed := range uint64(6) {
+	for seed := range testlevel.Count[uint64](2, 6) {
 		inlineUpTo(t, []int{maxSection, 20}[seed%2])
 		rng := rand.New(rand.NewPCG(seed, 9))
 		e := crowd(t, 19_800*dayMs, profiles)

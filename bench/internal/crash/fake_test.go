@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	_ "github.com/duckdb/duckdb-go/v2" // the driver "duckdb"
 )
 
 // fake is the smallest server that keeps the promises a run checks, so that the

@@ -89,7 +89,7 @@ func HostilePaths(t *testing.T, open Open) {
 	}
 	upTo := OneEach(t, s, properties)
 	found := uint64(0)
-	for i := range Scale(len(hostileKeys) * 3 / 2) {
+	for i := range Scale(testlevel.Count(len(hostileKeys), len(hostileKeys)*3/2)) {
 		path := []string{hostileKeys[i%len(hostileKeys)]}
 		for range i % 3 {
 			path = append(path, key())

@@ -15,7 +15,7 @@ import (
 //
 // MUSTER_SEED is the first seed (default 1), MUSTER_S1_HISTORIES how many
 // histories are drawn (by default so many, with MUSTER_LONG=1 60); each is asked
-// s1Questions questions.
+// s1Questions questions, half as many at the quick level.
 func S1(t *testing.T, open Open, histories int) {
 	if testlevel.Long() {
 		histories = 60
@@ -40,7 +40,7 @@ func S1(t *testing.T, open Open, histories int) {
 		if err := s.Append(context.Background(), &w.batch); err != nil {
 			t.Fatal(err)
 		}
-		for range s1Questions {
+		for range testlevel.Count(s1Questions/2, s1Questions) {
 			m, ok := w.ask(t, s)
 			if !ok {
 				t.Fatalf("repeat with MUSTER_SEED=%d MUSTER_S1_HISTORIES=%d", seed, 1)
