@@ -234,6 +234,9 @@ func (d *damaged) files(t *testing.T) (out []string) {
 	return out
 }
 
+// written is the length of what a file holds: the log takes space in advance, which is zeros.
+func written(b []byte) int { return len(bytes.TrimRight(b, "\x00")) }
+
 // fileDamage are the ways in which one file is damaged. A nil result removes it.
 var fileDamage = []struct {
 	name string
@@ -246,6 +249,11 @@ var fileDamage = []struct {
 	{"first byte flipped", func(b []byte) []byte { return flippedAt(b, 0) }},
 	{"middle byte flipped", func(b []byte) []byte { return flippedAt(b, len(b)/2) }},
 	{"last byte flipped", func(b []byte) []byte { return flippedAt(b, len(b)-1) }},
+	{"last byte that is written lost", func(b []byte) []byte { return b[:max(0, written(b)-1)] }},
+	{"half of what is written lost", func(b []byte) []byte { return b[:written(b)/2] }},
+	{"half of what is written zero", func(b []byte) []byte { return append(bytes.Clone(b[:written(b)/2]), make([]byte, len(b)-written(b)/2)...) }},
+	{"middle byte of what is written flipped", func(b []byte) []byte { return flippedAt(b, written(b)/2) }},
+	{"last byte that is written flipped", func(b []byte) []byte { return flippedAt(b, max(0, written(b)-1)) }},
 }
 
 func flippedAt(b []byte, at int) []byte {
