@@ -153,7 +153,11 @@ func (c *compiled) madeLink(l Links, path []string) string {
 	n, click := clickTag(path, len(c.links))
 	switch {
 	case click && l.Flow != "":
-		return l.clickTo(send, n, c.links[n].Literal())
+		least := c.links[n].Literal()
+		if encoded, err := tracking.Location(c.Links[n], least); err == nil {
+			least = encoded // as it goes out
+		}
+		return l.clickTo(send, n, least)
 	case click:
 		return l.url(tracking.Click, send, n)
 	case len(path) == 1 && path[0] == TagUnsubscribe:

@@ -86,7 +86,7 @@ func TestProviderLimits(t *testing.T) {
 // it goes out, of a campaign and of a flow.
 func TestMadeLinksAreAsLongAsTheirs(t *testing.T) {
 	t.Parallel()
-	content, err := takeTextLinks(campaigns.Content{Text: "a https://x.io/{{attributes.none}}sale b {{unsubscribe_url}} {{preferences_url}} https://x.io/" + strings.Repeat("x", 1100)})
+	content, err := takeTextLinks(campaigns.Content{Text: "a https://x.io/{{attributes.none}}sale https://bücher.example https://x.io/ü|y b {{unsubscribe_url}} {{preferences_url}} https://x.io/" + strings.Repeat("x", 1100)})
 	if err != nil {
 		t.Fatal(err)
 	}

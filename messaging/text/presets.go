@@ -60,7 +60,7 @@ const (
 // twilioSender is the parameter of a sender, which may be the provider's or a message's own: of a
 // messaging service, or of a number or a name. Names have at most 11 characters.
 func twilioSender(to, value string) (name, sender string) {
-	sender = strings.TrimPrefix(value, twilioWhatsApp)
+	sender = strings.ReplaceAll(value, twilioWhatsApp, "") // it may be given with it, as Twilio shows it
 	switch {
 	case strings.HasPrefix(sender, "MG") && len(sender) > 11:
 		return twilioService, sender

@@ -101,6 +101,8 @@ func TestTwilio(t *testing.T) {
 		{service, "", true, "MessagingServiceSid", service},
 		{service, "+15550002222", true, "From", "whatsapp:+15550002222"},
 		{"+15550001111", service, true, "MessagingServiceSid", service},
+		{"whatsapp:+15550001111", "", true, "From", "whatsapp:+15550001111"},
+		{service, "whatsapp:+15550002222", true, "From", "whatsapp:+15550002222"},
 	} {
 		p.sender(t, twilio(t, c.provider, c.whatsapp)).Send(t.Context(), &Message{To: "+491701234567", From: c.own, Body: "x"})
 		if form, _ = url.ParseQuery(p.body); form.Get(c.name) != c.value || form.Has("From") == form.Has("MessagingServiceSid") {

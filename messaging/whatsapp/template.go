@@ -307,7 +307,11 @@ func (t *Template) checkButtons() *Fault {
 	if len(t.Buttons) > MaxButtons {
 		return Faultf("buttons", "should have at most %d entries", MaxButtons)
 	}
+	codes := 0
 	for i, b := range t.Buttons {
+		if b.Type == ButtonCopyCode {
+			codes++
+		}
 		field := "buttons[" + strconv.Itoa(i) + "]."
 		same := func(x Button) bool { return x.Index == b.Index }
 		switch {
@@ -317,6 +321,8 @@ func (t *Template) checkButtons() *Fault {
 			return Faultf(field+"index", "should be from 0 to %d: the place among the template's buttons", MaxButtons-1)
 		case slices.IndexFunc(t.Buttons, same) < i:
 			return Faultf(field+"index", "should name each button once; %d stands there twice", b.Index)
+		case codes > 1:
+			return Faultf(field+"type", "should be copy_code once at most: a template has one such button")
 		case !fits(b.Value):
 			return Faultf(field+"value", "should have 1 to %d bytes: the end of the page's address, what a quick reply answers with, or the code to copy", MaxValueBytes)
 		}
