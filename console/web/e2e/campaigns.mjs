@@ -245,7 +245,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Chat is saved.').waitFor()
   const chat = (await w.people('GET', '/campaigns')).find((c) => c.name === 'Chat')
-  assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], named_parameters: {}, header: '', header_type: '', header_name: '', header_filename: '', buttons: [] }])
+  assert.deepEqual([chat.type, chat.service, chat.whatsapp], [3, 'whatsapp', { template: 'january_sale', language: 'en_US', parameters: ['{{first_name | there}}', 'all'], named_parameters: {}, header: '', header_type: '', header_name: '', header_filename: '', header_location: null, buttons: [] }])
   // Values by name take the place of those in order; a film and a button.
   await page.getByRole('textbox', { name: 'Named values' }).fill('name: {{first_name | there}}')
   assert.equal(await page.getByRole('textbox', { name: 'Parameters' }).count(), 0)
