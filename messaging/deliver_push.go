@@ -85,11 +85,11 @@ func (m *outgoing) notification() (*push.Notification, error) {
 		}
 	}
 	switch {
-	case len(m.content.Links) == 0:
+	case len(m.content.Links) == 0 || m.content.NoLinks:
 	case m.links.Flow != "":
-		n.Link = m.content.click(0, m.links, m.send, values)
+		n.Link = m.content.click(len(m.content.Links)-1, m.links, m.send, values)
 	default:
-		n.Link = m.links.url(tracking.Click, m.send, 0)
+		n.Link = m.links.url(tracking.Click, m.send, len(m.content.Links)-1) // behind those that are kept
 	}
 	return n, nil
 }

@@ -73,7 +73,12 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 		start.Variants, err = PrepareContents(x, contents)
 	}
 	if err == nil {
-		err = d.opts.Node.Look(account, func(v *resolver.View) error { return d.CheckProviders(v, x, start.Variants) })
+		err = d.opts.Node.Look(account, func(v *resolver.View) error {
+			if err := d.CheckProviders(v, x, start.Variants); err != nil {
+				return err
+			}
+			return KeepLinks(v, &start)
+		})
 	}
 	if err == nil {
 		err = d.Start(d.ctx, account, start, audit.Author{})
@@ -85,6 +90,8 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 	case err == nil:
 		d.opts.Logger.Info("a scheduled campaign is being sent", "account", resolver.AccountID(account), "campaign", x.ID)
 		return
+	case errors.As(err, &refusal) && refusal.Field == "kept_links":
+		return // a run began and ended since; the next look finds its links
 	case errors.As(err, &refusal):
 		building = refusal.Code == "conflict" && refusal.Field == "segment_ids"
 	case !errors.As(err, &fault):

@@ -525,6 +525,11 @@ func (k campaignCalls) fitsProviders(c *keycall.Call, x *campaigns.Campaign, con
 	return contentFault(c.Read(func(v *resolver.View) error { return k.sender.CheckProviders(v, x, contents) }))
 }
 
+// keepLinks has the links of messages that were sent before lead where they lead.
+func keepLinks(c *keycall.Call, start *campaigns.Start) error {
+	return contentFault(c.Read(func(v *resolver.View) error { return messaging.KeepLinks(v, start) }))
+}
+
 // contentFault makes what is wrong with a content a failure of the request.
 func contentFault(err error) error {
 	var fault *messaging.ContentError
@@ -573,6 +578,9 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 		return nil, contentFault(err)
 	}
 	if err := k.fitsProviders(c, &x, start.Variants); err != nil {
+		return nil, err
+	}
+	if err := keepLinks(c, &start); err != nil {
 		return nil, err
 	}
 	r, err := k.sender.Send(c.Ctx, c.Key.Account, start, c.By())
@@ -674,6 +682,9 @@ func (k campaignCalls) startABTest(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	start.AB = ab
+	if err := keepLinks(c, &start); err != nil {
+		return nil, err
+	}
 	if err := k.sender.Start(c.Ctx, c.Key.Account, start, c.By()); err != nil {
 		return nil, err
 	}

@@ -198,15 +198,20 @@ func (s *State) VariantOn(id, medium string, variant int) int {
 
 // moveClicks are the clicks by link of the run before, by the links of this one.
 func (r *Run) moveClicks(old *Run) []uint64 {
-	if len(r.Channels) == 0 || slices.Equal(r.Channels, old.Channels) && slices.Equal(r.Links, old.Links) {
+	if !r.CountsApart() || slices.Equal(r.Channels, old.Channels) && slices.Equal(r.Links, old.Links) && r.OwnClicks == old.OwnClicks {
 		return old.ByLink
 	}
 	var out []uint64
-	for i, medium := range r.Channels {
+	for i := range r.Links {
 		clicks := make([]uint64, r.Links[i])
-		if k := slices.Index(old.Channels, medium); k >= 0 {
+		k := i
+		if len(r.Channels) > 0 {
+			k = slices.Index(old.Channels, r.Channels[i])
+		}
+		// Clicks that were counted together are taken for those on the first.
+		if k == 0 || 0 < k && k < len(old.Links) && old.CountsApart() {
 			from := old.LinksBefore(k)
-			for n := range min(r.Links[i], old.Links[k], max(0, len(old.ByLink)-from)) {
+			for n := range min(r.Links[i], old.linksOf(k), max(0, len(old.ByLink)-from)) {
 				clicks[n] = old.ByLink[from+n]
 			}
 		}

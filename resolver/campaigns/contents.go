@@ -22,7 +22,9 @@ type Content struct {
 	WhatsApp   *whatsapp.Template `json:"whatsapp,omitempty"` // in place of the text
 	Push       *PushOptions       `json:"push,omitempty"`
 	InApp      *card.Options      `json:"in_app,omitempty"`
-	Links      []string           `json:"links,omitempty"` // click targets by number
+	Links      []string           `json:"links,omitempty"` // click targets by number, see [Start.KeptLinks]
+	// NoLinks says that all of them are kept from runs before.
+	NoLinks bool `json:"no_links,omitempty"`
 }
 
 // linksOf are the click targets of contents, by variant.
@@ -92,8 +94,8 @@ func (s *State) Contents(id string) (contents []Content, err error) {
 	return contents, err
 }
 
-// Links are the click targets of what a campaign was sent with last, by number, for each
-// variant.
+// Links are the click targets of what a campaign was sent with, by number, for each variant:
+// those of the last run behind those that are kept of runs before.
 func (s *State) Links(id string) (links [][]string, err error) {
 	err = s.readText(textLinks, id, &links)
 	return links, err

@@ -47,17 +47,18 @@ func (s *State) CountEngagement(campaign string, ordinal uint32, channel string,
 	}
 }
 
-// LinksBefore is where the links of a content begin among those that clicks are counted by:
-// each channel of a campaign of several has its own, while the contents of an A/B test share
-// them.
+// LinksBefore is where the links of a content begin among those that clicks are counted by.
 func (r *Run) LinksBefore(variant int) (n int) {
-	if len(r.Channels) > 0 {
+	if r.CountsApart() {
 		for i := range min(variant, len(r.Links)) {
 			n += r.Links[i]
 		}
 	}
 	return n
 }
+
+// CountsApart reports whether each content's links have their own counts of clicks.
+func (r *Run) CountsApart() bool { return len(r.Channels) > 0 || r.OwnClicks }
 
 // Numbers are how many of a campaign's recipients are in each state.
 type Numbers struct {

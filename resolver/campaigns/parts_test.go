@@ -119,3 +119,28 @@ func TestResponsesGrow(t *testing.T) {
 		t.Errorf("clicks %v, variants %v", x.ByLink, x.VariantOf)
 	}
 }
+
+// TestClicksMove: clicks stay with their links where a later run has more of them, also those of
+// variants that it has not. Before links were kept, those of an A/B test were counted together.
+func TestClicksMove(t *testing.T) {
+	run := func(own bool, clicks []uint64, links ...int) *Run {
+		return &Run{Stored: Stored{Links: links, OwnClicks: own}, Responses: Responses{ByLink: clicks}}
+	}
+	for _, c := range []struct {
+		old, new *Run
+		want     []uint64
+	}{
+		{run(true, []uint64{1, 2, 3}, 2, 1), run(true, nil, 3, 1), []uint64{1, 2, 0, 3}},
+		{run(true, []uint64{1}, 2, 1), run(true, nil, 2, 1), []uint64{1}},
+		{run(true, []uint64{1}, 2, 1), run(true, nil, 3, 2), []uint64{1, 0, 0, 0, 0}},
+		{run(false, []uint64{4, 5}, 2, 2), run(true, nil, 2, 2), []uint64{4, 5, 0, 0}},
+		{run(false, []uint64{4, 5}, 2), run(false, nil, 1), []uint64{4, 5}},
+	} {
+		if got := c.new.moveClicks(c.old); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v to %+v: %v, want %v", c.old.Stored, c.new.Stored, got, c.want)
+		}
+	}
+	if r := run(true, nil, 2, 1); r.LinksBefore(1) != 2 || r.LinksBefore(0) != 0 {
+		t.Errorf("the second variant's links begin at %d", r.LinksBefore(1))
+	}
+}

@@ -253,8 +253,11 @@ type PastRun struct {
 
 // Stored is the stored contents that a run was started with.
 type Stored struct {
-	// Links is how many links each variant has.
+	// Links is how many links each variant has, with those of runs before that are kept.
 	Links []int `json:"links,omitempty"`
+	// OwnClicks says that clicks on each variant's links are counted apart. Those of an A/B test
+	// were counted together, by number, before links were kept.
+	OwnClicks bool `json:"own_clicks,omitempty"`
 	// ContentBytes and LinkBytes are the lengths of what is stored, see [State.keepContents].
 	ContentBytes int `json:"content_bytes,omitempty"`
 	LinkBytes    int `json:"link_bytes,omitempty"`

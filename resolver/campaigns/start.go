@@ -31,6 +31,18 @@ type Start struct {
 	// CountsSent counts those who were sent the campaign before among the run's recipients,
 	// as skipped. Starts of before apply version 10 left them out of both.
 	CountsSent bool `json:"counts_sent,omitempty"`
+	// KeptLinks is set where the links of the contents begin with those of the run before. In
+	// starts of before, the links of a run replaced those.
+	KeptLinks *KeptLinks `json:"kept_links,omitempty"`
+}
+
+// KeptLinks is what a start says of the links that the campaign was sent with before.
+type KeptLinks struct {
+	// Counts are how many links each content of the run before had when these were made; if
+	// another run came since, the start is refused.
+	Counts []int `json:"counts,omitempty"`
+	// More are those of contents that this run has none of.
+	More [][]string `json:"more,omitempty"`
 }
 
 // start fixes the recipients. Those who were sent the campaign before are left out.
@@ -78,6 +90,18 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 		return refusal
 	}
 	links, counts := linksOf(c.Variants)
+	if c.KeptLinks != nil {
+		var before []int
+		if old != nil {
+			before = old.Links
+		}
+		if !slices.Equal(c.KeptLinks.Counts, before) {
+			return refuse.Conflicts("kept_links", "the campaign was sent meanwhile; send it again")
+		}
+		for _, more := range c.KeptLinks.More {
+			links, counts = append(links, more), append(counts, len(more))
+		}
+	}
 	contentText, linkText := must.JSON(c.Variants), []byte(nil)
 	if slices.ContainsFunc(counts, func(n int) bool { return n > 0 }) {
 		linkText = must.JSON(links)
@@ -109,7 +133,7 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	left := audience.GetCardinality()
 	r := &Run{
 		ID: c.ID, Run: 1, Status: RunSending, Plan: c.Plan, StartedMs: tx.AtMs,
-		RunCounts: RunCounts{Total: left}, AB: c.AB, Variants: len(c.Variants), Stored: Stored{Links: counts},
+		RunCounts: RunCounts{Total: left}, AB: c.AB, Variants: len(c.Variants), Stored: Stored{Links: counts, OwnClicks: c.KeptLinks != nil},
 	}
 	if old != nil {
 		r.Run, r.Responses = old.Run+1, old.Responses

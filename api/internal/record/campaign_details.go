@@ -84,13 +84,13 @@ func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
 	if err != nil {
 		return out, err
 	}
-	if len(r.Channels) == 0 {
-		links = links[:min(len(links), 1)] // the contents of an A/B test have the same
+	if !r.CountsApart() {
+		links = links[:min(len(links), 1)] // the counts are by number
 	}
 	at := map[string]int{}
 	for variant, list := range links {
 		for i, url := range list {
-			if _, known := at[url]; !known { // channels may have a link in common
+			if _, known := at[url]; !known { // contents may have a link in common
 				at[url] = len(out.Links)
 				out.Links = append(out.Links, LinkClicks{URL: url})
 			}

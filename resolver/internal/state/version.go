@@ -33,6 +33,8 @@ const RulesNoted = 24
 //   - 25: a STOP does not undo a START that was written after it, and a START is compared
 //     with when the last STOP was written, not with when it came.
 //   - 25: steps of flows send by the account's own instant messenger.
+//   - 25: a campaign that is sent again keeps the links of before, and counts the clicks on
+//     those of each content apart (campaigns).
 //   - 25: currencies of orders and carts are codes of ISO 4217 (orders).
 //   - 25: quantities of items are from 0 on, below 1e11 (orders).
 //   - 25: a cart needs no items, and says whether it is empty; any order_placed follows it (orders).
