@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -427,13 +428,12 @@ func (w *life) compare(patience bool) {
 		at = w.edge(at)
 	}
 	m := w.moment(at)
-	for i := 0; patience && len(m.members) < len(m.defs); i++ {
-		if i == 10_000 {
-			w.fatalf("%d of %d segments are not live after 10 s", len(m.defs)-len(m.members), len(m.defs))
-		}
-		m.snap.Close()
-		time.Sleep(time.Millisecond)
-		m = w.moment(at)
+	if patience && len(m.members) < len(m.defs) {
+		eventually.Holds(w.t, fmt.Sprintf("all segments are live (MUSTER_SEED=%d MUSTER_S1_CASES=1)", w.seed), func() bool {
+			m.snap.Close()
+			m = w.moment(at)
+			return len(m.members) == len(m.defs)
+		})
 	}
 	defer m.snap.Close()
 	if len(m.members) == 0 {
