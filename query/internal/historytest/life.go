@@ -163,7 +163,7 @@ func (w *life) open() {
 }
 
 func (w *life) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	if err := w.node.Close(ctx); err != nil {
 		w.fatalf("close: %v", err)
@@ -512,7 +512,7 @@ func (w *life) finish() {
 		if wrong == "" {
 			break
 		}
-		if i == 5_000 {
+		if i == 60_000 {
 			w.fatalf("S2: %s", wrong)
 		}
 		time.Sleep(time.Millisecond)
