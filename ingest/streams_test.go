@@ -14,6 +14,9 @@ func TestStreamsAreGuarded(t *testing.T) {
 	t.Parallel()
 	root, found := os.DirFS(".."), 0
 	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if d.IsDir() && len(d.Name()) > 1 && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir // the services of tests change their files meanwhile
+		}
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
