@@ -43,7 +43,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	f.Range("query-cache", 0, mostBytes)
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "maximum `TIME` between checkpoints while events arrive")
 	f.Range("checkpoint-interval", int64(10*time.Millisecond), int64(mostTime))
-	e.checkpointLog = f.Size("checkpoint-log-bytes", 48<<20, "`BYTES` of log after which the next checkpoint is written; a start after a crash replays about as much")
+	e.checkpointLog = f.Size("checkpoint-log-bytes", 40<<20, "`BYTES` of log after which the next checkpoint is written; a start after a crash replays about as much")
 	f.Range("checkpoint-log-bytes", 1<<20, mostBytes)
 	e.generation = f.Size("generation-bytes", 256<<20, "`BYTES` of changed state in memory that trigger a checkpoint; at twice as much, events wait")
 	f.Range("generation-bytes", 1<<20, mostBytes)

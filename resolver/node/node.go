@@ -48,7 +48,7 @@ type Options struct {
 	// arrive (default 30 s).
 	CheckpointInterval time.Duration
 	// CheckpointLogBytes is how much log may come after a checkpoint before the next one
-	// is due, in bytes of records: a start after a crash replays it (default 48 MiB).
+	// is due, in bytes of records: a start after a crash replays it (default 40 MiB).
 	// Other nodes get the checkpoints of CheckpointInterval only.
 	CheckpointLogBytes int64
 	// GenerationBytes is how much may change in memory before a checkpoint is
@@ -113,7 +113,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if c.MaxStampAhead == 0 {
 		c.MaxStampAhead = 5 * time.Second
 	}
-	def(&c.CheckpointLogBytes, 48<<20)
+	def(&c.CheckpointLogBytes, 40<<20)
 	def(&c.GenerationBytes, 256<<20)
 	def(&c.CacheBytes, 256<<20)
 	def(&c.MaxBacklog, 50_000)
