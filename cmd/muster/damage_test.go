@@ -251,7 +251,9 @@ var fileDamage = []struct {
 	{"last byte flipped", func(b []byte) []byte { return flippedAt(b, len(b)-1) }},
 	{"last byte that is written lost", func(b []byte) []byte { return b[:max(0, written(b)-1)] }},
 	{"half of what is written lost", func(b []byte) []byte { return b[:written(b)/2] }},
-	{"half of what is written zero", func(b []byte) []byte { return append(bytes.Clone(b[:written(b)/2]), make([]byte, len(b)-written(b)/2)...) }},
+	{"half of what is written zero", func(b []byte) []byte {
+		return append(bytes.Clone(b[:written(b)/2]), make([]byte, len(b)-written(b)/2)...)
+	}},
 	{"middle byte of what is written flipped", func(b []byte) []byte { return flippedAt(b, written(b)/2) }},
 	{"last byte that is written flipped", func(b []byte) []byte { return flippedAt(b, max(0, written(b)-1)) }},
 }
