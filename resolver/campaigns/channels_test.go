@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging/whatsapp"
 )
@@ -402,5 +403,22 @@ func TestMergedRecipientsStayOnTheirChannel(t *testing.T) {
 			t.Errorf("%+v", r.Skipped)
 		}
 		w.checked()
+	}
+}
+
+// TestStartWithOlderLinks: a start whose contents were made before another run is refused, since
+// its links would take the place of that run's.
+func TestStartWithOlderLinks(t *testing.T) {
+	w := newWorld(t)
+	c := w.omni("push", "sms")
+	start := Start{ID: c.ID, Plan: Plan{ListIDs: []string{w.list("l", 1)}, BatchSize: 9}, Variants: contents(c), Channels: c.ChannelNames(), KeptLinks: &KeptLinks{Counts: []int{1, 1}}}
+	refusal, err := Commands[CommandStart](w.state, w.tx(), must.JSON(start))
+	if err != nil || refusal == nil || refusal.Field != "kept_links" || w.state.Started(c.ID) {
+		t.Fatalf("a start that knows of a run that was not: %v, %v", refusal, err)
+	}
+	start.KeptLinks = &KeptLinks{}
+	w.do(CommandStart, start, nil)
+	if r := w.state.runs[c.ID]; !r.OwnClicks {
+		t.Errorf("%+v", r)
 	}
 }

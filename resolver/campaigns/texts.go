@@ -15,7 +15,7 @@ const (
 	textCampaign = 'c' // body of a campaign
 	textTemplate = 'm' // texts of a template, see templateTexts
 	textContent  = 'y' // what a campaign is being sent with: a list of contents
-	textLinks    = 'k' // click targets of what it was sent with last: a list for each variant
+	textLinks    = 'k' // click targets of what it was sent with: a list for each variant
 )
 
 // roomForText says whether the account's texts may become so much longer, in

@@ -226,8 +226,8 @@ func fileIdentity(id uint64) string {
 
 func historyError(err error) error { return fmt.Errorf("open history: %w", err) }
 
-// openHistory opens history. One in a file may still be opening when it returns, while the
-// state is loaded: who asks it first waits.
+// openHistory opens history. One in a file may still be opening when it returns, beside the
+// loading of the state: the first question for its position waits until it is open.
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	store, err := e.openBackend(ctx, o)
 	if err != nil {
