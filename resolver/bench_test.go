@@ -13,12 +13,14 @@ import (
 
 // BenchmarkApply applies batches of 100 events of known profiles, with two
 // identifiers, attributes and an idempotency key each. Report: one op is one
-// event.
+// event. Where it says changing, each event changes an attribute, and one in
+// twenty is of a new profile.
 func BenchmarkApply(b *testing.B) {
 	for _, profiles := range []int{10_000, 1_000_000} {
-		b.Run(fmt.Sprintf("profiles=%d", profiles), func(b *testing.B) { benchmarkApply(b, profiles, nil) })
-		b.Run(fmt.Sprintf("profiles=%d,segments=20", profiles), func(b *testing.B) { benchmarkApply(b, profiles, benchSegments) })
+		b.Run(fmt.Sprintf("profiles=%d", profiles), func(b *testing.B) { benchmarkApply(b, profiles, nil, false) })
+		b.Run(fmt.Sprintf("profiles=%d,segments=20", profiles), func(b *testing.B) { benchmarkApply(b, profiles, benchSegments, false) })
 	}
+	b.Run("profiles=100000,segments=20,changing", func(b *testing.B) { benchmarkApply(b, 100_000, benchSegments, true) })
 }
 
 // benchSegments are of mixed kinds; half of them look at the event that is
@@ -46,7 +48,7 @@ var benchSegments = []string{
 	`{"match":"any","conditions":[{"kind":"activity","event":"support_ticket","count":{"op":"<=","value":2}},{"kind":"attribute","field":"attributes.plan","op":"exists"}]}`,
 }
 
-func benchmarkApply(b *testing.B, profiles int, segments []string) {
+func benchmarkApply(b *testing.B, profiles int, segments []string, changing bool) {
 	r := newRecorder(b, DefaultSettings())
 	for _, d := range segments {
 		if out := r.command(CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(d)}); out.Refusal != nil {
@@ -62,12 +64,16 @@ func benchmarkApply(b *testing.B, profiles int, segments []string) {
 		for range batch {
 			p := person()
 			key++
+			age := uint64(42)
+			if changing {
+				age = 18 + key%61
+			}
 			dst = eventlog.AppendEvent(dst, &eventlog.Event{
 				Type:           []byte("item_purchased"),
 				Email:          fmt.Appendf(nil, "person%d@example.com", p),
 				ExternalID:     fmt.Appendf(nil, "ext-%d", p),
 				Geo:            []byte(`{"country":"DE","city":"Berlin"}`),
-				Attributes:     []byte(`{"plan":"pro","age":42}`),
+				Attributes:     fmt.Appendf(nil, `{"plan":"pro","age":%d}`, age),
 				Properties:     []byte(`{"value":19.99,"currency":"EUR","product_id":"sku-12345","quantity":2}`),
 				IdempotencyKey: binary.LittleEndian.AppendUint64([]byte("key-"), key),
 			})
@@ -79,10 +85,17 @@ func benchmarkApply(b *testing.B, profiles int, segments []string) {
 		r.apply(record(nil, func() int { next++; return next - 1 }))
 		r.rows.Reset()
 	}
+	someone := func() int {
+		if changing && rng.IntN(20) == 0 {
+			next++
+			return next - 1
+		}
+		return rng.IntN(profiles)
+	}
 	const ring = 512
 	recs := make([][]byte, ring)
 	for i := range recs {
-		recs[i] = record(nil, func() int { return rng.IntN(profiles) })
+		recs[i] = record(nil, someone)
 	}
 	rows := new(query.Batch)
 	b.ReportAllocs()
@@ -92,7 +105,7 @@ func benchmarkApply(b *testing.B, profiles int, segments []string) {
 			// New ids and keys for the same bodies: replays must not be repeats.
 			b.StopTimer()
 			for j := range recs {
-				recs[j] = record(recs[j][:0], func() int { return rng.IntN(profiles) })
+				recs[j] = record(recs[j][:0], someone)
 			}
 			rows.Reset()
 			b.StartTimer()

@@ -74,18 +74,32 @@ func (s *Sets) Clear() {
 
 // Keep brings the sets in step with a profile's document.
 func (s *Sets) Keep(ordinal uint32, d *profile.Document) {
+	s.decide(d, func(x *profile.OrdinalSet, in bool) { x.Put(ordinal, in) })
+}
+
+// Add is Keep for a profile that is in no set.
+func (s *Sets) Add(ordinal uint32, d *profile.Document) {
+	s.decide(d, func(x *profile.OrdinalSet, in bool) {
+		if in {
+			x.Add(ordinal)
+		}
+	})
+}
+
+// decide calls fn for each set with whether the profile of a document is in it.
+func (s *Sets) decide(d *profile.Document, fn func(x *profile.OrdinalSet, in bool)) {
 	for i := range s.channels {
 		c := &s.channels[i]
 		reason, subscribed := Of(d, c.number)
-		c.subscribed.Put(ordinal, reason == "" && subscribed)
+		fn(c.subscribed, reason == "" && subscribed)
 		if c.open != nil {
-			c.open.Put(ordinal, reason == "" && !subscribed)
+			fn(c.open, reason == "" && !subscribed)
 		}
 		if c.doubtful != nil {
-			c.doubtful.Put(ordinal, hasDoubtfulPhone(d))
+			fn(c.doubtful, hasDoubtfulPhone(d))
 		}
 	}
-	s.statuses.keep(ordinal, d)
+	s.statuses.decide(d, fn)
 }
 
 // Remove takes out a profile that is none any more.

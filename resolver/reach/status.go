@@ -62,18 +62,13 @@ func standingOf(d *profile.Document, channel byte) int {
 	return standingNone
 }
 
-// keep brings the sets in step with a profile's document. Of one channel a profile is in
-// one set at most.
-func (s statusSets) keep(ordinal uint32, d *profile.Document) {
+// decide calls fn for each set with whether the profile of a document is in it. Of one
+// channel it is in one set at most.
+func (s statusSets) decide(d *profile.Document, fn func(x *profile.OrdinalSet, in bool)) {
 	for channel := range s {
-		k := standingOf(d, byte(channel))
-		if k >= 0 && !s[channel][k].Add(ordinal) {
-			continue
-		}
-		for other, set := range s[channel] {
-			if other != k {
-				set.Remove(ordinal)
-			}
+		in := standingOf(d, byte(channel))
+		for standing, x := range s[channel] {
+			fn(x, standing == in)
 		}
 	}
 }

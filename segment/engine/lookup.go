@@ -23,8 +23,9 @@ type lookup struct {
 // in finds the value in the properties of the event with a number.
 func (l *lookup) in(properties []byte, event uint64) []byte {
 	if l.event != event {
-		raw, _ := jsontext.Lookup(properties, l.path)
-		*l = lookup{path: l.path, event: event, raw: raw}
+		l.event = event
+		l.raw, _ = jsontext.Lookup(properties, l.path)
+		l.parsed, l.micros, l.number, l.keyed = false, 0, false, false
 	}
 	return l.raw
 }

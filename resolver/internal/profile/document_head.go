@@ -24,26 +24,41 @@ func (d *Document) DecodeHead(b []byte) error {
 	return nil
 }
 
-// headEnd is where identifiers and names end in a document that was just written.
-func headEnd(b []byte) int {
-	at := 1 + 8
-	block := func() {
-		n, size := binary.Uvarint(b[at:])
-		at += size + int(n)
-	}
+// namesAt is where identifiers end and names begin in a document that was just written.
+func namesAt(b []byte) int {
+	at := 1 + 8 // version and creation
 	count, size := binary.Uvarint(b[at:])
 	for at += size; count > 0; count-- {
-		at++ // the kind
-		block()
+		at = blockEnd(b, at+1) // after the kind
 	}
-	block()
-	block()
 	return at
+}
+
+// blockEnd is where a block ends that begins at a place of a document.
+func blockEnd(b []byte, at int) int {
+	n, size := binary.Uvarint(b[at:])
+	return at + size + int(n)
 }
 
 // SameHead reports whether two documents have the same identifiers and names.
 func SameHead(old, now []byte) bool {
 	const from = 1 + 8 // version and creation
-	n := headEnd(now)
+	n := blockEnd(now, blockEnd(now, namesAt(now)))
 	return len(old) >= n && bytes.Equal(old[from:n], now[from:n])
+}
+
+// SameStanding reports whether two documents are the same but for creation, names, geo and
+// attributes: then they have the same identifiers, consents, blocks and devices, on which it
+// depends whether a message may be sent.
+func SameStanding(old, now []byte) bool {
+	const from = 1 + 8 // version and creation
+	n := namesAt(now)
+	if len(old) < n || old[0] != now[0] || !bytes.Equal(old[from:n], now[from:n]) {
+		return false
+	}
+	restOld, rest := n, n
+	for range 4 { // first name, last name, geo, attributes
+		restOld, rest = blockEnd(old, restOld), blockEnd(now, rest)
+	}
+	return bytes.Equal(old[restOld:], now[rest:])
 }

@@ -50,7 +50,12 @@ func (s *State) replaceDocument(ordinal uint32, old []byte, d *profile.Document)
 	now := append([]byte(nil), s.normal...)
 	s.store.PutDocument(s.account, ordinal, now)
 	s.index.Update(s.account.Number, ordinal, old, now)
-	s.Reach.Keep(ordinal, d)
+	switch {
+	case old == nil:
+		s.Reach.Add(ordinal, d)
+	case !profile.SameStanding(old, now):
+		s.Reach.Keep(ordinal, d)
+	}
 	if len(d.Changes) > 0 {
 		s.host.LogConsents(ordinal, d.Changes)
 		d.Changes = d.Changes[:0]

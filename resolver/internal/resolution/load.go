@@ -76,7 +76,7 @@ func FillReach(store *state.Store, of func(account uint64) *State) error {
 		if err := d.Decode(value); err != nil {
 			return err
 		}
-		s.Reach.Keep(binary.BigEndian.Uint32(rest), &d)
+		s.Reach.Add(binary.BigEndian.Uint32(rest), &d)
 		return nil
 	})
 	if err != nil {
