@@ -24,9 +24,12 @@ func (d *Document) DecodeHead(b []byte) error {
 	return nil
 }
 
+// identifiersAt is where identifiers begin in a document: after its version and its creation.
+const identifiersAt = 1 + 8
+
 // namesAt is where identifiers end and names begin in a document that was just written.
 func namesAt(b []byte) int {
-	at := 1 + 8 // version and creation
+	at := identifiersAt
 	count, size := binary.Uvarint(b[at:])
 	for at += size; count > 0; count-- {
 		at = blockEnd(b, at+1) // after the kind
@@ -42,18 +45,17 @@ func blockEnd(b []byte, at int) int {
 
 // SameHead reports whether two documents have the same identifiers and names.
 func SameHead(old, now []byte) bool {
-	const from = 1 + 8 // version and creation
 	n := blockEnd(now, blockEnd(now, namesAt(now)))
-	return len(old) >= n && bytes.Equal(old[from:n], now[from:n])
+	return len(old) >= n && bytes.Equal(old[identifiersAt:n], now[identifiersAt:n])
 }
 
 // SameStanding reports whether two documents are the same but for creation, names, geo and
 // attributes: then they have the same identifiers, consents, blocks and devices, on which it
 // depends whether a message may be sent.
 func SameStanding(old, now []byte) bool {
-	const from = 1 + 8 // version and creation
 	n := namesAt(now)
-	if len(old) < n || old[0] != now[0] || !bytes.Equal(old[from:n], now[from:n]) {
+	// Versions differ in what comes after the attributes.
+	if len(old) < n || old[0] != now[0] || !bytes.Equal(old[identifiersAt:n], now[identifiersAt:n]) {
 		return false
 	}
 	restOld, rest := n, n
