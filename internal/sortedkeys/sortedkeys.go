@@ -1,8 +1,8 @@
 // Package sortedkeys keeps what was done to keys since some moment, which of them were
 // set and which removed, so that it costs little to note and can be read in order.
 //
-// Changes are noted in chunks. A chunk that is full is sorted, which takes place within
-// the processor's cache, and does not change any more. A reader merges the chunks
+// Changes are noted in chunks. A chunk that is full is sorted beside the writer, which takes
+// place within the processor's cache, and does not change any more. A reader merges the chunks
 // from a key on and sorts what it needs of the one that is not full. One sorted
 // structure of everything would miss the cache at each step of each insertion.
 //
@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+	"sync"
 )
 
 // chunkKeys is how many changes make a chunk.
@@ -24,7 +25,7 @@ const chunkKeys = 4096
 
 // Changes is a set of changes to keys. The zero value is empty.
 type Changes struct {
-	full   []*chunk // the oldest first, sorted
+	full   []*chunk // the oldest first, sorted or about to be
 	latest *chunk   // in order of time; nil if there is none
 }
 
@@ -32,6 +33,7 @@ type Changes struct {
 type chunk struct {
 	keys    []byte
 	entries []entry
+	sorting sync.Once // of a full one
 }
 
 type entry struct {
@@ -69,18 +71,24 @@ func (c *Changes) Put(key []byte, removed bool) {
 	})
 	l.keys = append(l.keys, key...)
 	if len(l.entries) == chunkKeys {
-		l.sort()
 		c.full, c.latest = append(c.full, l), nil
+		go l.sorted()
 	}
 }
 
 func (k *chunk) key(e *entry) []byte { return k.keys[e.at:][:e.size] }
 
+// sorted returns when the chunk, which is full, is sorted.
+func (k *chunk) sorted() { k.sorting.Do(k.sort) }
+
 // sort sorts by keys; what is of one key, the latest first.
 func (k *chunk) sort() {
 	slices.SortFunc(k.entries, func(x, y entry) int {
-		if d := cmp.Or(cmp.Compare(x.first[0], y.first[0]), cmp.Compare(x.first[1], y.first[1])); d != 0 {
-			return d
+		if x.first[0] != y.first[0] {
+			return cmp.Compare(x.first[0], y.first[0])
+		}
+		if x.first[1] != y.first[1] {
+			return cmp.Compare(x.first[1], y.first[1])
 		}
 		return cmp.Or(bytes.Compare(k.key(&x), k.key(&y)), -cmp.Compare(x.order, y.order))
 	})
@@ -122,6 +130,7 @@ func (c *Changes) From(lower, upper []byte) Cursor {
 	var out Cursor
 	below := func(key, bound []byte) bool { return bound != nil && bytes.Compare(key, bound) < 0 }
 	for i, k := range c.full {
+		k.sorted()
 		from := sort.Search(len(k.entries), func(i int) bool { return !below(k.key(&k.entries[i]), lower) })
 		rest := k.entries[from:]
 		if upper != nil {

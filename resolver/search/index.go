@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	"github.com/musterhq/muster/internal/clip"
@@ -59,30 +60,34 @@ func cutText(text []byte) []byte { return clip.Text(text, maxIndexText) }
 // A text is valid during the call.
 func searched(d *profile.Document, buf *[]byte, fn func(field byte, text []byte)) {
 	b := (*buf)[:0]
-	say := func(field byte) {
-		if len(b) > 0 {
-			fn(field, b)
-		}
-	}
 	for k := range identifier.Identifying {
 		for _, id := range d.Identifiers {
 			if id.Kind == k {
 				field := '0' + byte(k)
-				b = appendSearched(b[:0], field, id.Value)
-				say(field)
+				if b = appendSearched(b[:0], field, id.Value); len(b) > 0 {
+					fn(field, b)
+				}
 			}
 		}
 	}
-	b = appendSearched(b[:0], indexName, d.FirstName)
+	*buf = b
+	searchedNames(d.FirstName, d.LastName, buf, fn)
+}
+
+// searchedNames is searched for names alone.
+func searchedNames(firstName, lastName []byte, buf *[]byte, fn func(field byte, text []byte)) {
+	b := appendSearched((*buf)[:0], indexName, firstName)
 	first := len(b)
 	if first > 0 {
 		b = append(b, ' ')
 	}
 	n := len(b)
-	if b = appendSearched(b, indexName, d.LastName); len(b) == n {
+	if b = appendSearched(b, indexName, lastName); len(b) == n {
 		b = b[:first]
 	}
-	say(indexName)
+	if len(b) > 0 {
+		fn(indexName, b)
+	}
 	if first > 0 && len(b) > n {
 		fn(indexLastName, b[n:])
 	}
@@ -140,16 +145,25 @@ func (k *indexKeys) set(account uint64, ordinal uint32, block []byte) error {
 	if err := k.doc.DecodeHead(block); err != nil {
 		return err
 	}
-	searched(&k.doc, &k.buf, func(field byte, text []byte) {
-		n := len(k.all)
-		k.all = indexKey(k.all, account, field, text, ordinal)
-		if key := k.all[n:]; k.has(key) {
-			k.all = k.all[:n] // two texts that are alike up to where they are cut off
-			return
-		}
-		k.ends = append(k.ends, len(k.all))
-	})
+	searched(&k.doc, &k.buf, func(field byte, text []byte) { k.add(account, ordinal, field, text) })
 	return nil
+}
+
+// setNames makes them the keys of the names in an encoded document.
+func (k *indexKeys) setNames(account uint64, ordinal uint32, block []byte) {
+	k.all, k.ends = k.all[:0], k.ends[:0]
+	first, last := profile.Names(block)
+	searchedNames(first, last, &k.buf, func(field byte, text []byte) { k.add(account, ordinal, field, text) })
+}
+
+func (k *indexKeys) add(account uint64, ordinal uint32, field byte, text []byte) {
+	n := len(k.all)
+	k.all = indexKey(k.all, account, field, text, ordinal)
+	if key := k.all[n:]; k.has(key) {
+		k.all = k.all[:n] // two texts that are alike up to where they are cut off
+		return
+	}
+	k.ends = append(k.ends, len(k.all))
 }
 
 // Index keeps the index of profiles in the store in step with their documents.
@@ -161,18 +175,19 @@ type Index struct {
 // NewIndex returns the index of the profiles in the store.
 func NewIndex(store *state.Store) *Index { return &Index{store: store} }
 
-// Update brings the index from a profile's old document to its new one; nil is none. Where
-// identifiers and names are the same it costs the comparison of them.
-func (x *Index) Update(account uint64, ordinal uint32, old, now []byte) {
-	if old != nil && now != nil && profile.SameHead(old, now) {
+// Update brings the index from a profile's old document to its new one; nil is none. same
+// says what they have in common, see [profile.Compare].
+func (x *Index) Update(account uint64, ordinal uint32, old, now []byte, same profile.Likeness) {
+	switch {
+	case same.Names:
 		return
-	}
-	for _, y := range [...]struct {
-		keys  *indexKeys
-		block []byte
-	}{{&x.was, old}, {&x.is, now}} {
-		if err := y.keys.set(account, ordinal, y.block); err != nil {
-			panic(err) // documents in memory decode
+	case same.Identifiers:
+		x.was.setNames(account, ordinal, old)
+		x.is.setNames(account, ordinal, now)
+	default:
+		// Documents in memory decode.
+		if err := errors.Join(x.was.set(account, ordinal, old), x.is.set(account, ordinal, now)); err != nil {
+			panic(err)
 		}
 	}
 	for i := range x.was.ends {
@@ -187,7 +202,7 @@ func (x *Index) Update(account uint64, ordinal uint32, old, now []byte) {
 	}
 }
 
-// Before copies the keys that the profile of the last update had before it.
+// Before copies the keys that the profile of the last update, which removed it, had before.
 func (x *Index) Before() []string { return x.was.list() }
 
 // list copies the keys.

@@ -107,7 +107,7 @@ func (p *people) put(o uint32, x *person) {
 		}
 		p.headers.Edit(o).LastEvent = x.lastEvent
 	}
-	p.index.Update(featuretest.Account, o, p.docs[o], now)
+	p.index.Update(featuretest.Account, o, p.docs[o], now, profile.Compare(p.docs[o], now))
 	p.docs[o] = now
 	if x == nil {
 		delete(p.docs, o)

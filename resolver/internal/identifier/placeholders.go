@@ -2,6 +2,7 @@ package identifier
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,12 +36,12 @@ func (p *Placeholders) Has(raw []byte) bool {
 	if len(raw) > p.longest {
 		return false
 	}
+	// Only letters beyond ASCII change their length in lower case.
+	if p.lengths>>min(len(raw), 63)&1 == 0 && ascii(raw) {
+		return false
+	}
 	p.buf = p.buf[:0]
-	asLong := p.lengths>>min(len(raw), 63)&1 == 1
 	for _, c := range raw {
-		if !asLong && c < utf8.RuneSelf {
-			continue // only other letters change their length in lower case
-		}
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		} else if c >= utf8.RuneSelf {
@@ -49,9 +50,18 @@ func (p *Placeholders) Has(raw []byte) bool {
 		}
 		p.buf = append(p.buf, c)
 	}
-	if !asLong {
-		return false
-	}
 	_, ok := p.values[string(p.buf)]
 	return ok
+}
+
+// ascii reports whether a text has only ASCII.
+func ascii(text []byte) bool {
+	var high uint64
+	for ; len(text) >= 8; text = text[8:] {
+		high |= binary.LittleEndian.Uint64(text)
+	}
+	for _, c := range text {
+		high |= uint64(c)
+	}
+	return high&0x8080808080808080 == 0
 }

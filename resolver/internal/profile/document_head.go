@@ -37,30 +37,53 @@ func namesAt(b []byte) int {
 	return at
 }
 
+// blockAt is the block that begins at a place of a document, and where it ends.
+func blockAt(b []byte, at int) (block []byte, end int) {
+	n, size := binary.Uvarint(b[at:])
+	at += size
+	end = at + int(n)
+	return b[at:end:end], end
+}
+
 // blockEnd is where a block ends that begins at a place of a document.
 func blockEnd(b []byte, at int) int {
-	n, size := binary.Uvarint(b[at:])
-	return at + size + int(n)
+	if b[at] < 0x80 { // its length is in one byte
+		return at + 1 + int(b[at])
+	}
+	_, end := blockAt(b, at)
+	return end
 }
 
-// SameHead reports whether two documents have the same identifiers and names.
-func SameHead(old, now []byte) bool {
-	n := blockEnd(now, blockEnd(now, namesAt(now)))
-	return len(old) >= n && bytes.Equal(old[identifiersAt:n], now[identifiersAt:n])
+// Names are the first and the last name of a document, which are parts of it.
+func Names(b []byte) (first, last []byte) {
+	at := namesAt(b)
+	first, at = blockAt(b, at)
+	last, _ = blockAt(b, at)
+	return first, last
 }
 
-// SameStanding reports whether two documents are the same but for creation, names, geo and
-// attributes: then they have the same identifiers, consents, blocks and devices, on which it
-// depends whether a message may be sent.
-func SameStanding(old, now []byte) bool {
+// Likeness says in what two documents of a profile are the same.
+type Likeness struct {
+	Identifiers bool
+	Names       bool // and identifiers
+	// Standing: all but creation, names, geo and attributes, so identifiers, consents, blocks
+	// and devices, on which it depends whether a message may be sent.
+	Standing bool
+}
+
+// Compare compares two documents; one that is not there is like no other.
+func Compare(old, now []byte) (same Likeness) {
+	if old == nil || now == nil {
+		return same
+	}
 	n := namesAt(now)
+	if len(old) < n || !bytes.Equal(old[identifiersAt:n], now[identifiersAt:n]) {
+		return same
+	}
+	atOld, at := blockEnd(old, blockEnd(old, n)), blockEnd(now, blockEnd(now, n))
+	same.Identifiers, same.Names = true, bytes.Equal(old[n:atOld], now[n:at])
+	atOld, at = blockEnd(old, blockEnd(old, atOld)), blockEnd(now, blockEnd(now, at)) // geo and attributes
 	// Versions differ in what comes after the attributes.
-	if len(old) < n || old[0] != now[0] || !bytes.Equal(old[identifiersAt:n], now[identifiersAt:n]) {
-		return false
-	}
-	restOld, rest := n, n
-	for range 4 { // first name, last name, geo, attributes
-		restOld, rest = blockEnd(old, restOld), blockEnd(now, rest)
-	}
-	return bytes.Equal(old[restOld:], now[rest:])
+	same.Standing = old[0] == now[0] && bytes.Equal(old[atOld:], now[at:])
+	return same
 }

@@ -49,11 +49,12 @@ func (s *State) replaceDocument(ordinal uint32, old []byte, d *profile.Document)
 	s.normal = d.Append(s.normal[:0])
 	now := append([]byte(nil), s.normal...)
 	s.store.PutDocument(s.account, ordinal, now)
-	s.index.Update(s.account.Number, ordinal, old, now)
+	same := profile.Compare(old, now)
+	s.index.Update(s.account.Number, ordinal, old, now, same)
 	switch {
 	case old == nil:
 		s.Reach.Add(ordinal, d)
-	case !profile.SameStanding(old, now):
+	case !same.Standing:
 		s.Reach.Keep(ordinal, d)
 	}
 	if len(d.Changes) > 0 {
@@ -68,7 +69,7 @@ func (s *State) Remove(ordinal uint32) {
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	s.index.Update(s.account.Number, ordinal, old, nil)
+	s.index.Update(s.account.Number, ordinal, old, nil, profile.Likeness{})
 	s.Reach.Remove(ordinal)
 	s.store.PutDocument(s.account, ordinal, nil)
 }
