@@ -104,10 +104,11 @@ const scrubTimeout = 30 * time.Second
 //
 // It is given a bounded time: a checkpoint must not wait for it. What is left
 // then goes when Pebble compacts by itself.
-func scrubStore(db *pebble.DB, list []Scrubbed) error {
+func scrubStore(db *pebble.DB, disk *state.Disk, list []Scrubbed) error {
 	if len(list) == 0 {
 		return nil
 	}
+	defer disk.Haste()()
 	ctx, cancel := context.WithTimeout(context.Background(), scrubTimeout)
 	defer cancel()
 	byAccount := map[uint64][]uint32{}

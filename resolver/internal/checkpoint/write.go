@@ -76,7 +76,8 @@ func (c *Dir) Publish(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) erro
 	if err := c.Disk.Flush(db); err != nil {
 		return err
 	}
-	if err := scrubStore(db, f.Scrub); err != nil {
+	c.Disk.HasRuns(int(db.Metrics().Levels[0].Sublevels))
+	if err := scrubStore(db, c.Disk, f.Scrub); err != nil {
 		return err
 	}
 	// Keys of the queue of enrolments have no texts of profiles.

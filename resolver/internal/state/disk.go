@@ -24,6 +24,10 @@ type Disk struct {
 	// dropped is set when a write of Pebble's was given up at the end: what its files
 	// hold then is no state.
 	dropped atomic.Bool
+	// waiting counts those who wait for compactions, behind is set while these have much to
+	// do: see pace.go.
+	waiting atomic.Int32
+	behind  atomic.Bool
 	closing chan struct{}
 	closes  sync.Once
 	said    atomic.Int64 // when the log was last told, in Unix seconds
@@ -154,7 +158,10 @@ func (s storeFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err e
 	if err != nil {
 		return nil, err
 	}
-	return &storeFile{f, s, name}, nil
+	if f = (&storeFile{f, s, name}); c == compactionCategory {
+		f = &pacedFile{File: f, disk: s.disk, since: time.Now()}
+	}
+	return f, nil
 }
 
 // Rename implements [vfs.FS].

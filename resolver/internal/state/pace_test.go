@@ -1,0 +1,133 @@
+package state
+
+import (
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// slowFS is a file system in memory on which each write takes a while. It notes what files are
+// said to be for.
+type slowFS struct {
+	vfs.FS
+	takes time.Duration
+	mu    sync.Mutex
+	seen  map[vfs.DiskWriteCategory]bool
+}
+
+func (s *slowFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	s.mu.Lock()
+	s.seen[c] = true
+	s.mu.Unlock()
+	f, err := s.FS.Create(name, c)
+	return slowFile{f, s.takes}, err
+}
+
+type slowFile struct {
+	vfs.File
+	takes time.Duration
+}
+
+func (f slowFile) Write(b []byte) (int, error) {
+	time.Sleep(f.takes)
+	return f.File.Write(b)
+}
+
+// TestCompactionsRest: what a compaction writes is written with pauses, unless somebody waits
+// for compactions, they are behind, or the store closes; nothing else is.
+func TestCompactionsRest(t *testing.T) {
+	const writes, takes = 30, 100 * time.Microsecond
+	worked := writes * takes
+	for name, c := range map[string]struct {
+		category vfs.DiskWriteCategory
+		before   func(d *Disk)
+		rests    time.Duration
+	}{
+		// Three writes are as long as it works in one go.
+		"compaction":   {compactionCategory, func(*Disk) {}, writes / 3 * compactionRatio * 3 * takes},
+		"checkpoint":   {"pebble-memtable-flush", func(*Disk) {}, 0},
+		"waited for":   {compactionCategory, func(d *Disk) { d.Haste() }, 0},
+		"waited":       {compactionCategory, func(d *Disk) { d.Haste()() }, writes / 3 * compactionRatio * 3 * takes},
+		"behind":       {compactionCategory, func(d *Disk) { d.HasRuns(manyRuns) }, 0},
+		"behind once":  {compactionCategory, func(d *Disk) { d.HasRuns(manyRuns); d.HasRuns(manyRuns - 1) }, writes / 3 * compactionRatio * 3 * takes},
+		"closing":      {compactionCategory, (*Disk).Close, 0},
+		"another file": {vfs.WriteCategoryUnspecified, func(*Disk) {}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := NewDisk(slog.New(slog.DiscardHandler))
+				c.before(d)
+				fs := storeFS{&slowFS{FS: vfs.NewMem(), takes: takes, seen: map[vfs.DiskWriteCategory]bool{}}, d, "state"}
+				begun := time.Now()
+				f, err := fs.Create("000001.sst", c.category)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range writes {
+					if _, err := f.Write([]byte("block")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if took := time.Since(begun); took != worked+c.rests {
+					t.Errorf("%d writes took %v, expected %v of work and %v of rests", writes, took, worked, c.rests)
+				}
+			})
+		})
+	}
+}
+
+// TestLongestRest: a pause does not grow with what others kept a compaction waiting.
+func TestLongestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := storeFS{&slowFS{FS: vfs.NewMem(), takes: time.Second, seen: map[vfs.DiskWriteCategory]bool{}}, NewDisk(slog.New(slog.DiscardHandler)), "state"}
+		f, err := fs.Create("000001.sst", compactionCategory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if _, err := f.Write([]byte("block")); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took != time.Second+compactionRest {
+			t.Errorf("a write of a second took %v", took)
+		}
+	})
+}
+
+// TestCompactionCategory: Pebble's compactions are those that are known by their category.
+func TestCompactionCategory(t *testing.T) {
+	fs := &slowFS{FS: vfs.NewMem(), seen: map[vfs.DiskWriteCategory]bool{}}
+	s, err := OpenOn(NewDisk(slog.New(slog.DiscardHandler)), fs, "state", 1<<20, quiet{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, value := range []string{"one", "two"} {
+		if err := s.DB.Set([]byte("key"), []byte(value), pebble.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.DB.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fs.seen[compactionCategory] {
+		t.Fatal("something else than a compaction has its category")
+	}
+	if err := s.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
+		t.Fatal(err)
+	}
+	if !fs.seen[compactionCategory] {
+		t.Errorf("a compaction has another category than %q: %v", compactionCategory, fs.seen)
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Fatalf(string, ...any) {}
