@@ -9,7 +9,7 @@ FUZZTIME ?= 30s
 .PHONY: pictures build release console test check lint bench fuzz long services-up services-down cluster-up cluster-down
 
 build:
-	$(GO) build -o bin/muster ./cmd/muster
+	$(GO) build -ldflags '-X main.release=$(VERSION)' -o bin/muster ./cmd/muster
 
 # An archive of the binary for this machine's system and processor, and the image, of
 # the release that VERSION names: make release VERSION=v0.1.0. The binary needs the

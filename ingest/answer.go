@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/resolver"
 )
@@ -142,4 +144,11 @@ func appendDenied(dst []byte, e endpoint, text string) []byte {
 	dst = append(dst, `,"error":`...)
 	dst = jsonscan.AppendQuoted(dst, []byte(text))
 	return append(dst, '}')
+}
+
+// Refuse answers a request in the form of Surface B.
+func Refuse(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	ctx.Response.SetBody(appendFailure(nil, text))
 }

@@ -168,13 +168,6 @@ func badHTTP(ctx *fasthttp.RequestCtx, err error, refuse func(ctx *fasthttp.Requ
 	ctx.SetStatusCode(status) // whatever the form: to proxies it is no answer of the surface
 }
 
-// Refuse answers a request in the form of Surface B.
-func Refuse(ctx *fasthttp.RequestCtx, status int, text string) {
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("application/json")
-	ctx.Response.SetBody(appendFailure(nil, text))
-}
-
 // serverLog carries the server's own messages, about broken connections.
 type serverLog struct {
 	log     *slog.Logger

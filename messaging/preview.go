@@ -19,14 +19,6 @@ type Rendered struct {
 	Link       string `json:"link"` // of a push message
 }
 
-// The links of a recipient that are made when a message is sent, in what is rendered
-// without sending it.
-const (
-	sampleUnsubscribe = "#unsubscribe"
-	samplePreferences = "#preferences"
-	sampleConfirm     = "#confirm"
-)
-
 // Render fills in the merge tags of a content for a profile. data, a JSON object, has
 // values of the caller, which come before the profile's as in a single e-mail. A fault is a
 // [*ContentError].

@@ -98,3 +98,11 @@ func CheckText(text string) error {
 	}
 	return t.Check(merge.Profile(TagUnsubscribe, TagPreferences))
 }
+
+// The links of a recipient that are made when a message is sent, in what is rendered
+// without sending it.
+const (
+	sampleUnsubscribe = "#unsubscribe"
+	samplePreferences = "#preferences"
+	sampleConfirm     = "#confirm"
+)

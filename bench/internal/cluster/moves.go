@@ -54,7 +54,6 @@ type Step struct {
 func (s Step) away() float64 { return max(s.EventSeconds, s.CountSeconds) }
 
 const (
-	moveNodes = 3
 	// calmMax is the longest time before and after what happens in a step; it is as
 	// long as a phase.
 	calmMax = 2 * time.Second

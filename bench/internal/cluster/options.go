@@ -20,6 +20,7 @@ const (
 	maxPartitions = 64
 	maxDuration   = 10 * time.Minute
 	minSession    = 6 * time.Second // Apache Kafka's own
+	moveNodes     = 3               // that partitions move between
 )
 
 // Where Kafka and ClickHouse are, [Options].Services.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cmd/muster/internal/importer"
 )
 
 // Names of columns that other programs write, by what they stand for. Of several in one
@@ -79,7 +80,7 @@ func (u *upload) guess() []column {
 	out := make([]column, len(u.Header))
 	used := map[string]bool{}
 	for i, name := range u.Header {
-		if _, err := fieldOf(name, people); err == nil && !used[name] {
+		if _, err := importer.CheckField(name, people); err == nil && !used[name] {
 			out[i].field, used[name] = name, true
 		}
 	}
@@ -112,7 +113,7 @@ func (u *upload) guess() []column {
 		}
 	}
 	for i := range out {
-		own, _ := fieldOf(out[i].field, people)
+		own, _ := importer.CheckField(out[i].field, people)
 		out[i].own, out[i].kind = own, u.kindOf(i)
 		words := strings.Split(snake(u.Header[i]), "_")
 		if own || slices.Contains(textWords, words[len(words)-1]) {

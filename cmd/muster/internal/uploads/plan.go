@@ -13,10 +13,6 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 )
 
-func fieldOf(name string, people bool) (own bool, err error) {
-	return importer.CheckField(name, people)
-}
-
 // reading is how the rows of a file are read.
 type reading struct {
 	columns []column
@@ -49,7 +45,7 @@ func (u *upload) plan(p *api.ImportPlan) (r reading, err error) {
 				*x = column{kind: "text"}
 				continue
 			}
-			own, err := fieldOf(x.field, people)
+			own, err := importer.CheckField(x.field, people)
 			if err != nil {
 				return r, at("field", "%s", err)
 			}
