@@ -32,39 +32,52 @@ type Engine struct {
 	// anonymous are those of the universe of which nothing says who they are. They are
 	// members of segments alone that include them.
 	anonymous *roaring.Bitmap
-	types     map[string]*kin // by type of events
-	every     *kin            // of events of all types but the service's own; nil for none
-	spans     *kin            // of timed attributes
-	sources   map[string]*source
-	lookups   map[string]*lookup // by path
-	states    map[uint32]*state
-	leaves    map[string]*leaf
-	byID      map[uint32]*leaf
-	segments  map[string]*seg
-	nextID    uint32
-	timers    timers
+	inputs
+	states   map[uint32]*state
+	leaves   map[string]*leaf
+	byID     map[uint32]*leaf
+	segments map[string]*seg
+	nextID   uint32
+	timers   timers
 
-	// What follows is made anew whenever definitions change.
+	derived
+
+	building bool // some segment has a definition that is not live
+	owes     bool // some transitions are pending
+
+	out []Transition // since the last [Engine.Transitions]
+	atHand
+	swept sweeper
+	pub   publisher
+	stale []*group // with values of states that are gone
+}
+
+// inputs are what the leaves and states read, found by what happens.
+type inputs struct {
+	types   map[string]*kin // by type of events
+	every   *kin            // of events of all types but the service's own; nil for none
+	spans   *kin            // of timed attributes
+	sources map[string]*source
+	lookups map[string]*lookup // by path
+}
+
+// derived is made anew whenever definitions change.
+type derived struct {
 	profile []*leaf  // leaves on attributes, consents and lists, by number
 	looks   Fields   // what these look at
 	timed   []*leaf  // leaves whose answer changes by time alone, by number
 	byState []*state // by number
 	byRank  []*seg   // those after which others follow first
 	first   []*seg   // those that are judged for every new profile
+}
 
-	building bool // some segment has a definition that is not live
-	owes     bool // some transitions are pending
-
-	out []Transition // since the last [Engine.Transitions]
-	// Of the profile at hand: the segments that are to be judged, and why.
+// atHand is of the profile at hand: the segments that are to be judged, and why.
+type atHand struct {
 	marked  []*seg
 	causes  causes
 	scratch occurrence
 	edit    rowEdit
 	events  uint64 // since the start, to number them
-	swept   sweeper
-	pub     publisher
-	stale   []*group // with values of states that are gone
 }
 
 // causes are the kinds of change that flipped an answer of the profile at hand.
@@ -88,15 +101,17 @@ func New() *Engine {
 		caught:    map[uint32]int64{},
 		universe:  roaring.New(),
 		anonymous: roaring.New(),
-		types:     map[string]*kin{},
-		spans:     &kin{},
-		sources:   map[string]*source{},
-		lookups:   map[string]*lookup{},
-		states:    map[uint32]*state{},
-		leaves:    map[string]*leaf{},
-		byID:      map[uint32]*leaf{},
-		segments:  map[string]*seg{},
-		nextID:    1,
+		inputs: inputs{
+			types:   map[string]*kin{},
+			spans:   &kin{},
+			sources: map[string]*source{},
+			lookups: map[string]*lookup{},
+		},
+		states:   map[uint32]*state{},
+		leaves:   map[string]*leaf{},
+		byID:     map[uint32]*leaf{},
+		segments: map[string]*seg{},
+		nextID:   1,
 	}
 }
 
