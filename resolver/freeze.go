@@ -50,10 +50,10 @@ func (m *Machine) Thaw(w checkpoint.Written) {
 
 // WriteCheckpoint writes what [Machine.freeze] has handed over, and publishes the checkpoint.
 // It runs beside Apply: it reads nothing of the machine but files. feed has the rows that
-// history lacks, nil for none; rests slows the writing down, nil does not. An error of a
+// history lacks, nil for none; throttle slows the writing down, nil does not. An error of a
 // full disk leaves f as it is, to be written again.
-func (m *Machine) WriteCheckpoint(c *checkpoint.Dir, f *checkpoint.Frozen, feed *feed.Feed, rests *checkpoint.Rests) (checkpoint.Written, error) {
-	return c.Write(f, m.store.DB, feed, rests)
+func (m *Machine) WriteCheckpoint(c *checkpoint.Dir, f *checkpoint.Frozen, feed *feed.Feed, throttle *checkpoint.Throttle) (checkpoint.Written, error) {
+	return c.Write(f, m.store.DB, feed, throttle)
 }
 
 // MoveOn writes a checkpoint of a machine that no node serves, which frees the memory

@@ -33,7 +33,7 @@ func (p *partition) buildLoop(ctx context.Context) {
 	failed := failures{}
 	for ctx.Err() == nil {
 		changed := p.position.progress.Wait()
-		account, work, ok := p.nextWork(last, failed.resting)
+		account, work, ok := p.nextWork(last, failed.backingOff)
 		if !ok {
 			var again <-chan time.Time
 			var timer *time.Timer
@@ -79,7 +79,7 @@ func (p *partition) buildLoop(ctx context.Context) {
 	}
 }
 
-// failures are the states that could not be loaded, and until when they rest.
+// failures are the states that could not be loaded, and until when they are not tried again.
 // The pace is no logic, so it reads the clock.
 type failures map[failureKey]failure
 
@@ -99,7 +99,7 @@ func (f failures) note(key failureKey) time.Duration {
 	return wait
 }
 
-func (f failures) resting(account uint64, state uint32) bool {
+func (f failures) backingOff(account uint64, state uint32) bool {
 	x, ok := f[failureKey{account, state}]
 	return ok && time.Now().Before(x.until)
 }
@@ -117,13 +117,13 @@ func moot(err error) error {
 
 // nextWork finds an account whose engine needs something, the one served last
 // after all others.
-func (p *partition) nextWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
+func (p *partition) nextWork(last uint64, backingOff func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if _, reigns := p.lease.held(); !reigns {
 		return 0, w, false // its owner builds
 	}
-	return p.mu.m.BuildWork(last, resting)
+	return p.mu.m.BuildWork(last, backingOff)
 }
 
 // loadState reads the past events of a state and appends them.

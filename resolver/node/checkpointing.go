@@ -19,10 +19,10 @@ type checkpointing struct {
 	// held is what was frozen and could not be written: it is nowhere else, so it is
 	// written before anything else is frozen.
 	held *checkpoint.Frozen
-	// urgent is how many wait for one, or need one: it is written without rests.
+	// urgent is how many wait for one, or need one: it is written without pauses.
 	urgent atomic.Int32
 	// first is whether the one that follows the replay of a start is still to be written. It
-	// is written without rests: a process that ends again soon would leave the next start
+	// is written without pauses: a process that ends again soon would leave the next start
 	// the same replay.
 	first atomic.Bool
 	// pruning is held while checkpoints are removed or linked.
@@ -75,8 +75,8 @@ func (c *checkpointing) wrote(offset int64, took time.Duration) {
 	c.finished.Signal()
 }
 
-// mayRest reports whether the checkpoint that is being written may take its time.
-func (c *checkpointing) mayRest(amount int64) bool {
+// mayThrottle reports whether the checkpoint that is being written may be throttled.
+func (c *checkpointing) mayThrottle(amount int64) bool {
 	return c.urgent.Load() == 0 && !c.first.Load() && !c.behind.late(amount)
 }
 

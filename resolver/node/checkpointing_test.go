@@ -45,7 +45,7 @@ func TestCheckpointDueByLog(t *testing.T) {
 	p.stop(n)
 }
 
-// TestLateCheckpointHurries: a checkpoint rests no more once too much log would be
+// TestLateCheckpointHurries: a checkpoint is not throttled once too much log would be
 // replayed.
 func TestLateCheckpointHurries(t *testing.T) {
 	t.Parallel()
@@ -68,13 +68,13 @@ func TestLateCheckpointHurries(t *testing.T) {
 	begun := time.Now()
 	p.throttleSleep(t.Context(), time.Minute)
 	if d := time.Since(begun); d > 30*time.Second {
-		t.Errorf("too much log would be replayed, and it rested %v", d)
+		t.Errorf("too much log would be replayed, and it slept %v", d)
 	}
 }
 
 // TestCheckpointsAsked: a checkpoint that is asked for while another one is written is not
 // lost, one that is due by the amount of log is asked for once, and one that is late or
-// that a request waits for is written without rests.
+// that a request waits for is written without pauses.
 func TestCheckpointsAsked(t *testing.T) {
 	t.Parallel()
 	c := newCheckpointing()
@@ -86,29 +86,29 @@ func TestCheckpointsAsked(t *testing.T) {
 	}
 	c.noteApplied(1, 100)
 	c.noteApplied(24, 100)
-	if len(c.dueByLog) != 1 || !c.mayRest(100) {
+	if len(c.dueByLog) != 1 || !c.mayThrottle(100) {
 		t.Error("124 of 100 bytes: not due, or late already")
 	}
 	c.noteApplied(1, 100)
-	if c.mayRest(100) {
-		t.Error("125 of 100 bytes, and it may rest")
+	if c.mayThrottle(100) {
+		t.Error("125 of 100 bytes, and it may be throttled")
 	}
 	c.behind.freeze()
 	finished := c.finished.Wait()
 	c.wrote(7, time.Second)
 	c.wrote(9, time.Second)
-	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !c.mayRest(100) {
+	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !c.mayThrottle(100) {
 		t.Errorf("after two: the newest at %d, %d written", c.last.Load(), c.written.Load())
 	}
 	c.requestFirst()
-	if len(c.due) != 1 || c.mayRest(100) {
-		t.Error("the first after a replay: not asked for, or it may rest")
+	if len(c.due) != 1 || c.mayThrottle(100) {
+		t.Error("the first after a replay: not asked for, or it may be throttled")
 	}
-	if c.wrote(11, time.Second); !c.mayRest(100) {
-		t.Error("the first is written, and the next one may not rest")
+	if c.wrote(11, time.Second); !c.mayThrottle(100) {
+		t.Error("the first is written, and the next one may not be throttled")
 	}
 	c.urgent.Add(1)
-	if c.mayRest(100) {
-		t.Error("a request waits for it, and it may rest")
+	if c.mayThrottle(100) {
+		t.Error("a request waits for it, and it may be throttled")
 	}
 }

@@ -180,11 +180,11 @@ func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 // came since the last one. What is due by the log alone waits for a pause after the
 // checkpoint before.
 func (p *partition) checkpointLoop(ctx context.Context) {
-	var rested time.Duration
-	rests := checkpoint.Rests{Budget: p.node.opts.CheckpointInterval / 3, Sleep: func(d time.Duration) {
+	var slept time.Duration
+	throttle := checkpoint.Throttle{Budget: p.node.opts.CheckpointInterval / 3, Sleep: func(d time.Duration) {
 		begun := time.Now()
 		p.throttleSleep(ctx, d)
-		rested += time.Since(begun)
+		slept += time.Since(begun)
 	}}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
 	defer t.Stop()
@@ -211,10 +211,10 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 			return
 		}
 		begun := time.Now() // it is the processor's time that counts
-		rested = 0
-		err := p.writeCheckpointAt(&rests, publish)
+		slept = 0
+		err := p.writeCheckpointAt(&throttle, publish)
 		dueByLog = nil
-		between.Reset(max(leastBetween, time.Since(begun)-rested))
+		between.Reset(max(leastBetween, time.Since(begun)-slept))
 		switch {
 		case errors.Is(err, resolver.ErrLagging):
 			// Continue records are on their way; the next one asks again.
@@ -233,7 +233,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 
 // throttleSleep is a pause of the checkpoint that is being written.
 func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
-	if !p.checkpoint.mayRest(p.node.opts.CheckpointLogBytes) {
+	if !p.checkpoint.mayThrottle(p.node.opts.CheckpointLogBytes) {
 		return
 	}
 	if size, _ := p.generationBytes(); size <= p.node.opts.GenerationBytes {
@@ -249,16 +249,16 @@ func (p *partition) writeCheckpoint() error {
 	return p.writeCheckpointAt(nil, true)
 }
 
-// writeCheckpointAt is writeCheckpoint with rests. publish says whether other nodes
-// get it; one that they do not get may be published later.
-func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) error {
+// writeCheckpointAt is writeCheckpoint with a throttle, nil for none. publish says
+// whether other nodes get it; one that they do not get may be published later.
+func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, publish bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	begun := time.Now() // for the metric only
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
 		p.feed.Hold()
-		if err := p.finishCheckpoint(f, rests, begun, publish); err != nil {
+		if err := p.finishCheckpoint(f, throttle, begun, publish); err != nil {
 			return err
 		}
 	}
@@ -289,7 +289,7 @@ func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) err
 	p.mu.Unlock()
 	p.feed.Unlock()
 	p.checkpoint.noteFreeze(time.Since(begun))
-	return p.finishCheckpoint(f, rests, begun, publish)
+	return p.finishCheckpoint(f, throttle, begun, publish)
 }
 
 // machine is the partition's, nil once it is closed.
@@ -301,9 +301,9 @@ func (p *partition) machine() *resolver.Machine {
 
 // finishCheckpoint writes what was frozen. When that fails it is held, and written
 // before anything else is frozen: what it has is nowhere else.
-func (p *partition) finishCheckpoint(f *checkpoint.Frozen, rests *checkpoint.Rests, begun time.Time, publish bool) error {
+func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.Throttle, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
-	w, err := p.mu.m.WriteCheckpoint(&p.ckpt, f, p.feed, rests)
+	w, err := p.mu.m.WriteCheckpoint(&p.ckpt, f, p.feed, throttle)
 	p.feed.Thaw()
 	if err != nil {
 		if state.IsFull(err) {

@@ -21,7 +21,7 @@ type redactingLog interface {
 const (
 	// redactBytes bounds what is held of redactions before they are carried out.
 	redactBytes = 16 << 20
-	// The scan of the log rests for a while after so many bytes, so that it does not
+	// The scan of the log pauses for a while after so many bytes, so that it does not
 	// keep a processor to itself.
 	redactRestBytes = 8 << 20
 	redactRest      = 5 * time.Millisecond

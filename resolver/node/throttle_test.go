@@ -62,9 +62,9 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 	d.stop(t, n, log)
 }
 
-// TestRestsUnlessARequestWaits: what writes a checkpoint rests, but not while a request
+// TestThrottledUnlessARequestWaits: what writes a checkpoint pauses, but not while a request
 // waits for it or the next generation is as large as may be.
-func TestRestsUnlessARequestWaits(t *testing.T) {
+func TestThrottledUnlessARequestWaits(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	n, err := Open(t.Context(), f.options(func(o *Options) { o.GenerationBytes = 100 << 10 }))
@@ -76,17 +76,17 @@ func TestRestsUnlessARequestWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := n.partitions[0].Load()
-	took := func(rest time.Duration) time.Duration {
+	took := func(pause time.Duration) time.Duration {
 		begun := time.Now()
-		p.throttleSleep(t.Context(), rest)
+		p.throttleSleep(t.Context(), pause)
 		return time.Since(begun)
 	}
 	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
-		t.Errorf("no request waits, and it rested %v", d)
+		t.Errorf("no request waits, and it slept %v", d)
 	}
 	p.checkpoint.urgent.Add(1)
 	if d := took(time.Minute); d > 30*time.Second {
-		t.Errorf("a request waits, and it rested %v", d)
+		t.Errorf("a request waits, and it slept %v", d)
 	}
 	p.checkpoint.urgent.Add(-1)
 	// No checkpoint is written meanwhile, which would make it small again.
@@ -98,7 +98,7 @@ func TestRestsUnlessARequestWaits(t *testing.T) {
 		submitEvents(t, n, ev("external_id", fmt.Sprint("p", i)))
 	}
 	if d := took(time.Minute); d > 30*time.Second {
-		t.Errorf("the next generation is as large as may be, and it rested %v", d)
+		t.Errorf("the next generation is as large as may be, and it slept %v", d)
 	}
 	p.checkpoint.Unlock()
 }

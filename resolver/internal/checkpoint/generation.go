@@ -69,8 +69,8 @@ func (f *Frozen) size() int {
 
 // WriteGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func WriteGeneration(db *pebble.DB, f *Frozen, rests *Rests, disk *state.Disk) error {
-	w := NewBatchWriter(db, rests, f.size(), disk)
+func WriteGeneration(db *pebble.DB, f *Frozen, throttle *Throttle, disk *state.Disk) error {
+	w := NewBatchWriter(db, throttle, f.size(), disk)
 	var key []byte
 	for _, a := range f.Accounts {
 		for _, c := range a.Identities {
@@ -122,17 +122,17 @@ func writeIndex(db *pebble.DB, changes *sortedkeys.Changes, w *BatchWriter) erro
 
 // BatchWriter commits sets (and deletes, for nil) in batches of bounded size.
 type BatchWriter struct {
-	db    *pebble.DB
-	batch *pebble.Batch
-	pace  throttle
-	disk  *state.Disk
-	err   error
+	db         *pebble.DB
+	batch      *pebble.Batch
+	throttling throttling
+	disk       *state.Disk
+	err        error
 }
 
-// NewBatchWriter writes about so many keys to db. Without rests it is done as fast as that
-// goes. It fails when the disk has no space.
-func NewBatchWriter(db *pebble.DB, rests *Rests, keys int, disk *state.Disk) *BatchWriter {
-	return &BatchWriter{db: db, batch: db.NewBatch(), pace: newThrottle(rests, keys), disk: disk}
+// NewBatchWriter writes about so many keys to db. Without a throttle it is done as fast as
+// that goes. It fails when the disk has no space.
+func NewBatchWriter(db *pebble.DB, throttle *Throttle, keys int, disk *state.Disk) *BatchWriter {
+	return &BatchWriter{db: db, batch: db.NewBatch(), throttling: newThrottling(throttle, keys), disk: disk}
 }
 
 // batchBytes bounds a batch.
@@ -151,7 +151,7 @@ func (w *BatchWriter) Set(key, value []byte) {
 	if w.err == nil && w.batch.Len() > batchBytes {
 		w.commit()
 		w.batch = w.db.NewBatch()
-		w.pace.worked()
+		w.throttling.worked()
 	}
 }
 

@@ -108,7 +108,7 @@ func scrubStore(db *pebble.DB, disk *state.Disk, list []Scrubbed) error {
 	if len(list) == 0 {
 		return nil
 	}
-	defer disk.Haste()()
+	defer disk.Urgent()()
 	ctx, cancel := context.WithTimeout(context.Background(), scrubTimeout)
 	defer cancel()
 	byAccount := map[uint64][]uint32{}

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// TestPace: a checkpoint rests in proportion to its work, never long at once, and not
+// TestThrottle: a checkpoint pauses in proportion to its work, never long at once, and not
 // for much longer in all however large it is; a waiting request has it hurry.
-func TestPace(t *testing.T) {
+func TestThrottle(t *testing.T) {
 	for _, x := range []struct {
 		keys   int
 		worked time.Duration // at each piece
-		want   time.Duration // the rest after it, at least
+		want   time.Duration // the pause after it, at least
 		most   time.Duration
 	}{
 		{1000, 2 * time.Millisecond, 16 * time.Millisecond, longestSleep},
 		{1000, 50 * time.Millisecond, longestSleep, longestSleep},
-		// 20 s of work: one half of them is rested.
+		// 20 s of work: one half of them is slept.
 		{10_000_000, 20 * time.Millisecond, 10 * time.Millisecond, 90 * time.Millisecond},
 	} {
-		var rested []time.Duration
-		p := newThrottle(&Rests{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
+		var slept []time.Duration
+		p := newThrottling(&Throttle{func(d time.Duration) { slept = append(slept, d) }, 10 * time.Second}, x.keys)
 		begun := time.Now()
 		for range 3 {
 			p.since = p.since.Add(-x.worked)
 			p.worked()
 		}
 		stalled := idleRatio * time.Since(begun) // a busy machine adds to the work
-		for _, d := range rested {
+		for _, d := range slept {
 			if d < x.want || d > min(longestSleep, x.most+stalled) {
-				t.Errorf("%d keys, %v of work: rested %v, expected %v to %v", x.keys, x.worked, rested, x.want, x.most)
+				t.Errorf("%d keys, %v of work: slept %v, expected %v to %v", x.keys, x.worked, slept, x.want, x.most)
 			}
 		}
-		if len(rested) != 3 {
-			t.Errorf("rested %d times, expected 3", len(rested))
+		if len(slept) != 3 {
+			t.Errorf("slept %d times, expected 3", len(slept))
 		}
 	}
-	hurried := newThrottle(nil, 1000)
+	hurried := newThrottling(nil, 1000)
 	hurried.worked()
 }

@@ -20,16 +20,16 @@ type Written struct {
 }
 
 // Write makes the checkpoint durable. Called by one goroutine.
-// Without rests it is written as fast as that goes. After an error it has removed
+// Without a throttle it is written as fast as that goes. After an error it has removed
 // what it made, and may be called again.
-func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, rests *Rests) (w Written, err error) {
+func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, throttle *Throttle) (w Written, err error) {
 	defer func() {
 		if err != nil {
 			c.discard(f, w)
 			w = Written{}
 		}
 	}()
-	if err := WriteGeneration(db, f, rests, c.Disk); err != nil {
+	if err := WriteGeneration(db, f, throttle, c.Disk); err != nil {
 		return w, fmt.Errorf("write generation: %w", err)
 	}
 	if w.Runs, err = c.WriteRuns(f); err != nil {

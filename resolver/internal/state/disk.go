@@ -24,9 +24,9 @@ type Disk struct {
 	// dropped is set when a write of Pebble's was given up at the end: what its files
 	// hold then is no state.
 	dropped atomic.Bool
-	// waiting counts those who wait for compactions, behind is set while these have much to
-	// do: see pace.go.
-	waiting atomic.Int32
+	// urgent counts the callers that wait for compactions, behind is set while compactions
+	// have much to do: see throttle.go.
+	urgent  atomic.Int32
 	behind  atomic.Bool
 	closing chan struct{}
 	closes  sync.Once
@@ -74,9 +74,9 @@ func (d *Disk) Clear(flag *atomic.Bool) {
 // Close ends all waiting for space.
 func (d *Disk) Close() { d.closes.Do(func() { close(d.closing) }) }
 
-// rest waits for the pause or the end, which is false.
-func (d *Disk) rest(pause time.Duration) bool {
-	t := time.NewTimer(pause)
+// pause waits for a time. It returns false at once when the disk is closed.
+func (d *Disk) pause(length time.Duration) bool {
+	t := time.NewTimer(length)
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -143,7 +143,7 @@ func (s storeFS) try(name string, do func() error) error {
 			return err
 		}
 		s.disk.Note(&s.disk.store, err)
-		if !s.disk.rest(spacePause) || s.isTable(name) {
+		if !s.disk.pause(spacePause) || s.isTable(name) {
 			return err
 		}
 	}
@@ -159,7 +159,7 @@ func (s storeFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err e
 		return nil, err
 	}
 	if f = (&storeFile{f, s, name}); c == compactionCategory {
-		f = &pacedFile{File: f, disk: s.disk, since: time.Now()}
+		f = &throttledFile{File: f, disk: s.disk, since: time.Now()}
 	}
 	return f, nil
 }

@@ -38,21 +38,21 @@ func (f slowFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// TestCompactionsRest: what a compaction writes is written with pauses, unless somebody waits
+// TestCompactionsThrottled: what a compaction writes is written with pauses, unless somebody waits
 // for compactions, they are behind, or the store closes; nothing else is.
-func TestCompactionsRest(t *testing.T) {
+func TestCompactionsThrottled(t *testing.T) {
 	const writes, takes = 30, 100 * time.Microsecond
 	worked := writes * takes
 	for name, c := range map[string]struct {
 		category vfs.DiskWriteCategory
 		before   func(d *Disk)
-		rests    time.Duration
+		pauses   time.Duration
 	}{
 		// Three writes are as long as it works in one go.
 		"compaction":   {compactionCategory, func(*Disk) {}, writes / 3 * compactionRatio * 3 * takes},
 		"checkpoint":   {"pebble-memtable-flush", func(*Disk) {}, 0},
-		"waited for":   {compactionCategory, func(d *Disk) { d.Haste() }, 0},
-		"waited":       {compactionCategory, func(d *Disk) { d.Haste()() }, writes / 3 * compactionRatio * 3 * takes},
+		"waited for":   {compactionCategory, func(d *Disk) { d.Urgent() }, 0},
+		"waited":       {compactionCategory, func(d *Disk) { d.Urgent()() }, writes / 3 * compactionRatio * 3 * takes},
 		"behind":       {compactionCategory, func(d *Disk) { d.HasRuns(manyRuns) }, 0},
 		"behind once":  {compactionCategory, func(d *Disk) { d.HasRuns(manyRuns); d.HasRuns(manyRuns - 1) }, writes / 3 * compactionRatio * 3 * takes},
 		"closing":      {compactionCategory, (*Disk).Close, 0},
@@ -73,16 +73,16 @@ func TestCompactionsRest(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if took := time.Since(begun); took != worked+c.rests {
-					t.Errorf("%d writes took %v, expected %v of work and %v of rests", writes, took, worked, c.rests)
+				if took := time.Since(begun); took != worked+c.pauses {
+					t.Errorf("%d writes took %v, expected %v of work and %v of pauses", writes, took, worked, c.pauses)
 				}
 			})
 		})
 	}
 }
 
-// TestLongestRest: a pause does not grow with what others kept a compaction waiting.
-func TestLongestRest(t *testing.T) {
+// TestLongestPause: a pause does not grow with what others kept a compaction waiting.
+func TestLongestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs := storeFS{&slowFS{FS: vfs.NewMem(), takes: time.Second, seen: map[vfs.DiskWriteCategory]bool{}}, NewDisk(slog.New(slog.DiscardHandler)), "state"}
 		f, err := fs.Create("000001.sst", compactionCategory)
@@ -93,7 +93,7 @@ func TestLongestRest(t *testing.T) {
 		if _, err := f.Write([]byte("block")); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took != time.Second+compactionRest {
+		if took := time.Since(begun); took != time.Second+compactionPause {
 			t.Errorf("a write of a second took %v", took)
 		}
 	})

@@ -1,0 +1,62 @@
+package state
+
+import (
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// How Pebble's compactions are throttled. One that does a second's work in one go takes a
+// processor for that second, and requests wait for it where processors are few. One that
+// pauses in between ends later, and the next finds more to merge: it rewrites less.
+const (
+	// compactionRatio is the length of a compaction's pause relative to its work before.
+	compactionRatio = 4
+	// compactionWork is how long it works before it pauses.
+	compactionWork = 250 * time.Microsecond
+	// compactionPause is the longest pause. One that does not end sooner is due to work during
+	// which others had the processor.
+	compactionPause = 5 * time.Millisecond
+	// manyRuns is a number of tables in which one key may have to be looked up, of those that
+	// checkpoints wrote since the last compaction. From it on compactions are not throttled.
+	manyRuns = 8
+)
+
+// compactionCategory is how Pebble names what a compaction writes, to the file system.
+const compactionCategory vfs.DiskWriteCategory = "pebble-compaction"
+
+// Urgent makes compactions work without a pause until done is called, for a caller that waits
+// for them.
+func (d *Disk) Urgent() (done func()) {
+	if d == nil {
+		return func() {}
+	}
+	d.urgent.Add(1)
+	return func() { d.urgent.Add(-1) }
+}
+
+// HasRuns says in how many tables that no compaction has merged yet a key may be.
+func (d *Disk) HasRuns(n int) {
+	if d != nil {
+		d.behind.Store(n >= manyRuns)
+	}
+}
+
+// throttledFile is a table that a compaction writes. It has one writer.
+type throttledFile struct {
+	vfs.File
+	disk  *Disk
+	since time.Time // when the work under way began
+}
+
+// Write implements [vfs.File].
+func (f *throttledFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	if worked := time.Since(f.since); worked >= compactionWork { // it is the processor's time that counts
+		if f.disk.urgent.Load() == 0 && !f.disk.behind.Load() {
+			f.disk.pause(min(compactionPause, compactionRatio*worked))
+		}
+		f.since = time.Now()
+	}
+	return n, err
+}
