@@ -76,7 +76,6 @@ func (c *Dir) Publish(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) erro
 	if err := c.Disk.Flush(db); err != nil {
 		return err
 	}
-	c.Disk.HasRuns(int(db.Metrics().Levels[0].Sublevels))
 	if err := scrubStore(db, c.Disk, f.Scrub); err != nil {
 		return err
 	}

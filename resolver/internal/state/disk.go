@@ -100,6 +100,7 @@ func (d *Disk) Flush(db *pebble.DB) error {
 	for {
 		select {
 		case <-flushed:
+			d.noteRuns(db)
 			return d.StoreErr()
 		case <-look.C:
 			if err := d.StoreErr(); err != nil {

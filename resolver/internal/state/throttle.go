@@ -3,6 +3,7 @@ package state
 import (
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -35,11 +36,9 @@ func (d *Disk) Urgent() (done func()) {
 	return func() { d.urgent.Add(-1) }
 }
 
-// HasRuns says in how many tables that no compaction has merged yet a key may be.
-func (d *Disk) HasRuns(n int) {
-	if d != nil {
-		d.behind.Store(n >= manyRuns)
-	}
+// noteRuns notes whether there are so many tables that compactions are behind.
+func (d *Disk) noteRuns(db *pebble.DB) {
+	d.behind.Store(db.Metrics().Levels[0].Sublevels >= manyRuns)
 }
 
 // throttledFile is a table that a compaction writes. It has one writer.
