@@ -2,7 +2,7 @@ package identity
 
 import (
 	"bytes"
-	"unicode/utf8"
+	"encoding/binary"
 
 	"golang.org/x/text/cases"
 )
@@ -22,7 +22,7 @@ const dottedI = "i\u0307"
 func AppendFoldedEmail(dst, s []byte) []byte {
 	start := len(dst)
 	dst = AppendNormalEmail(dst, s)
-	if isASCII(dst[start:]) {
+	if IsASCII(dst[start:]) {
 		return dst
 	}
 	folded := cases.Fold().Bytes(dst[start:])
@@ -32,11 +32,14 @@ func AppendFoldedEmail(dst, s []byte) []byte {
 	return append(dst[:start], folded...)
 }
 
-func isASCII(s []byte) bool {
-	for _, c := range s {
-		if c >= utf8.RuneSelf {
-			return false
-		}
+// IsASCII reports whether a text has only ASCII.
+func IsASCII(text []byte) bool {
+	var high uint64
+	for ; len(text) >= 8; text = text[8:] {
+		high |= binary.LittleEndian.Uint64(text)
 	}
-	return true
+	for _, c := range text {
+		high |= uint64(c)
+	}
+	return high&0x8080808080808080 == 0
 }

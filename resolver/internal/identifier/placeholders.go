@@ -2,9 +2,10 @@ package identifier
 
 import (
 	"bytes"
-	"encoding/binary"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/identity"
 )
 
 // Placeholders answer whether a value is a placeholder without allocating. They have scratch
@@ -37,7 +38,7 @@ func (p *Placeholders) Has(raw []byte) bool {
 		return false
 	}
 	// Only letters beyond ASCII change their length in lower case.
-	if p.lengths>>min(len(raw), 63)&1 == 0 && ascii(raw) {
+	if p.lengths>>min(len(raw), 63)&1 == 0 && identity.IsASCII(raw) {
 		return false
 	}
 	p.buf = p.buf[:0]
@@ -52,16 +53,4 @@ func (p *Placeholders) Has(raw []byte) bool {
 	}
 	_, ok := p.values[string(p.buf)]
 	return ok
-}
-
-// ascii reports whether a text has only ASCII.
-func ascii(text []byte) bool {
-	var high uint64
-	for ; len(text) >= 8; text = text[8:] {
-		high |= binary.LittleEndian.Uint64(text)
-	}
-	for _, c := range text {
-		high |= uint64(c)
-	}
-	return high&0x8080808080808080 == 0
 }

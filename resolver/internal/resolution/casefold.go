@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -22,7 +23,7 @@ import (
 // addCaseFold notes that an e-mail is on file, h being its identity. It costs
 // nothing for the e-mails whose folded form is the normal one, as good as all.
 func (s *State) addCaseFold(email []byte, h identifier.Hash) {
-	if isASCII(email) && !identifier.IsMasked(email) {
+	if identity.IsASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, other := s.Hasher.HashFolded(email, &s.normal)
@@ -36,7 +37,7 @@ func (s *State) addCaseFold(email []byte, h identifier.Hash) {
 
 // removeCaseFold removes the case fold of an e-mail that is not on file any more.
 func (s *State) removeCaseFold(email []byte, h identifier.Hash) {
-	if isASCII(email) && !identifier.IsMasked(email) {
+	if identity.IsASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, _ := s.Hasher.HashFolded(email, &s.normal)
@@ -48,10 +49,6 @@ func (s *State) removeCaseFold(email []byte, h identifier.Hash) {
 		delete(s.caseFolds, f)
 	}
 	s.store.PutEntity(caseFoldKey(s.account.Number, f, h), nil)
-}
-
-func isASCII(b []byte) bool {
-	return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 })
 }
 
 func caseFoldKey(account uint64, f, h identifier.Hash) string {
