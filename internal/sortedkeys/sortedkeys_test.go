@@ -57,6 +57,27 @@ func TestMatchesMap(t *testing.T) {
 	}
 }
 
+// TestReaderWaitsForOrder: a reader gets the keys in order also of a full chunk that nobody has
+// sorted yet.
+func TestReaderWaitsForOrder(t *testing.T) {
+	var c Changes
+	for i := range chunkKeys - 1 {
+		c.Put([]byte(fmt.Sprintf("%04d", chunkKeys-i)), false)
+	}
+	c.full, c.latest = []*chunk{c.latest}, nil // as Put leaves it before the other goroutine has begun
+	n := 0
+	for at, last := c.From(nil, nil), ""; at.Valid(); at.Next() {
+		if string(at.Key()) <= last {
+			t.Fatalf("%q comes after %q", at.Key(), last)
+		}
+		last = string(at.Key())
+		n++
+	}
+	if n != chunkKeys-1 {
+		t.Errorf("%d keys, expected %d", n, chunkKeys-1)
+	}
+}
+
 func BenchmarkPut(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var c Changes

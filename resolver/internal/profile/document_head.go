@@ -47,9 +47,6 @@ func blockAt(b []byte, at int) (block []byte, end int) {
 
 // blockEnd is where a block ends that begins at a place of a document.
 func blockEnd(b []byte, at int) int {
-	if b[at] < 0x80 { // its length is in one byte
-		return at + 1 + int(b[at])
-	}
 	_, end := blockAt(b, at)
 	return end
 }
