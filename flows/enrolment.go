@@ -180,15 +180,15 @@ const (
 type Record struct {
 	// DateMs is when a date trigger is due for the profile, 0 for never.
 	DateMs int64
-	// Ways are the profile's enrolments in the flow, the newest last. Only that one
+	// Enrolments are the profile's in the flow, the newest last. Only that one
 	// can be in progress.
-	Ways []Enrolment
+	Enrolments []Enrolment
 }
 
 // Current is the enrolment in progress, nil if there is none.
 func (r *Record) Current() *Enrolment {
-	if n := len(r.Ways); n > 0 && r.Ways[n-1].Status == InProgress {
-		return &r.Ways[n-1]
+	if n := len(r.Enrolments); n > 0 && r.Enrolments[n-1].Status == InProgress {
+		return &r.Enrolments[n-1]
 	}
 	return nil
 }
@@ -196,29 +196,29 @@ func (r *Record) Current() *Enrolment {
 // Begin adds an enrolment. Of those that have ended it keeps the newest.
 func (r *Record) Begin(e Enrolment) *Enrolment {
 	e.Number = 1
-	if n := len(r.Ways); n > 0 {
-		e.Number = r.Ways[n-1].Number + 1
+	if n := len(r.Enrolments); n > 0 {
+		e.Number = r.Enrolments[n-1].Number + 1
 		if n > KeptEnded {
-			r.Ways = append(r.Ways[:0], r.Ways[n-KeptEnded:]...)
+			r.Enrolments = append(r.Enrolments[:0], r.Enrolments[n-KeptEnded:]...)
 		}
 	}
-	r.Ways = append(r.Ways, e)
-	return &r.Ways[len(r.Ways)-1]
+	r.Enrolments = append(r.Enrolments, e)
+	return &r.Enrolments[len(r.Enrolments)-1]
 }
 
 // Append writes the record behind dst.
 func (r *Record) Append(dst []byte) []byte {
 	le := binary.LittleEndian
-	reasons := slices.ContainsFunc(r.Ways, func(e Enrolment) bool { return e.reasons() > 0 })
+	reasons := slices.ContainsFunc(r.Enrolments, func(e Enrolment) bool { return e.reasons() > 0 })
 	if reasons {
 		dst = append(dst, recordVersionReasons)
 	} else {
 		dst = append(dst, recordVersion)
 	}
 	dst = le.AppendUint64(dst, uint64(r.DateMs))
-	dst = binary.AppendUvarint(dst, uint64(len(r.Ways)))
-	for i := range r.Ways {
-		e := &r.Ways[i]
+	dst = binary.AppendUvarint(dst, uint64(len(r.Enrolments)))
+	for i := range r.Enrolments {
+		e := &r.Enrolments[i]
 		dst = append(dst, byte(e.Status), byte(e.Phase), byte(e.Reason), e.Depth)
 		dst = le.AppendUint32(dst, e.Number)
 		dst = binary.AppendUvarint(dst, uint64(e.Step+1))
@@ -283,12 +283,12 @@ func (r *Record) Decode(b []byte) error {
 	}
 	r.DateMs = int64(in.U64())
 	n := in.Count(50)
-	for len(r.Ways) < n {
-		r.Ways = append(r.Ways, Enrolment{})
+	for len(r.Enrolments) < n {
+		r.Enrolments = append(r.Enrolments, Enrolment{})
 	}
-	r.Ways = r.Ways[:n]
-	for i := range r.Ways {
-		e := &r.Ways[i]
+	r.Enrolments = r.Enrolments[:n]
+	for i := range r.Enrolments {
+		e := &r.Enrolments[i]
 		e.Status, e.Phase, e.Reason, e.Depth = Status(in.U8()), Phase(in.U8()), Reason(in.U8()), in.U8()
 		e.Number = in.U32()
 		e.Step = int(min(in.Uvarint(), math.MaxInt32)) - 1

@@ -12,7 +12,7 @@ import (
 // TestRecordReasons: a record keeps why steps failed; one without is of version 1,
 // which older builds read.
 func TestRecordReasons(t *testing.T) {
-	plain := Record{DateMs: 5, Ways: []Enrolment{
+	plain := Record{DateMs: 5, Enrolments: []Enrolment{
 		{Number: 1, Status: Exited, Reason: ByFailure, Step: End, StartedMs: 1, EndedMs: 9, Path: []Visit{{Step: 0, AtMs: 1, Result: Done}, {Step: 1, AtMs: 2, Result: Failed}}, Event: []byte(`{}`)},
 		{Number: 2, Status: InProgress, Step: 1, StartedMs: 3, Path: []Visit{{Step: 1, AtMs: 3}}},
 	}}
@@ -21,8 +21,8 @@ func TestRecordReasons(t *testing.T) {
 		t.Errorf("without reasons the version is %d", b[0])
 	}
 	with := plain
-	with.Ways = append([]Enrolment{}, plain.Ways...)
-	with.Ways[0].Path = []Visit{{Step: 0, AtMs: 1, Result: Done}, {Step: 1, AtMs: 2, Result: Failed, Reason: "connection refused"}}
+	with.Enrolments = append([]Enrolment{}, plain.Enrolments...)
+	with.Enrolments[0].Path = []Visit{{Step: 0, AtMs: 1, Result: Done}, {Step: 1, AtMs: 2, Result: Failed, Reason: "connection refused"}}
 	withReason := with.Append(nil)
 	if withReason[0] != recordVersionReasons {
 		t.Errorf("with a reason the version is %d", withReason[0])

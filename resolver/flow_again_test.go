@@ -71,9 +71,9 @@ func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 	r.addsUp(flow, 0, 0)
 	r.events(ev("type", "other", "email", "a@x.io", "external_id", "b"))
 	r.addsUp(flow, 0, 1)
-	ways, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
-	if err != nil || len(ways) != 2 || ways[0].Path[0].Result.String() != "exited" {
-		t.Fatalf("F1: the ways are %+v, %v", ways, err)
+	enrolments, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
+	if err != nil || len(enrolments) != 2 || enrolments[0].Path[0].Result.String() != "exited" {
+		t.Fatalf("F1: the enrolments are %+v, %v", enrolments, err)
 	}
 	r.must(CommandContactErase, ContactErase{ID: ada.String()})
 	r.addsUp(flow, 0, 2)

@@ -185,9 +185,9 @@ func (s *flowSim) compareLedger() {
 			continue
 		}
 		for it := f.Ever.Iterator(); it.HasNext(); {
-			r := s.ways(&f, it.Next())
-			for i := range r.Ways {
-				e := &r.Ways[i]
+			r := s.enrolments(&f, it.Next())
+			for i := range r.Enrolments {
+				e := &r.Enrolments[i]
 				if n, ok := calls[e.Item]; ok && e.Phase == flows.Awaiting {
 					calls[e.Item] = n + 1
 				}
@@ -199,7 +199,7 @@ func (s *flowSim) compareLedger() {
 	}
 	for seq, n := range calls {
 		if merged -= 1 - n; n > 1 || n == 0 && merged < 0 {
-			s.fatalf("F1: call %d is awaited by %d ways", seq, n)
+			s.fatalf("F1: call %d is awaited by %d enrolments", seq, n)
 		}
 	}
 }
@@ -248,12 +248,12 @@ func (s *flowSim) compareFlow(got *inspected, want *oracleFlow) {
 		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.Queued, list)
 	}
 	for p := range s.o.people {
-		r := s.ways(got, uint32(p))
-		if len(r.Ways) != len(want.ways[p]) {
-			s.fatalf("F1: flow %d, profile %d: %d ways %+v, the oracle has %d %+v", want.number, p, len(r.Ways), r.Ways, len(want.ways[p]), want.ways[p])
+		r := s.enrolments(got, uint32(p))
+		if len(r.Enrolments) != len(want.enrolments[p]) {
+			s.fatalf("F1: flow %d, profile %d: %d enrolments %+v, the oracle has %d %+v", want.number, p, len(r.Enrolments), r.Enrolments, len(want.enrolments[p]), want.enrolments[p])
 		}
-		for i, e := range r.Ways {
-			w := want.ways[p][i]
+		for i, e := range r.Enrolments {
+			w := want.enrolments[p][i]
 			if len(e.Event) == 0 && len(w.Event) == 0 {
 				e.Event, w.Event = nil, nil
 			}
@@ -267,8 +267,8 @@ func (s *flowSim) compareFlow(got *inspected, want *oracleFlow) {
 	}
 }
 
-// ways is the stored enrolments of a profile in a flow.
-func (s *flowSim) ways(f *inspected, p uint32) (r flows.Record) {
+// enrolments is the stored enrolments of a profile in a flow.
+func (s *flowSim) enrolments(f *inspected, p uint32) (r flows.Record) {
 	if f.Known.Contains(p) {
 		b, err := s.n.m.store.Entity(state.EnrolmentKey(testAccount, f.Number, p))
 		s.n.must(err)
@@ -307,11 +307,11 @@ func (s *flowSim) consistent() {
 				continue
 			}
 			known.Add(o)
-			r := s.ways(&f, o)
+			r := s.enrolments(&f, o)
 			if !f.Deleted && (a.Profiles.Root(o) != o || a.Profiles.Gone(o)) {
-				s.fatalf("F1: flow %d has ways of profile %d, which is no more", f.Number, o)
+				s.fatalf("F1: flow %d has enrolments of profile %d, which is no more", f.Number, o)
 			}
-			if len(r.Ways) > 0 {
+			if len(r.Enrolments) > 0 {
 				entered.Add(o)
 			} else if r.DateMs == 0 {
 				s.fatalf("flow %d, profile %d: nothing is stored at length", f.Number, o)
@@ -319,8 +319,8 @@ func (s *flowSim) consistent() {
 			if r.DateMs != 0 {
 				dates = append(dates, dueset.Item{Due: r.DateMs, Ordinal: o})
 			}
-			for i := range r.Ways {
-				s.soundWay(&f, o, &r.Ways[i])
+			for i := range r.Enrolments {
+				s.soundEnrolment(&f, o, &r.Enrolments[i])
 			}
 			if e := r.Current(); e != nil {
 				active.Add(o)
@@ -382,8 +382,8 @@ func (s *flowSim) soundQueue() {
 	}
 }
 
-// soundWay checks that an enrolment passed no step twice.
-func (s *flowSim) soundWay(f *inspected, o uint32, e *flows.Enrolment) {
+// soundEnrolment checks that an enrolment passed no step twice.
+func (s *flowSim) soundEnrolment(f *inspected, o uint32, e *flows.Enrolment) {
 	s.t.Helper()
 	seen := map[int]bool{}
 	for _, v := range e.Path {

@@ -97,7 +97,7 @@ func TestF1LoopsDoNotBreed(t *testing.T) {
 	r.events(ev("email", "a@x.io"))
 	f, g := r.flowState(a).Counts, r.flowState(b).Counts
 	if n := f.Entered + g.Entered; n != profile.MaxCaused || f.LoopsCut+g.LoopsCut == 0 {
-		t.Fatalf("F1: one event began %d ways, %d were cut", n, f.LoopsCut+g.LoopsCut)
+		t.Fatalf("F1: one event began %d enrolments, %d were cut", n, f.LoopsCut+g.LoopsCut)
 	}
 	if n := len(r.due(outbox.KindEmail)); n != profile.MaxCaused {
 		t.Fatalf("F1: %d e-mails for one event", n)

@@ -296,7 +296,7 @@ func (o *flowOracle) erase(p int) {
 			o.visited(f, w, flows.Stopped, 0)
 			f.counts.Exited++
 		}
-		delete(f.ways, p)
+		delete(f.enrolments, p)
 		delete(f.dates, p)
 		delete(f.waiting, p)
 	}

@@ -226,7 +226,7 @@ func naivePick(branches []flows.Branch, bits uint64) int {
 // mergeEnrolments makes a profile's enrolments in a flow those of the profile that it became part
 // of. At most one goes on.
 func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
-	won, lost := f.ways[winner], f.ways[loser]
+	won, lost := f.enrolments[winner], f.enrolments[loser]
 	if f.waiting[loser] {
 		delete(f.waiting, loser)
 		if f.def.Reentry == flows.AfterExit || len(won)+len(lost) == 0 {
@@ -263,9 +263,9 @@ func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
 	for i := range all {
 		all[i].Number = uint32(i + 1)
 	}
-	delete(f.ways, loser)
+	delete(f.enrolments, loser)
 	if len(all) > 0 {
-		f.ways[winner] = all
+		f.enrolments[winner] = all
 	}
 }
 
@@ -382,7 +382,7 @@ func (o *flowOracle) call(f *oracleFlow, c automation.Trigger) (refused, repeate
 		same := o.who.profiles[x.profile].winner == p
 		return !same, same
 	}
-	if !f.live() || f.current(p) != nil || len(f.ways[p]) > 0 && f.def.Reentry == flows.Once {
+	if !f.live() || f.current(p) != nil || len(f.enrolments[p]) > 0 && f.def.Reentry == flows.Once {
 		return true, false
 	}
 	o.keys[key] = naiveKey{o.now, p}

@@ -93,13 +93,13 @@ func (o *flowOracle) react() {
 
 func (o *flowOracle) enrol(e oracleEntry) {
 	f, p := e.f, o.who.profiles[e.p].winner
-	ways := f.ways[p]
+	enrolments := f.enrolments[p]
 	switch {
 	case f.status == automation.Paused && f.def.Trigger.SegmentID != "" && !o.people[p].gone:
 		// Credits have paused it a moment ago: as if it had come during the pause.
 		f.waiting[p] = true
 		return
-	case !f.live() || o.people[p].gone || f.current(p) != nil || len(ways) > 0 && f.def.Reentry == flows.Once:
+	case !f.live() || o.people[p].gone || f.current(p) != nil || len(enrolments) > 0 && f.def.Reentry == flows.Once:
 		return
 	case e.depth > 16:
 		f.counts.LoopsCut++
@@ -119,11 +119,11 @@ func (o *flowOracle) enrol(e oracleEntry) {
 	o.ours = true
 	o.begun++
 	w := flows.Enrolment{Number: 1, Status: flows.InProgress, Depth: e.depth, StartedMs: e.at, Event: e.event}
-	if n := len(ways); n > 0 {
-		w.Number = ways[n-1].Number + 1
-		ways = ways[max(0, n-10):] // of those that ended ten are kept
+	if n := len(enrolments); n > 0 {
+		w.Number = enrolments[n-1].Number + 1
+		enrolments = enrolments[max(0, n-10):] // of those that ended ten are kept
 	}
-	f.ways[p] = append(slices.Clone(ways), w)
+	f.enrolments[p] = append(slices.Clone(enrolments), w)
 	f.counts.Entered++
 	x := f.current(p)
 	o.arrive(f, x, 0, e.at)

@@ -97,7 +97,7 @@ type oracleFlow struct {
 	scanned                       int // profiles looked at while scanning
 	published, paused, resumed    int64
 	pauses                        [][2]int64 // that are over
-	ways                          map[int][]flows.Enrolment
+	enrolments                    map[int][]flows.Enrolment
 	dates                         map[int]int64
 	waiting                       map[int]bool // to be enrolled when the flow goes on
 	counts                        automation.Counts
@@ -115,8 +115,8 @@ func (f *oracleFlow) since() int64 { return max(f.published, f.resumed) }
 
 // current is a person's enrolment in progress.
 func (f *oracleFlow) current(p int) *flows.Enrolment {
-	if n := len(f.ways[p]); n > 0 && f.ways[p][n-1].Status == flows.InProgress {
-		return &f.ways[p][n-1]
+	if n := len(f.enrolments[p]); n > 0 && f.enrolments[p][n-1].Status == flows.InProgress {
+		return &f.enrolments[p][n-1]
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (o *flowOracle) nextStep() (first *oracleFlow, p int, due int64, date bool)
 		for x, ms := range f.dates {
 			better(f, x, ms, true)
 		}
-		for x := range f.ways {
+		for x := range f.enrolments {
 			if w := f.current(x); w != nil && w.Phase != flows.Awaiting {
 				better(f, x, w.DueMs, false)
 			}

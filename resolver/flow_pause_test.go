@@ -41,9 +41,9 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			if n := r.count(automation.EventCompleted) + r.count(automation.EventExited); n != 0 {
 				t.Fatalf("F1: a paused flow emitted %d ends", n)
 			}
-			ways, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
-			if err != nil || ways[0].Phase == flows.Awaiting || ways[0].DueMs != answered {
-				t.Fatalf("the answer is not noted: %+v, %v", ways, err)
+			enrolments, err := r.view().Flows().EnrolmentsOf(flow, ada.Ordinal())
+			if err != nil || enrolments[0].Phase == flows.Awaiting || enrolments[0].DueMs != answered {
+				t.Fatalf("the answer is not noted: %+v, %v", enrolments, err)
 			}
 			r.must(automation.CommandResume, automation.ID{ID: flow})
 			r.rest()
@@ -52,8 +52,8 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 				t.Fatalf("%d events %s", r.count(c.event), c.event)
 			}
 			// It counts from the instant of resuming.
-			if ways, _ = r.view().Flows().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
-				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
+			if enrolments, _ = r.view().Flows().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && enrolments[0].SinceMs != r.now {
+				t.Fatalf("at the step since %d, resumed at %d", enrolments[0].SinceMs, r.now)
 			}
 			r.must(messages.CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
 			r.expectWay(flow, ada, c.after)
@@ -87,7 +87,7 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 		r.continueOnce()
 		done := r.flowState(flow).Counts.Completed
 		if done-last > 10 {
-			t.Fatalf("L3: a record carried on %d ways", done-last)
+			t.Fatalf("L3: a record carried on %d enrolments", done-last)
 		}
 		last, records = done, records+1
 	}

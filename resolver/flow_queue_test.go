@@ -41,7 +41,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 		n := r.m.flows.Enrolments - last
 		last, records = last+n, records+1
 		if n > uint64(bounds.Enrolments)+profile.MaxCaused {
-			t.Fatalf("L3: a record began %d ways", n)
+			t.Fatalf("L3: a record began %d enrolments", n)
 		}
 	}
 	rows := r.rows.Rows()
@@ -72,9 +72,9 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 		if f := r.flowState(id); f.Counts.Entered != size+1 {
 			t.Fatalf("F1: %d of %d are in a flow, after %d records", f.Counts.Entered, size+1, records)
 		}
-		ways, err := r.view().Flows().EnrolmentsOf(id, ada.Ordinal())
-		if err != nil || len(ways) != 1 || string(ways[0].Event) != fmt.Sprintf(`{"n":%d}`, size-1) {
-			t.Fatalf("F1: the last one's ways are %+v, %v", ways, err)
+		enrolments, err := r.view().Flows().EnrolmentsOf(id, ada.Ordinal())
+		if err != nil || len(enrolments) != 1 || string(enrolments[0].Event) != fmt.Sprintf(`{"n":%d}`, size-1) {
+			t.Fatalf("F1: the last one's enrolments are %+v, %v", enrolments, err)
 		}
 	}
 	if records < flows*size/bounds.Enrolments {
@@ -163,10 +163,10 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		for _, id := range ids {
 			f, _ := n.account().Flows.Find(id)
 			for o := range n.account().Profiles.Headers.Count {
-				ways, err := n.view().Flows().EnrolmentsOf(id, o)
+				enrolments, err := n.view().Flows().EnrolmentsOf(id, o)
 				n.must(err)
 				text += fmt.Sprint(o, ":")
-				for _, w := range ways {
+				for _, w := range enrolments {
 					text += fmt.Sprint(w.Number, w.Status, string(w.Event), " ")
 				}
 			}
@@ -177,7 +177,7 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 	want := run(bounds.Enrolments, false)
 	for _, budget := range []int{1, 5, 13} {
 		if got := run(budget, true); got != want {
-			t.Fatalf("F1: with %d in a record the ways are\n%s, with room for all\n%s", budget, got, want)
+			t.Fatalf("F1: with %d in a record the enrolments are\n%s, with room for all\n%s", budget, got, want)
 		}
 	}
 }

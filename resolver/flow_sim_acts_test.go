@@ -325,7 +325,7 @@ func (s *flowSim) addFlow(out *Outcome, def string) {
 	d, err := flows.Parse([]byte(def))
 	s.n.must(err)
 	s.o.flows = append(s.o.flows, &oracleFlow{number: uint32(len(s.o.flows)), id: x.ID, status: automation.Draft, def: d,
-		ways: map[int][]flows.Enrolment{}, dates: map[int]int64{}, waiting: map[int]bool{}, counts: automation.Counts{Steps: make([]automation.StepCount, len(d.Steps))}})
+		enrolments: map[int][]flows.Enrolment{}, dates: map[int]int64{}, waiting: map[int]bool{}, counts: automation.Counts{Steps: make([]automation.StepCount, len(d.Steps))}})
 }
 
 func (s *flowSim) createFlow() {

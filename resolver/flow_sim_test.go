@@ -93,11 +93,11 @@ func TestSimulationF1R1(t *testing.T) {
 		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d of them ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times a person in as many enrolments as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait, %d messages on a next channel, %d failed that may have gone out, %d messages held up, %d conditions with another outcome after that",
 			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load(), x.waited.Load(), x.next.Load(), x.lost.Load(), x.held.Load(), x.again.Load())
 		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
-			"people with as many ways as the service may cause": x.caused.Load() * 100,
-			"records with enrolments that wait":                 x.waited.Load() * 20,
-			"conditions with another outcome":                   x.again.Load() * 200,
-			"failed messages that may have gone out":            x.lost.Load() * 50,
-			"pauses for credits":                                x.credits.Load() * 4, "crashes": x.crashes.Load()} {
+			"people with as many enrolments as the service may cause": x.caused.Load() * 100,
+			"records with enrolments that wait":                       x.waited.Load() * 20,
+			"conditions with another outcome":                         x.again.Load() * 200,
+			"failed messages that may have gone out":                  x.lost.Load() * 50,
+			"pauses for credits":                                      x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
 			}
@@ -236,8 +236,8 @@ func (s *flowSim) finish() {
 		for _, f := range s.o.flows {
 			x.enrolled.Add(int64(f.counts.Entered))
 			x.cut.Add(int64(f.counts.LoopsCut))
-			for _, ways := range f.ways {
-				for _, w := range ways {
+			for _, enrolments := range f.enrolments {
+				for _, w := range enrolments {
 					if w.Reason == flows.ByMerge {
 						x.merged.Add(1)
 					}

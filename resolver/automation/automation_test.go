@@ -183,8 +183,8 @@ func TestF1MergedAndErasedProfilesLeaveNothing(t *testing.T) {
 	w.now += 60_000
 	w.event("viewed", 1, 2)
 	w.record(func(tx *feature.Tx) { w.flows.Merge(tx, 1, 0) })
-	if way, err := w.flows.EnrolmentsOf(id, 1); err != nil || len(way) != 2 || way[0].Reason != flows.ByMerge || way[1].Step != 1 {
-		t.Fatalf("%+v, %v", way, err)
+	if enrolments, err := w.flows.EnrolmentsOf(id, 1); err != nil || len(enrolments) != 2 || enrolments[0].Reason != flows.ByMerge || enrolments[1].Step != 1 {
+		t.Fatalf("%+v, %v", enrolments, err)
 	}
 	var keys []string
 	w.record(func(*feature.Tx) { keys = w.flows.Erase(2) })

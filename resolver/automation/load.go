@@ -71,7 +71,7 @@ func (l *loading) entry(s *State, number, o uint32, value []byte) error {
 		return err
 	}
 	f.known.Add(o)
-	if len(l.record.Ways) > 0 {
+	if len(l.record.Enrolments) > 0 {
 		f.entered.Add(o)
 	}
 	if l.record.DateMs != 0 {

@@ -56,27 +56,27 @@ func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 	case l != nil && w != nil:
 		stop(l)
 	case f.def.Reentry == flows.AfterExit:
-	case l != nil && len(won.Ways) > 0:
+	case l != nil && len(won.Enrolments) > 0:
 		stop(l) // the winner has ended already
-	case w != nil && len(lost.Ways) > 0:
+	case w != nil && len(lost.Enrolments) > 0:
 		stop(w)
 	}
-	ways := append(slices.Clone(won.Ways), lost.Ways...)
-	slices.SortStableFunc(ways, func(x, y flows.Enrolment) int {
+	enrolments := append(slices.Clone(won.Enrolments), lost.Enrolments...)
+	slices.SortStableFunc(enrolments, func(x, y flows.Enrolment) int {
 		// The one in progress is the last, the others stand in their order.
 		if (x.Status == flows.InProgress) != (y.Status == flows.InProgress) {
 			return int(y.Status) - int(x.Status)
 		}
 		return int(min(max(x.StartedMs-y.StartedMs, -1), 1))
 	})
-	if n := len(ways) - flows.KeptEnded - 1; n > 0 {
-		ways = ways[n:]
+	if n := len(enrolments) - flows.KeptEnded - 1; n > 0 {
+		enrolments = enrolments[n:]
 	}
-	for i := range ways {
-		ways[i].Number = uint32(i + 1)
+	for i := range enrolments {
+		enrolments[i].Number = uint32(i + 1)
 	}
-	won.Ways = ways
-	if len(ways) > 0 {
+	won.Enrolments = enrolments
+	if len(enrolments) > 0 {
 		f.entered.Add(winner)
 	}
 	f.active.Remove(winner)

@@ -12,7 +12,7 @@ func (s *State) loadEnrolments(f *flow, o uint32) {
 }
 
 func (s *State) loadRecord(f *flow, o uint32, r *flows.Record) {
-	r.DateMs, r.Ways = 0, r.Ways[:0]
+	r.DateMs, r.Enrolments = 0, r.Enrolments[:0]
 	if !f.known.Contains(o) {
 		return
 	}
@@ -32,7 +32,7 @@ func (s *State) saveEnrolments(f *flow, o uint32) {
 // saveRecord stores what is known of a profile in a flow, and nothing when there
 // is nothing.
 func (s *State) saveRecord(f *flow, o uint32, r *flows.Record) {
-	if r.DateMs == 0 && len(r.Ways) == 0 {
+	if r.DateMs == 0 && len(r.Enrolments) == 0 {
 		s.dropEnrolments(f, o)
 		return
 	}

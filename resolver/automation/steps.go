@@ -47,8 +47,8 @@ func (s *State) StepsOf(ordinal uint32, limit int, keep func(*Step) bool) ([]Ste
 		if err != nil {
 			return nil, err
 		}
-		for i := range r.Ways {
-			e := &r.Ways[i]
+		for i := range r.Enrolments {
+			e := &r.Enrolments[i]
 			for j := range e.Path {
 				x := &e.Path[j]
 				at := &f.def.Steps[x.Step]

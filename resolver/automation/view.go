@@ -80,7 +80,7 @@ func (s *State) EnrolmentsOf(flow string, ordinal uint32) ([]flows.Enrolment, er
 	if err := r.Decode(b); err != nil {
 		return nil, err
 	}
-	return r.Ways, nil
+	return r.Enrolments, nil
 }
 
 // ProfilesIn lists profiles that are or were in a flow, in order of ordinals,

@@ -103,13 +103,13 @@ func (a *API) listEnrolments(c *handler.Call) (any, error) {
 				next = encodeEnrolmentCursor(o, 0)
 				return nil
 			}
-			ways, err := v.Flows().EnrolmentsOf(f.ID, o)
+			enrolments, err := v.Flows().EnrolmentsOf(f.ID, o)
 			if err != nil {
 				return err
 			}
 			id := v.ProfileID(o).String()
-			for i := range ways {
-				e := &ways[i]
+			for i := range enrolments {
+				e := &enrolments[i]
 				switch {
 				case o == from && e.Number < number, !ended && e.Status != flows.InProgress, at != "" && f.Def.Steps[e.Step].ID != at:
 				case len(out) == limit:
@@ -146,8 +146,8 @@ type enrolmentPath struct {
 	Path []stepVisit `json:"path"`
 }
 
-// getEnrolments answers GET /flows/{id}/enrolments/{profile}: a profile's ways
-// through a flow, the newest last.
+// getEnrolments answers GET /flows/{id}/enrolments/{profile}: a profile's enrolments
+// in a flow, the newest last.
 func (a *API) getEnrolments(c *handler.Call) (any, error) {
 	out := []enrolmentPath{}
 	err := c.Read(func(v *resolver.View) error {
@@ -159,15 +159,15 @@ func (a *API) getEnrolments(c *handler.Call) (any, error) {
 		if !ok {
 			return handler.ErrNoProfile
 		}
-		ways, err := v.Flows().EnrolmentsOf(f.ID, o)
+		enrolments, err := v.Flows().EnrolmentsOf(f.ID, o)
 		if err != nil {
 			return err
 		}
-		if len(ways) == 0 {
+		if len(enrolments) == 0 {
 			return handler.NotFound("the profile was never in this flow")
 		}
-		for i := range ways {
-			out = append(out, enrolmentPath{newEnrolment(&f, v.ProfileID(o).String(), &ways[i]), visits(&f, ways[i].Path)})
+		for i := range enrolments {
+			out = append(out, enrolmentPath{newEnrolment(&f, v.ProfileID(o).String(), &enrolments[i]), visits(&f, enrolments[i].Path)})
 		}
 		return nil
 	})
