@@ -120,7 +120,7 @@ func moot(err error) error {
 func (p *partition) nextWork(last uint64, backingOff func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if _, reigns := p.lease.held(); !reigns {
+	if _, holdsLease := p.lease.held(); !holdsLease {
 		return 0, w, false // its owner builds
 	}
 	return p.mu.m.BuildWork(last, backingOff)

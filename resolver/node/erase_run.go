@@ -32,11 +32,11 @@ func (p *partition) eraseLoop(ctx context.Context) {
 		p.mu.RLock()
 		b, ok := p.mu.m.NextErasures(p.id, redacts)
 		p.mu.RUnlock()
-		_, reigns := p.lease.held()
-		if !reigns {
+		_, holdsLease := p.lease.held()
+		if !holdsLease {
 			ok = false // its owner sees to it
 		}
-		if !ok && reigns && older {
+		if !ok && holdsLease && older {
 			err := p.dropErased(ctx)
 			if older = err != nil; older && ctx.Err() == nil {
 				wait = min(2*wait, eraseRetryMax)

@@ -355,7 +355,7 @@ func (p *partition) continueLoop(ctx context.Context) {
 		p.mu.RLock()
 		pending := p.mu.m.Pending() > 0
 		p.mu.RUnlock()
-		if _, reigns := p.lease.held(); !reigns || !pending {
+		if _, holdsLease := p.lease.held(); !holdsLease || !pending {
 			continue // its owner sees to it, or it was so at a time during the replay
 		}
 		env := eventlog.Envelope{Kind: eventlog.KindContinue}

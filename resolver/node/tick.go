@@ -23,7 +23,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 		p.mu.RLock()
 		due, ok := p.mu.m.NextDue()
 		p.mu.RUnlock()
-		if _, reigns := p.lease.held(); !reigns {
+		if _, holdsLease := p.lease.held(); !holdsLease {
 			ok = false // its owner's ticks are enough
 		}
 		wait := time.Duration(due-p.node.opts.Now().UnixMilli()) * time.Millisecond
