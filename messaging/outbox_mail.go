@@ -50,18 +50,18 @@ func maySend(v *resolver.View, p *view.Profile, channel string) error {
 	if reason := p.Blocked(channel); reason != "" {
 		return errBlocked(reason)
 	}
-	reason, err := v.Barred(p.Ordinal, channel)
+	reason, err := v.WhyUnreachable(p.Ordinal, channel)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case reason != "":
-		return errBarred("not sent by " + channel + ": " + reason)
+		return errRefused("not sent by " + channel + ": " + reason)
 	}
 	switch refused, err := v.NumberRefused(p.Ordinal, channel); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case refused:
-		return errBarred("not sent by " + channel + ": " + reach.ReasonNumberRefused)
+		return errRefused("not sent by " + channel + ": " + reach.ReasonNumberRefused)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (o *Outbox) mail(account uint64, w *view.OutboxWork) {
 // unmade is what follows when a message cannot be made; known is false when
 // nothing can be said of it now.
 func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork, err error) (d outbox.Done, known bool) {
-	var barred errBarred
+	var refused errRefused
 	switch {
 	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
 		return d, false
@@ -109,7 +109,7 @@ func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork,
 		return o.judge(account, w, outcome.Failed(outcome.Temporary, "state", err)), true
 	case errors.Is(err, errMoot):
 		return outbox.Done{Result: outbox.ResultMoot}, true
-	case errors.As(err, &barred):
+	case errors.As(err, &refused):
 		return outbox.Done{Result: outbox.ResultRefused, Reason: err.Error(), Unreachable: o.neverOut(account, w)}, true
 	}
 	return outbox.Done{Result: outbox.ResultFailed, Reason: err.Error(), Unreachable: o.neverOut(account, w)}, true
@@ -199,7 +199,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 				return errors.New("the template was deleted before the message went out")
 			}
 			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
-				return errBarred(messages.UnsubscribedReason)
+				return errRefused(messages.UnsubscribedReason)
 			}
 			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {

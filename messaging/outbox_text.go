@@ -95,7 +95,7 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 			return err
 		}
 		if w.Kind == outbox.KindWhatsApp && in.Template == nil && !v.MayWriteFreely(p.Ordinal, p.Newest(resolver.IdentityPhone), o.opts.Now().UnixMilli()) {
-			return errBarred("not sent by whatsapp: " + view.NotInConversation)
+			return errRefused("not sent by whatsapp: " + view.NotInConversation)
 		}
 		provider, set = v.Credentials().Get(credentials.Message, w.Kind)
 		reports = hasReports(v)

@@ -8,9 +8,9 @@ var errMoot = errors.New("no reason any more")
 // errState reports that the state could not be read.
 var errState = errors.New("the state cannot be read")
 
-// errBarred reports that a recipient must not be sent to, or not any more.
-type errBarred string
+// errRefused reports that a message must not be sent to its recipient, or not any more.
+type errRefused string
 
-func (e errBarred) Error() string { return string(e) }
+func (e errRefused) Error() string { return string(e) }
 
-func errBlocked(reason string) error { return errBarred("the address is blocked (" + reason + ")") }
+func errBlocked(reason string) error { return errRefused("the address is blocked (" + reason + ")") }

@@ -25,7 +25,7 @@ func flowTags(trigger string) *merge.Known {
 
 // errMissing is why a message of a flow is not sent to a person: a merge tag of it would
 // leave a hole in the text.
-func errMissing(tag string) error { return errBarred(missing(tag)) }
+func errMissing(tag string) error { return errRefused(missing(tag)) }
 
 // FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
 // tags that never have a value. It is beside [flows.Flow.Validate], which is a rule of

@@ -66,7 +66,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 		r.contact(contacts.Create{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: second, Create: contacts.Create{Email: "u1@x.io"}})
-	barred := map[string]func(id string){
+	unreachable := map[string]func(id string){
 		"unsubscribed": func(id string) {
 			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed"})
 		},
@@ -80,7 +80,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
 		},
 	}
-	for reason, do := range barred {
+	for reason, do := range unreachable {
 		do(r.contact(contacts.Create{Email: reason + "@x.io", ListID: l}))
 	}
 	r.contact(contacts.Create{Phone: "+49 1", ListID: second})
@@ -110,7 +110,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 	if len(seen) != 5 || done.Sent != 5 || done.Status != campaigns.RunDone || a.EmailCredits != 95 {
 		t.Fatalf("%d recipients, %+v, %d credits left", len(seen), done, a.EmailCredits)
 	}
-	for reason := range barred {
+	for reason := range unreachable {
 		if done.Skipped[reason] != 1 {
 			t.Errorf("skipped: %v", done.Skipped)
 		}

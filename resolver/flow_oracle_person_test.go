@@ -270,7 +270,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	o.meet()
 	o.dates(p)
 	o.consent(p, "email", "subscribed", profile.SourceManual)
-	if c.Phone != "" && !o.who.barred[phone] {
+	if c.Phone != "" && !o.who.suppressed[phone] {
 		// The previous holder of the number may not want SMS to it.
 		refused := held && (o.people[holder].consents["sms"].Status == profile.ConsentUnsubscribed || o.people[holder].blocks["sms"] > profile.BlockPending)
 		if !refused {

@@ -15,14 +15,14 @@ import (
 // naive is the oracle of resolution: the rules of DESIGN written for
 // obviousness, with plain maps and decoded JSON.
 type naive struct {
-	logTime  int64
-	profiles []*naiveProfile
-	owner    map[string]int  // kind and normal form → profile
-	barred   map[string]bool // likewise: of erased persons
-	keys     map[string]naiveKey
-	counts   map[string]uint64
-	rows     []naiveRow
-	settings Settings
+	logTime    int64
+	profiles   []*naiveProfile
+	owner      map[string]int  // kind and normal form → profile
+	suppressed map[string]bool // likewise: of erased profiles
+	keys       map[string]naiveKey
+	counts     map[string]uint64
+	rows       []naiveRow
+	settings   Settings
 	// rules is the version of the rules for events.
 	rules uint8
 	// publicTypes are the event types that only browsers' keys have sent.
@@ -138,7 +138,7 @@ type naiveRow struct {
 }
 
 func newNaive(s Settings) *naive {
-	return &naive{owner: map[string]int{}, barred: map[string]bool{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, publicTypes: map[string]bool{}, settings: s, rules: eventlog.EventRules}
+	return &naive{owner: map[string]int{}, suppressed: map[string]bool{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, publicTypes: map[string]bool{}, settings: s, rules: eventlog.EventRules}
 }
 
 func normal(kind IdentityKind, raw string) string {
@@ -198,7 +198,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue // left out
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
-		if _, owned := n.owner[norm[k]]; !owned && n.barred[norm[k]] && !(calls && k == IdentityAnonymous) {
+		if _, owned := n.owner[norm[k]]; !owned && n.suppressed[norm[k]] && !(calls && k == IdentityAnonymous) {
 			if n.rules == 0 || first == identifier.Kinds {
 				return -1, EventRefused
 			}
@@ -468,7 +468,7 @@ func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]
 		return a, false, true
 	case knownX:
 		return x, false, true
-	case knownA || n.barred[anonymous] && n.rules < identrules.VersionCalls || n.barred[external]:
+	case knownA || n.suppressed[anonymous] && n.rules < identrules.VersionCalls || n.suppressed[external]:
 		return -1, false, true
 	}
 	return -1, norm[IdentityAnonymous] != anonymous, true
@@ -514,7 +514,7 @@ func (n *naive) contact(c contacts.Create) int {
 			return -1
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
-		if n.barred[norm[k]] {
+		if n.suppressed[norm[k]] {
 			if first {
 				return -1
 			}
@@ -610,11 +610,11 @@ func (n *naive) patch(profile int, phone string) bool {
 		w.saidByOthers("identifier "+IdentityPhone.String(), n.logTime)
 		shared := w.shared[norm]
 		w.drop(IdentityPhone, norm)
-		if w.shared[norm] = shared && (known || n.barred[norm]); !w.shared[norm] {
+		if w.shared[norm] = shared && (known || n.suppressed[norm]); !w.shared[norm] {
 			delete(w.shared, norm)
 			n.owner[norm] = w.winner
 		}
-	case known && o != w.winner, n.barred[norm], n.total(w) >= n.settings.IdentifierCap:
+	case known && o != w.winner, n.suppressed[norm], n.total(w) >= n.settings.IdentifierCap:
 		return false
 	default:
 		n.owner[norm] = w.winner
@@ -635,7 +635,7 @@ func (n *naive) erase(profile int) bool {
 		if o == w.winner {
 			delete(n.owner, norm)
 			id, device := strings.CutPrefix(norm, "anonymous_id\x00")
-			n.barred[norm] = !device || !slices.Contains(w.givenUp, id)
+			n.suppressed[norm] = !device || !slices.Contains(w.givenUp, id)
 		}
 	}
 	w.erased = true

@@ -392,9 +392,9 @@ func comparePreferences(t *testing.T, seed uint64) {
 				t.Fatalf("step %d: the log of %s is %q, expected %q", step, p.email, got, p.log)
 			}
 			o, _ := r.view().ResolveText(p.id)
-			why, err := r.view().Barred(o, "email")
+			why, err := r.view().WhyUnreachable(o, "email")
 			if err != nil || (why == "") != (p.consent["email"] == "subscribed") {
-				t.Fatalf("step %d: %s is barred because %q, %v; e-mail is %s", step, p.email, why, err, p.consent["email"])
+				t.Fatalf("step %d: %s is unreachable because %q, %v; e-mail is %s", step, p.email, why, err, p.consent["email"])
 			}
 			for _, l := range lists {
 				x, _ := r.view().Contacts().Find(l)

@@ -66,8 +66,8 @@ func compareReach(t *testing.T, m *Machine) {
 			if in {
 				want[channel].Add(o)
 			}
-			if reason, err := v.Barred(o, channel); err != nil || (reason == "") != in {
-				t.Fatalf("%s to profile %d is barred by %q (%v); it can be sent to: %t", channel, o, reason, err, in)
+			if reason, err := v.WhyUnreachable(o, channel); err != nil || (reason == "") != in {
+				t.Fatalf("%s to profile %d is unreachable because of %q (%v); it can be sent to: %t", channel, o, reason, err, in)
 			}
 		}
 	}

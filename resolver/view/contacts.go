@@ -57,8 +57,8 @@ func (v *View) contactInfo(d *profile.Document) ContactInfo {
 	return x
 }
 
-// Barred says why a profile gets no advertising on a channel, empty if it may.
-func (v *View) Barred(ordinal uint32, channel string) (string, error) {
+// WhyUnreachable says why a profile gets no advertising on a channel, empty if it may.
+func (v *View) WhyUnreachable(ordinal uint32, channel string) (string, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return "", err

@@ -179,8 +179,8 @@ func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 	}
 	err = a.readInApp(c.person.Account, func(v *resolver.View) error {
 		o := v.Root(c.ordinal)
-		barred, err := barredInApp(v, o)
-		if err == nil && !barred {
+		unreachable, err := unreachableInApp(v, o)
+		if err == nil && !unreachable {
 			list, err = v.InApp().Inbox(o, a.inAppTime(v))
 		}
 		return err
@@ -188,10 +188,10 @@ func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 	return list, err
 }
 
-// barredInApp reports whether a profile gets no in-app messages: it is suppressed on their
+// unreachableInApp reports whether a profile gets no in-app messages: it is suppressed on their
 // channel, or unsubscribed from it. Those that are in its inbox are then not shown either.
-func barredInApp(v *resolver.View, ordinal uint32) (bool, error) {
-	reason, err := v.Barred(ordinal, "in_app")
+func unreachableInApp(v *resolver.View, ordinal uint32) (bool, error) {
+	reason, err := v.WhyUnreachable(ordinal, "in_app")
 	return reason != "", err
 }
 

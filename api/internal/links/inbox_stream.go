@@ -101,10 +101,10 @@ type inboxStream struct {
 	unseen  int
 	// stored names what the inbox was at the last look, and endsMs is when its next message
 	// ends (Unix ms, 0 for none): until either changes there is nothing new.
-	stored uint64
-	endsMs int64
-	barred bool // no message was shown at the last look, see barredInApp
-	close  sync.Once
+	stored      uint64
+	endsMs      int64
+	unreachable bool // no message was shown at the last look, see unreachableInApp
+	close       sync.Once
 }
 
 // streamInbox answers GET /in-app/stream.
@@ -236,12 +236,12 @@ func (s *inboxStream) read() (list []inapp.Message, changed bool, err error) {
 		if err != nil {
 			return err
 		}
-		barred, err := barredInApp(v, o)
-		if err != nil || stored == s.stored && barred == s.barred && (s.endsMs == 0 || now < s.endsMs) {
+		unreachable, err := unreachableInApp(v, o)
+		if err != nil || stored == s.stored && unreachable == s.unreachable && (s.endsMs == 0 || now < s.endsMs) {
 			return err
 		}
-		changed, s.stored, s.barred, s.endsMs = true, stored, barred, 0
-		if barred {
+		changed, s.stored, s.unreachable, s.endsMs = true, stored, unreachable, 0
+		if unreachable {
 			return nil
 		}
 		list, err = v.InApp().Inbox(o, now)
