@@ -48,18 +48,16 @@ func (s *State) Advance(budget int) (left int) {
 // CatchUp goes on with what flows have begun that is too much for one record.
 func (s *State) CatchUp() {
 	changed := false
-	for _, f := range s.catching {
+	for _, f := range s.backfilling {
 		s.enrolPending(f)
 		if f.Status == Live && f.Scanning {
 			s.scanDates(f)
 		}
 		changed = changed || f.pending.Bits.IsEmpty() && !f.Scanning
 	}
-	for _, f := range s.unfinished {
-		if f.Deleted {
-			s.forgetEnrolments(f)
-			changed = changed || f.known.IsEmpty()
-		}
+	for _, f := range s.deleting {
+		s.forgetEnrolments(f)
+		changed = changed || f.known.IsEmpty()
 	}
 	if changed {
 		s.index()

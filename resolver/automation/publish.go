@@ -41,11 +41,11 @@ func (s *State) publishFlow(tx *feature.Tx, c ID) *refuse.Refusal {
 	return nil
 }
 
-// FinishPublishing takes flows live whose conditions are built. Segments must
-// owe nothing, so that each entry enrols once.
+// FinishPublishing takes flows live whose conditions are built. No transition of
+// a segment may be pending, so that each entry enrols once.
 func (s *State) FinishPublishing() {
-	for _, f := range s.unfinished {
-		if f.Publishing && !s.port.Engine().Working() && s.conditionsLive(f) {
+	for _, f := range s.publishing {
+		if !s.port.Engine().Working() && s.conditionsLive(f) {
 			s.goLive(f)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -28,17 +27,18 @@ type State struct {
 	dirty    []*flow // their counts have changed and are not stored
 
 	// What follows is found by index.
-	all        []*flow // not deleted, in order of number
-	live       []*flow
-	catching   []*flow            // live ones that have pending profiles, or scan
-	unfinished []*flow            // publishing, or deleted with enrolments left
-	onEvent    map[string][]*flow // live
-	onList     map[string][]*flow // live
-	onSegment  map[string][]*flow // live and paused
-	onDate     []*flow            // live and paused
-	dateFields engine.Fields      // that their triggers look at
-	widest     int                // most flows that one segment triggers
-	due        int64              // nothing of a live flow is due before
+	all         []*flow // not deleted, in order of number
+	live        []*flow
+	backfilling []*flow            // live ones that still enrol pending profiles or look for dates
+	publishing  []*flow            // drafts whose conditions are built
+	deleting    []*flow            // deleted ones that have enrolments left
+	onEvent     map[string][]*flow // live
+	onList      map[string][]*flow // live
+	onSegment   map[string][]*flow // live and paused
+	onDate      []*flow            // live and paused
+	dateFields  engine.Fields      // that their triggers look at
+	widest      int                // most flows that one segment triggers
+	due         int64              // nothing of a live flow is due before
 
 	queue enrolQueue
 }
@@ -52,14 +52,18 @@ func New(account uint64, run *Runner, port Port) *State {
 
 // index finds what concerns which flow, after one of them has changed.
 func (s *State) index() {
-	s.all, s.live, s.catching, s.unfinished, s.onDate, s.dateFields, s.widest = nil, nil, nil, nil, nil, 0, 1
+	s.all, s.live, s.backfilling, s.publishing, s.deleting = nil, nil, nil, nil, nil
+	s.onDate, s.dateFields, s.widest = nil, 0, 1
 	s.onEvent, s.onList, s.onSegment = map[string][]*flow{}, map[string][]*flow{}, map[string][]*flow{}
 	for _, f := range s.byNumber {
-		if f.Publishing || f.Deleted && !f.known.IsEmpty() {
-			s.unfinished = append(s.unfinished, f)
-		}
 		if f.Deleted {
+			if !f.known.IsEmpty() {
+				s.deleting = append(s.deleting, f)
+			}
 			continue
+		}
+		if f.Publishing {
+			s.publishing = append(s.publishing, f)
 		}
 		s.all = append(s.all, f)
 		if f.Status == Draft {
@@ -79,7 +83,7 @@ func (s *State) index() {
 		}
 		s.live = append(s.live, f)
 		if f.Scanning || !f.pending.Bits.IsEmpty() {
-			s.catching = append(s.catching, f)
+			s.backfilling = append(s.backfilling, f)
 		}
 		switch t.Type {
 		case flows.TriggerEvent:
@@ -110,7 +114,7 @@ func (s *State) Busy(nowMs int64) bool {
 	if s.queue.waiting() {
 		return true
 	}
-	if len(s.catching) > 0 && s.port.HasRoom() || slices.ContainsFunc(s.unfinished, func(f *flow) bool { return f.Deleted }) {
+	if len(s.backfilling) > 0 && s.port.HasRoom() || len(s.deleting) > 0 {
 		return true
 	}
 	f, _, _ := s.next(nowMs)
