@@ -62,8 +62,8 @@ type person struct {
 type oracleSegment struct {
 	live, next *segment.Node
 	members    map[int]bool
-	owed       map[int]bool // transitions pending after a change of definition
-	owedMs     int64
+	pending    map[int]bool // transitions pending after a change of definition
+	pendingMs  int64
 }
 
 type oracleItem struct {
@@ -306,9 +306,9 @@ func (o *flowOracle) turn(id string, p int, is bool, cause segment.Cause) {
 
 // announce emits a person's pending transition after a change of definition.
 func (o *flowOracle) announce(id string, p int) {
-	if s := o.segs[id]; s.owed[p] {
-		delete(s.owed, p)
-		o.untold = append(o.untold, query.Transition{Segment: id, Ordinal: uint32(p), Entered: s.members[p], Cause: segment.CauseDefinition, AtMs: s.owedMs})
+	if s := o.segs[id]; s.pending[p] {
+		delete(s.pending, p)
+		o.untold = append(o.untold, query.Transition{Segment: id, Ordinal: uint32(p), Entered: s.members[p], Cause: segment.CauseDefinition, AtMs: s.pendingMs})
 	}
 }
 
@@ -335,10 +335,10 @@ func (o *flowOracle) promote(id string) {
 		for p := range o.people {
 			if is := o.member(x.live, p, o.at); is != x.members[p] {
 				x.members[p] = is
-				if x.owed[p] = !x.owed[p]; !x.owed[p] {
-					delete(x.owed, p)
+				if x.pending[p] = !x.pending[p]; !x.pending[p] {
+					delete(x.pending, p)
 				}
-				x.owedMs = o.at
+				x.pendingMs = o.at
 			}
 		}
 	}

@@ -457,7 +457,7 @@ func (s *flowSim) createSegment() {
 		s.refused(out, false)
 		s.n.must(json.Unmarshal(out.Reply, &x))
 		s.w.segments = append(s.w.segments, x.ID)
-		s.o.segs[x.ID] = &oracleSegment{members: map[int]bool{}, owed: map[int]bool{}, next: s.parse(def)}
+		s.o.segs[x.ID] = &oracleSegment{members: map[int]bool{}, pending: map[int]bool{}, next: s.parse(def)}
 	})
 	s.build(true)
 }

@@ -102,7 +102,9 @@ func (e *Engine) stateWork(st *state) *StateWork {
 
 // Working reports whether Continue has something to do, which needs nothing from
 // outside.
-func (e *Engine) Working() bool { return e.Lagging() || e.owes || e.building && e.judging() != nil }
+func (e *Engine) Working() bool {
+	return e.Lagging() || e.hasPending || e.building && e.judging() != nil
+}
 
 // judging is the first leaf whose state's values are still to be judged.
 func (e *Engine) judging() *leaf {

@@ -42,8 +42,8 @@ type Engine struct {
 
 	derived
 
-	building bool // some segment has a definition that is not live
-	owes     bool // some transitions are pending
+	building   bool // some segment has a definition that is not live
+	hasPending bool // some transitions are pending
 
 	out []Transition // since the last [Engine.Transitions]
 	atHand

@@ -50,8 +50,8 @@ type segmentEntry struct {
 	ID   string          `json:"id"`
 	Live json.RawMessage `json:"live,omitempty"`
 	Next json.RawMessage `json:"next,omitempty"`
-	// OwedMs is since when transitions are pending.
-	OwedMs int64 `json:"owed_ms,omitempty"`
+	// PendingMs is since when transitions are pending.
+	PendingMs int64 `json:"owed_ms,omitempty"`
 }
 
 func (e *Engine) catalog() catalog {
@@ -73,7 +73,7 @@ func (e *Engine) catalog() catalog {
 	slices.SortFunc(c.Leaves, func(a, b leafEntry) int { return int(int64(a.ID) - int64(b.ID)) })
 	for _, id := range e.sortedIDs() {
 		s := e.segments[id]
-		x := segmentEntry{ID: id, OwedMs: s.owedMs}
+		x := segmentEntry{ID: id, PendingMs: s.pendingMs}
 		if s.live != nil {
 			x.Live = s.live.root.Canonical()
 		}
@@ -90,7 +90,7 @@ func (e *Engine) catalog() catalog {
 type Frozen struct {
 	catalog catalog
 	bitmaps []frozenBitmap
-	owed    []frozenOwed
+	pending []frozenPending
 	groups  []frozenGroup
 	// anonymous is part of the catalog as it is written; nil for none.
 	anonymous *roaring.Bitmap
@@ -101,7 +101,7 @@ type frozenBitmap struct {
 	diff, seen *roaring.Bitmap // seen is nil for a leaf that is ready
 }
 
-type frozenOwed struct {
+type frozenPending struct {
 	id   string
 	bits *roaring.Bitmap
 }
@@ -124,8 +124,8 @@ func (e *Engine) Freeze(all bool) *Frozen {
 		f.bitmaps = append(f.bitmaps, b)
 	}
 	for _, id := range e.sortedIDs() {
-		if s := e.segments[id]; !s.owed.IsEmpty() {
-			f.owed = append(f.owed, frozenOwed{id, s.owed.Clone()})
+		if s := e.segments[id]; !s.pending.IsEmpty() {
+			f.pending = append(f.pending, frozenPending{id, s.pending.Clone()})
 		}
 	}
 	for _, st := range e.byState {
@@ -192,10 +192,10 @@ func (f *Frozen) Write(w *bufio.Writer) error {
 			return err
 		}
 	}
-	if err := number(uint64(len(f.owed))); err != nil {
+	if err := number(uint64(len(f.pending))); err != nil {
 		return err
 	}
-	for _, o := range f.owed {
+	for _, o := range f.pending {
 		if err := block([]byte(o.id)); err != nil {
 			return err
 		}

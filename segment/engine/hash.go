@@ -44,7 +44,7 @@ func (e *Engine) Hash(put func([]byte)) error {
 		if s.live != nil {
 			bits(s.id, s.members)
 		}
-		bits("owed", s.owed)
+		bits("owed", s.pending) // the name is part of the hash
 	}
 	return nil
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// TestS2MergeSaysWhatIsOwed: a profile that a new definition turned out of a
+// TestS2MergeSaysWhatIsPending: a profile that a new definition turned out of a
 // segment, and that becomes part of another before that was said, has left by
 // the time of the merge. Nothing is said of it afterwards, when the winner may
 // have been erased with all that history has of both.
-func TestS2MergeSaysWhatIsOwed(t *testing.T) {
+func TestS2MergeSaysWhatIsPending(t *testing.T) {
 	e := New()
 	e.Advance(1000, 1)
 	finish := func(budget int) {
@@ -35,8 +35,8 @@ func TestS2MergeSaysWhatIsOwed(t *testing.T) {
 	}
 	defined(t, e, "s", `{"kind":"list","list_id":"vip"}`, 2)
 	finish(0) // its transition is not emitted yet
-	if n := len(e.Transitions()); n != 0 || !e.owes {
-		t.Fatalf("%d were told at once; owed: %v", n, e.owes)
+	if n := len(e.Transitions()); n != 0 || !e.hasPending {
+		t.Fatalf("%d were told at once; pending: %v", n, e.hasPending)
 	}
 	e.Touch(0)
 	e.Touch(1)

@@ -21,7 +21,7 @@ type Restorer struct {
 	seats   map[uint32]seat // where the last file has each state
 	edit    rowEdit
 	bitmaps map[uint32]frozenBitmap
-	owed    map[string]*roaring.Bitmap
+	pending map[string]*roaring.Bitmap
 }
 
 // NewRestorer returns one that has read nothing: its engine is empty.
@@ -92,7 +92,7 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	r.catalog, r.bitmaps, r.owed = c, map[uint32]frozenBitmap{}, map[string]*roaring.Bitmap{}
+	r.catalog, r.bitmaps, r.pending = c, map[uint32]frozenBitmap{}, map[string]*roaring.Bitmap{}
 	n, err := number()
 	for ; err == nil && n > 0; n-- {
 		var id uint64
@@ -116,7 +116,7 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 			break
 		}
 		name := string(id)
-		r.owed[name], err = bits()
+		r.pending[name], err = bits()
 	}
 	if err != nil {
 		return err
@@ -172,10 +172,10 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 	}
 	e.adopt(c.States)
 	for _, x := range c.Segments {
-		e.segments[x.ID] = &seg{id: x.ID, owed: roaring.New(), owedMs: x.OwedMs}
-		if m := r.owed[x.ID]; m != nil {
-			e.segments[x.ID].owed = m
-			e.owes = true
+		e.segments[x.ID] = &seg{id: x.ID, pending: roaring.New(), pendingMs: x.PendingMs}
+		if m := r.pending[x.ID]; m != nil {
+			e.segments[x.ID].pending = m
+			e.hasPending = true
 		}
 	}
 	for _, x := range c.Segments {

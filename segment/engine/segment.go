@@ -16,11 +16,11 @@ type seg struct {
 	live    *program        // nil until the first definition is built
 	members *roaring.Bitmap // of the live definition, as of the engine's time
 	next    *program        // being built; nil when the newest is live
-	// owed are profiles whose transition by a change of definition is pending: not
+	// pending are profiles whose transition by a change of definition is not
 	// emitted yet.
-	owed *roaring.Bitmap
-	// owedMs is when the definition changed, in Unix milliseconds.
-	owedMs int64
+	pending *roaring.Bitmap
+	// pendingMs is when the definition changed, in Unix milliseconds.
+	pendingMs int64
 
 	rank   int // after the segments it refers to
 	users  []*seg
@@ -195,7 +195,7 @@ func (s *seg) leadsTo(to *seg, met map[*seg]bool) bool {
 func (e *Engine) Define(id string, root *segment.Node, since int64, seen func(eventType string) bool) {
 	s := e.segments[id]
 	if s == nil {
-		s = &seg{id: id, owed: roaring.New()}
+		s = &seg{id: id, pending: roaring.New()}
 		e.segments[id] = s
 	}
 	// What is shared with the definition it replaces must not go meanwhile.
@@ -264,10 +264,10 @@ func (e *Engine) promoteOne(s *seg) {
 		if x.members == nil {
 			x.members = roaring.New()
 		}
-		x.owed.Xor(roaring.Xor(x.members, members))
-		x.owedMs = e.now
+		x.pending.Xor(roaring.Xor(x.members, members))
+		x.pendingMs = e.now
 		x.members = members
-		e.owes = e.owes || !x.owed.IsEmpty()
+		e.hasPending = e.hasPending || !x.pending.IsEmpty()
 	}
 }
 
@@ -280,29 +280,29 @@ func (s *seg) refsOf() []*seg {
 
 // announce emits a profile's pending transition.
 func (e *Engine) announce(s *seg, o uint32) {
-	if s.owed.IsEmpty() || !s.owed.Contains(o) {
+	if s.pending.IsEmpty() || !s.pending.Contains(o) {
 		return
 	}
-	s.owed.Remove(o)
-	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, s.owedMs})
+	s.pending.Remove(o)
+	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, s.pendingMs})
 }
 
 // announceSome emits pending transitions, the segments in order of their ids.
 func (e *Engine) announceSome(budget int) {
-	if !e.owes {
+	if !e.hasPending {
 		return
 	}
 	for _, id := range e.sortedIDs() {
 		s := e.segments[id]
-		for !s.owed.IsEmpty() {
+		for !s.pending.IsEmpty() {
 			if budget <= 0 {
 				return
 			}
-			e.announce(s, s.owed.Minimum())
+			e.announce(s, s.pending.Minimum())
 			budget--
 		}
 	}
-	e.owes = false
+	e.hasPending = false
 }
 
 // arrange makes the lists anew that follow from the definitions.

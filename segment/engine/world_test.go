@@ -299,8 +299,8 @@ func (w *world) erase() {
 	}
 	w.erased++
 	for id, s := range w.e.segments {
-		if s.owed.Contains(o) {
-			w.fatalf("S2: %s still owes an erased profile a transition", id)
+		if s.pending.Contains(o) {
+			w.fatalf("S2: a transition of %s is still pending for an erased profile", id)
 		}
 	}
 	for _, st := range w.e.byState {

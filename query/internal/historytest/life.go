@@ -495,7 +495,7 @@ func (w *life) people(m *moment) map[uint32]*segment.NaiveProfile {
 // finish checks S2 at the end of the life.
 func (w *life) finish() {
 	w.compare(true)
-	// A command lets time come up to the clock, and everything owed is said.
+	// A command lets time come up to the clock, and all pending transitions are emitted.
 	if _, err := w.node.Command(context.Background(), account, eventtypes.CommandDefine, eventtypes.Define{Name: "the end"}); err != nil {
 		w.fatalf("%v", err)
 	}
