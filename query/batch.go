@@ -26,8 +26,8 @@ type Batch struct {
 }
 
 // Alias reports that from record Offset on, events of profile Ordinal count as
-// those of Winner. A merge lists one for the loser and one for every ordinal
-// that had been merged into the loser before, so one look-up is enough: the
+// those of Winner. A merge lists one for the merged profile and one for every ordinal
+// that had been merged into it before, so one look-up is enough: the
 // newest alias of an ordinal below the cut.
 type Alias struct {
 	Account uint64

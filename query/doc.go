@@ -11,8 +11,8 @@
 // once whatever crashes between.
 //
 // Profiles appear as 32-bit ordinals of their account. When two profiles
-// merge, the rows of the loser stay as they are and an [Alias] row maps its
-// ordinal to the winner's. Queries map every row's ordinal through the aliases
+// merge, the rows of the merged profile stay as they are and an [Alias] row maps
+// its ordinal to the winner's. Queries map every row's ordinal through the aliases
 // that were valid at the cut.
 //
 // # The cut

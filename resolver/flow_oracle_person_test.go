@@ -47,18 +47,18 @@ func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {
 		return p, status
 	}
 	o.people[p].facts = nil
-	var losers []int
+	var mergedProfiles []int
 	for _, l := range o.who.profiles[p].merged {
 		if l < len(before) && before[l] == l {
-			losers = append(losers, l)
+			mergedProfiles = append(mergedProfiles, l)
 		}
 	}
-	for _, l := range losers {
+	for _, l := range mergedProfiles {
 		o.merge(p, l)
 	}
-	if len(losers) > 0 {
+	if len(mergedProfiles) > 0 {
 		now, x := o.who.profiles[p], o.people[p]
-		o.who.profiles[p], x.facts = joinedAlone(were, p, losers), nil
+		o.who.profiles[p], x.facts = joinedAlone(were, p, mergedProfiles), nil
 		o.settle(p, segment.CauseMerge)
 		o.who.profiles[p], x.facts = now, nil
 	}
@@ -90,8 +90,8 @@ func (n *naiveProfile) clone() *naiveProfile {
 }
 
 // joinedAlone is what profiles make that become one, when nothing else happens.
-func joinedAlone(were map[int]*naiveProfile, winner int, losers []int) *naiveProfile {
-	n := &naive{profiles: make([]*naiveProfile, slices.Max(append(losers, winner))+1), settings: Settings{IdentifierCap: 1 << 20}}
+func joinedAlone(were map[int]*naiveProfile, winner int, mergedProfiles []int) *naiveProfile {
+	n := &naive{profiles: make([]*naiveProfile, slices.Max(append(mergedProfiles, winner))+1), settings: Settings{IdentifierCap: 1 << 20}}
 	for i := range n.profiles {
 		n.profiles[i] = &naiveProfile{winner: -1}
 	}
@@ -100,7 +100,7 @@ func joinedAlone(were map[int]*naiveProfile, winner int, losers []int) *naivePro
 			n.profiles[i] = x
 		}
 	}
-	for _, l := range losers {
+	for _, l := range mergedProfiles {
 		n.merge(were[winner], winner, l, IdentityEmail, false) // of the first kind: nothing keeps them apart
 	}
 	return were[winner]
@@ -138,8 +138,8 @@ func (o *flowOracle) own(p int, typ string, props feature.Properties) {
 
 // merge makes one profile part of another, but for what the oracle of resolution
 // does.
-func (o *flowOracle) merge(winner, loser int) {
-	w, l := o.people[winner], o.people[loser]
+func (o *flowOracle) merge(winner, merged int) {
+	w, l := o.people[winner], o.people[merged]
 	w.events = append(slices.Clone(w.events), l.events...)
 	l.events = nil
 	for channel, c := range l.consents {
@@ -172,14 +172,14 @@ func (o *flowOracle) merge(winner, loser int) {
 	o.subscriptions(winner)
 	w.facts = nil
 	for _, id := range o.ranked() {
-		o.announce(id, loser)
-		if o.segs[id].members[loser] {
-			o.turn(id, loser, false, segment.CauseMerge)
+		o.announce(id, merged)
+		if o.segs[id].members[merged] {
+			o.turn(id, merged, false, segment.CauseMerge)
 		}
 	}
 	for _, f := range o.flows {
 		if !f.deleted {
-			o.mergeEnrolments(f, winner, loser)
+			o.mergeEnrolments(f, winner, merged)
 		}
 	}
 }

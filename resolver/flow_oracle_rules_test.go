@@ -225,19 +225,19 @@ func naivePick(branches []flows.Branch, bits uint64) int {
 
 // mergeEnrolments makes a profile's enrolments in a flow those of the profile that it became part
 // of. At most one goes on.
-func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
-	won, lost := f.enrolments[winner], f.enrolments[loser]
-	if f.waiting[loser] {
-		delete(f.waiting, loser)
+func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, merged int) {
+	won, lost := f.enrolments[winner], f.enrolments[merged]
+	if f.waiting[merged] {
+		delete(f.waiting, merged)
 		if f.def.Reentry == flows.AfterExit || len(won)+len(lost) == 0 {
 			f.waiting[winner] = true
 		}
 	}
-	if len(lost) == 0 && f.dates[loser] == 0 {
+	if len(lost) == 0 && f.dates[merged] == 0 {
 		return
 	}
-	delete(f.dates, loser)
-	w, l := f.current(winner), f.current(loser)
+	delete(f.dates, merged)
+	w, l := f.current(winner), f.current(merged)
 	stop := func(e *flows.Enrolment) {
 		o.end(f, e, flows.Exited, flows.ByMerge, flows.Stopped, 0, o.now)
 		f.counts.Exited++
@@ -263,7 +263,7 @@ func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
 	for i := range all {
 		all[i].Number = uint32(i + 1)
 	}
-	delete(f.enrolments, loser)
+	delete(f.enrolments, merged)
 	if len(all) > 0 {
 		f.enrolments[winner] = all
 	}

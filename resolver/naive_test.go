@@ -685,8 +685,8 @@ func (n *naive) insteadOf(claiming int, by IdentityKind, previous int, apart boo
 	return claiming, by
 }
 
-func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, public bool) bool {
-	l := n.profiles[loser]
+func (n *naive) merge(w *naiveProfile, winner, mergedProfile int, by IdentityKind, public bool) bool {
+	l := n.profiles[mergedProfile]
 	for k := range by {
 		inCommon := slices.ContainsFunc(l.idents[k], func(v string) bool { return w.has(k, k.String()+"\x00"+normal(k, v)) })
 		if len(w.idents[k]) > 0 && len(l.idents[k]) > 0 && (!inCommon || by == IdentityAnonymous) {
@@ -812,17 +812,17 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts = append(w.conflicts, l.conflicts...)
 	w.inDoubt = append(w.inDoubt, l.inDoubt...)
-	w.merged = append(append(w.merged, l.merged...), loser)
+	w.merged = append(append(w.merged, l.merged...), mergedProfile)
 	for k := range w.subscribed {
 		w.subscribed[k] = w.subscribed[k] || l.subscribed[k]
 	}
 	for k, o := range n.owner {
-		if o == loser {
+		if o == mergedProfile {
 			n.owner[k] = winner
 		}
 	}
 	for _, p := range n.profiles {
-		if p.winner == loser {
+		if p.winner == mergedProfile {
 			p.winner = winner
 		}
 	}

@@ -71,13 +71,13 @@ func (w *interleaving) change() string {
 		w.append(30, func(b *query.Batch, o int64) { w.event(b, o, rng.Int64N(w.nowMs)) })
 		return "an import"
 	case 5:
-		winner, loser := uint32(rng.IntN(profiles)), uint32(rng.IntN(profiles))
-		if winner == loser || w.gone[winner] || w.gone[loser] || len(w.gone) > profiles/2 {
+		winner, merged := uint32(rng.IntN(profiles)), uint32(rng.IntN(profiles))
+		if winner == merged || w.gone[winner] || w.gone[merged] || len(w.gone) > profiles/2 {
 			return "nothing"
 		}
-		w.gone[loser] = true
+		w.gone[merged] = true
 		w.append(1, func(b *query.Batch, o int64) {
-			b.Aliases = append(b.Aliases, query.Alias{Account: 1, Offset: o, Ordinal: loser, Winner: winner})
+			b.Aliases = append(b.Aliases, query.Alias{Account: 1, Offset: o, Ordinal: merged, Winner: winner})
 		})
 		return "a merge"
 	case 6:

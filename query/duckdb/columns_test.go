@@ -121,10 +121,10 @@ func (w *columnWorld) append(records int) {
 		}
 	}
 	if w.rng.IntN(4) == 0 {
-		winner, loser := uint32(w.rng.IntN(worldOrdinals)), uint32(w.rng.IntN(worldOrdinals))
-		if winner != loser && !w.gone[winner] && !w.gone[loser] && len(w.gone) < worldOrdinals/2 {
-			w.gone[loser] = true
-			for _, o := range append(w.merged[loser], loser) {
+		winner, merged := uint32(w.rng.IntN(worldOrdinals)), uint32(w.rng.IntN(worldOrdinals))
+		if winner != merged && !w.gone[winner] && !w.gone[merged] && len(w.gone) < worldOrdinals/2 {
+			w.gone[merged] = true
+			for _, o := range append(w.merged[merged], merged) {
 				b.Aliases = append(b.Aliases, query.Alias{Account: 1, Offset: b.To - 1, Ordinal: o, Winner: winner})
 				w.merged[winner] = append(w.merged[winner], o)
 			}

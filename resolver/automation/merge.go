@@ -12,56 +12,56 @@ import (
 // Merge moves the enrolments of a merged profile to the winner. Of two in progress
 // in one flow the further one goes on. A merge begins none; a pending profile stays
 // pending, unless either was in the flow and it has no re-entry.
-func (s *State) Merge(_ *feature.Tx, winner, loser uint32) {
+func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	for _, f := range s.all {
-		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
-		if f.pending.Remove(loser) && again {
+		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(merged)
+		if f.pending.Remove(merged) && again {
 			f.pending.Add(winner)
 		}
-		if f.known.Contains(loser) {
-			s.mergeEnrolments(f, winner, loser)
+		if f.known.Contains(merged) {
+			s.mergeEnrolments(f, winner, merged)
 		}
 	}
 }
 
-func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
-	var lost flows.Record
-	s.loadRecord(f, loser, &lost)
+func (s *State) mergeEnrolments(f *flow, winner, merged uint32) {
+	var mergedRecord flows.Record
+	s.loadRecord(f, merged, &mergedRecord)
 	s.loadEnrolments(f, winner)
-	won := &s.run.enrolments
+	winnerRecord := &s.run.enrolments
 	// Timers go, and come back for what is left. The winner's date is worked out
 	// when its fields come.
 	for _, x := range []struct {
 		o uint32
 		r *flows.Record
-	}{{loser, &lost}, {winner, won}} {
+	}{{merged, &mergedRecord}, {winner, winnerRecord}} {
 		if e := x.r.Current(); e != nil && e.Timed() {
 			f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: x.o})
 		}
 	}
-	if lost.DateMs != 0 {
-		f.dates.Remove(dueset.Item{Due: lost.DateMs, Ordinal: loser})
+	if mergedRecord.DateMs != 0 {
+		f.dates.Remove(dueset.Item{Due: mergedRecord.DateMs, Ordinal: merged})
 	}
-	s.dropEnrolments(f, loser)
-	f.entered.Remove(loser)
-	f.active.Remove(loser)
+	s.dropEnrolments(f, merged)
+	f.entered.Remove(merged)
+	f.active.Remove(merged)
 	s.run.running = host{s: s, f: f, o: winner}
 	stop := func(e *flows.Enrolment) {
 		e.Stop(flows.ByMerge, s.run.nowMs, &s.run.running)
 		s.count(f).Exited++
 	}
-	switch l, w := lost.Current(), won.Current(); {
-	case l != nil && w != nil && l.Further(w):
+	switch m, w := mergedRecord.Current(), winnerRecord.Current(); {
+	case m != nil && w != nil && m.Further(w):
 		stop(w)
-	case l != nil && w != nil:
-		stop(l)
+	case m != nil && w != nil:
+		stop(m)
 	case f.def.Reentry == flows.AfterExit:
-	case l != nil && len(won.Enrolments) > 0:
-		stop(l) // the winner has ended already
-	case w != nil && len(lost.Enrolments) > 0:
+	case m != nil && len(winnerRecord.Enrolments) > 0:
+		stop(m) // the winner has ended already
+	case w != nil && len(mergedRecord.Enrolments) > 0:
 		stop(w)
 	}
-	enrolments := append(slices.Clone(won.Enrolments), lost.Enrolments...)
+	enrolments := append(slices.Clone(winnerRecord.Enrolments), mergedRecord.Enrolments...)
 	slices.SortStableFunc(enrolments, func(x, y flows.Enrolment) int {
 		// The one in progress is the last, the others stand in their order.
 		if (x.Status == flows.InProgress) != (y.Status == flows.InProgress) {
@@ -75,12 +75,12 @@ func (s *State) mergeEnrolments(f *flow, winner, loser uint32) {
 	for i := range enrolments {
 		enrolments[i].Number = uint32(i + 1)
 	}
-	won.Enrolments = enrolments
+	winnerRecord.Enrolments = enrolments
 	if len(enrolments) > 0 {
 		f.entered.Add(winner)
 	}
 	f.active.Remove(winner)
-	if e := won.Current(); e != nil {
+	if e := winnerRecord.Current(); e != nil {
 		f.active.Add(winner)
 		s.enterTimer(f, winner, e)
 	}

@@ -295,30 +295,30 @@ func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 // Merge merges a profile into another. [Engine.Profile] and [Engine.Settle] of the
 // winner follow before any other call about it: what comes with a merge has a cause
 // of its own.
-func (e *Engine) Merge(winner, loser uint32) {
+func (e *Engine) Merge(winner, merged uint32) {
 	e.causes.add(segment.CauseMerge)
 	for _, s := range e.byRank {
 		// Also where it is no member any more: nothing is said of it later, when the
 		// winner may have been erased with all that was said of both.
-		e.announce(s, loser)
-		if s.live != nil && s.members.Contains(loser) {
-			e.turn(s, loser, false, segment.CauseMerge, e.now)
+		e.announce(s, merged)
+		if s.live != nil && s.members.Contains(merged) {
+			e.turn(s, merged, false, segment.CauseMerge, e.now)
 		}
 	}
 	for _, st := range e.byState {
-		if other := st.get(loser); other != nil {
+		if other := st.get(merged); other != nil {
 			if st.source != nil { // timed attributes come anew
 				other = append([]byte(nil), other...)
 				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.union(v, other, e.now) })
 			}
-			st.remove(&e.edit, loser)
+			st.remove(&e.edit, merged)
 		}
 	}
 	for _, l := range e.byID {
-		l.diff.Remove(loser)
+		l.diff.Remove(merged)
 	}
-	e.universe.Remove(loser)
-	e.anonymous.Remove(loser)
+	e.universe.Remove(merged)
+	e.anonymous.Remove(merged)
 }
 
 // change lets fn change a profile's value of a state, and follows it up.

@@ -175,8 +175,8 @@ func (w *foldWorld) step() {
 		w.now += int64([]int{1, 0, 2, 3, 7, 15, 33, 100}[w.tape.n(8)])
 		w.e.Advance(w.now, 1+w.tape.n(3))
 	case k == 12:
-		if loser := w.root[w.tape.n(foldProfiles)]; loser != o && w.tape.n(3) == 0 {
-			w.merge(o, loser)
+		if merged := w.root[w.tape.n(foldProfiles)]; merged != o && w.tape.n(3) == 0 {
+			w.merge(o, merged)
 		}
 	case k == 13:
 		w.define()
@@ -199,16 +199,16 @@ func (w *foldWorld) step() {
 	}
 }
 
-func (w *foldWorld) merge(winner, loser uint32) {
+func (w *foldWorld) merge(winner, merged uint32) {
 	w.e.Touch(winner)
-	w.e.Touch(loser)
+	w.e.Touch(merged)
 	for i := range w.root {
-		if w.root[i] == loser {
+		if w.root[i] == merged {
 			w.root[i] = winner
 		}
 	}
-	w.profiles[winner].Events = append(w.profiles[winner].Events, w.profiles[loser].Events...)
-	w.e.Merge(winner, loser)
+	w.profiles[winner].Events = append(w.profiles[winner].Events, w.profiles[merged].Events...)
+	w.e.Merge(winner, merged)
 	w.e.Profile(winner, &segment.Facts{}, AllFields)
 	w.e.Settle(winner)
 }

@@ -64,8 +64,8 @@ type row struct {
 }
 
 type merge struct {
-	offset        int64
-	winner, loser uint32
+	offset         int64
+	winner, merged uint32
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -235,22 +235,22 @@ func (w *world) profile(o uint32, p *segment.NaiveProfile) {
 }
 
 func (w *world) merge() {
-	winner, loser := w.some(), w.some()
-	if winner == loser {
+	winner, merged := w.some(), w.some()
+	if winner == merged {
 		return
 	}
 	w.touch(winner)
-	w.touch(loser)
+	w.touch(merged)
 	p := w.gen.Profile()
-	p.Events = append(slices.Clone(w.profiles[winner].Events), w.profiles[loser].Events...)
+	p.Events = append(slices.Clone(w.profiles[winner].Events), w.profiles[merged].Events...)
 	w.profiles[winner] = p
-	w.merges = append(w.merges, merge{w.offset, winner, loser})
+	w.merges = append(w.merges, merge{w.offset, winner, merged})
 	for i := range w.root {
-		if w.root[i] == loser {
+		if w.root[i] == merged {
 			w.root[i] = winner
 		}
 	}
-	w.both(func(e *Engine) { e.Merge(winner, loser) })
+	w.both(func(e *Engine) { e.Merge(winner, merged) })
 	w.profile(winner, p)
 	w.both(func(e *Engine) { e.Settle(winner) })
 	for id, d := range w.defs {
@@ -457,7 +457,7 @@ func (w *world) makeChunk() {
 		for _, m := range w.merges {
 			if m.offset < st.UpTo {
 				for i := range root {
-					if root[i] == m.loser {
+					if root[i] == m.merged {
 						root[i] = m.winner
 					}
 				}

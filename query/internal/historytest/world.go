@@ -89,12 +89,12 @@ func drawWorld(seed uint64, first int64) *world {
 		b.Properties.Append(r.event.Properties)
 		b.IdempotencyKey.Append(r.storedKey())
 		if w.rng.IntN(25) == 0 {
-			winner, loser := root[w.rng.IntN(len(root))], root[w.rng.IntN(len(root))]
-			if winner == loser {
+			winner, merged := root[w.rng.IntN(len(root))], root[w.rng.IntN(len(root))]
+			if winner == merged {
 				continue
 			}
 			for soul := range root {
-				if root[soul] == loser {
+				if root[soul] == merged {
 					root[soul] = winner
 					w.merges = append(w.merges, query.Alias{Account: w.account, Offset: offset, Index: index, Ordinal: uint32(soul), Winner: uint32(winner)})
 				}

@@ -225,9 +225,9 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 		}
 		asPrevious := calledBefore && k == identifier.ExternalID
 		switch o := owner[k]; {
-		case o == profile.NoOrdinal, asPrevious && (o == winner || s.losing(o)):
+		case o == profile.NoOrdinal, asPrevious && (o == winner || s.isMerged(o)):
 			attach(k)
-		case o == winner || s.losing(o):
+		case o == winner || s.isMerged(o):
 			if older(k) || s.keepsAddress(d, k, p.hashes[k], how) {
 				break
 			}
@@ -393,7 +393,7 @@ func (s *State) Store(r *Result) error {
 		s.Save(r.Ordinal, &s.Doc)
 	}
 	for _, c := range s.foreign {
-		if s.losing(c.ordinal) {
+		if s.isMerged(c.ordinal) {
 			continue // another identifier of the event has joined it after all
 		}
 		c.Other = r.Ordinal
@@ -415,7 +415,8 @@ func Empty(k identifier.Kind) *refuse.Refusal {
 	return refuse.Invalid("user."+k.String(), "user.%s is blank; leave it out", k)
 }
 
-func (s *State) losing(ordinal uint32) bool {
+// isMerged reports whether the record that is resolved merges a profile into another.
+func (s *State) isMerged(ordinal uint32) bool {
 	for i := range s.mergedProfiles {
 		if s.mergedProfiles[i].Ordinal == ordinal {
 			return true
