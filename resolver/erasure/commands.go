@@ -64,8 +64,8 @@ func (s *State) lift(tx *feature.Tx, c Lift) *refuse.Refusal {
 		tx.Store.PutEntity(s.key(entityMark, h[:]), nil)
 		return nil
 	}
-	x.LiftedMs = tx.AtMs
-	s.lifted[h] = x
+	x.RevokedMs = tx.AtMs
+	s.revoked[h] = x
 	tx.Store.PutEntity(s.key(entityMark, h[:]), must.JSON(x))
 	return nil
 }

@@ -30,10 +30,10 @@ func TestErasureOfHostileHash(t *testing.T) {
 	}
 }
 
-// TestMarkKeepsOutUntilLifted: a mark keeps an identifier out; what the person had refused
-// holds for the profile that has it after the mark was lifted, once, and is loaded as it
+// TestMarkKeepsOutUntilRevoked: a mark keeps an identifier out; what the person had refused
+// holds for the profile that has it after the mark was revoked, once, and is loaded as it
 // was.
-func TestMarkKeepsOutUntilLifted(t *testing.T) {
+func TestMarkKeepsOutUntilRevoked(t *testing.T) {
 	w := newWorld(t)
 	var buf []byte
 	h, _ := hasher.HashIdentifier(identifier.Email, []byte("a@x.io"), &buf)

@@ -1,6 +1,6 @@
 // Package erasure keeps erased persons out. When a profile is erased, the hashes of its
 // identifiers stay as marks: what comes later with such an identifier is refused, until the
-// mark is lifted. What the person had refused by then holds again for the profile that the
+// mark is revoked. What the person had refused by then holds again for the profile that the
 // identifier is stored with afterwards.
 //
 // An erasure is over once history, the log and the checkpoints hold nothing of the person.
@@ -49,10 +49,10 @@ type Mark struct {
 	At int64 `json:"at,omitempty"`
 	// Refused is what the person, or the account, had refused by then. It holds
 	// again for the profile that the identifier is stored with after the mark was
-	// lifted.
+	// revoked.
 	Refused []Refused `json:"refused,omitempty"`
-	// LiftedMs is when the mark was lifted, 0 while it keeps the identifier out.
-	LiftedMs int64 `json:"lifted_ms,omitempty"`
+	// RevokedMs is when the mark was revoked, 0 while it keeps the identifier out.
+	RevokedMs int64 `json:"lifted_ms,omitempty"`
 }
 
 // Task is an erasure that history has not confirmed yet.
@@ -79,7 +79,7 @@ type State struct {
 	hasher  func() identifier.Hasher // the account's, which may change
 
 	marks   map[identifier.Hash]Mark
-	lifted  map[identifier.Hash]Mark // what was refused before an erasure whose mark was lifted
+	revoked map[identifier.Hash]Mark // what was refused before an erasure whose mark was revoked
 	tasks   []*Task                  // the oldest first
 	refused refusedRange
 
@@ -93,7 +93,7 @@ type State struct {
 
 // New returns the state of an account without erasures.
 func New(account uint64, hasher func() identifier.Hasher) *State {
-	return &State{account: account, hasher: hasher, marks: map[identifier.Hash]Mark{}, lifted: map[identifier.Hash]Mark{}}
+	return &State{account: account, hasher: hasher, marks: map[identifier.Hash]Mark{}, revoked: map[identifier.Hash]Mark{}}
 }
 
 // Erased reports whether an identifier is kept out.
@@ -112,12 +112,12 @@ func (s *State) MarkedAt(h identifier.Hash) (offset int64, ok bool) {
 	return x.At, ok
 }
 
-// Marks counts the identifiers that are kept out, Kept also those whose marks were lifted
+// Marks counts the identifiers that are kept out, Kept also those whose marks were revoked
 // and that a refusal is kept for.
 func (s *State) Marks() int { return len(s.marks) }
 
 // Kept counts all marks, see [State.Marks].
-func (s *State) Kept() int { return len(s.marks) + len(s.lifted) }
+func (s *State) Kept() int { return len(s.marks) + len(s.revoked) }
 
 // Pending is how many erasures history has not confirmed.
 func (s *State) Pending() int { return len(s.tasks) }
@@ -165,7 +165,7 @@ func (s *State) Room(identifiers int) *refuse.Refusal {
 	switch {
 	case len(s.tasks) >= maxTasks:
 		return refuse.AtLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxTasks)
-	case len(s.marks)+len(s.lifted)+identifiers > maxMarks:
+	case len(s.marks)+len(s.revoked)+identifiers > maxMarks:
 		return refuse.AtLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxMarks)
 	}
 	return nil
@@ -216,8 +216,8 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 			return true, errors.New("erasure of the wrong length")
 		}
 		err := json.Unmarshal(value, &x)
-		if x.LiftedMs != 0 {
-			s.lifted[identifier.Hash([]byte(rest))] = x
+		if x.RevokedMs != 0 {
+			s.revoked[identifier.Hash([]byte(rest))] = x
 		} else {
 			s.marks[identifier.Hash([]byte(rest))] = x
 		}
@@ -235,7 +235,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 
 // Hash gives put the whole state, see [feature.State].
 func (s *State) Hash(put func([]byte)) error {
-	for _, marks := range [...]map[identifier.Hash]Mark{s.marks, s.lifted} {
+	for _, marks := range [...]map[identifier.Hash]Mark{s.marks, s.revoked} {
 		for _, h := range sortedHashes(marks) {
 			put(h[:])
 			put(must.JSON(marks[h]))
@@ -279,7 +279,7 @@ func (s *State) DoneBelow() int64 { return s.doneBelow }
 // applied since the state was loaded; 0 where there is none.
 func (s *State) Newest() int64 {
 	upTo := s.doneBelow
-	for _, marks := range [...]map[identifier.Hash]Mark{s.marks, s.lifted} {
+	for _, marks := range [...]map[identifier.Hash]Mark{s.marks, s.revoked} {
 		for _, x := range marks {
 			upTo = max(upTo, x.At+1)
 		}
@@ -311,12 +311,12 @@ func RefusedBy(d *profile.Document) (out []Refused) {
 }
 
 // Restore makes refusals hold for a profile that an identifier is attached to whose mark
-// was lifted, in its document. The mark is done with: the profile has them from then on.
+// was revoked, in its document. The mark is done with: the profile has them from then on.
 func (s *State) Restore(tx *feature.Tx, d *profile.Document, h identifier.Hash) (changed bool) {
-	if len(s.lifted) == 0 {
+	if len(s.revoked) == 0 {
 		return false
 	}
-	mark, ok := s.lifted[h]
+	mark, ok := s.revoked[h]
 	if !ok {
 		return false
 	}
@@ -331,7 +331,7 @@ func (s *State) Restore(tx *feature.Tx, d *profile.Document, h identifier.Hash) 
 			d.Unblock(x.Channel, profile.BlockPending)
 		}
 	}
-	delete(s.lifted, h)
+	delete(s.revoked, h)
 	tx.Store.PutEntity(s.key(entityMark, h[:]), nil)
 	return changed
 }
