@@ -141,7 +141,7 @@ func TestH1H2Warm(t *testing.T) {
 		{"one is about to go", members(t, leaving(named("a", 1, 4, 0, 1)), named("b", 2, 4, 2, 3)), map[string][]int{"a": {0, 1}, "b": {2, 3}}, map[string][]int{"b": {0, 1}}},
 		{"one is about to go and one of two is warm", members(t, leaving(named("a", 1, 4, 0, 1)), warm(named("b", 2, 4, 2), 0), named("c", 3, 4, 3)), map[string][]int{"a": {1}, "b": {0, 2}, "c": {3}}, map[string][]int{"c": {1}}},
 		{"all are about to go", members(t, leaving(named("a", 1, 4, 0, 1, 2)), leaving(named("b", 2, 4, 3))), map[string][]int{"a": {0, 1, 2}, "b": {3}}, map[string][]int{"b": {2}}},
-		{"strangers warm nothing", members(t, named("a", 1, 4, 0, 1, 2, 3), warm(keyed("x", named("b", 2, 0)), 2, 3)), map[string][]int{"a": {0, 1, 2, 3}}, nil},
+		{"foreign nodes warm nothing", members(t, named("a", 1, 4, 0, 1, 2, 3), warm(keyed("x", named("b", 2, 0)), 2, 3)), map[string][]int{"a": {0, 1, 2, 3}}, nil},
 	} {
 		if have := assigned(x.members, 4); fmt.Sprint(have) != fmt.Sprint(x.given) {
 			t.Errorf("%s: given %v, want %v", x.what, have, x.given)
@@ -275,7 +275,7 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 }
 
 // TestKinship: a process knows itself before Kafka has told it its member id, and
-// takes what is left of a former life for no stranger.
+// does not take what is left of a former life for a foreign claim.
 func TestKinship(t *testing.T) {
 	own := claim{Node: Node{ID: "a"}, SinceMs: 7, Key: "k"}
 	for name, x := range map[string]struct {
@@ -285,17 +285,17 @@ func TestKinship(t *testing.T) {
 		"itself":                {claim{Node: Node{ID: "a"}, SinceMs: 7, Key: "k", Generation: 3}, ownClaim},
 		"a former self":         {claim{Node: Node{ID: "a"}, SinceMs: 6, Key: "k"}, twinClaim},
 		"another node":          {claim{Node: Node{ID: "b"}, SinceMs: 7, Key: "k"}, sharingClaim},
-		"another key":           {claim{Node: Node{ID: "b"}, SinceMs: 7, Key: "x"}, strangeClaim},
-		"no key":                {claim{Node: Node{ID: "b"}, SinceMs: 7}, strangeClaim},
-		"a former self, no key": {claim{Node: Node{ID: "a"}, SinceMs: 6}, strangeClaim},
+		"another key":           {claim{Node: Node{ID: "b"}, SinceMs: 7, Key: "x"}, foreignClaim},
+		"no key":                {claim{Node: Node{ID: "b"}, SinceMs: 7}, foreignClaim},
+		"a former self, no key": {claim{Node: Node{ID: "a"}, SinceMs: 6}, foreignClaim},
 	} {
 		if got := x.claim.to(&own); got != x.want {
 			t.Errorf("%s: %d, want %d", name, got, x.want)
 		}
 	}
 	alone := claim{Node: Node{ID: "a"}, SinceMs: 7}
-	if got := (&claim{Node: Node{ID: "a"}, SinceMs: 6}).to(&alone); got != strangeClaim {
-		t.Errorf("a former self of a node that owns alone: %d, want %d", got, strangeClaim)
+	if got := (&claim{Node: Node{ID: "a"}, SinceMs: 6}).to(&alone); got != foreignClaim {
+		t.Errorf("a former self of a node that owns alone: %d, want %d", got, foreignClaim)
 	}
 	now := time.Unix(100, 0)
 	m := &Member{opts: Options{SessionTimeout: time.Second, Now: func() time.Time { return now }}}

@@ -66,7 +66,7 @@ const (
 	ownClaim     kinship = iota // this process's, under whatever member id
 	sharingClaim                // a node's that may own partitions beside this one
 	twinClaim                   // of this node, by another process: one that died, or one on a copy of the directory
-	strangeClaim                // a node's that shares nothing
+	foreignClaim                // a node's that shares nothing
 )
 
 func (c *claim) to(own *claim) kinship {
@@ -74,7 +74,7 @@ func (c *claim) to(own *claim) kinship {
 	case c.ID == own.ID && c.SinceMs == own.SinceMs:
 		return ownClaim
 	case !c.shares(own):
-		return strangeClaim
+		return foreignClaim
 	case c.ID == own.ID:
 		return twinClaim
 	}

@@ -24,9 +24,9 @@ const (
 	warmWait = 2 * time.Second
 )
 
-// StrangerError reports that the partitions belong to a node that does not share
+// ForeignOwnerError reports that the partitions belong to a node that does not share
 // them with this one: its key is another, or one of both has none.
-type StrangerError struct {
+type ForeignOwnerError struct {
 	Topic string
 	// Owner is who owns them.
 	Owner Node
@@ -36,7 +36,7 @@ type StrangerError struct {
 	Session time.Duration
 }
 
-func (e *StrangerError) Error() string {
+func (e *ForeignOwnerError) Error() string {
 	from := ""
 	if e.From != "" {
 		from = ", connected to Kafka from " + e.From
@@ -61,7 +61,7 @@ type Member struct {
 
 	mu struct {
 		sync.Mutex
-		lost       error // nil unless strangers own the partitions
+		lost       error // nil unless foreign nodes own the partitions
 		generation int32
 		confirmed  bool   // until the generation ends
 		rejoins    uint64 // generations after the first
@@ -92,8 +92,8 @@ type Stats struct {
 }
 
 // Join enters the group and returns once Kafka has said which partitions are
-// this node's, of which there may be none. That they belong to strangers is a
-// [*StrangerError]. A node that died without a word is waited for, for as long
+// this node's, of which there may be none. That they belong to a foreign node is a
+// [*ForeignOwnerError]. A node that died without a word is waited for, for as long
 // as its session lasts.
 func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if opts, err = opts.withDefaults(); err != nil {
@@ -143,7 +143,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 }
 
 // settle waits until it is known who owns the partitions, if this node owns
-// none: that may be a stranger. A coordinator that does not answer in time is no
+// none: that may be a foreign node. A coordinator that does not answer in time is no
 // reason to stay away.
 func (m *Member) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -231,7 +231,7 @@ func (m *Member) Changed() <-chan struct{} {
 	return m.mu.changed
 }
 
-// Lost is closed when strangers own the partitions; [Member.Err] says who.
+// Lost is closed when foreign nodes own the partitions; [Member.Err] says who.
 func (m *Member) Lost() <-chan struct{} { return m.lost }
 
 // Err is why the node is lost, nil while it is not.

@@ -120,7 +120,7 @@ func (s *site) mustJoin(t *testing.T, id string, session time.Duration) (*Member
 func (s *site) refused(t *testing.T, id, owner string) {
 	t.Helper()
 	_, _, err := s.join(t, id, 3*time.Second)
-	var owned *StrangerError
+	var owned *ForeignOwnerError
 	if !errors.As(err, &owned) || owned.Owner.ID != owner || !strings.Contains(err.Error(), "host-"+owner) || owned.From == "" {
 		t.Fatalf("%s joins while %s owns the topic: %v", id, owner, err)
 	}
@@ -306,8 +306,8 @@ func TestSeveralOwners(t *testing.T) {
 		x := *s
 		x.key = key
 		_, _, err := x.join(t, "x", session)
-		var stranger *StrangerError
-		if !errors.As(err, &stranger) {
+		var foreign *ForeignOwnerError
+		if !errors.As(err, &foreign) {
 			t.Errorf("with the key %q: %v", key, err)
 		}
 	}

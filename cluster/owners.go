@@ -98,7 +98,7 @@ func (m *Member) learn(ctx context.Context) bool {
 		return false
 	}
 	next := owners{of: map[int]Node{}, settled: true}
-	var stranger *StrangerError
+	var foreign *ForeignOwnerError
 	twin := false
 	var all []candidate
 	m.balancer.mu.Lock()
@@ -122,16 +122,16 @@ func (m *Member) learn(ctx context.Context) bool {
 					continue
 				}
 				fallthrough
-			case strangeClaim:
-				stranger = &StrangerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: c.Node, From: strings.TrimPrefix(x.ClientHost, "/")}
+			case foreignClaim:
+				foreign = &ForeignOwnerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: c.Node, From: strings.TrimPrefix(x.ClientHost, "/")}
 			}
 		}
 	}
 	if !twin {
 		m.mu.twinSince = time.Time{}
 	}
-	if stranger != nil && len(m.mu.assigned) == 0 && m.mu.lost == nil {
-		m.mu.lost, m.mu.confirmed = stranger, false
+	if foreign != nil && len(m.mu.assigned) == 0 && m.mu.lost == nil {
+		m.mu.lost, m.mu.confirmed = foreign, false
 		close(m.lost)
 	}
 	m.mu.owners = next

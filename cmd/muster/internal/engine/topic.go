@@ -62,10 +62,10 @@ func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
 		Brokers: k.Brokers, Topic: e.topic.Topic(), Partitions: e.topic.Partitions(), TLS: k.TLS, SASL: mechanism, Logger: o.Logger,
 		Node: e.self, Key: key, SessionTimeout: o.SessionTimeout,
 	})
-	var stranger *cluster.StrangerError
-	if errors.As(err, &stranger) {
+	var foreign *cluster.ForeignOwnerError
+	if errors.As(err, &foreign) {
 		return fmt.Errorf("%w: %w. For both to work together start them with the same --cluster-secret. Else stop that one (a node that died is given up after %v), or name another topic with --kafka-topic for another installation",
-			ErrInUse, err, stranger.Session)
+			ErrInUse, err, foreign.Session)
 	}
 	if err != nil || o.Peer == nil {
 		return err
