@@ -91,16 +91,6 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	return nil
 }
 
-// adoptFirst gives accounts of before there were several companies what the
-// first company has today.
-func (m *Machine) adoptFirst() {
-	for _, a := range m.byIndex {
-		a.APIAccess, a.EmailCredits = true, newCompanyCredits
-		m.saveAccount(a)
-		a.Access.MakeAdmins(m.tx(a), a.CreatedMs)
-	}
-}
-
 func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	a := cmd.account
 	e := a.Entity

@@ -16,7 +16,6 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/dedup"
-	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 const secondAccount = 8
@@ -263,27 +262,5 @@ func accessReplays(t *testing.T, seed uint64) {
 	m, _ := replay(t, n.log, next)
 	if fresh, err := m.Hash(); err != nil || fresh != sum {
 		t.Fatalf("R1: seed %d: the state differs from a fresh replay (%v)", seed, err)
-	}
-}
-
-// TestAdoptFirst: a state of before there were several companies becomes what a
-// replay of its log gives.
-func TestAdoptFirst(t *testing.T) {
-	t.Parallel()
-	r := newAccessRecorder(t)
-	want, err := r.m.Hash()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := r.m.accounts[testAccount]
-	a.APIAccess, a.EmailCredits = false, 0
-	u, _ := a.Access.User("usr_1")
-	u.Admin, u.CreatedMs = false, 0
-	if _, err := a.Access.Load(state.EntityUser, u.ID, must.JSON(u)); err != nil {
-		t.Fatal(err)
-	}
-	r.m.adoptFirst()
-	if have, err := r.m.Hash(); err != nil || have != want {
-		t.Fatalf("the adopted state differs (%v)", err)
 	}
 }

@@ -56,12 +56,6 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 	if err != nil {
 		return nil, errors.Join(err, closeAll(s, runs))
 	}
-	if f.Version != 0 && f.ApplyVersion < 2 {
-		m.defineAll() // these rules knew no segment engine
-	}
-	if f.Version != 0 && f.ApplyVersion < 3 {
-		m.adoptFirst() // these rules knew one company only
-	}
 	if f.Version != 0 && f.ProfileIndex != search.IndexVersion {
 		if err := search.Build(s, c.Disk, m.hasAccount); err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))

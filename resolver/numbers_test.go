@@ -144,7 +144,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 			t.Error("a set of what is gone is left")
 		}
 	}
-	for _, kind := range []byte{state.EntityCampaign, state.EntityRun, state.EntityContent} {
+	for _, kind := range []byte{state.EntityCampaign, state.EntityRun} {
 		if n := d.entitiesOf(kind); n > limit {
 			t.Errorf("%d entities of kind %c", n, kind)
 		}

@@ -1,8 +1,6 @@
 package resolver
 
 import (
-	"slices"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
@@ -140,26 +138,6 @@ func (m *Machine) defineRoot(a *account.State, id string, root *segment.Node, of
 	a.Engine.Define(id, root, offset, func(eventType string) bool {
 		return a.Types.Seen(eventType, eventType == segment.AnyEvent)
 	})
-}
-
-// defineAll makes the definitions of a state known whose rules had no engine.
-func (m *Machine) defineAll() {
-	for _, a := range m.byIndex {
-		a.Engine.Advance(m.logTime, dueBudget)
-		for done := false; !done; {
-			done = true
-			for _, s := range a.SegmentsByAge() {
-				if a.Engine.Has(s.ID) {
-					continue
-				}
-				done = false
-				if !slices.ContainsFunc(s.Root.SegmentIDs(), func(id string) bool { return !a.Engine.Has(id) }) {
-					m.define(a, s, m.next)
-				}
-			}
-		}
-		m.updateBacklog(a)
-	}
 }
 
 // NextDue is the earliest instant at which a tick has something to do.

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/account"
@@ -131,79 +130,4 @@ func TestB2TextsAreBounded(t *testing.T) {
 	r.m.campaigns.MaxTextBytes = 10 // as after a change of the bound
 	r.must(campaigns.CommandSave, campaigns.Campaign{ID: c.ID, Name: "n", Channel: 1, Message: campaigns.Message{Body: strings.Repeat("x", 5000)}})
 	r.must(campaigns.CommandTemplateDelete, campaigns.TemplateDelete{ID: tpl.ID})
-}
-
-// TestB2TextsOfOldCheckpointsAreMoved: what stood in entities is found where it
-// stands now.
-func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
-	t.Parallel()
-	d := newDurable(t, DefaultSettings())
-	r := d.recorder
-	number := uint64(testAccount)
-	put := func(kind byte, id string, v any) {
-		r.m.store.PutEntity(state.EntityKey(number, kind, id), must.JSON(v))
-	}
-	contents := []campaigns.Content{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
-	put(state.EntityCampaign, "cmp_1", campaigns.Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Message: campaigns.Message{Body: "<p>old"}})
-	put(state.EntityCampaign, "cmp_2", campaigns.Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
-	put(state.EntityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
-	put(state.EntityTemplate, "tpl_1", campaigns.Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
-	put(state.EntityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
-	for id, status := range map[string]string{"cmp_1": campaigns.RunSending, "cmp_2": campaigns.RunDone} {
-		put(state.EntityRun, id, campaigns.Run{ID: id, Run: 1, Status: status})
-		put(state.EntityContent, id, contents)
-	}
-	w, err := d.ckpt.Write(r.m.Freeze(), r.m.store.DB, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.m.Thaw(w)
-	d.close()
-	list, err := d.ckpt.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, _, err := d.ckpt.ReadManifest(list[len(list)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.ckpt.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	d.open(f)
-	for range 2 {
-		a, v := r.m.accounts[testAccount], r.view()
-		if c, _, err := v.Campaigns().WholeCampaign("cmp_1"); err != nil || c.Body != "<p>old" {
-			t.Errorf("%+v, %v", c, err)
-		}
-		if x, _, err := v.Campaigns().WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms {
-			t.Errorf("%+v, %v", x, err)
-		}
-		if x, ok := v.Campaigns().Template("tpl_1"); !ok || x.HTML != "" {
-			t.Errorf("in memory: %+v", x)
-		}
-		if c, ok := v.Campaigns().Campaign("cmp_1"); !ok || c.Body != "" {
-			t.Errorf("in memory: %+v", c)
-		}
-		sending, err := v.Campaigns().Contents("cmp_1")
-		if err != nil || len(sending) != 1 || sending[0].HTML != contents[0].HTML {
-			t.Errorf("%+v, %v", sending, err)
-		}
-		if over, err := v.Campaigns().Contents("cmp_2"); err != nil || len(over) != 0 {
-			t.Errorf("%+v, %v", over, err)
-		}
-		if links, err := v.Campaigns().Links("cmp_2"); err != nil || len(links) != 1 {
-			t.Errorf("%v, %v", links, err)
-		}
-		if run, _ := v.Campaigns().Run("cmp_2"); len(run.Links) != 1 || run.Links[0] != 1 {
-			t.Errorf("%+v", run)
-		}
-		if len(a.Campaigns.All()) != 2 || len(a.Contacts.Lists()) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
-			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.Campaigns.All()), len(a.Contacts.Lists()), a.NextCampaign, a.NextList)
-		}
-		d.reload()
-	}
-	if n := d.entitiesOf(state.EntityContent); n != 0 {
-		t.Errorf("%d contents are left in entities", n)
-	}
 }

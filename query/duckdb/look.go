@@ -52,24 +52,22 @@ func look(ctx context.Context, path, log string, opts Options, partition int) (p
 	}
 	defer c.close()
 	version, err := readVersion(c)
-	switch {
-	case err != nil || version == noTables:
+	if err != nil || version == noTables {
 		return 0, err
-	case version > schemaVersion:
-		return 0, newerSchema(path, version)
 	}
-	if version >= schemaVersionLog {
-		owner := ""
-		err := c.query(ctx, "SELECT log FROM log_name", nil, func(ch chunk) error {
-			owner = ch.text(0)[0]
-			return nil
-		})
-		if err != nil {
-			return 0, err
-		}
-		if owner != "" && owner != log {
-			return 0, errOtherLog
-		}
+	if err := checkVersion(path, version); err != nil {
+		return 0, err
+	}
+	owner := ""
+	err = c.query(ctx, "SELECT log FROM log_name", nil, func(ch chunk) error {
+		owner = ch.text(0)[0]
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if owner != "" && owner != log {
+		return 0, errOtherLog
 	}
 	err = c.query(ctx, `SELECT next_offset FROM progress WHERE "partition" = ?`, []any{uint32(partition)}, func(ch chunk) error {
 		position = column[int64](ch, 0)[0]

@@ -595,7 +595,7 @@ func inFile(err error) bool {
 	if errors.Is(err, errOtherLog) {
 		return true
 	}
-	if errors.Is(err, ErrNewerSchema) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, ErrOtherVersion) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	text := err.Error()

@@ -6,15 +6,12 @@ import (
 	"fmt"
 )
 
-// ErrNewerSchema says that the file was written by a newer version.
-var ErrNewerSchema = errors.New("history was written by a newer version")
+// ErrOtherVersion says that the file was written by a newer version of Muster, or by one
+// of before release 0.1.0.
+var ErrOtherVersion = errors.New("history was written by another version")
 
 // schemaVersion counts changes of the tables; docs/formats.md describes them.
-const (
-	schemaVersion = 3
-	// schemaVersionLog is the first that names the log.
-	schemaVersionLog = 3
-)
+const schemaVersion = 3
 
 const schema = `
 CREATE TABLE events_sealed (
@@ -54,10 +51,6 @@ CREATE TABLE progress (
 	next_offset BIGINT   NOT NULL
 );
 CREATE TABLE schema_version (version BIGINT NOT NULL);
-` + schemaTransitions + schemaLogName
-
-// schemaTransitions is what version 2 has beyond version 1.
-const schemaTransitions = `
 CREATE TABLE transitions (
 	account       UBIGINT  NOT NULL,
 	"partition"   UINTEGER NOT NULL,
@@ -69,23 +62,10 @@ CREATE TABLE transitions (
 	cause         UTINYINT NOT NULL,
 	at_ms         BIGINT   NOT NULL
 );
-`
-
-// schemaLogName is what version 3 has beyond version 2: the name of the log whose
-// events are stored, one row.
-const schemaLogName = `
 CREATE TABLE log_name (log VARCHAR NOT NULL);
 `
 
-// migrations[v] makes tables of version v+1 from those of version v. Each is
-// one transaction with the new version number, so a crash leaves either.
-var migrations = map[int64]string{
-	1: schemaTransitions,
-	2: schemaLogName,
-}
-
-// ensureSchema creates the tables in an empty file, brings those of an older
-// version to this one, and refuses those of a newer one.
+// ensureSchema creates the tables in an empty file, and refuses those of another version.
 func ensureSchema(c *conn, path string) error {
 	version, err := readVersion(c)
 	switch {
@@ -93,24 +73,22 @@ func ensureSchema(c *conn, path string) error {
 		return err
 	case version == noTables:
 		return c.exec(fmt.Sprintf("BEGIN; %s INSERT INTO schema_version VALUES (%d); COMMIT", schema, schemaVersion))
-	case version > schemaVersion:
-		return newerSchema(path, version)
 	}
-	for ; version < schemaVersion; version++ {
-		step, ok := migrations[version]
-		if !ok {
-			return fmt.Errorf("%s has table version %d, which never was: the file is damaged", path, version)
-		}
-		if err := c.exec(fmt.Sprintf("BEGIN; %s UPDATE schema_version SET version = %d; COMMIT", step, version+1)); err != nil {
-			return fmt.Errorf("tables from version %d to %d: %w", version, version+1, err)
-		}
-	}
-	return nil
+	return checkVersion(path, version)
 }
 
-func newerSchema(path string, version int64) error {
-	return fmt.Errorf("%w: %s has table version %d, this one knows %d: run the version that wrote it, or a newer one",
-		ErrNewerSchema, path, version, schemaVersion)
+// checkVersion refuses tables of another version than this build's.
+func checkVersion(path string, version int64) error {
+	remedy := ""
+	switch {
+	case version == schemaVersion:
+		return nil
+	case version > schemaVersion:
+		remedy = "run the version that wrote it, or a newer one"
+	default:
+		remedy = "it is older than release 0.1.0; move it away if the log is whole, and history is rebuilt from the log"
+	}
+	return fmt.Errorf("%w: %s has table version %d, this one knows %d: %s", ErrOtherVersion, path, version, schemaVersion, remedy)
 }
 
 // noTables is the version of an empty file.

@@ -3,6 +3,8 @@ package duckdb
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,17 +37,26 @@ func TestReopen(t *testing.T) {
 	checkRecords(t, again, 1)
 }
 
-func TestNewerSchemaIsRefused(t *testing.T) {
+// TestOtherVersionIsRefused: a file of a newer or an older version is neither used nor set
+// aside as damaged.
+func TestOtherVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	s := openTest(t)
-	if err := s.writer.exec("UPDATE schema_version SET version = 99"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(s.path, Options{}); !errors.Is(err, ErrNewerSchema) || !strings.Contains(err.Error(), "version 99") {
-		t.Fatalf("got %v", err)
+	for version, remedy := range map[int]string{schemaVersion + 1: "run the version that wrote it", schemaVersion - 1: "older than release 0.1.0"} {
+		s := openTest(t)
+		if err := s.writer.exec(fmt.Sprintf("UPDATE schema_version SET version = %d", version)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, opened := Open(s.path, Options{})
+		resilient := OpenResilient(ResilientOptions{Path: s.path, Log: "log", Now: time.Now, Logger: slog.New(slog.DiscardHandler)}).Opened(context.Background())
+		_, _, looked := Look(context.Background(), s.path, "log", Options{}, 0)
+		for _, err := range []error{opened, resilient, looked} {
+			if !errors.Is(err, ErrOtherVersion) || !strings.Contains(err.Error(), fmt.Sprintf("table version %d", version)) || !strings.Contains(err.Error(), remedy) {
+				t.Errorf("version %d: %v", version, err)
+			}
+		}
 	}
 }
 

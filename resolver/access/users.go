@@ -248,12 +248,3 @@ func (s *State) Found(tx *feature.Tx, u User, k APIKey) {
 	k.CreatedMs, k.CreatorID = tx.AtMs, u.ID
 	s.putKey(tx, &k)
 }
-
-// MakeAdmins makes all users administrators of the system, made at a time: under rules
-// of before there were several companies they were.
-func (s *State) MakeAdmins(tx *feature.Tx, createdMs int64) {
-	for _, u := range s.Users() {
-		u.Admin, u.CreatedMs = true, createdMs
-		s.putUser(tx, &u)
-	}
-}

@@ -1,12 +1,8 @@
 package campaigns
 
 import (
-	"encoding/json"
-
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/messaging/whatsapp"
-	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Content is what is sent: the campaign's own text or a template's, as
@@ -49,29 +45,6 @@ func (s *State) keepContents(r, old *Run, contents, links []byte) {
 // clicks on them come later.
 func (s *State) dropContents(r *Run) {
 	r.ContentBytes = s.putText(textContent, r.ID, r.ContentBytes, nil)
-}
-
-// moveContents keeps what a campaign was last sent with, which under rules before version
-// 5 was an entity. Runs are read before.
-func (s *State) moveContents(id string, value []byte) error {
-	var list []Content
-	if err := json.Unmarshal(value, &list); err != nil {
-		return err
-	}
-	s.put(state.EntityContent, id, nil)
-	r := s.runs[id]
-	if r == nil {
-		return nil
-	}
-	links, counts := linksOf(list)
-	r.Links = counts
-	var contents []byte
-	if r.Busy() {
-		contents = append(contents, value...)
-	}
-	s.keepContents(r, r, contents, must.JSON(links))
-	s.touch(r)
-	return nil
 }
 
 // Body is the body of a campaign.

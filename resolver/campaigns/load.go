@@ -19,7 +19,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 	case state.EntityTemplate:
 		return true, s.loadTemplate(value)
 	case state.EntityCampaign:
-		return true, s.loadCampaign(name, value)
+		return true, s.loadCampaign(value)
 	case state.EntityRun:
 		r := new(Run)
 		err := json.Unmarshal(value, r)
@@ -29,8 +29,6 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 			s.wakes.Add(dueset.Item{Due: r.WakeMs, Ordinal: x.Number})
 		}
 		return true, err
-	case state.EntityContent:
-		return true, s.moveContents(name, value)
 	}
 	return false, nil
 }

@@ -216,30 +216,12 @@ func (s *State) Ongoing() iter.Seq2[*Campaign, *Run] {
 	}
 }
 
-// loadCampaign reads a campaign. Under rules before version 5 its body stood in the
-// entity: it is moved to where it stands now. They also kept an entity of a campaign that
-// was deleted, for its number.
-func (s *State) loadCampaign(name string, value []byte) error {
-	var x struct {
-		Campaign
-		Deleted bool `json:"deleted"`
-	}
-	if err := json.Unmarshal(value, &x); err != nil {
+func (s *State) loadCampaign(value []byte) error {
+	c := new(Campaign)
+	if err := json.Unmarshal(value, c); err != nil {
 		return err
 	}
-	if x.Deleted {
-		s.host.TakeNumber(x.Number)
-		s.put(state.EntityCampaign, name, nil)
-		s.host.SaveNumbers()
-		return nil
-	}
-	c := x.Campaign
 	s.textBytes += int64(c.BodyBytes)
-	s.install(&c)
-	if c.Body != "" {
-		c.BodyBytes = s.putText(textCampaign, c.ID, c.BodyBytes, []byte(c.Body))
-		c.Body = ""
-		s.put(state.EntityCampaign, c.ID, must.JSON(c))
-	}
+	s.install(c)
 	return nil
 }

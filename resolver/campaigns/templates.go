@@ -161,8 +161,6 @@ func (s *State) readTexts(t *Template) error {
 	return err
 }
 
-// loadTemplate reads a template. Under rules before version 5 its texts stood in the
-// entity: they are moved to where they stand now.
 func (s *State) loadTemplate(value []byte) error {
 	t := new(Template)
 	if err := json.Unmarshal(value, t); err != nil {
@@ -170,12 +168,5 @@ func (s *State) loadTemplate(value []byte) error {
 	}
 	s.textBytes += int64(t.TextBytes)
 	s.templates[t.ID] = t
-	if t.HTML == "" && t.Text == "" {
-		return nil
-	}
-	t.confirming()
-	t.TextBytes = s.putText(textTemplate, t.ID, t.TextBytes, t.texts())
-	t.HTML, t.Text = "", ""
-	s.put(state.EntityTemplate, t.ID, must.JSON(t))
 	return nil
 }

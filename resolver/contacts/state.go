@@ -95,22 +95,11 @@ func (s *State) Load(kind byte, _ string, value []byte) (known bool, err error) 
 	if kind != state.EntityList {
 		return false, nil
 	}
-	var l struct {
-		List
-		// Deleted is of rules before version 5, which kept an entity of a deleted list for
-		// its number.
-		Deleted bool `json:"deleted"`
-	}
-	if err := json.Unmarshal(value, &l); err != nil {
+	l := new(List)
+	if err := json.Unmarshal(value, l); err != nil {
 		return true, err
 	}
-	if l.Deleted {
-		s.host.TakeNumber(l.Number)
-		s.store.PutEntity(s.listKey(l.ID), nil)
-		s.host.SaveNumbers()
-		return true, nil
-	}
-	s.install(&l.List)
+	s.install(l)
 	return true, nil
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/state"
 
 	"context"
 	"encoding/json"
@@ -131,6 +132,27 @@ func TestR1UpgradeAndDowngrade(t *testing.T) {
 	c.stopped(n, "a checkpoint of a newer build")
 	_ = n.Close(context.Background())
 	c.nodes = []*Node{nil, nil, nil}
+}
+
+// TestStateTooOldIsRefused: a checkpoint of before 0.1.0 is neither read nor set aside, and
+// no older one is taken in its place; what is wrong is not called damage.
+func TestStateTooOldIsRefused(t *testing.T) {
+	t.Parallel()
+	d := newDamageFixture(t, 1)
+	fs := d.copy(t)
+	asBuild(t, fs, 0, state.OldestRules-1)
+	before := fmt.Sprint(filesBelow(t, fs, "state"))
+	n, _, err := d.open(fs, d.history.Clone(), nil)
+	if !errors.Is(err, statefiles.ErrOlder) || errors.Is(err, statefiles.ErrDamaged) || !strings.Contains(err.Error(), "Start it once with version 0.1.0") || n != nil {
+		t.Fatal(err)
+	}
+	if after := fmt.Sprint(filesBelow(t, fs, "state")); after != before {
+		t.Errorf("the refused start changed files: %s became %s", before, after)
+	}
+	asBuild(t, fs, 0, state.OldestRules)
+	if err := d.check(t, fs, d.history.Clone()); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestR1NodeSaysItsRulesOnce: a node that begins no epochs says in the log that a build with

@@ -36,7 +36,7 @@ func (c *Dir) Whole(offset, start, end int64) (Candidate, error) {
 func (c *Dir) Promising(offset, start, end int64) (x Candidate, err error) {
 	x.Manifest, x.IDs, err = c.ReadManifest(offset)
 	switch {
-	case errors.Is(err, statefiles.ErrNewer):
+	case errors.Is(err, statefiles.ErrNewer), errors.Is(err, statefiles.ErrOlder):
 		return x, err
 	case errors.Is(err, ErrOtherLog):
 		// A whole one belongs to another log, and is not to be thrown away.

@@ -63,9 +63,6 @@ func (c *Dir) sum(checkpoint string, known map[string]fileSum) ([]fileSum, error
 // Verify compares the files of a checkpoint with what its manifest lists. The
 // error wraps statefiles.ErrDamaged unless reading itself failed.
 func (c *Dir) Verify(f Manifest) error {
-	if f.Version < manifestVersionSums {
-		return nil // written before there were checksums
-	}
 	name := Name(f.Next)
 	have, err := c.FilesOf(name)
 	if err != nil {
@@ -219,14 +216,14 @@ func (c *Dir) RemoveSetAside() error {
 }
 
 // NewestReadable is the offset of the newest checkpoint here whose manifest can
-// be read, -1 for none.
+// be read, by this build or by another, -1 for none.
 func (c *Dir) NewestReadable() (int64, error) {
 	offsets, err := c.List()
 	if err != nil {
 		return 0, err
 	}
 	for i := len(offsets) - 1; i >= 0; i-- {
-		if _, _, err := c.ReadManifest(offsets[i]); err == nil || errors.Is(err, statefiles.ErrNewer) {
+		if _, _, err := c.ReadManifest(offsets[i]); err == nil || errors.Is(err, statefiles.ErrNewer) || errors.Is(err, statefiles.ErrOlder) {
 			return offsets[i], nil
 		}
 	}

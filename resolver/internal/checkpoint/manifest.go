@@ -10,11 +10,9 @@ import (
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// ManifestVersion is the version of the manifests that are written.
+// ManifestVersion is the version of the manifests that are written, and the oldest that is
+// read.
 const ManifestVersion = 2
-
-// manifestVersionSums is the first with the log's name and the files' checksums.
-const manifestVersionSums = 2
 
 // Manifest lists what belongs to a checkpoint.
 type Manifest struct {
@@ -70,10 +68,13 @@ func (c *Dir) ReadManifest(offset int64) (Manifest, []eventlog.RecordID, error) 
 	if f.Version > ManifestVersion || f.ApplyVersion > state.ApplyVersion {
 		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build has version %d. %s", name, statefiles.ErrNewer, f.ApplyVersion, state.ApplyVersion, statefiles.RemedyNewer)
 	}
+	if f.Version < ManifestVersion || f.ApplyVersion < state.OldestRules {
+		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build reads versions from %d on. %s", name, statefiles.ErrOlder, f.ApplyVersion, state.OldestRules, statefiles.RemedyOlder)
+	}
 	if f.Next != offset {
 		return f, nil, statefiles.Damaged(c.Path(DirCheckpoints, name, FileManifest), "it is the manifest of checkpoint %d", f.Next)
 	}
-	if f.Version >= manifestVersionSums && f.Log != c.Log {
+	if f.Log != c.Log {
 		return f, nil, fmt.Errorf("%w: %s is of %s, the log here is %s", ErrOtherLog, c.Path(DirCheckpoints, name), f.Log, c.Log)
 	}
 	if b, err = statefiles.ReadChecked(c.FS, c.Path(DirCheckpoints, name, FileRecords)); err != nil {

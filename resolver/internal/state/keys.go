@@ -42,7 +42,6 @@ const (
 	EntityDomain      = 'd'
 	EntityCampaign    = 'c'
 	EntityRun         = 'x' // of a campaign
-	EntityContent     = 'y' // what a campaign was last sent with, under rules before version 5
 	EntityCredential  = 'v' // group and name
 	EntityOutbox      = 'o' // item of the outbox by number; without a name the newest number
 	EntityEndpoint    = 'w' // of webhooks; without a name what their day began with

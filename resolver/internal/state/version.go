@@ -53,6 +53,9 @@ const RulesNoted = 24
 //   - 25: an address that was asked to confirm is noted by its hash.
 //   - 25: an answer to START is marked, so that it goes out only to people who may be sent to.
 
+// OldestRules is the oldest version whose states are read: that of release 0.1.0.
+const OldestRules = 9
+
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
 const ApplyVersion = 25
