@@ -11,23 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
-	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/control"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/pause"
 )
 
-// backupConfig is the flags of serve about backups of the running service.
-type backupConfig struct {
-	to       string // the URL of a place; empty without a schedule
-	interval time.Duration
-	rate     int64 // bytes a second, 0 without bound
-}
-
 const (
-	// leastBackupInterval keeps the names of backups, which are by the second, apart.
-	leastBackupInterval = time.Second
 	// backupRetry is the longest pause after a backup that failed.
 	backupRetry = 5 * time.Minute
 	// backupNotes is the pause between two lines about how far a backup is.
@@ -35,18 +25,6 @@ const (
 	// backupParallel is how many files are read at once: the service needs the disk.
 	backupParallel = 2
 )
-
-// addBackupFlags adds the flags; read reads them once they are parsed.
-func addBackupFlags(f *cli.Flags) (read func() (backupConfig, error)) {
-	to := f.String("backup-to", "", "`URL` of the storage for scheduled backups: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION; without it only muster backup makes backups")
-	interval := f.Duration("backup-interval", time.Hour, "`TIME` between backups with --backup-to")
-	rate := f.Size("backup-rate", 32<<20, "maximum `BYTES` per second that a backup of the running server reads; 0: unlimited")
-	f.Range("backup-interval", int64(leastBackupInterval), int64(366*mostTime))
-	f.ZeroOrRange("backup-rate", 64<<10, mostBytes)
-	return func() (backupConfig, error) {
-		return backupConfig{*to, *interval, int64(*rate)}, nil
-	}
-}
 
 // backupService makes backups of the running service, on request and by schedule.
 type backupService struct {

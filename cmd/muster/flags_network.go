@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,4 +77,16 @@ func (c *networkConfig) peers() func(host string) *tls.Config {
 		return nil
 	}
 	return c.pair.Peer
+}
+
+// origin is where a listener without TLS is reached from this machine.
+func origin(addr net.Addr) string {
+	host, port := "127.0.0.1", 0
+	if a, ok := addr.(*net.TCPAddr); ok {
+		port = a.Port
+		if !a.IP.IsUnspecified() {
+			host = a.IP.String()
+		}
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(port))
 }

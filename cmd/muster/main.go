@@ -5,11 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 )
@@ -29,33 +26,6 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster version print the version
 
 "muster COMMAND --help" lists the flags of a command.`
-
-// Exit codes.
-const (
-	exitOK = iota
-	exitFailed
-	exitUsage
-)
-
-// usageError is a mistake in how a command was called.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func wrongUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// process is what a command has of its surroundings.
-type process struct {
-	args           []string
-	env            func(string) (string, bool)
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	// log takes the last error of a service whose log lines are JSON; nil otherwise.
-	log *slog.Logger
-	// replace starts the program anew in place of the process, with a variable
-	// NAME=VALUE in its environment; nil where the process must stay.
-	replace func(variable string) error
-}
 
 func main() {
 	p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, replace: replaceProcess}
@@ -132,26 +102,4 @@ func (p *process) run(ctx context.Context) int {
 	}
 	p.failed(explain(err))
 	return exitFailed
-}
-
-// release is the version that the build was given, by -ldflags "-X
-// main.release=v0.1.0"; "" for a build from a checkout or a module, which Go knows the
-// version of.
-var release string
-
-func version() string {
-	if release != "" {
-		return "muster " + release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "muster (unknown build)"
-	}
-	out := "muster " + info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			out += " " + s.Value
-		}
-	}
-	return out
 }

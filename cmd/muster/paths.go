@@ -88,20 +88,3 @@ func cause(err error) error {
 	}
 	return err
 }
-
-// checkPaths refuses, before anything is made, directories that the service could not
-// write to when it gets there.
-func (c *serveConfig) checkPaths(ctx context.Context) error {
-	if err := checkDirectory("data", c.engine.Dir, false); err != nil {
-		return err
-	}
-	for flag, storage := range map[string]string{"backup-to": c.backup.to, "checkpoints": c.engine.Checkpoints} {
-		if storage == "" {
-			continue
-		}
-		if err := checkStorage(ctx, flag, storage); err != nil {
-			return err
-		}
-	}
-	return c.checkCredentials()
-}
