@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/cluster"
-	"github.com/musterhq/muster/bench/internal/contest"
 )
 
 func clusterRun(ctx context.Context, s streams, args []string) error {
@@ -46,24 +44,4 @@ func clusterRun(ctx context.Context, s streams, args []string) error {
 		return o.Validate()
 	}
 	return measure(ctx, f, newTrial(f, s), args, &o.Options, prepare, func() (*cluster.Report, error) { return cluster.Run(ctx, o) })
-}
-
-// modesOf reads the names of modes; connections of 0 are the usual ones.
-func modesOf(names string, batch, connections int) (modes []contest.Mode, err error) {
-	for name := range strings.SplitSeq(names, ",") {
-		m := contest.Mode{Name: strings.TrimSpace(name), Connections: connections}
-		switch m.Name {
-		case "single":
-			m.Connections = cmp.Or(m.Connections, singleConnections)
-		case "batch":
-			m.Connections, m.Batch = cmp.Or(m.Connections, batchConnections), batch
-			if m.Batch < 1 {
-				return nil, fmt.Errorf("batch must be 1 or more, not %d", m.Batch)
-			}
-		default:
-			return nil, fmt.Errorf("modes: there is no mode %q; name single, batch or both", m.Name)
-		}
-		modes = append(modes, m)
-	}
-	return modes, nil
 }

@@ -90,6 +90,26 @@ func ingestModes(surface, names, changes string, batch, connections int) ([]cont
 	return withChanges(modes, cmp.Or(changes, usual))
 }
 
+// modesOf reads the names of modes; connections of 0 are the usual ones.
+func modesOf(names string, batch, connections int) (modes []contest.Mode, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		m := contest.Mode{Name: strings.TrimSpace(name), Connections: connections}
+		switch m.Name {
+		case "single":
+			m.Connections = cmp.Or(m.Connections, singleConnections)
+		case "batch":
+			m.Connections, m.Batch = cmp.Or(m.Connections, batchConnections), batch
+			if m.Batch < 1 {
+				return nil, fmt.Errorf("batch must be 1 or more, not %d", m.Batch)
+			}
+		default:
+			return nil, fmt.Errorf("modes: there is no mode %q; name single, batch or both", m.Name)
+		}
+		modes = append(modes, m)
+	}
+	return modes, nil
+}
+
 // withChanges repeats the modes for each of the shares of events whose traits change.
 func withChanges(modes []contest.Mode, ratios string) (out []contest.Mode, err error) {
 	for _, m := range modes {
