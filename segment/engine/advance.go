@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
 // Advance moves the engine's time forward and works off what falls due, in
@@ -59,18 +60,18 @@ func (e *Engine) Step(untilMs int64, budget int) (flips int, ok bool) {
 func (e *Engine) next(untilMs int64, budget int) (flips int, at int64, ok bool) {
 	for len(e.timers) > 0 {
 		l := e.timers[0]
-		t, ordinal := l.wheel.head()
+		t, ordinal := l.wheel.Head()
 		if t > untilMs {
 			break
 		}
 		if ordinal < 0 {
-			l.wheel.open(math.MaxInt, e.dueOf(l))
+			l.wheel.Open(math.MaxInt, e.dueOf(l))
 			e.refit(l)
 			continue
 		}
 		// All answers of a profile that change at one instant change at once.
 		for {
-			if e.flipsAt(l, l.wheel.peek()) {
+			if e.flipsAt(l, l.wheel.Peek()) {
 				if budget <= 0 && flips == 0 {
 					e.done = max(e.done, t-1)
 					return 0, t, false
@@ -79,13 +80,13 @@ func (e *Engine) next(untilMs int64, budget int) (flips int, at int64, ok bool) 
 				budget--
 			}
 			e.done = max(e.done, t-1)
-			e.expire(l, l.wheel.pop())
+			e.expire(l, l.wheel.Pop())
 			e.refit(l)
 			if len(e.timers) == 0 {
 				break
 			}
 			l = e.timers[0]
-			if nt, no := l.wheel.head(); nt != t || no != ordinal {
+			if nt, no := l.wheel.Head(); nt != t || no != ordinal {
 				break
 			}
 		}
@@ -116,15 +117,15 @@ func (e *Engine) prepare() {
 		return
 	}
 	l := e.timers[0]
-	if t, ordinal := l.wheel.head(); ordinal < 0 && t-l.wheel.width <= e.now {
-		l.wheel.open(preparedLooks, e.dueOf(l))
+	if t, ordinal := l.wheel.Head(); ordinal < 0 && t-l.wheel.Width() <= e.now {
+		l.wheel.Open(preparedLooks, e.dueOf(l))
 		e.refit(l)
 	}
 }
 
 // refit puts a leaf in its place after its wheel has changed.
 func (e *Engine) refit(l *leaf) {
-	t, _ := l.wheel.head()
+	t, _ := l.wheel.Head()
 	switch {
 	case l.inHeap < 0:
 	case t == never:
@@ -146,29 +147,29 @@ func (e *Engine) doneOf(o uint32) int64 {
 
 // flipsAt reports whether an answer that counts changes at an instant: not for a
 // profile that was brought further already, nor for a leaf that is being built.
-func (e *Engine) flipsAt(l *leaf, it dueItem) bool {
-	if !l.ready || e.doneOf(it.ordinal) >= it.due {
+func (e *Engine) flipsAt(l *leaf, it wheel.Item) bool {
+	if !l.ready || e.doneOf(it.Ordinal) >= it.Due {
 		return false
 	}
-	v := l.state.get(it.ordinal)
-	return v != nil && l.holds(v, it.due) != l.bit(it.ordinal)
+	v := l.state.get(it.Ordinal)
+	return v != nil && l.holds(v, it.Due) != l.bit(it.Ordinal)
 }
 
 // expire judges a profile at an instant and enters when it is to be judged
 // next.
-func (e *Engine) expire(l *leaf, it dueItem) {
-	v := l.state.get(it.ordinal)
+func (e *Engine) expire(l *leaf, it wheel.Item) {
+	v := l.state.get(it.Ordinal)
 	if v == nil {
 		return
 	}
-	at := it.due
-	if done := e.doneOf(it.ordinal); done >= at {
+	at := it.Due
+	if done := e.doneOf(it.Ordinal); done >= at {
 		at = done
-	} else if holds := l.holds(v, at); holds != l.bit(it.ordinal) {
-		e.expired(l, it.ordinal, holds)
+	} else if holds := l.holds(v, at); holds != l.bit(it.Ordinal) {
+		e.expired(l, it.Ordinal, holds)
 	}
 	if d := l.due(v, at); d != never {
-		l.wheel.add(it.ordinal, d, e.done)
+		l.wheel.Add(it.Ordinal, d, e.done)
 	}
 }
 
@@ -213,7 +214,7 @@ func (e *Engine) NextDue() (ms int64, ok bool) {
 	if len(e.timers) == 0 {
 		return 0, false
 	}
-	t, _ := e.timers[0].wheel.head()
+	t, _ := e.timers[0].wheel.Head()
 	return t, t != never
 }
 
@@ -270,4 +271,37 @@ func (e *Engine) clean() {
 	if g := e.stale[0]; len(g.live) == 0 || g.clean(cleanedPages) {
 		e.stale = slices.Delete(e.stale, 0, 1)
 	}
+}
+
+// timers is a heap of leaves by what is due first: by instant, then by ordinal,
+// then by leaf.
+type timers []*leaf
+
+func (h timers) Len() int { return len(h) }
+func (h timers) Less(i, j int) bool {
+	x, xo := h[i].wheel.Head()
+	y, yo := h[j].wheel.Head()
+	if x != y {
+		return x < y
+	}
+	if xo != yo {
+		return xo < yo
+	}
+	return h[i].id < h[j].id
+}
+func (h timers) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].inHeap, h[j].inHeap = i, j
+}
+func (h *timers) Push(x any) {
+	l := x.(*leaf)
+	l.inHeap = len(*h)
+	*h = append(*h, l)
+}
+func (h *timers) Pop() any {
+	old := *h
+	l := old[len(old)-1]
+	l.inHeap = -1
+	*h = old[:len(old)-1]
+	return l
 }

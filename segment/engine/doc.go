@@ -28,7 +28,7 @@
 //     Of many states, those whose filters ask for another text are not looked at, and of
 //     many leaves on a count or a sum those alone whose constants it passed (dispatch.go).
 //   - A wheel keeps when profiles of a leaf must be judged again: buckets of
-//     time as bitmaps, the one at the edge opened into exact instants (wheel.go).
+//     time as bitmaps, the one at the edge opened into exact instants (internal/wheel).
 //   - A segment has the bitmap of its members. Segments are judged after those
 //     they refer to.
 //

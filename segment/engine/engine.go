@@ -397,11 +397,11 @@ func (e *Engine) flip(l *leaf, o uint32, holds bool, cause segment.Cause) {
 
 func (e *Engine) schedule(l *leaf, o uint32, due int64) {
 	e.pub.scheduled(l, due)
-	before, _ := l.wheel.head()
-	l.wheel.add(o, due, e.done)
+	before, _ := l.wheel.Head()
+	l.wheel.Add(o, due, e.done)
 	if l.inHeap < 0 {
 		heap.Push(&e.timers, l)
-	} else if now, _ := l.wheel.head(); now <= before {
+	} else if now, _ := l.wheel.Head(); now <= before {
 		heap.Fix(&e.timers, l.inHeap)
 	}
 }

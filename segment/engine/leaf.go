@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
 // leaf is one condition, shared by all segments that use it, in its positive
@@ -29,7 +30,7 @@ type leaf struct {
 	aggregate *segment.Aggregate
 	distinct  bool
 
-	wheel  wheel
+	wheel  wheel.Wheel
 	inHeap int    // position in the engine's timers, −1 when not there
 	uses   int    // by definitions, live or waiting
 	segs   []*seg // whose live definition has it

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"slices"
 	"sync/atomic"
+
+	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
 // What the engine publishes lets others count members while it goes on
@@ -66,7 +68,7 @@ type publisher struct {
 	bounds boundary // live segments with timed leaves
 	from   dependents
 
-	pending []dueItem // scratch of lookAhead
+	pending []wheel.Item // scratch of lookAhead
 	judged  []publishedState
 	again   []*seg
 }
@@ -318,68 +320,66 @@ func (e *Engine) lookAhead(s *seg) (entries int) {
 	}()
 	if len(s.timed) > publishedLeaves {
 		for _, l := range s.timed {
-			t, _ := l.wheel.head()
+			t, _ := l.wheel.Head()
 			bound = min(bound, t)
 		}
 		return len(s.timed) / 4
 	}
-	pend := func(it dueItem) (goOn bool) {
+	pend := func(it wheel.Item) (goOn bool) {
 		at, twice := slices.BinarySearchFunc(p.pending, it, compareDue)
 		switch {
 		case twice:
 			return true
 		case at == publishedSteps:
-			bound = min(bound, it.due)
+			bound = min(bound, it.Due)
 			return false
 		case len(p.pending) == publishedSteps:
-			bound = min(bound, p.pending[publishedSteps-1].due)
+			bound = min(bound, p.pending[publishedSteps-1].Due)
 			p.pending = p.pending[:publishedSteps-1]
 		}
 		p.pending = slices.Insert(p.pending, at, it)
 		return true
 	}
 	for _, l := range s.timed {
-		if l.wheel.next != never {
-			bound = min(bound, l.wheel.next*l.wheel.width)
-		}
-		l.wheel.first(pend)
+		bound = min(bound, l.wheel.Opens())
+		l.wheel.First(pend)
 	}
 	memo := s.memo()
-	for ; len(p.pending) > 0 && p.pending[0].due < bound; entries++ {
+	for ; len(p.pending) > 0 && p.pending[0].Due < bound; entries++ {
 		it := p.pending[0]
 		if entries == publishedSteps {
-			bound = it.due
+			bound = it.Due
 			break
 		}
 		p.pending = slices.Delete(p.pending, 0, 1)
-		if !e.universe.Contains(it.ordinal) {
+		if !e.universe.Contains(it.Ordinal) {
 			continue
 		}
 		p.from.add(s, it)
 		clear(memo)
-		if delta := p.judge(s, it.ordinal, s.live.evalAt(e, it.ordinal, it.due, memo)); delta != 0 {
-			if n := len(s.pub.steps); n > 0 && s.pub.steps[n-1].due == it.due {
+		if delta := p.judge(s, it.Ordinal, s.live.evalAt(e, it.Ordinal, it.Due, memo)); delta != 0 {
+			if n := len(s.pub.steps); n > 0 && s.pub.steps[n-1].due == it.Due {
 				s.pub.steps[n-1].delta += delta
 			} else {
-				s.pub.steps = append(s.pub.steps, dueStep{it.due, delta})
+				s.pub.steps = append(s.pub.steps, dueStep{it.Due, delta})
 			}
 		}
 		again := never
 		for _, l := range s.timed {
-			again = min(again, l.due(l.state.get(it.ordinal), it.due))
+			again = min(again, l.due(l.state.get(it.Ordinal), it.Due))
 		}
 		if again < bound {
-			pend(dueItem{again, it.ordinal})
+			pend(wheel.Item{Due: again, Ordinal: it.Ordinal})
 		}
 	}
 	return entries
 }
 
-func compareDue(a, b dueItem) int {
+func compareDue(a, b wheel.Item) int {
 	switch {
 	case a == b:
 		return 0
-	case a.before(b):
+	case a.Before(b):
 		return -1
 	}
 	return 1
@@ -402,37 +402,6 @@ func (p *publisher) judge(s *seg, o uint32, is bool) (delta int64) {
 		return -1
 	}
 	return 0
-}
-
-// first calls fn for entries that are not in buckets, in order of when they are
-// due, until it returns false.
-func (w *wheel) first(fn func(dueItem) bool) {
-	for i := len(w.edge) - 1; i >= 0; i-- {
-		if !fn(w.edge[i]) {
-			break
-		}
-	}
-	if len(w.extra) == 0 {
-		return
-	}
-	// The frontier are the places of the heap whose parents were handed out.
-	var room [2 * publishedSteps]int32
-	for frontier := append(room[:0], 0); len(frontier) > 0; {
-		least := 0
-		for i := range frontier {
-			if w.extra[frontier[i]].before(w.extra[frontier[least]]) {
-				least = i
-			}
-		}
-		at := frontier[least]
-		if !fn(w.extra[at]) {
-			return
-		}
-		frontier = slices.Delete(frontier, least, least+1)
-		for k := 2*at + 1; k <= 2*at+2 && int(k) < len(w.extra); k++ {
-			frontier = append(frontier, k)
-		}
-	}
 }
 
 // dependents are the profiles that something was worked out from, as lists by
@@ -464,8 +433,8 @@ func (d *dependents) first(o uint32) int32 {
 
 // add notes a dependence. Of several on one profile the first is noted, which is
 // the earliest.
-func (d *dependents) add(s *seg, it dueItem) {
-	if slices.Contains(s.pub.from, it.ordinal) {
+func (d *dependents) add(s *seg, it wheel.Item) {
+	if slices.Contains(s.pub.from, it.Ordinal) {
 		return
 	}
 	if d.heads == nil {
@@ -477,9 +446,9 @@ func (d *dependents) add(s *seg, it dueItem) {
 	} else {
 		d.nodes = append(d.nodes, dependent{})
 	}
-	d.nodes[at] = dependent{s, it.ordinal, d.first(it.ordinal), it.due}
-	d.heads[it.ordinal] = at
-	s.pub.from = append(s.pub.from, it.ordinal)
+	d.nodes[at] = dependent{s, it.Ordinal, d.first(it.Ordinal), it.Due}
+	d.heads[it.Ordinal] = at
+	s.pub.from = append(s.pub.from, it.Ordinal)
 }
 
 // remove removes what a segment depends on.

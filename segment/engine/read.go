@@ -91,7 +91,7 @@ func (e *Engine) Leaf(key string, t int64) (*roaring.Bitmap, bool) {
 		m = roaring.And(e.universe, l.diff)
 	}
 	if l.timed() && e.done < t {
-		l.wheel.upTo(t, func(o uint32) {
+		l.wheel.UpTo(t, func(o uint32) {
 			if e.universe.Contains(o) {
 				put(m, o, l.holds(l.state.get(o), t))
 			}
@@ -125,7 +125,7 @@ func (e *Engine) ahead(s *seg, t int64, fn func(o uint32, is bool)) {
 	var met map[uint32]struct{}
 	judged := s.memo()
 	for _, l := range s.timed {
-		l.wheel.upTo(t, func(o uint32) {
+		l.wheel.UpTo(t, func(o uint32) {
 			if _, again := met[o]; again || !e.universe.Contains(o) {
 				return
 			}
@@ -197,7 +197,7 @@ func (e *Engine) Stats() Stats {
 		}
 	}
 	for _, l := range e.byID {
-		st.Bytes += int64(l.diff.GetSizeInBytes()) + l.wheel.bytes()
+		st.Bytes += int64(l.diff.GetSizeInBytes()) + l.wheel.Bytes()
 	}
 	for _, s := range e.segments {
 		if s.members != nil {
@@ -209,14 +209,6 @@ func (e *Engine) Stats() Stats {
 	}
 	st.Bytes += int64(e.universe.GetSizeInBytes() + e.anonymous.GetSizeInBytes())
 	return st
-}
-
-func (w *wheel) bytes() int64 {
-	n := int64(cap(w.edge)+cap(w.extra)) * 16
-	for _, m := range w.buckets {
-		n += int64(m.GetSizeInBytes())
-	}
-	return n
 }
 
 // Leaves is how many conditions are kept.

@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
 // leaf finds the leaf of a condition or makes it.
@@ -91,9 +92,9 @@ func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
 func (e *Engine) attach(l *leaf, st *state, windowMs int64) {
 	l.state = st
 	st.leaves, st.steps = append(st.leaves, l), nil
-	l.wheel = newWheel(windowMs, e.now)
+	l.wheel = wheel.New(windowMs, e.now)
 	if windowMs == 0 { // only the filters depend on the instant
-		l.wheel = newWheel(86_400_000, e.now)
+		l.wheel = wheel.New(86_400_000, e.now)
 	}
 }
 
@@ -132,7 +133,7 @@ func (e *Engine) release(p *program) {
 		delete(e.leaves, l.key)
 		delete(e.byID, l.id)
 		if l.inHeap >= 0 {
-			l.wheel = wheel{next: never}
+			l.wheel = wheel.New(l.windowMs, e.now)
 			e.refit(l)
 		}
 		if l.state != nil {

@@ -51,7 +51,7 @@ func act(e *Engine, o uint32, atMs int64, eventType, properties string) {
 // pending is how many entries of a leaf are opened and not worked off.
 func pending(e *Engine, id string) int {
 	w := &e.segments[id].timed[0].wheel
-	return len(w.edge) + len(w.extra)
+	return w.Opened()
 }
 
 // TestL3WindowsRunOutAtOneInstant: the windows of very many profiles run out at
@@ -72,7 +72,7 @@ func TestL3WindowsRunOutAtOneInstant(t *testing.T) {
 	at := start + dayMs
 	// The bucket is opened ahead, a bounded number with each call.
 	opens, _ := e.NextDue()
-	width, steps := e.segments["s0"].timed[0].wheel.width, int64(n/preparedLooks+1)
+	width, steps := e.segments["s0"].timed[0].wheel.Width(), int64(n/preparedLooks+1)
 	for i, was := int64(0), 0; i < steps; i++ {
 		e.Advance(opens-width+i*width/steps, budget)
 		is := pending(e, "s0")
@@ -251,7 +251,7 @@ func TestL3FarInstants(t *testing.T) {
 		leaf := e.segments[fmt.Sprintf("s%d", l)].timed[0]
 		at := int64(2_030_512_089_000)
 		for {
-			due, ordinal := leaf.wheel.head()
+			due, ordinal := leaf.wheel.Head()
 			if due >= at {
 				break
 			}
