@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/segment"
 )
@@ -37,11 +38,11 @@ type fold interface {
 	add(v []byte, o *occurrence, nowMs int64) []byte
 	// union is the value of both profiles' events together.
 	union(v, other []byte, nowMs int64) []byte
-	// holds judges a leaf at t; v is not nil.
-	holds(l *leaf, v []byte, t int64) bool
-	// due is an instant after t at which the leaf may change its answer; it
-	// does not change before. v is not nil.
-	due(l *leaf, v []byte, t int64) int64
+	// holds answers a question at t; v is not nil.
+	holds(q *question, v []byte, t int64) bool
+	// due is an instant after t at which the answer may change; it does not
+	// change before. v is not nil.
+	due(q *question, v []byte, t int64) int64
 	// dead tells that v decides nothing any more from t on.
 	dead(v []byte, t int64) bool
 	// valid checks a value read from outside.
@@ -141,6 +142,15 @@ func specOf(a *segment.Activity) spec {
 	return s
 }
 
+func joinPath(path []string) string { return strings.Join(path, ".") }
+
+func splitPath(path string) []string {
+	if path == "" {
+		return nil
+	}
+	return strings.Split(path, ".")
+}
+
 // timed reports whether a filter depends on the instant it is judged at.
 func timed(where []segment.Predicate) bool {
 	for i := range where {
@@ -176,13 +186,6 @@ func enough(c *segment.Compare) int64 {
 			return k
 		}
 	}
-}
-
-func holdsCount(c *segment.Compare, n uint64) bool {
-	if n > math.MaxInt64/segment.MicrosPerUnit {
-		n = math.MaxInt64 / segment.MicrosPerUnit
-	}
-	return c.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
 }
 
 // expired reports whether an event at ms is out of a window at t.

@@ -29,10 +29,10 @@ func (countFold) plus(v []byte, n uint32) []byte {
 	return v
 }
 
-func (countFold) holds(l *leaf, v []byte, _ int64) bool {
-	return l.holdsFor(uint64(binary.LittleEndian.Uint32(v)))
+func (countFold) holds(q *question, v []byte, _ int64) bool {
+	return q.holdsFor(uint64(binary.LittleEndian.Uint32(v)))
 }
 
-func (countFold) due(*leaf, []byte, int64) int64 { return never }
-func (countFold) dead([]byte, int64) bool        { return false }
-func (countFold) valid(v []byte) bool            { return len(v) == 4 && binary.LittleEndian.Uint32(v) > 0 }
+func (countFold) due(*question, []byte, int64) int64 { return never }
+func (countFold) dead([]byte, int64) bool            { return false }
+func (countFold) valid(v []byte) bool                { return len(v) == 4 && binary.LittleEndian.Uint32(v) > 0 }

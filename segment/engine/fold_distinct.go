@@ -162,17 +162,17 @@ func (f distinctFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (f distinctFold) holds(l *leaf, v []byte, t int64) bool {
+func (f distinctFold) holds(q *question, v []byte, t int64) bool {
 	n := 0
 	for i := 0; i < len(v); i += distinctEntry {
-		if !expired(getInt(v[i+16:]), l.windowMs, t) {
+		if !expired(getInt(v[i+16:]), q.windowMs, t) {
 			n++
 		}
 	}
-	return l.holdsFor(uint64(n))
+	return q.holdsFor(uint64(n))
 }
 
-func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
+func (f distinctFold) due(q *question, v []byte, t int64) int64 {
 	if f.windowMs == 0 {
 		return never
 	}
@@ -181,22 +181,22 @@ func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
 		// the window is soon enough.
 		next := never
 		for i := 0; i < len(v); i += distinctEntry {
-			if at := getInt(v[i+16:]); at > t-l.windowMs {
-				next = min(next, at+l.windowMs)
+			if at := getInt(v[i+16:]); at > t-q.windowMs {
+				next = min(next, at+q.windowMs)
 			}
 		}
 		return next
 	}
 	var room [timesRoom]int64
-	times := f.times(room[:0], v, t-l.windowMs)
-	now := l.holdsFor(uint64(len(times)))
+	times := f.times(room[:0], v, t-q.windowMs)
+	now := q.holdsFor(uint64(len(times)))
 	for i := 0; i < len(times); {
 		at := times[i]
 		for i < len(times) && times[i] == at {
 			i++
 		}
-		if l.holdsFor(uint64(len(times)-i)) != now {
-			return at + l.windowMs
+		if q.holdsFor(uint64(len(times)-i)) != now {
+			return at + q.windowMs
 		}
 	}
 	return never

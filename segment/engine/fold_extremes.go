@@ -75,20 +75,20 @@ func (f extremesFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (f extremesFold) judge(l *leaf, v []byte, i int) bool {
-	return i < len(v) && l.aggregate.Compare.Holds(int128.From(getInt(v[i+8:])))
+func (f extremesFold) judge(q *question, v []byte, i int) bool {
+	return i < len(v) && q.aggregate.Compare.Holds(int128.From(getInt(v[i+8:])))
 }
 
-func (f extremesFold) holds(l *leaf, v []byte, t int64) bool {
-	return f.judge(l, v, f.first(v, t, l.windowMs))
+func (f extremesFold) holds(q *question, v []byte, t int64) bool {
+	return f.judge(q, v, f.first(v, t, q.windowMs))
 }
 
-func (f extremesFold) due(l *leaf, v []byte, t int64) int64 {
-	i := f.first(v, t, l.windowMs)
-	now := f.judge(l, v, i)
+func (f extremesFold) due(q *question, v []byte, t int64) int64 {
+	i := f.first(v, t, q.windowMs)
+	now := f.judge(q, v, i)
 	for ; i < len(v); i += extremesEntry {
-		if f.judge(l, v, i+extremesEntry) != now {
-			return leaves(getInt(v[i:]), l.windowMs)
+		if f.judge(q, v, i+extremesEntry) != now {
+			return leaves(getInt(v[i:]), q.windowMs)
 		}
 	}
 	return never

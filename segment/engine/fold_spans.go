@@ -61,7 +61,7 @@ func (f spansFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (spansFold) holds(l *leaf, v []byte, t int64) bool {
+func (spansFold) holds(q *question, v []byte, t int64) bool {
 	var sum totals
 	n := uint64(0)
 	keys := map[valueKey]struct{}{}
@@ -73,20 +73,20 @@ func (spansFold) holds(l *leaf, v []byte, t int64) bool {
 		if v[i+40]&spanNumber != 0 {
 			sum.add(getInt(v[i+16:]))
 		}
-		if l.distinct && v[i+40]&spanScalar != 0 {
+		if q.distinct && v[i+40]&spanScalar != 0 {
 			keys[valueKey(v[i+24:])] = struct{}{}
 		}
 	}
 	switch {
-	case l.distinct:
-		return l.holdsFor(uint64(len(keys)))
-	case l.aggregate != nil:
-		return l.judge(sum)
+	case q.distinct:
+		return q.holdsFor(uint64(len(keys)))
+	case q.aggregate != nil:
+		return q.judge(sum)
 	}
-	return l.holdsFor(n)
+	return q.holdsFor(n)
 }
 
-func (spansFold) due(_ *leaf, v []byte, t int64) int64 {
+func (spansFold) due(_ *question, v []byte, t int64) int64 {
 	next := never
 	for i := 0; i < len(v); i += spansEntry {
 		if from := getInt(v[i:]); from > t {
@@ -118,4 +118,14 @@ func (spansFold) valid(v []byte) bool {
 		}
 	}
 	return true
+}
+
+// inSpan reports whether an instant is in one of the spans of a value.
+func inSpan(v []byte, t int64) bool {
+	for i := 0; i < len(v); i += spansEntry {
+		if getInt(v[i:]) <= t && t < getInt(v[i+8:]) {
+			return true
+		}
+	}
+	return false
 }

@@ -93,14 +93,14 @@ func (f sumsFold) at(v []byte, t int64) (s totals, i int) {
 	return s, i
 }
 
-func (f sumsFold) holds(l *leaf, v []byte, t int64) bool {
+func (f sumsFold) holds(q *question, v []byte, t int64) bool {
 	s, _ := f.at(v, t)
-	return l.judge(s)
+	return q.judge(s)
 }
 
-func (f sumsFold) due(l *leaf, v []byte, t int64) int64 {
+func (f sumsFold) due(q *question, v []byte, t int64) int64 {
 	s, i := f.at(v, t)
-	now := l.judge(s)
+	now := q.judge(s)
 	for step := 0; i < len(v); step++ {
 		at := getInt(v[i:])
 		for i < len(v) && getInt(v[i:]) == at {
@@ -108,7 +108,7 @@ func (f sumsFold) due(l *leaf, v []byte, t int64) int64 {
 			s.n--
 			i += sumsEntry
 		}
-		if step == dueSteps || l.judge(s) != now {
+		if step == dueSteps || q.judge(s) != now {
 			return leaves(at, f.windowMs)
 		}
 	}

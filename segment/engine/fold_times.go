@@ -73,21 +73,21 @@ func (timesFold) after(v []byte, ms int64) int {
 	return sort.Search(len(v)/8, func(i int) bool { return getInt(v[8*i:]) > ms })
 }
 
-func (f timesFold) holds(l *leaf, v []byte, t int64) bool {
-	return l.holdsFor(uint64(len(v)/8 - f.after(v, t-l.windowMs)))
+func (f timesFold) holds(q *question, v []byte, t int64) bool {
+	return q.holdsFor(uint64(len(v)/8 - f.after(v, t-q.windowMs)))
 }
 
-func (f timesFold) due(l *leaf, v []byte, t int64) int64 {
+func (f timesFold) due(q *question, v []byte, t int64) int64 {
 	n := len(v) / 8
-	i := f.after(v, t-l.windowMs)
-	now := l.holdsFor(uint64(n - i))
+	i := f.after(v, t-q.windowMs)
+	now := q.holdsFor(uint64(n - i))
 	for i < n {
 		at := getInt(v[8*i:])
 		for i < n && getInt(v[8*i:]) == at {
 			i++
 		}
-		if l.holdsFor(uint64(n-i)) != now {
-			return at + l.windowMs
+		if q.holdsFor(uint64(n-i)) != now {
+			return at + q.windowMs
 		}
 	}
 	return never

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/segment"
 )
 
 // totalsFold keeps the sum, the number, the least and the greatest of all
@@ -38,13 +37,13 @@ func (totalsFold) union(v, other []byte, _ int64) []byte {
 	return v
 }
 
-func (totalsFold) holds(l *leaf, v []byte, _ int64) bool {
-	return l.judge(totals{sum: getWide(v), n: uint64(getInt(v[16:])), min: getInt(v[24:]), max: getInt(v[32:])})
+func (totalsFold) holds(q *question, v []byte, _ int64) bool {
+	return q.judge(totals{sum: getWide(v), n: uint64(getInt(v[16:])), min: getInt(v[24:]), max: getInt(v[32:])})
 }
 
-func (totalsFold) due(*leaf, []byte, int64) int64 { return never }
-func (totalsFold) dead([]byte, int64) bool        { return false }
-func (totalsFold) valid(v []byte) bool            { return len(v) == totalsSize && getInt(v[16:]) > 0 }
+func (totalsFold) due(*question, []byte, int64) int64 { return never }
+func (totalsFold) dead([]byte, int64) bool            { return false }
+func (totalsFold) valid(v []byte) bool                { return len(v) == totalsSize && getInt(v[16:]) > 0 }
 
 // totals are the aggregates over some numbers.
 type totals struct {
@@ -60,24 +59,6 @@ func (t *totals) add(micros int64) {
 	t.sum = t.sum.Add(int128.From(micros))
 	t.n++
 	t.min, t.max = min(t.min, micros), max(t.max, micros)
-}
-
-// judge compares the leaf's aggregate.
-func (l *leaf) judge(t totals) bool {
-	g := l.aggregate
-	if g.Fn == segment.FnSum {
-		return g.Compare.Holds(t.sum)
-	}
-	if t.n == 0 {
-		return false
-	}
-	switch g.Fn {
-	case segment.FnAvg:
-		return g.Compare.HoldsRatio(t.sum, t.n)
-	case segment.FnMin:
-		return g.Compare.Holds(int128.From(t.min))
-	}
-	return g.Compare.Holds(int128.From(t.max))
 }
 
 func getWide(b []byte) int128.Int128 { return int128.New(getInt(b[8:]), uint64(getInt(b))) }

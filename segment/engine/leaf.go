@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"strings"
-
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
@@ -22,13 +20,8 @@ type leaf struct {
 
 	fields Fields // that conditions on profiles look at
 
-	// What an activity asks of its state.
-	state     *state // also that of timed attributes; nil for other leaves
-	windowMs  int64
-	count     *segment.Compare // counts and distinct
-	small     uint64           // the answers for counts below smallCounts, a bit each
-	aggregate *segment.Aggregate
-	distinct  bool
+	state *state // of activities and timed attributes; nil for other leaves
+	question
 
 	wheel  wheel.Wheel
 	inHeap int    // position in the engine's timers, −1 when not there
@@ -49,16 +42,7 @@ func newLeaf(id uint32, key string, n *segment.Node) *leaf {
 	l := &leaf{id: id, key: key, node: n, diff: roaring.New(), inHeap: -1}
 	switch n.Kind {
 	case segment.KindActivity:
-		a := n.Activity
-		l.base, l.windowMs, l.count, l.aggregate = a.HoldsForNone(), a.WindowMs, a.Count, a.Aggregate
-		if a.Aggregate != nil && a.Aggregate.Fn == segment.FnDistinct {
-			l.distinct, l.count = true, &a.Aggregate.Compare
-		}
-		for n := uint64(0); l.count != nil && n < smallCounts; n++ {
-			if holdsCount(l.count, n) {
-				l.small |= 1 << n
-			}
-		}
+		l.base, l.question = n.Activity.HoldsForNone(), questionOf(n.Activity)
 	default:
 		l.base, l.fields = blankHolds(n), fieldsOf(n)
 	}
@@ -93,18 +77,6 @@ func (l *leaf) set(o uint32, holds bool) {
 	}
 }
 
-// smallCounts is for how many counts the answers are kept: nearly all that are
-// asked.
-const smallCounts = 64
-
-// holdsFor judges a count.
-func (l *leaf) holdsFor(n uint64) bool {
-	if n < smallCounts {
-		return l.small>>n&1 == 1
-	}
-	return holdsCount(l.count, n)
-}
-
 // holds judges a value of the state at t.
 func (l *leaf) holds(v []byte, t int64) bool {
 	if v == nil {
@@ -112,34 +84,16 @@ func (l *leaf) holds(v []byte, t int64) bool {
 	}
 	if l.node.Kind == segment.KindAttribute {
 		// The base of a timed attribute is the answer outside of all spans.
-		return l.spanned(v, t) != l.base
+		return inSpan(v, t) != l.base
 	}
-	return l.state.fold.holds(l, v, t)
-}
-
-func (l *leaf) spanned(v []byte, t int64) bool {
-	for i := 0; i < len(v); i += spansEntry {
-		if getInt(v[i:]) <= t && t < getInt(v[i+8:]) {
-			return true
-		}
-	}
-	return false
+	return l.state.fold.holds(&l.question, v, t)
 }
 
 func (l *leaf) due(v []byte, t int64) int64 {
 	if v == nil || !l.timed() {
 		return never
 	}
-	return l.state.fold.due(l, v, t)
-}
-
-func joinPath(path []string) string { return strings.Join(path, ".") }
-
-func splitPath(path string) []string {
-	if path == "" {
-		return nil
-	}
-	return strings.Split(path, ".")
+	return l.state.fold.due(&l.question, v, t)
 }
 
 // sourceKey names the events that an activity counts.

@@ -51,14 +51,3 @@ func (l *lookup) asKey() (key valueKey, ok bool) {
 	}
 	return l.key, l.scalar
 }
-
-// lookup is the one of a path; all who ask for the path share it.
-func (e *Engine) lookup(path []string) *lookup {
-	key := joinPath(path)
-	l := e.lookups[key]
-	if l == nil {
-		l = &lookup{path: path}
-		e.lookups[key] = l
-	}
-	return l
-}

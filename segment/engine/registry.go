@@ -197,3 +197,14 @@ func (e *Engine) tidyLookups() {
 		}
 	}
 }
+
+// lookup is the one of a path; all who ask for the path share it.
+func (e *Engine) lookup(path []string) *lookup {
+	key := joinPath(path)
+	l := e.lookups[key]
+	if l == nil {
+		l = &lookup{path: path}
+		e.lookups[key] = l
+	}
+	return l
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/segment"
+)
+
+// question is what the leaf of an activity asks of its state's values.
+type question struct {
+	windowMs  int64            // how far back it looks; 0 is all time
+	count     *segment.Compare // counts and distinct
+	small     uint64           // the answers for counts below smallCounts, a bit each
+	aggregate *segment.Aggregate
+	distinct  bool
+}
+
+func questionOf(a *segment.Activity) question {
+	q := question{windowMs: a.WindowMs, count: a.Count, aggregate: a.Aggregate}
+	if a.Aggregate != nil && a.Aggregate.Fn == segment.FnDistinct {
+		q.distinct, q.count = true, &a.Aggregate.Compare
+	}
+	for n := uint64(0); q.count != nil && n < smallCounts; n++ {
+		if holdsCount(q.count, n) {
+			q.small |= 1 << n
+		}
+	}
+	return q
+}
+
+// smallCounts is for how many counts the answers are kept: nearly all that are
+// asked.
+const smallCounts = 64
+
+// holdsFor judges a count.
+func (q *question) holdsFor(n uint64) bool {
+	if n < smallCounts {
+		return q.small>>n&1 == 1
+	}
+	return holdsCount(q.count, n)
+}
+
+// judge compares the aggregate.
+func (q *question) judge(t totals) bool {
+	g := q.aggregate
+	if g.Fn == segment.FnSum {
+		return g.Compare.Holds(t.sum)
+	}
+	if t.n == 0 {
+		return false
+	}
+	switch g.Fn {
+	case segment.FnAvg:
+		return g.Compare.HoldsRatio(t.sum, t.n)
+	case segment.FnMin:
+		return g.Compare.Holds(int128.From(t.min))
+	}
+	return g.Compare.Holds(int128.From(t.max))
+}
+
+func holdsCount(c *segment.Compare, n uint64) bool {
+	if n > math.MaxInt64/segment.MicrosPerUnit {
+		n = math.MaxInt64 / segment.MicrosPerUnit
+	}
+	return c.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
+}
