@@ -92,53 +92,6 @@ const (
 // errNoKafka: what answers is no Kafka broker.
 var errNoKafka = errors.New("is no Kafka broker, or expects TLS")
 
-// connect makes a connection to the broker at addr. ctx bounds all of it.
-func (l *Log) connect(ctx context.Context, addr string) (_ *brokerConn, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("connect to broker %s: %w", addr, err)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, l.opts.DialTimeout)
-	defer cancel()
-	nc, err := l.dialer.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	// The handshakes below know no context.
-	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	defer func() {
-		if !stop() && err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			nc.Close()
-			if ctx.Err() != nil {
-				err = fmt.Errorf("%w (%w)", ctx.Err(), err)
-			}
-		}
-	}()
-	wire := nc
-	if l.opts.TLS != nil {
-		t := tls.Client(nc, tlsFor(l.opts.TLS, addr))
-		if err := t.HandshakeContext(ctx); err != nil {
-			return nil, fmt.Errorf("TLS: %w", err)
-		}
-		wire = t
-	}
-	c := &brokerConn{addr: addr}
-	if c.fetch, err = askVersions(wire, l.opts.ClientID); err != nil {
-		return nil, err
-	}
-	c.Conn = protocol.NewConn(wire, l.opts.ClientID)
-	if l.sasl != nil {
-		if err := authenticate(ctx, c.Conn, addr, l.sasl); err != nil {
-			return nil, fmt.Errorf("SASL (%s as %q): %w", l.sasl.Name(), l.opts.SASL.Username, err)
-		}
-	}
-	return c, nil
-}
-
 // tlsFor is the configuration with the name the broker must prove.
 func tlsFor(conf *tls.Config, addr string) *tls.Config {
 	if conf.ServerName != "" {

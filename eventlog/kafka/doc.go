@@ -52,7 +52,7 @@
 //     Limits). Retention may take what is in memory; the follower still hands it over.
 //
 // A topic that a log was moved to counts from the offset that log ended at
-// (base.go); inside this package offsets are Kafka's.
+// (base.go, origin.go); inside this package offsets are Kafka's.
 //
 // The read barrier is [Log.Bounds]: the leader's end offset, asked for after
 // the caller came; callers that wait at the same time share a question

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
-
-	"github.com/musterhq/muster/eventlog"
 )
 
 // errLeaderChanged ends what waits for a broker that does not lead any more.
@@ -56,14 +54,6 @@ func (e *TopicError) Error() string {
 		fmt.Fprintf(&b, "\n- %s is %s, needed is %s: %s", f.Setting, f.Found, f.Needed, f.Remedy)
 	}
 	return b.String()
-}
-
-// corrupt is damage of a partition found at offset.
-func (p *partition) corrupt(offset int64, flt *fault) *eventlog.CorruptError {
-	return &eventlog.CorruptError{
-		File:     fmt.Sprintf("topic %s, partition %d", p.log.opts.Topic, p.id),
-		Position: int64(flt.pos), Offset: offset, Reason: flt.reason,
-	}
 }
 
 // backoff spaces repetitions: 20 ms, doubled up to a second.

@@ -28,7 +28,7 @@ func (r *Reader) fromMemory(ctx context.Context) (again bool, err error) {
 	known := r.p.known.Load()
 	if !r.follows {
 		// Memory begins with what is acknowledged from now on.
-		if r.raw || r.next < known-nearEnd || !r.p.own.follow(r) {
+		if r.raw || r.next < known-nearEnd || !r.p.own.follow(r.woken) {
 			return false, nil
 		}
 		r.follows = true
@@ -88,7 +88,7 @@ func (r *Reader) takeOwn(interrupt func()) bool {
 	r.deadline = time.Time{}
 	r.p.counters.ownBatches.Add(1)
 	r.p.counters.ownRecords.Add(uint64(b.end - max(b.base, r.next)))
-	r.p.log.trouble.over(r.p, onFetch)
+	r.p.log.trouble.over(r.p.id, onFetch)
 	return true
 }
 

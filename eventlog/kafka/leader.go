@@ -2,12 +2,12 @@ package kafka
 
 import (
 	"context"
+	"net"
+	"strconv"
 	"sync"
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
-
-	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -67,26 +67,4 @@ func (l *leader) set(b kgo.Broker) (changed bool) {
 	return true
 }
 
-// watchLeaders keeps the partitions' leaders up to date until the log ends.
-func (l *Log) watchLeaders() {
-	for pause.For(l.ctx, watchEvery) == nil {
-		topic, err := l.metadata(l.ctx)
-		if err == nil {
-			l.learn(topic)
-		}
-	}
-}
-
-// learn notes the leaders of the topic's partitions.
-func (l *Log) learn(topic kgo.Topic) {
-	for _, at := range topic.Partitions {
-		if at.ID < 0 || at.ID >= len(l.partitions) {
-			continue
-		}
-		p := l.partitions[at.ID]
-		if p.leader.set(at.Leader) {
-			p.counters.leaderChanges.Add(1)
-			l.opts.Logger.Debug("partition has another leader", "topic", l.opts.Topic, "partition", p.id, "broker", at.Leader.ID)
-		}
-	}
-}
+func hostPort(b kgo.Broker) string { return net.JoinHostPort(b.Host, strconv.Itoa(b.Port)) }

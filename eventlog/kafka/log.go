@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	kgo "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/compress"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/sasl"
 
 	"github.com/musterhq/muster/eventlog"
@@ -53,6 +55,7 @@ func Open(ctx context.Context, opts Options) (_ *Log, err error) {
 	}
 	l := &Log{opts: opts.withDefaults(), closing: make(chan struct{})}
 	l.opts.Brokers = append([]string(nil), opts.Brokers...)
+	l.trouble.opts = &l.opts
 	l.codec, _ = l.opts.codec()
 	if l.sasl, err = l.opts.SASL.mechanism(); err != nil {
 		return nil, fmt.Errorf("log options: %w", err)
@@ -111,6 +114,53 @@ func (l *Log) probe(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// connect makes a connection to the broker at addr. ctx bounds all of it.
+func (l *Log) connect(ctx context.Context, addr string) (_ *brokerConn, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("connect to broker %s: %w", addr, err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, l.opts.DialTimeout)
+	defer cancel()
+	nc, err := l.dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	// The handshakes below know no context.
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer func() {
+		if !stop() && err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			nc.Close()
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w (%w)", ctx.Err(), err)
+			}
+		}
+	}()
+	wire := nc
+	if l.opts.TLS != nil {
+		t := tls.Client(nc, tlsFor(l.opts.TLS, addr))
+		if err := t.HandshakeContext(ctx); err != nil {
+			return nil, fmt.Errorf("TLS: %w", err)
+		}
+		wire = t
+	}
+	c := &brokerConn{addr: addr}
+	if c.fetch, err = askVersions(wire, l.opts.ClientID); err != nil {
+		return nil, err
+	}
+	c.Conn = protocol.NewConn(wire, l.opts.ClientID)
+	if l.sasl != nil {
+		if err := authenticate(ctx, c.Conn, addr, l.sasl); err != nil {
+			return nil, fmt.Errorf("SASL (%s as %q): %w", l.sasl.Name(), l.opts.SASL.Username, err)
+		}
+	}
+	return c, nil
+}
+
 // Partitions implements [eventlog.Log].
 func (l *Log) Partitions() int { return len(l.partitions) }
 
@@ -156,6 +206,37 @@ func (l *Log) maxRecord() int {
 func (l *Log) Trim(partition int, _ int64) error {
 	_, err := l.partition(partition)
 	return err
+}
+
+// Stats returns a snapshot.
+func (l *Log) Stats() Stats {
+	var s Stats
+	for _, p := range l.partitions {
+		c := &p.counters
+		s.Appended += c.appended.Load()
+		s.AppendedBytes += c.appendedBytes.Load()
+		s.Batches += c.batches.Load()
+		s.RefusedFull += c.refusedFull.Load()
+		s.RefusedTooLarge += c.refusedTooLarge.Load()
+		s.RefusedFailed += c.refusedFailed.Load()
+		s.Produces += c.produces.Load()
+		s.ProduceTime += time.Duration(c.produceNanos.Load())
+		s.ProduceFailures += c.failures.Load()
+		s.Retries += c.retries.Load()
+		s.Questions += c.questions.Load()
+		s.Fetches += c.fetches.Load()
+		s.FetchedBytes += c.fetchedBytes.Load()
+		s.OwnBatches += c.ownBatches.Load()
+		s.OwnRecords += c.ownRecords.Load()
+		s.Reconnects += c.reconnects.Load()
+		s.LeaderChanges += c.leaderChanges.Load()
+		p.mu.Lock()
+		s.QueueRecords += p.mu.queuedRecords
+		s.QueueBytes += p.mu.queuedBytes
+		p.mu.Unlock()
+	}
+	s.Failing, s.LastErrorAt, s.LastError = l.trouble.state()
+	return s
 }
 
 // Close implements [eventlog.Log]. Records that wait are still produced for

@@ -124,7 +124,7 @@ func (p *partition) askBounds() bounds {
 			if end > known {
 				p.own.news() // others may have written
 			}
-			l.trouble.over(p, onOffsets)
+			l.trouble.over(p.id, onOffsets)
 			if o, err = p.originNow(ctx); err != nil {
 				return bounds{err: err}
 			}
@@ -132,7 +132,7 @@ func (p *partition) askBounds() bounds {
 			// Retention may have taken the base record.
 			return bounds{start: max(start, o.first) + o.shift, end: max(end, o.first) + o.shift}
 		}
-		l.trouble.met(p, onOffsets, err)
+		l.trouble.met(p.id, onOffsets, err)
 		if refused(err) || p.pause(ctx, &wait) != nil {
 			return bounds{err: fmt.Errorf("bounds of topic %s, partition %d: %w", l.opts.Topic, p.id, err)}
 		}

@@ -25,8 +25,8 @@ type own struct {
 	limit int64
 	mu    struct {
 		sync.Mutex
-		follower *Reader
-		batches  []ownBatch // by offset
+		follower chan struct{} // what wakes it, nil without one
+		batches  []ownBatch    // by offset
 		bytes    int64
 		// interrupt ends the follower's wait for the broker when a batch with the
 		// record at awaited comes. It is nil while the follower does not wait there.
@@ -35,21 +35,22 @@ type own struct {
 	}
 }
 
-// follow makes r the follower unless there is one; it reports whether r is it.
-func (o *own) follow(r *Reader) bool {
+// follow makes a reader the follower unless there is one; it reports whether the
+// reader is it. woken is what wakes the reader.
+func (o *own) follow(woken chan struct{}) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.follower == nil {
-		o.mu.follower = r
+		o.mu.follower = woken
 	}
-	return o.mu.follower == r
+	return o.mu.follower == woken
 }
 
-// leave drops what is kept for r.
-func (o *own) leave(r *Reader) {
+// leave drops what is kept for the reader that woken wakes.
+func (o *own) leave(woken chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.follower == r {
+	if o.mu.follower == woken {
 		o.mu.follower, o.mu.interrupt = nil, nil
 		o.mu.batches, o.mu.bytes = nil, 0
 	}
@@ -78,13 +79,13 @@ func (o *own) add(b ownBatch) bool {
 // written.
 func (o *own) news() {
 	o.mu.Lock()
-	r := o.mu.follower
+	woken := o.mu.follower
 	o.mu.Unlock()
-	if r == nil {
+	if woken == nil {
 		return
 	}
 	select {
-	case r.woken <- struct{}{}:
+	case woken <- struct{}{}:
 	default:
 	}
 }

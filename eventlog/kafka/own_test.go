@@ -36,8 +36,8 @@ func TestMemoryHandsOverWhatIsInTheLogL2(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		var log modelLog
 		o := own{limit: int64(200 + rng.IntN(4000))}
-		r := &Reader{woken: make(chan struct{}, 1)}
-		if !o.follow(r) || o.follow(&Reader{}) {
+		woken := make(chan struct{}, 1)
+		if !o.follow(woken) || o.follow(make(chan struct{}, 1)) {
 			t.Fatal("there is one follower, the first")
 		}
 		var waiting []ownBatch // acknowledgements under way
@@ -87,7 +87,7 @@ func TestMemoryHandsOverWhatIsInTheLogL2(t *testing.T) {
 		if fromMemory == 0 {
 			t.Errorf("seed %d: nothing came from memory: not the test it should be", seed)
 		}
-		o.leave(r)
+		o.leave(woken)
 		if o.mu.bytes != 0 || o.mu.batches != nil || o.add(log.own[0]) {
 			t.Errorf("seed %d: %d bytes are kept without a reader", seed, o.mu.bytes)
 		}
@@ -106,8 +106,8 @@ func TestMemoryCountsWhatItKeepsQ1(t *testing.T) {
 	}
 	size := int64(cap(log.own[0].buf))
 	o := own{limit: 4 * size}
-	r := &Reader{woken: make(chan struct{}, 1)}
-	o.follow(r)
+	woken := make(chan struct{}, 1)
+	o.follow(woken)
 	for i, b := range log.own {
 		if kept := o.add(b); kept != (i < 4) {
 			t.Fatalf("batch %d: kept %v", i, kept)

@@ -269,3 +269,11 @@ func (p *partition) atLeast(end int64) {
 		}
 	}
 }
+
+// corrupt is damage of a partition found at offset.
+func (p *partition) corrupt(offset int64, flt *fault) *eventlog.CorruptError {
+	return &eventlog.CorruptError{
+		File:     fmt.Sprintf("topic %s, partition %d", p.log.opts.Topic, p.id),
+		Position: int64(flt.pos), Offset: offset, Reason: flt.reason,
+	}
+}

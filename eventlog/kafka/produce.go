@@ -58,7 +58,7 @@ func (p *partition) produce(b *batch) {
 	for attempt := 0; ; attempt++ {
 		base, err := p.attempt(ctx, set)
 		if err == nil {
-			l.trouble.over(p, onProduce)
+			l.trouble.over(p.id, onProduce)
 			end := base + int64(b.records)
 			// An attempt that was given up may still read the buffer.
 			reuse := attempt == 0
@@ -74,7 +74,7 @@ func (p *partition) produce(b *batch) {
 			return
 		}
 		p.counters.failures.Add(1)
-		l.trouble.met(p, onProduce, err)
+		l.trouble.met(p.id, onProduce, err)
 		if tooLarge(err) && b.records > 1 {
 			p.produceHalves(b, len(set)-sizePrefix)
 			return

@@ -164,9 +164,9 @@ func (r *Reader) Close() error {
 	r.drop()
 	if r.follows {
 		r.follows = false
-		r.p.own.leave(r)
+		r.p.own.leave(r.woken)
 	}
-	r.p.log.trouble.forget(r.p, onFetch)
+	r.p.log.trouble.forget(r.p.id, onFetch)
 	r.err, r.buf = eventlog.ErrClosed, nil
 	r.scan.reset(nil)
 	r.putBack()
@@ -200,7 +200,7 @@ func (r *Reader) advance(ctx context.Context) error {
 		return nil // memory has what was waited for
 	}
 	if err == nil {
-		l.trouble.over(r.p, onFetch)
+		l.trouble.over(r.p.id, onFetch)
 		r.wait.reset()
 		return nil
 	}
@@ -215,7 +215,7 @@ func (r *Reader) advance(ctx context.Context) error {
 	if errors.As(err, &give) {
 		return give.err
 	}
-	l.trouble.met(r.p, onFetch, err)
+	l.trouble.met(r.p.id, onFetch, err)
 	if refused(err) {
 		return fmt.Errorf("read topic %s, partition %d: %w", l.opts.Topic, r.p.id, err)
 	}

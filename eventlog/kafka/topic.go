@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +35,6 @@ const openPatience = 30 * time.Second
 
 // requestRoom is what a produce request takes beside its batch, generously.
 const requestRoom = 4 << 10
-
-func hostPort(b kgo.Broker) string { return net.JoinHostPort(b.Host, strconv.Itoa(b.Port)) }
 
 // metadata returns the topic as kafka-go sees it at present.
 func (l *Log) metadata(ctx context.Context) (kgo.Topic, error) {
@@ -297,4 +294,28 @@ func withDuration(value string, ms int64) string {
 		return value
 	}
 	return fmt.Sprintf("%s (%v)", value, time.Duration(ms)*time.Millisecond)
+}
+
+// watchLeaders keeps the partitions' leaders up to date until the log ends.
+func (l *Log) watchLeaders() {
+	for pause.For(l.ctx, watchEvery) == nil {
+		topic, err := l.metadata(l.ctx)
+		if err == nil {
+			l.learn(topic)
+		}
+	}
+}
+
+// learn notes the leaders of the topic's partitions.
+func (l *Log) learn(topic kgo.Topic) {
+	for _, at := range topic.Partitions {
+		if at.ID < 0 || at.ID >= len(l.partitions) {
+			continue
+		}
+		p := l.partitions[at.ID]
+		if p.leader.set(at.Leader) {
+			p.counters.leaderChanges.Add(1)
+			l.opts.Logger.Debug("partition has another leader", "topic", l.opts.Topic, "partition", p.id, "broker", at.Leader.ID)
+		}
+	}
 }
