@@ -96,11 +96,6 @@ func (c *checker) damaged(path string, err error) {
 	c.found(Finding{Path: path, Err: err})
 }
 
-func isCorrupt(err error) bool {
-	var corrupt *eventlog.CorruptError
-	return errors.As(err, &corrupt)
-}
-
 // partition checks the files of a partition and returns the bounds of what can be read.
 func (c *checker) partition(p *partition) (start, end int64, err error) {
 	if err := p.checkDir(); err != nil {
@@ -208,12 +203,6 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 		c.found(f)
 	}
 	return start, end, nil
-}
-
-// noRecords is that the file end is missing in a partition that has no record.
-func noRecords(path string) error {
-	return &eventlog.CorruptError{File: path, Reason: "it says how far the records go, it is missing or damaged, and there is not one record",
-		Remedy: "Put the files of the log back as they were, or restore a backup"}
 }
 
 // unborn returns a segment file whose creation was cut off, nil where it is whole or

@@ -171,3 +171,9 @@ func (l *Log) noteEndsQuietly(again bool) {
 		l.opts.Logger.Warn("how far the log goes could not be noted; the next checkpoint or stop tries again", "err", err)
 	}
 }
+
+// noRecords is that the file end is missing in a partition that has no record.
+func noRecords(path string) error {
+	return &eventlog.CorruptError{File: path, Reason: "it says how far the records go, it is missing or damaged, and there is not one record",
+		Remedy: "Put the files of the log back as they were, or restore a backup"}
+}

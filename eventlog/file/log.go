@@ -8,10 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/musterhq/muster/eventlog"
 )
@@ -330,6 +332,47 @@ func (l *Log) Bounds(_ context.Context, partition int) (start, end int64, err er
 	}
 	start, end = p.bounds()
 	return start, end, nil
+}
+
+// Stats returns a snapshot.
+func (l *Log) Stats() Stats {
+	s := Stats{Failed: l.failed() != nil}
+	for _, p := range l.partitions {
+		c := &p.counters
+		s.Appended += c.appended.Load()
+		s.AppendedBytes += c.appendedBytes.Load()
+		s.Batches += c.batches.Load()
+		s.RefusedFull += c.refusedFull.Load()
+		s.RefusedTooLarge += c.refusedTooLarge.Load()
+		s.RefusedFailed += c.refusedFailed.Load()
+		s.RefusedNoSpace += c.refusedNoSpace.Load()
+		s.Fsyncs += c.fsyncs.Load()
+		s.FsyncTime += time.Duration(c.fsyncNanos.Load())
+		s.CutBytes += c.cutBytes.Load()
+		p.mu.Lock()
+		s.NoSpace = s.NoSpace || p.mu.noSpace
+		s.QueueRecords += p.mu.queuedRecords
+		s.QueueBytes += p.mu.queuedBytes
+		s.Segments += len(p.mu.segments)
+		for _, seg := range p.mu.segments {
+			s.DiskBytes += seg.bytes
+		}
+		p.mu.Unlock()
+	}
+	return s
+}
+
+// Noticed returns the damage that was met while the log was in use, one error for each
+// file, in the order of their names. [Log.Scrub] drops that of files which it finds
+// whole.
+func (l *Log) Noticed() (out []*eventlog.CorruptError) {
+	l.noticed.Lock()
+	defer l.noticed.Unlock()
+	for _, e := range l.noticed.byFile {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *eventlog.CorruptError) int { return strings.Compare(a.File, b.File) })
+	return out
 }
 
 // Close implements [eventlog.Log]. Records that wait are still made durable;

@@ -2,8 +2,6 @@ package file
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/musterhq/muster/eventlog"
@@ -37,17 +35,4 @@ func (n *noticed) whole(files ...string) {
 	for _, f := range files {
 		delete(n.byFile, f)
 	}
-}
-
-// Noticed returns the damage that was met while the log was in use, one error for each
-// file, in the order of their names. [Log.Scrub] drops that of files which it finds
-// whole.
-func (l *Log) Noticed() (out []*eventlog.CorruptError) {
-	l.noticed.Lock()
-	defer l.noticed.Unlock()
-	for _, e := range l.noticed.byFile {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(a, b *eventlog.CorruptError) int { return strings.Compare(a.File, b.File) })
-	return out
 }

@@ -395,3 +395,8 @@ func rewrite(f vfs.File, from, to int64) error {
 	}
 	return nil
 }
+
+func isCorrupt(err error) bool {
+	var corrupt *eventlog.CorruptError
+	return errors.As(err, &corrupt)
+}

@@ -38,31 +38,3 @@ type Stats struct {
 	// Failed is set when a write or an fsync has failed.
 	Failed bool
 }
-
-// Stats returns a snapshot.
-func (l *Log) Stats() Stats {
-	s := Stats{Failed: l.failed() != nil}
-	for _, p := range l.partitions {
-		c := &p.counters
-		s.Appended += c.appended.Load()
-		s.AppendedBytes += c.appendedBytes.Load()
-		s.Batches += c.batches.Load()
-		s.RefusedFull += c.refusedFull.Load()
-		s.RefusedTooLarge += c.refusedTooLarge.Load()
-		s.RefusedFailed += c.refusedFailed.Load()
-		s.RefusedNoSpace += c.refusedNoSpace.Load()
-		s.Fsyncs += c.fsyncs.Load()
-		s.FsyncTime += time.Duration(c.fsyncNanos.Load())
-		s.CutBytes += c.cutBytes.Load()
-		p.mu.Lock()
-		s.NoSpace = s.NoSpace || p.mu.noSpace
-		s.QueueRecords += p.mu.queuedRecords
-		s.QueueBytes += p.mu.queuedBytes
-		s.Segments += len(p.mu.segments)
-		for _, seg := range p.mu.segments {
-			s.DiskBytes += seg.bytes
-		}
-		p.mu.Unlock()
-	}
-	return s
-}
