@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unsafe"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/musterhq/muster/query"
 )
 
 // conn is one connection: one statement at a time, one transaction at a time.
@@ -237,4 +240,20 @@ func (c chunk) text(col int) []string {
 func (c chunk) refs(col int) []stringRef {
 	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
 	return unsafe.Slice((*stringRef)(bindings.VectorGetData(v)), c.rows)
+}
+
+// errInvalidated means that DuckDB answers nothing more until the file is opened
+// again: so it does when it cannot move its write-ahead log into the file, mostly
+// for want of space. Nothing that was committed is lost.
+var errInvalidated = errors.New("history must be opened again")
+
+// failure is the error of what DuckDB says.
+func failure(message string) error {
+	switch {
+	case strings.Contains(message, "database has been invalidated"):
+		return fmt.Errorf("%w: %w: duckdb: %s", query.ErrUnavailable, errInvalidated, message)
+	case strings.Contains(message, "No space left on device"):
+		return fmt.Errorf("%w: duckdb: %s", query.ErrUnavailable, message)
+	}
+	return fmt.Errorf("duckdb: %s", message)
 }

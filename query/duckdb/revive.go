@@ -1,31 +1,13 @@
 package duckdb
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	"github.com/musterhq/muster/query"
 )
-
-// errInvalidated means that DuckDB answers nothing more until the file is opened
-// again: so it does when it cannot move its write-ahead log into the file, mostly
-// for want of space. Nothing that was committed is lost.
-var errInvalidated = errors.New("history must be opened again")
-
-// failure is the error of what DuckDB says.
-func failure(message string) error {
-	switch {
-	case strings.Contains(message, "database has been invalidated"):
-		return fmt.Errorf("%w: %w: duckdb: %s", query.ErrUnavailable, errInvalidated, message)
-	case strings.Contains(message, "No space left on device"):
-		return fmt.Errorf("%w: duckdb: %s", query.ErrUnavailable, message)
-	}
-	return fmt.Errorf("duckdb: %s", message)
-}
 
 // reviveWait is how long revive waits for each connection to be given back.
 const reviveWait = 200 * time.Millisecond
