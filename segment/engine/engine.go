@@ -421,7 +421,7 @@ func (e *Engine) settle(o uint32, atMs int64) {
 	for i := 0; i < len(e.marked); i++ {
 		s := e.marked[i]
 		s.marked = false
-		is := s.live.eval(e, o)
+		is := s.live.eval(e.anonymous, o)
 		if is == s.members.Contains(o) {
 			continue
 		}

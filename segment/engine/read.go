@@ -38,7 +38,7 @@ func (e *Engine) Contains(id string, o uint32, t int64) bool {
 	if e.done >= t {
 		return s.members.Contains(o)
 	}
-	return s.live.evalAt(e, o, t, s.memo())
+	return s.live.evalAt(e.anonymous, o, t, s.memo())
 }
 
 // Members is who belongs to a live segment at t. The answer is the caller's.
@@ -134,48 +134,11 @@ func (e *Engine) ahead(s *seg, t int64, fn func(o uint32, is bool)) {
 			}
 			met[o] = struct{}{}
 			clear(judged)
-			if is := s.live.evalAt(e, o, t, judged); is != s.members.Contains(o) {
+			if is := s.live.evalAt(e.anonymous, o, t, judged); is != s.members.Contains(o) {
 				fn(o, is)
 			}
 		})
 	}
-}
-
-// memo is where a read notes how segments referred to are judged, so that each
-// is once, however many ways lead there; nil when there are none.
-func (s *seg) memo() map[*seg]bool {
-	if len(s.live.refs) == 0 {
-		return nil
-	}
-	return map[*seg]bool{}
-}
-
-// evalAt judges a profile at t.
-func (p *program) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
-	return (p.wide || !e.anonymous.Contains(o)) && p.tree.evalAt(e, o, t, judged)
-}
-
-func (n *node) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
-	switch {
-	case n.leaf != nil:
-		if !n.leaf.timed() {
-			return n.leaf.bit(o) != n.negate
-		}
-		return n.leaf.holds(n.leaf.state.get(o), t) != n.negate
-	case n.ref != nil:
-		is, known := judged[n.ref]
-		if !known {
-			is = n.ref.live.evalAt(e, o, t, judged)
-			judged[n.ref] = is
-		}
-		return is != n.negate
-	}
-	for i := range n.kids {
-		if n.kids[i].evalAt(e, o, t, judged) == n.any {
-			return n.any
-		}
-	}
-	return !n.any
 }
 
 // Stats are the sizes of the engine.

@@ -203,7 +203,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 	e.arrange()
 	for _, s := range e.byRank {
 		if s.live != nil {
-			s.members = s.live.all(e)
+			s.members = s.live.all(e.universe, e.anonymous)
 		}
 	}
 	return e, nil
