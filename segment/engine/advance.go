@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
@@ -248,11 +249,11 @@ func (e *Engine) sweep() {
 	}
 	first := e.swept.Page * sweptOrdinals
 	e.swept.Page++
-	if st.spec.WindowMs == 0 && st.spec.Kind != foldSpans {
+	if st.spec.WindowMs == 0 && st.spec.Kind != fold.KindSpans {
 		return
 	}
 	for o := first; o < first+sweptOrdinals; o++ {
-		if v := st.get(o); v != nil && st.fold.dead(v, e.now) {
+		if v := st.get(o); v != nil && st.fold.Dead(v, e.now) {
 			st.remove(&e.edit, o)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // mixed are conditions of all kinds on one type of events.
@@ -167,7 +168,7 @@ func BenchmarkBytesPerValue(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(string(specOf(n.Activity).Kind), func(b *testing.B) {
+		b.Run(string(fold.SpecOf(n.Activity).Kind), func(b *testing.B) {
 			for b.Loop() {
 				l := settled(b, 100_000, d)
 				for range 400_000 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/wire"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // Work is something the engine needs from outside to finish a definition:
@@ -38,7 +39,7 @@ type StateWork struct {
 	// Cursor is the first ordinal that is not loaded.
 	Cursor uint32
 
-	spec   spec
+	spec   fold.Spec
 	source *source
 	nowMs  int64
 }
@@ -208,7 +209,7 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 	// Nothing is changed before all is understood.
 	check := *r
 	if err := entries(&check, func(o uint32, v []byte) error {
-		if o < from || final == 0 && o >= to || !st.fold.valid(v) {
+		if o < from || final == 0 && o >= to || !st.fold.Valid(v) {
 			return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
 		}
 		return nil
@@ -223,7 +224,7 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 			return nil
 		}
 		e.Touch(o)
-		e.change(st, o, segment.CauseDefinition, func(have []byte) []byte { return st.fold.union(have, v, e.now) })
+		e.change(st, o, segment.CauseDefinition, func(have []byte) []byte { return st.fold.Union(have, v, e.now) })
 		e.Settle(o) // no segment depends on the state yet
 		return nil
 	})
@@ -313,8 +314,9 @@ func (e *Engine) readScanned(r *wire.Reader, from, to uint32, final bool) (scann
 	inside := func(o uint32) bool { return o >= from && (final || o < to) }
 	if timed == 1 {
 		p.spans = *r
+		kept := fold.Spec{Kind: fold.KindSpans}.New()
 		return p, entries(r, func(o uint32, v []byte) error {
-			if !inside(o) || !(spansFold{}).valid(v) {
+			if !inside(o) || !kept.Valid(v) {
 				return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
 			}
 			return nil

@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"encoding/binary"
 	"slices"
 
-	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/sieve"
 )
 
@@ -85,20 +84,20 @@ func (st *state) asked(old, v []byte) (passed, rest []*leaf) {
 	if len(st.leaves) <= worthwhile || len(old) == 0 || len(v) == 0 || st.steps == nil && !st.arrange() {
 		return nil, st.leaves
 	}
-	return st.steps.Find(st.number(old), st.number(v)), st.rest
+	return st.steps.Find(fold.Number(st.spec.Kind, old), fold.Number(st.spec.Kind, v)), st.rest
 }
 
 // arrange puts the leaves in order of their constants, where the state keeps a number and
 // all of them are ready.
 func (st *state) arrange() bool {
-	if st.spec.Kind != foldCount && st.spec.Kind != foldTotals || slices.ContainsFunc(st.leaves, func(l *leaf) bool { return !l.ready }) {
+	if !st.spec.Kind.HasNumber() || slices.ContainsFunc(st.leaves, func(l *leaf) bool { return !l.ready }) {
 		return false
 	}
 	st.steps, st.rest = &sieve.Steps[*leaf]{}, nil
 	for _, l := range st.leaves {
-		c := l.count
-		if c == nil && l.aggregate.Fn == segment.FnSum {
-			c = &l.aggregate.Compare
+		c := l.Count
+		if c == nil && l.Aggregate.Fn == segment.FnSum {
+			c = &l.Aggregate.Compare
 		}
 		if c == nil {
 			st.rest = append(st.rest, l)
@@ -109,12 +108,4 @@ func (st *state) arrange() bool {
 		}
 	}
 	return true
-}
-
-// number is what the leaves that have steps compare: the count or the sum, in millionths.
-func (st *state) number(v []byte) int128.Int128 {
-	if st.spec.Kind == foldCount {
-		return int128.From(int64(binary.LittleEndian.Uint32(v)) * segment.MicrosPerUnit)
-	}
-	return getWide(v)
 }

@@ -18,7 +18,7 @@
 //     whom nothing is known would: complements need no state.
 //   - A source is the events of one type that pass the same filters. Its states
 //     keep, for each profile, the least that decides their leaves from now on
-//     (fold*.go), apart from any threshold. A value is a short byte string.
+//     (internal/fold), apart from any threshold. A value is a short byte string.
 //   - The states of one type of events lie together, person first: a group of up
 //     to sixteen maps each ordinal to a row, which has their values as sections
 //     (group.go). Rows are packed in pages of sixteen without pointers (page.go).

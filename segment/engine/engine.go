@@ -8,6 +8,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // Transition says that a profile entered or left a segment.
@@ -75,7 +76,7 @@ type derived struct {
 type atHand struct {
 	marked  []*seg
 	causes  causes
-	scratch occurrence
+	scratch fold.Occurrence
 	edit    rowEdit
 	events  uint64 // since the start, to number them
 }
@@ -190,17 +191,17 @@ func (e *Engine) respan(l *leaf, o uint32, f *segment.Facts) {
 // profile of whom nothing is known.
 func spansOf(n *segment.Node, f *segment.Facts, nowMs int64) []byte {
 	a := n.Attribute
-	var list []span
+	var list []fold.Span
 	if a.Predicate.Timed() {
-		a.EachTime(&f.Fields, func(ms int64) { list = append(list, span{ms, ms + a.Predicate.WindowMs}) })
-		list = join(list)
+		a.EachTime(&f.Fields, func(ms int64) { list = append(list, fold.Span{From: ms, To: ms + a.Predicate.WindowMs}) })
+		list = fold.Join(list)
 	} else {
 		list = turnsOf(n, f)
 	}
 	var v []byte
 	for _, s := range list {
-		if s.to > nowMs {
-			v = appendSpan(v, s, &occurrence{})
+		if s.To > nowMs {
+			v = fold.AppendSpan(v, s, &fold.Occurrence{})
 		}
 	}
 	return v
@@ -208,7 +209,7 @@ func spansOf(n *segment.Node, f *segment.Facts, nowMs int64) []byte {
 
 // turnsOf is spansOf for a field that changes with time: it is judged once
 // between any two instants at which it may.
-func turnsOf(n *segment.Node, f *segment.Facts) []span {
+func turnsOf(n *segment.Node, f *segment.Facts) []fold.Span {
 	turns := []int64{0} // no condition asks about times before 1970
 	n.Attribute.EachTurn(f, func(ms int64) {
 		if ms > 0 {
@@ -217,17 +218,17 @@ func turnsOf(n *segment.Node, f *segment.Facts) []span {
 	})
 	slices.Sort(turns)
 	base := blankHolds(n)
-	var list []span
+	var list []fold.Span
 	for i, from := range turns {
 		to := never
 		if i+1 < len(turns) {
 			to = turns[i+1]
 		}
 		if from < to && f.Holds(n, from) != base {
-			list = append(list, span{from, to})
+			list = append(list, fold.Span{From: from, To: to})
 		}
 	}
-	return join(list)
+	return fold.Join(list)
 }
 
 // Event takes in that a profile did something. The time is not after the engine's. One of
@@ -267,7 +268,7 @@ func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 	some, few := k.dispatch.always, k.dispatch.concerned(properties, e.events)
 	var g *group
 	var st *state
-	add := func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) }
+	add := func(v []byte) []byte { return st.fold.Add(v, &e.scratch, e.now) }
 	for len(some)+len(few) > 0 {
 		if len(few) == 0 || len(some) > 0 && some[0].at < few[0].at {
 			st, some = some[0].st, some[1:]
@@ -309,7 +310,7 @@ func (e *Engine) Merge(winner, merged uint32) {
 		if other := st.get(merged); other != nil {
 			if st.source != nil { // timed attributes come anew
 				other = append([]byte(nil), other...)
-				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.union(v, other, e.now) })
+				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.Union(v, other, e.now) })
 			}
 			st.remove(&e.edit, merged)
 		}

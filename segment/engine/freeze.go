@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // formatVersion is the version of the layout written; docs/formats.md
@@ -31,7 +33,7 @@ type stateEntry struct {
 	// Source is an activity condition with the event and the filters; empty for
 	// timed attributes.
 	Source json.RawMessage `json:"source,omitempty"`
-	Spec   spec            `json:"spec"`
+	Spec   fold.Spec       `json:"spec"`
 	Live   bool            `json:"live"`
 	Since  int64           `json:"since"`
 	Cursor uint32          `json:"cursor"`

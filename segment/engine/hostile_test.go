@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // hostileDefinitions need pieces of history and of profiles of every kind.
@@ -201,20 +203,20 @@ func TestLoadRefusesDamage(t *testing.T) {
 
 // TestLoadRefusesTimesWithoutBound: a window added to a time stays a time.
 func TestLoadRefusesTimesWithoutBound(t *testing.T) {
-	far, from := int64(maxTime+1), appendInt(nil, 99_999_000)
+	far, from := int64(1)<<56+1, appendTime(nil, 99_999_000) // far is beyond the times that are taken from outside
 	for _, c := range []struct {
-		s spec
+		s fold.Spec
 		v []byte
 	}{
-		{spec{Kind: foldTimes, WindowMs: 10, Keep: 8}, appendInt(from, far)},
-		{spec{Kind: foldSums, WindowMs: 10}, appendInt(appendInt(make([]byte, sumsHead), far), 0)},
-		{spec{Kind: foldMin, WindowMs: 10}, appendInt(appendInt(nil, -far), 0)},
-		{spec{Kind: foldMax, WindowMs: 10}, appendInt(appendInt(nil, far), 0)},
-		{spec{Kind: foldDistinct, WindowMs: 10, Keep: 2}, appendInt(make([]byte, 16), far)},
-		{spec{Kind: foldSpans}, append(appendInt(appendInt(nil, -far), 0), make([]byte, 25)...)},
-		{spec{Kind: foldSpans}, append(appendInt(appendInt(nil, 0), far), make([]byte, 25)...)},
+		{fold.Spec{Kind: fold.KindTimes, WindowMs: 10, Keep: 8}, appendTime(from, far)},
+		{fold.Spec{Kind: fold.KindSums, WindowMs: 10}, appendTime(appendTime(make([]byte, 24), far), 0)},
+		{fold.Spec{Kind: fold.KindMin, WindowMs: 10}, appendTime(appendTime(nil, -far), 0)},
+		{fold.Spec{Kind: fold.KindMax, WindowMs: 10}, appendTime(appendTime(nil, far), 0)},
+		{fold.Spec{Kind: fold.KindDistinct, WindowMs: 10, Keep: 2}, appendTime(make([]byte, 16), far)},
+		{fold.Spec{Kind: fold.KindSpans}, append(appendTime(appendTime(nil, -far), 0), make([]byte, 25)...)},
+		{fold.Spec{Kind: fold.KindSpans}, append(appendTime(appendTime(nil, 0), far), make([]byte, 25)...)},
 	} {
-		if c.s.newFold().valid(c.v) {
+		if c.s.New().Valid(c.v) {
 			t.Errorf("%s takes %x", c.s.Kind, c.v)
 		}
 	}
@@ -476,3 +478,5 @@ func TestFrozenStaysAsItWas(t *testing.T) {
 		}
 	}
 }
+
+func appendTime(b []byte, ms int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(ms)) }

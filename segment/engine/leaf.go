@@ -1,11 +1,17 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
+
+// never is an instant that does not come.
+const never = int64(math.MaxInt64)
 
 // leaf is one condition, shared by all segments that use it, in its positive
 // form. Most profiles answer as one of whom nothing is known does; the leaf
@@ -21,7 +27,7 @@ type leaf struct {
 	fields Fields // that conditions on profiles look at
 
 	state *state // of activities and timed attributes; nil for other leaves
-	question
+	fold.Question
 
 	wheel  wheel.Wheel
 	inHeap int    // position in the engine's timers, −1 when not there
@@ -42,7 +48,7 @@ func newLeaf(id uint32, key string, n *segment.Node) *leaf {
 	l := &leaf{id: id, key: key, node: n, diff: roaring.New(), inHeap: -1}
 	switch n.Kind {
 	case segment.KindActivity:
-		l.base, l.question = n.Activity.HoldsForNone(), questionOf(n.Activity)
+		l.base, l.Question = n.Activity.HoldsForNone(), fold.QuestionOf(n.Activity)
 	default:
 		l.base, l.fields = blankHolds(n), fieldsOf(n)
 	}
@@ -63,7 +69,7 @@ func timedAttribute(n *segment.Node) bool {
 }
 
 func (l *leaf) timed() bool {
-	return l.state != nil && (l.windowMs > 0 || l.state.spec.Kind == foldSpans)
+	return l.state != nil && (l.WindowMs > 0 || l.state.spec.Kind == fold.KindSpans)
 }
 
 // bit is the answer as of the engine's time.
@@ -84,16 +90,16 @@ func (l *leaf) holds(v []byte, t int64) bool {
 	}
 	if l.node.Kind == segment.KindAttribute {
 		// The base of a timed attribute is the answer outside of all spans.
-		return inSpan(v, t) != l.base
+		return fold.InSpan(v, t) != l.base
 	}
-	return l.state.fold.holds(&l.question, v, t)
+	return l.state.fold.Holds(&l.Question, v, t)
 }
 
 func (l *leaf) due(v []byte, t int64) int64 {
 	if v == nil || !l.timed() {
 		return never
 	}
-	return l.state.fold.due(&l.question, v, t)
+	return l.state.fold.Due(&l.Question, v, t)
 }
 
 // sourceKey names the events that an activity counts.

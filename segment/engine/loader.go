@@ -1,13 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // Loader turns past events into the chunks of a state. It belongs to one
@@ -16,7 +16,7 @@ type Loader struct {
 	work    StateWork
 	state   state
 	edit    rowEdit
-	scratch occurrence
+	scratch fold.Occurrence
 	events  uint64
 	entries [][2]int64 // scratch of finish
 	value   []byte
@@ -24,9 +24,9 @@ type Loader struct {
 
 // NewLoader begins a state's past.
 func NewLoader(w *StateWork) *Loader {
-	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: w.spec.newFold()}}
+	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: w.spec.New()}}
 	(&group{}).join(&l.state)
-	if path := splitPath(w.spec.Property); path != nil {
+	if path := w.spec.Path(); path != nil {
 		l.state.property = &lookup{path: path} // its own: it runs beside the engine
 	}
 	return l
@@ -39,32 +39,21 @@ func (l *Loader) Add(o uint32, atMs int64, properties []byte) {
 	}
 	l.events++
 	l.state.read(&l.scratch, atMs, properties, l.events)
-	if f, ok := l.state.fold.(sumsFold); ok {
-		// The past comes in no order, and putting each contribution in its place
-		// would cost the square of their number. Chunk puts them in order.
-		if l.scratch.number && !expired(atMs, f.windowMs, l.work.nowMs) {
-			l.state.mutate(&l.edit, o, func(v []byte) []byte { return appendInt(appendInt(v, atMs), l.scratch.micros) })
-		}
+	if f, ok := l.state.fold.(fold.Sums); ok {
+		// Chunk puts the contributions in order.
+		l.state.mutate(&l.edit, o, func(v []byte) []byte { return f.Collect(v, &l.scratch, l.work.nowMs) })
 		return
 	}
-	l.state.mutate(&l.edit, o, func(v []byte) []byte { return l.state.fold.add(v, &l.scratch, l.work.nowMs) })
+	l.state.mutate(&l.edit, o, func(v []byte) []byte { return l.state.fold.Add(v, &l.scratch, l.work.nowMs) })
 }
 
 // finish makes what was collected for a profile a value of the fold.
 func (l *Loader) finish(v []byte) []byte {
-	f, ok := l.state.fold.(sumsFold)
+	f, ok := l.state.fold.(fold.Sums)
 	if !ok {
 		return v
 	}
-	l.entries = l.entries[:0]
-	for i := 0; i < len(v); i += sumsEntry {
-		l.entries = append(l.entries, [2]int64{getInt(v[i:]), getInt(v[i+8:])})
-	}
-	slices.SortFunc(l.entries, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	l.value = l.value[:0]
-	for _, e := range l.entries {
-		l.value = f.insert(l.value, e[0], e[1])
-	}
+	l.value, l.entries = f.Collected(l.value, v, l.entries)
 	return l.value
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // lookup is what stands behind a path in the properties of the event at hand,
@@ -16,7 +17,7 @@ type lookup struct {
 	micros int64
 	number bool
 	keyed  bool // the key, if it is a scalar
-	key    valueKey
+	key    fold.Key
 	scalar bool
 }
 
@@ -44,10 +45,10 @@ func (l *lookup) asNumber() (micros int64, ok bool) {
 }
 
 // asKey is the key of a scalar. The value must be found.
-func (l *lookup) asKey() (key valueKey, ok bool) {
+func (l *lookup) asKey() (key fold.Key, ok bool) {
 	if !l.keyed {
 		l.keyed = true
-		l.key, l.scalar = keyOf(l.raw)
+		l.key, l.scalar = fold.KeyOf(l.raw)
 	}
 	return l.key, l.scalar
 }

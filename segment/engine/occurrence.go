@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // counts reports whether an event, of which the number is given, passes them. It
@@ -28,93 +26,43 @@ func (s *source) matches(properties []byte, event uint64) bool {
 }
 
 // read fills in what an event adds to a state.
-func (st *state) read(o *occurrence, atMs int64, properties []byte, event uint64) {
-	o.atMs = atMs
-	o.number, o.scalar, o.micros, o.key, o.spans = false, false, 0, valueKey{}, o.spans[:0]
+func (st *state) read(o *fold.Occurrence, atMs int64, properties []byte, event uint64) {
+	o.AtMs = atMs
+	o.Number, o.Scalar, o.Micros, o.Key, o.Spans = false, false, 0, fold.Key{}, o.Spans[:0]
 	if st.property != nil {
 		st.property.in(properties, event)
-		if st.spec.Kind == foldDistinct || st.spec.Kind == foldSpans {
-			o.key, o.scalar = st.property.asKey()
+		if st.spec.Kind == fold.KindDistinct || st.spec.Kind == fold.KindSpans {
+			o.Key, o.Scalar = st.property.asKey()
 		}
-		if st.spec.Kind != foldDistinct {
-			o.micros, o.number = st.property.asNumber()
+		if st.spec.Kind != fold.KindDistinct {
+			o.Micros, o.Number = st.property.asNumber()
 		}
 	}
-	if st.spec.Kind == foldSpans {
-		o.spans = st.source.spans(o.spans, atMs, st.spec.WindowMs, properties)
+	if st.spec.Kind == fold.KindSpans {
+		o.Spans = st.source.spans(o.Spans, atMs, st.spec.WindowMs, properties)
 	}
 }
 
 // spans appends when an event counts: while it is in the window and all timed
 // filters hold.
-func (s *source) spans(dst []span, atMs, windowMs int64, properties []byte) []span {
-	dst = append(dst, span{atMs, leaves(atMs, windowMs)})
+func (s *source) spans(dst []fold.Span, atMs, windowMs int64, properties []byte) []fold.Span {
+	dst = append(dst, fold.Span{From: atMs, To: fold.LeavesAt(atMs, windowMs)})
 	for i := range s.where {
 		p := &s.where[i]
 		if !p.Timed() {
 			continue
 		}
-		var holds []span
+		var holds []fold.Span
 		raw, _ := jsontext.Lookup(properties, p.Path)
-		p.EachTime(raw, func(ms int64) { holds = append(holds, span{ms, ms + p.WindowMs}) })
+		p.EachTime(raw, func(ms int64) { holds = append(holds, fold.Span{From: ms, To: ms + p.WindowMs}) })
 		if p.Op == segment.OpNotInLastDays {
 			// Cut out the spans in which the positive holds.
 			for _, h := range holds {
-				dst = cut(dst, h)
+				dst = fold.Cut(dst, h)
 			}
 			continue
 		}
-		dst = overlap(dst, join(holds))
+		dst = fold.Overlap(dst, fold.Join(holds))
 	}
 	return dst
-}
-
-// cut takes the span h out of the list.
-func cut(list []span, h span) []span {
-	var out []span
-	for _, s := range list {
-		if s.from < h.from {
-			out = append(out, span{s.from, min(s.to, h.from)})
-		}
-		if s.to > h.to {
-			out = append(out, span{max(s.from, h.to), s.to})
-		}
-	}
-	return out
-}
-
-// join makes overlapping spans one; the result is in order.
-func join(list []span) []span {
-	sortSpans(list)
-	var out []span
-	for _, s := range list {
-		if n := len(out); n > 0 && s.from <= out[n-1].to {
-			out[n-1].to = max(out[n-1].to, s.to)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
-}
-
-// overlap is where both lists hold.
-func overlap(a, b []span) []span {
-	var out []span
-	for _, x := range a {
-		for _, y := range b {
-			if from, to := max(x.from, y.from), min(x.to, y.to); from < to {
-				out = append(out, span{from, to})
-			}
-		}
-	}
-	return out
-}
-
-func sortSpans(list []span) {
-	slices.SortFunc(list, func(a, b span) int {
-		if a.from != b.from {
-			return cmp.Compare(a.from, b.from)
-		}
-		return cmp.Compare(a.to, b.to)
-	})
 }

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
@@ -23,7 +25,8 @@ func (e *Engine) leaf(n *segment.Node, since int64, seen func(eventType string) 
 	default:
 		l.seen = roaring.New()
 		if timedAttribute(n) {
-			st := &state{id: e.takeID(), spec: spec{Kind: foldSpans}, fold: spansFold{}, live: true, since: since}
+			spansOnly := fold.Spec{Kind: fold.KindSpans}
+			st := &state{id: e.takeID(), spec: spansOnly, fold: spansOnly.New(), live: true, since: since}
 			e.states[st.id] = st
 			e.spans.seat(st)
 			e.attach(l, st, n.Attribute.Predicate.WindowMs)
@@ -58,9 +61,9 @@ func (l *leaf) finish() {
 func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 	a := l.node.Activity
 	src := e.source(a)
-	want := specOf(a)
+	want := fold.SpecOf(a)
 	for _, st := range src.states {
-		if st.spec.covers(want) {
+		if st.spec.Covers(want) {
 			e.attach(l, st, a.WindowMs)
 			l.ready = st.values() == 0 && st.live
 			return
@@ -79,9 +82,9 @@ func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 }
 
 // newState makes a state that has no place for its values yet.
-func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
-	st := &state{id: id, spec: s, source: src, fold: s.newFold(), since: since}
-	if path := splitPath(s.Property); path != nil {
+func (e *Engine) newState(id uint32, src *source, s fold.Spec, since int64) *state {
+	st := &state{id: id, spec: s, source: src, fold: s.New(), since: since}
+	if path := s.Path(); path != nil {
 		st.property = e.lookup(path)
 	}
 	e.states[id] = st
@@ -104,7 +107,7 @@ func (e *Engine) source(a *segment.Activity) *source {
 	if s := e.sources[key]; s != nil {
 		return s
 	}
-	s := &source{key: key, event: a.Event, where: a.Where, timed: timed(a.Where)}
+	s := &source{key: key, event: a.Event, where: a.Where, timed: fold.Timed(a.Where)}
 	for i := range s.where {
 		s.lookups = append(s.lookups, e.lookup(s.where[i].Path))
 	}
@@ -133,7 +136,7 @@ func (e *Engine) release(p *program) {
 		delete(e.leaves, l.key)
 		delete(e.byID, l.id)
 		if l.inHeap >= 0 {
-			l.wheel = wheel.New(l.windowMs, e.now)
+			l.wheel = wheel.New(l.WindowMs, e.now)
 			e.refit(l)
 		}
 		if l.state != nil {
@@ -185,7 +188,7 @@ func (e *Engine) unseat(k *kin, st *state) {
 // tidyLookups drops the paths that no condition uses.
 func (e *Engine) tidyLookups() {
 	clear(e.lookups)
-	keep := func(l *lookup) { e.lookups[joinPath(l.path)] = l }
+	keep := func(l *lookup) { e.lookups[strings.Join(l.path, ".")] = l }
 	for _, st := range e.states {
 		if st.property != nil {
 			keep(st.property)
@@ -200,7 +203,7 @@ func (e *Engine) tidyLookups() {
 
 // lookup is the one of a path; all who ask for the path share it.
 func (e *Engine) lookup(path []string) *lookup {
-	key := joinPath(path)
+	key := strings.Join(path, ".")
 	l := e.lookups[key]
 	if l == nil {
 		l = &lookup{path: path}

@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // Restorer puts an engine together from what was written: one with all values,
@@ -121,7 +122,7 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	specs := map[uint32]spec{}
+	specs := map[uint32]fold.Spec{}
 	for _, s := range c.States {
 		specs[s.ID] = s.Spec
 	}
@@ -211,7 +212,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 
 func (e *Engine) restoreState(x stateEntry) (*state, error) {
 	if len(x.Source) == 0 {
-		st := &state{id: x.ID, spec: x.Spec, fold: spansFold{}}
+		st := &state{id: x.ID, spec: x.Spec, fold: fold.Spec{Kind: fold.KindSpans}.New()}
 		e.states[x.ID] = st
 		st.live, st.since = true, x.Since
 		return st, nil
@@ -220,7 +221,7 @@ func (e *Engine) restoreState(x stateEntry) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.Kind != segment.KindActivity || x.Spec.newFold() == nil {
+	if n.Kind != segment.KindActivity || x.Spec.New() == nil {
 		return nil, ErrFormat
 	}
 	st := e.newState(x.ID, e.source(n.Activity), x.Spec, x.Since)
@@ -260,7 +261,7 @@ func (r *Restorer) restoreLeaf(e *Engine, x leafEntry) error {
 	if st == nil {
 		return nil
 	}
-	windowMs := l.windowMs
+	windowMs := l.WindowMs
 	if n.Kind == segment.KindAttribute {
 		windowMs = n.Attribute.Predicate.WindowMs
 	}

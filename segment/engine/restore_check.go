@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // What is read back was written by [Frozen.Write]; these checks keep a damaged
@@ -57,7 +58,7 @@ func (l *leaf) checkState(st *state) error {
 	switch {
 	case l.node.Kind == segment.KindActivity:
 		a := l.node.Activity
-		ok = st != nil && st.source != nil && st.source.key == sourceKey(a) && st.spec.covers(specOf(a)) && (st.live || !l.ready)
+		ok = st != nil && st.source != nil && st.source.key == sourceKey(a) && st.spec.Covers(fold.SpecOf(a)) && (st.live || !l.ready)
 	case timedAttribute(l.node):
 		ok = st != nil && st.source == nil && len(st.leaves) == 0
 	default:

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
 
 // seat is where the values of a state are.
@@ -14,9 +16,9 @@ type seat struct {
 
 // readGroup reads what one file says of a group: the rows it has replace those
 // of the files before. seats are those of the file.
-func (r *Restorer) readGroup(in *bufio.Reader, number func() (uint64, error), block func() ([]byte, error), specs map[uint32]spec, seats map[uint32]seat) error {
+func (r *Restorer) readGroup(in *bufio.Reader, number func() (uint64, error), block func() ([]byte, error), specs map[uint32]fold.Spec, seats map[uint32]seat) error {
 	var ids [groupSlots]uint32
-	var folds [groupSlots]fold
+	var folds [groupSlots]fold.Fold
 	for slot := range ids {
 		id, err := number()
 		if err != nil {
@@ -26,7 +28,7 @@ func (r *Restorer) readGroup(in *bufio.Reader, number func() (uint64, error), bl
 			continue
 		}
 		sp, ok := specs[uint32(id)]
-		f := sp.newFold()
+		f := sp.New()
 		if _, twice := seats[uint32(id)]; !ok || f == nil || twice || uint64(uint32(id)) != id {
 			return fmt.Errorf("%w: state %d is of no known kind or there twice", ErrFormat, id)
 		}
@@ -94,7 +96,7 @@ func (r *Restorer) group(ids *[groupSlots]uint32) (*group, error) {
 }
 
 // readRow reads the values of one profile, in order of slots.
-func (r *Restorer) readRow(in *bufio.Reader, block func() ([]byte, error), g *group, o uint32, ids *[groupSlots]uint32, folds *[groupSlots]fold) error {
+func (r *Restorer) readRow(in *bufio.Reader, block func() ([]byte, error), g *group, o uint32, ids *[groupSlots]uint32, folds *[groupSlots]fold.Fold) error {
 	n, err := in.ReadByte()
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (r *Restorer) readRow(in *bufio.Reader, block func() ([]byte, error), g *gr
 		if err != nil {
 			return err
 		}
-		if slot < next || slot >= groupSlots || folds[slot] == nil || !folds[slot].valid(v) {
+		if slot < next || slot >= groupSlots || folds[slot] == nil || !folds[slot].Valid(v) {
 			return fmt.Errorf("%w: value of profile %d in slot %d", ErrFormat, o, slot)
 		}
 		r.without(ids, next, slot)

@@ -2,15 +2,16 @@ package engine
 
 import (
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/sieve"
 )
 
 // state is what is kept for the leaves that ask the same of the same events.
 type state struct {
 	id     uint32
-	spec   spec
+	spec   fold.Spec
 	source *source // nil for timed attributes
-	fold   fold
+	fold   fold.Fold
 	leaves []*leaf
 	// steps has the leaves that compare the state's number, rest the others; steps is nil
 	// until it is asked for after a leaf came or went.

@@ -1,19 +1,21 @@
-package engine
+package fold
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/musterhq/muster/internal/int128"
 )
 
-// sumsFold keeps the numbers of a window with their times, and the sum and the
+// Sums keeps the numbers of a window with their times, and the sum and the
 // number of those not passed over yet, so that the cost of an event does not
 // grow with the window.
 //
 // A value is the sum (16 bytes), how many contributions at the front are
 // passed over (4) and are not part of the sum, four bytes that are zero, and
 // the contributions: time and millionths (8 each), the oldest first.
-type sumsFold struct{ windowMs int64 }
+type Sums struct{ windowMs int64 }
 
 const (
 	sumsHead  = 24
@@ -23,14 +25,38 @@ const (
 	dueSteps = 4
 )
 
-func (f sumsFold) add(v []byte, o *occurrence, nowMs int64) []byte {
-	if !o.number || expired(o.atMs, f.windowMs, nowMs) {
+func (f Sums) Add(v []byte, o *Occurrence, nowMs int64) []byte {
+	if !o.Number || expired(o.AtMs, f.windowMs, nowMs) {
 		return v
 	}
-	return f.insert(f.prune(v, nowMs), o.atMs, o.micros)
+	return f.insert(f.prune(v, nowMs), o.AtMs, o.Micros)
 }
 
-func (f sumsFold) insert(v []byte, at, micros int64) []byte {
+// Collect appends what an event contributes to what was collected before. [Sums.Collected]
+// makes a value of it: past events come in no order, and putting each contribution in its
+// place would cost the square of their number.
+func (f Sums) Collect(v []byte, o *Occurrence, nowMs int64) []byte {
+	if !o.Number || expired(o.AtMs, f.windowMs, nowMs) {
+		return v
+	}
+	return appendInt(appendInt(v, o.AtMs), o.Micros)
+}
+
+// Collected makes the value of what was collected, in the room of dst. It returns entries,
+// which is scratch, for the next call.
+func (f Sums) Collected(dst, v []byte, entries [][2]int64) (value []byte, scratch [][2]int64) {
+	dst, entries = dst[:0], entries[:0]
+	for i := 0; i < len(v); i += sumsEntry {
+		entries = append(entries, [2]int64{getInt(v[i:]), getInt(v[i+8:])})
+	}
+	slices.SortFunc(entries, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	for _, e := range entries {
+		dst = f.insert(dst, e[0], e[1])
+	}
+	return dst, entries
+}
+
+func (f Sums) insert(v []byte, at, micros int64) []byte {
 	if len(v) == 0 {
 		v = append(v, make([]byte, sumsHead)...)
 	}
@@ -47,7 +73,7 @@ func (f sumsFold) insert(v []byte, at, micros int64) []byte {
 
 // prune passes over what is out of the window and drops it when it is half of
 // the value.
-func (f sumsFold) prune(v []byte, nowMs int64) []byte {
+func (f Sums) prune(v []byte, nowMs int64) []byte {
 	if len(v) == 0 {
 		return v
 	}
@@ -67,7 +93,7 @@ func (f sumsFold) prune(v []byte, nowMs int64) []byte {
 	return v
 }
 
-func (f sumsFold) union(v, other []byte, nowMs int64) []byte {
+func (f Sums) Union(v, other []byte, nowMs int64) []byte {
 	v = f.prune(v, nowMs)
 	from := sumsHead + int(binary.LittleEndian.Uint32(other[16:]))*sumsEntry
 	for i := from; i < len(other); i += sumsEntry {
@@ -82,7 +108,7 @@ func (f sumsFold) union(v, other []byte, nowMs int64) []byte {
 }
 
 // at is the sum and the number in the window at t, and where it begins.
-func (f sumsFold) at(v []byte, t int64) (s totals, i int) {
+func (f Sums) at(v []byte, t int64) (s totals, i int) {
 	i = sumsHead + int(binary.LittleEndian.Uint32(v[16:]))*sumsEntry
 	s.sum = getWide(v)
 	for i < len(v) && expired(getInt(v[i:]), f.windowMs, t) {
@@ -93,12 +119,12 @@ func (f sumsFold) at(v []byte, t int64) (s totals, i int) {
 	return s, i
 }
 
-func (f sumsFold) holds(q *question, v []byte, t int64) bool {
+func (f Sums) Holds(q *Question, v []byte, t int64) bool {
 	s, _ := f.at(v, t)
 	return q.judge(s)
 }
 
-func (f sumsFold) due(q *question, v []byte, t int64) int64 {
+func (f Sums) Due(q *Question, v []byte, t int64) int64 {
 	s, i := f.at(v, t)
 	now := q.judge(s)
 	for step := 0; i < len(v); step++ {
@@ -109,17 +135,17 @@ func (f sumsFold) due(q *question, v []byte, t int64) int64 {
 			i += sumsEntry
 		}
 		if step == dueSteps || q.judge(s) != now {
-			return leaves(at, f.windowMs)
+			return LeavesAt(at, f.windowMs)
 		}
 	}
 	return never
 }
 
-func (f sumsFold) dead(v []byte, t int64) bool {
+func (f Sums) Dead(v []byte, t int64) bool {
 	return len(v) <= sumsHead || expired(getInt(v[len(v)-sumsEntry:]), f.windowMs, t)
 }
 
-func (f sumsFold) valid(v []byte) bool {
+func (f Sums) Valid(v []byte) bool {
 	n := len(v) - sumsHead
 	if n <= 0 || n%sumsEntry != 0 {
 		return false

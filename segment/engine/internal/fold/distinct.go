@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 )
 
-// valueKey names a scalar: equal scalars have equal keys, numbers by value.
-type valueKey [16]byte
+// Key names a scalar: equal scalars have equal keys, numbers by value.
+type Key [16]byte
 
-// keyOf is the key of a JSON scalar in canonical text; ok is false for what is
+// KeyOf is the key of a JSON scalar in canonical text; ok is false for what is
 // none. Short strings are their own key, long ones are hashed.
-func keyOf(raw []byte) (k valueKey, ok bool) {
+func KeyOf(raw []byte) (k Key, ok bool) {
 	switch jsontext.KindOf(raw) {
 	case jsontext.True:
 		k[15] = 1
@@ -65,11 +65,11 @@ const (
 	manyDistinct = 256
 )
 
-func (f distinctFold) add(v []byte, o *occurrence, nowMs int64) []byte {
-	if !o.scalar || expired(o.atMs, f.windowMs, nowMs) {
+func (f distinctFold) Add(v []byte, o *Occurrence, nowMs int64) []byte {
+	if !o.Scalar || expired(o.AtMs, f.windowMs, nowMs) {
 		return v
 	}
-	return f.insert(f.prune(v, nowMs), o.key[:], o.atMs)
+	return f.insert(f.prune(v, nowMs), o.Key[:], o.AtMs)
 }
 
 func (f distinctFold) insert(v, key []byte, at int64) []byte {
@@ -149,7 +149,7 @@ func (f distinctFold) prune(v []byte, nowMs int64) []byte {
 	return out
 }
 
-func (f distinctFold) union(v, other []byte, nowMs int64) []byte {
+func (f distinctFold) Union(v, other []byte, nowMs int64) []byte {
 	v = f.prune(v, nowMs)
 	for i := 0; i < len(other); i += distinctEntry {
 		if at := getInt(other[i+16:]); !expired(at, f.windowMs, nowMs) {
@@ -162,17 +162,17 @@ func (f distinctFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (f distinctFold) holds(q *question, v []byte, t int64) bool {
+func (f distinctFold) Holds(q *Question, v []byte, t int64) bool {
 	n := 0
 	for i := 0; i < len(v); i += distinctEntry {
-		if !expired(getInt(v[i+16:]), q.windowMs, t) {
+		if !expired(getInt(v[i+16:]), q.WindowMs, t) {
 			n++
 		}
 	}
 	return q.holdsFor(uint64(n))
 }
 
-func (f distinctFold) due(q *question, v []byte, t int64) int64 {
+func (f distinctFold) Due(q *Question, v []byte, t int64) int64 {
 	if f.windowMs == 0 {
 		return never
 	}
@@ -181,14 +181,14 @@ func (f distinctFold) due(q *question, v []byte, t int64) int64 {
 		// the window is soon enough.
 		next := never
 		for i := 0; i < len(v); i += distinctEntry {
-			if at := getInt(v[i+16:]); at > t-q.windowMs {
-				next = min(next, at+q.windowMs)
+			if at := getInt(v[i+16:]); at > t-q.WindowMs {
+				next = min(next, at+q.WindowMs)
 			}
 		}
 		return next
 	}
 	var room [timesRoom]int64
-	times := f.times(room[:0], v, t-q.windowMs)
+	times := f.times(room[:0], v, t-q.WindowMs)
 	now := q.holdsFor(uint64(len(times)))
 	for i := 0; i < len(times); {
 		at := times[i]
@@ -196,13 +196,13 @@ func (f distinctFold) due(q *question, v []byte, t int64) int64 {
 			i++
 		}
 		if q.holdsFor(uint64(len(times)-i)) != now {
-			return at + q.windowMs
+			return at + q.WindowMs
 		}
 	}
 	return never
 }
 
-func (f distinctFold) dead(v []byte, t int64) bool {
+func (f distinctFold) Dead(v []byte, t int64) bool {
 	for i := 0; i < len(v); i += distinctEntry {
 		if !expired(getInt(v[i+16:]), f.windowMs, t) {
 			return false
@@ -211,7 +211,7 @@ func (f distinctFold) dead(v []byte, t int64) bool {
 	return true
 }
 
-func (distinctFold) valid(v []byte) bool {
+func (distinctFold) Valid(v []byte) bool {
 	if len(v) == 0 || len(v)%distinctEntry != 0 {
 		return false
 	}

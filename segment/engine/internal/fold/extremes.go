@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import "github.com/musterhq/muster/internal/int128"
 
@@ -13,11 +13,11 @@ type extremesFold struct {
 
 const extremesEntry = 16
 
-func (f extremesFold) add(v []byte, o *occurrence, nowMs int64) []byte {
-	if !o.number || expired(o.atMs, f.windowMs, nowMs) {
+func (f extremesFold) Add(v []byte, o *Occurrence, nowMs int64) []byte {
+	if !o.Number || expired(o.AtMs, f.windowMs, nowMs) {
 		return v
 	}
-	return f.insert(f.prune(v, nowMs), o.atMs, o.micros)
+	return f.insert(f.prune(v, nowMs), o.AtMs, o.Micros)
 }
 
 func (f extremesFold) prune(v []byte, nowMs int64) []byte {
@@ -62,7 +62,7 @@ func (f extremesFold) insert(v []byte, at, micros int64) []byte {
 	return v
 }
 
-func (f extremesFold) union(v, other []byte, nowMs int64) []byte {
+func (f extremesFold) Union(v, other []byte, nowMs int64) []byte {
 	v = f.prune(v, nowMs)
 	for i := 0; i < len(other); i += extremesEntry {
 		if at := getInt(other[i:]); !expired(at, f.windowMs, nowMs) {
@@ -75,30 +75,30 @@ func (f extremesFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (f extremesFold) judge(q *question, v []byte, i int) bool {
-	return i < len(v) && q.aggregate.Compare.Holds(int128.From(getInt(v[i+8:])))
+func (f extremesFold) judge(q *Question, v []byte, i int) bool {
+	return i < len(v) && q.Aggregate.Compare.Holds(int128.From(getInt(v[i+8:])))
 }
 
-func (f extremesFold) holds(q *question, v []byte, t int64) bool {
-	return f.judge(q, v, f.first(v, t, q.windowMs))
+func (f extremesFold) Holds(q *Question, v []byte, t int64) bool {
+	return f.judge(q, v, f.first(v, t, q.WindowMs))
 }
 
-func (f extremesFold) due(q *question, v []byte, t int64) int64 {
-	i := f.first(v, t, q.windowMs)
+func (f extremesFold) Due(q *Question, v []byte, t int64) int64 {
+	i := f.first(v, t, q.WindowMs)
 	now := f.judge(q, v, i)
 	for ; i < len(v); i += extremesEntry {
 		if f.judge(q, v, i+extremesEntry) != now {
-			return leaves(getInt(v[i:]), q.windowMs)
+			return LeavesAt(getInt(v[i:]), q.WindowMs)
 		}
 	}
 	return never
 }
 
-func (f extremesFold) dead(v []byte, t int64) bool {
+func (f extremesFold) Dead(v []byte, t int64) bool {
 	return len(v) == 0 || expired(getInt(v[len(v)-extremesEntry:]), f.windowMs, t)
 }
 
-func (f extremesFold) valid(v []byte) bool {
+func (f extremesFold) Valid(v []byte) bool {
 	if len(v) == 0 || len(v)%extremesEntry != 0 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import "bytes"
 
@@ -15,14 +15,14 @@ const (
 	spanScalar = 2
 )
 
-func (f spansFold) add(v []byte, o *occurrence, nowMs int64) []byte {
+func (f spansFold) Add(v []byte, o *Occurrence, nowMs int64) []byte {
 	// Not each time: what is over changes no answer.
 	if n := len(v) / spansEntry; n&(n-1) == 0 {
 		v = f.prune(v, nowMs)
 	}
-	for _, s := range o.spans {
-		if s.to > nowMs {
-			v = appendSpan(v, s, o)
+	for _, s := range o.Spans {
+		if s.To > nowMs {
+			v = AppendSpan(v, s, o)
 		}
 	}
 	if len(v) == 0 {
@@ -31,16 +31,17 @@ func (f spansFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	return v
 }
 
-func appendSpan(v []byte, s span, o *occurrence) []byte {
-	v = appendInt(appendInt(v, s.from), s.to)
+// AppendSpan appends an entry: what an occurrence adds while a span lasts.
+func AppendSpan(v []byte, s Span, o *Occurrence) []byte {
+	v = appendInt(appendInt(v, s.From), s.To)
 	flags := byte(0)
-	if o.number {
+	if o.Number {
 		flags |= spanNumber
 	}
-	if o.scalar {
+	if o.Scalar {
 		flags |= spanScalar
 	}
-	return append(append(appendInt(v, o.micros), o.key[:]...), flags)
+	return append(append(appendInt(v, o.Micros), o.Key[:]...), flags)
 }
 
 func (spansFold) prune(v []byte, nowMs int64) []byte {
@@ -53,7 +54,7 @@ func (spansFold) prune(v []byte, nowMs int64) []byte {
 	return out
 }
 
-func (f spansFold) union(v, other []byte, nowMs int64) []byte {
+func (f spansFold) Union(v, other []byte, nowMs int64) []byte {
 	v = append(f.prune(v, nowMs), f.prune(bytes.Clone(other), nowMs)...)
 	if len(v) == 0 {
 		return nil
@@ -61,10 +62,10 @@ func (f spansFold) union(v, other []byte, nowMs int64) []byte {
 	return v
 }
 
-func (spansFold) holds(q *question, v []byte, t int64) bool {
+func (spansFold) Holds(q *Question, v []byte, t int64) bool {
 	var sum totals
 	n := uint64(0)
-	keys := map[valueKey]struct{}{}
+	keys := map[Key]struct{}{}
 	for i := 0; i < len(v); i += spansEntry {
 		if t < getInt(v[i:]) || t >= getInt(v[i+8:]) {
 			continue
@@ -74,19 +75,19 @@ func (spansFold) holds(q *question, v []byte, t int64) bool {
 			sum.add(getInt(v[i+16:]))
 		}
 		if q.distinct && v[i+40]&spanScalar != 0 {
-			keys[valueKey(v[i+24:])] = struct{}{}
+			keys[Key(v[i+24:])] = struct{}{}
 		}
 	}
 	switch {
 	case q.distinct:
 		return q.holdsFor(uint64(len(keys)))
-	case q.aggregate != nil:
+	case q.Aggregate != nil:
 		return q.judge(sum)
 	}
 	return q.holdsFor(n)
 }
 
-func (spansFold) due(_ *question, v []byte, t int64) int64 {
+func (spansFold) Due(_ *Question, v []byte, t int64) int64 {
 	next := never
 	for i := 0; i < len(v); i += spansEntry {
 		if from := getInt(v[i:]); from > t {
@@ -98,7 +99,7 @@ func (spansFold) due(_ *question, v []byte, t int64) int64 {
 	return next
 }
 
-func (spansFold) dead(v []byte, t int64) bool {
+func (spansFold) Dead(v []byte, t int64) bool {
 	for i := 0; i < len(v); i += spansEntry {
 		if getInt(v[i+8:]) > t {
 			return false
@@ -107,7 +108,7 @@ func (spansFold) dead(v []byte, t int64) bool {
 	return true
 }
 
-func (spansFold) valid(v []byte) bool {
+func (spansFold) Valid(v []byte) bool {
 	if len(v) == 0 || len(v)%spansEntry != 0 {
 		return false
 	}
@@ -120,8 +121,8 @@ func (spansFold) valid(v []byte) bool {
 	return true
 }
 
-// inSpan reports whether an instant is in one of the spans of a value.
-func inSpan(v []byte, t int64) bool {
+// InSpan reports whether an instant is in one of the spans of a value.
+func InSpan(v []byte, t int64) bool {
 	for i := 0; i < len(v); i += spansEntry {
 		if getInt(v[i:]) <= t && t < getInt(v[i+8:]) {
 			return true

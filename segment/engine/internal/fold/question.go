@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import (
 	"math"
@@ -7,22 +7,23 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// question is what the leaf of an activity asks of its state's values.
-type question struct {
-	windowMs  int64            // how far back it looks; 0 is all time
-	count     *segment.Compare // counts and distinct
+// Question is what the leaf of an activity asks of its state's values.
+type Question struct {
+	WindowMs  int64            // how far back it looks; 0 is all time
+	Count     *segment.Compare // counts and distinct
 	small     uint64           // the answers for counts below smallCounts, a bit each
-	aggregate *segment.Aggregate
+	Aggregate *segment.Aggregate
 	distinct  bool
 }
 
-func questionOf(a *segment.Activity) question {
-	q := question{windowMs: a.WindowMs, count: a.Count, aggregate: a.Aggregate}
+// QuestionOf returns the question of an activity.
+func QuestionOf(a *segment.Activity) Question {
+	q := Question{WindowMs: a.WindowMs, Count: a.Count, Aggregate: a.Aggregate}
 	if a.Aggregate != nil && a.Aggregate.Fn == segment.FnDistinct {
-		q.distinct, q.count = true, &a.Aggregate.Compare
+		q.distinct, q.Count = true, &a.Aggregate.Compare
 	}
-	for n := uint64(0); q.count != nil && n < smallCounts; n++ {
-		if holdsCount(q.count, n) {
+	for n := uint64(0); q.Count != nil && n < smallCounts; n++ {
+		if holdsCount(q.Count, n) {
 			q.small |= 1 << n
 		}
 	}
@@ -34,16 +35,16 @@ func questionOf(a *segment.Activity) question {
 const smallCounts = 64
 
 // holdsFor judges a count.
-func (q *question) holdsFor(n uint64) bool {
+func (q *Question) holdsFor(n uint64) bool {
 	if n < smallCounts {
 		return q.small>>n&1 == 1
 	}
-	return holdsCount(q.count, n)
+	return holdsCount(q.Count, n)
 }
 
 // judge compares the aggregate.
-func (q *question) judge(t totals) bool {
-	g := q.aggregate
+func (q *Question) judge(t totals) bool {
+	g := q.Aggregate
 	if g.Fn == segment.FnSum {
 		return g.Compare.Holds(t.sum)
 	}

@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import (
 	"encoding/binary"
@@ -9,14 +9,14 @@ import (
 // 2³²−1.
 type countFold struct{}
 
-func (f countFold) add(v []byte, _ *occurrence, _ int64) []byte {
+func (f countFold) Add(v []byte, _ *Occurrence, _ int64) []byte {
 	if len(v) == 0 {
 		return append(v, 1, 0, 0, 0)
 	}
 	return f.plus(v, 1)
 }
 
-func (f countFold) union(v, other []byte, _ int64) []byte {
+func (f countFold) Union(v, other []byte, _ int64) []byte {
 	if len(v) == 0 {
 		return append(v, other...)
 	}
@@ -29,10 +29,10 @@ func (countFold) plus(v []byte, n uint32) []byte {
 	return v
 }
 
-func (countFold) holds(q *question, v []byte, _ int64) bool {
+func (countFold) Holds(q *Question, v []byte, _ int64) bool {
 	return q.holdsFor(uint64(binary.LittleEndian.Uint32(v)))
 }
 
-func (countFold) due(*question, []byte, int64) int64 { return never }
-func (countFold) dead([]byte, int64) bool            { return false }
-func (countFold) valid(v []byte) bool                { return len(v) == 4 && binary.LittleEndian.Uint32(v) > 0 }
+func (countFold) Due(*Question, []byte, int64) int64 { return never }
+func (countFold) Dead([]byte, int64) bool            { return false }
+func (countFold) Valid(v []byte) bool                { return len(v) == 4 && binary.LittleEndian.Uint32(v) > 0 }

@@ -1,7 +1,10 @@
-package engine
+package fold
 
 import (
+	"encoding/binary"
+
 	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/segment"
 )
 
 // totalsFold keeps the sum, the number, the least and the greatest of all
@@ -10,23 +13,23 @@ type totalsFold struct{}
 
 const totalsSize = 40
 
-func (totalsFold) add(v []byte, o *occurrence, _ int64) []byte {
-	if !o.number {
+func (totalsFold) Add(v []byte, o *Occurrence, _ int64) []byte {
+	if !o.Number {
 		return v
 	}
 	if len(v) == 0 {
 		v = append(v, make([]byte, totalsSize)...)
-		putInt(v[24:], o.micros)
-		putInt(v[32:], o.micros)
+		putInt(v[24:], o.Micros)
+		putInt(v[32:], o.Micros)
 	}
-	putWide(v, getWide(v).Add(int128.From(o.micros)))
+	putWide(v, getWide(v).Add(int128.From(o.Micros)))
 	putInt(v[16:], getInt(v[16:])+1)
-	putInt(v[24:], min(getInt(v[24:]), o.micros))
-	putInt(v[32:], max(getInt(v[32:]), o.micros))
+	putInt(v[24:], min(getInt(v[24:]), o.Micros))
+	putInt(v[32:], max(getInt(v[32:]), o.Micros))
 	return v
 }
 
-func (totalsFold) union(v, other []byte, _ int64) []byte {
+func (totalsFold) Union(v, other []byte, _ int64) []byte {
 	if len(v) == 0 {
 		return append(v, other...)
 	}
@@ -37,13 +40,13 @@ func (totalsFold) union(v, other []byte, _ int64) []byte {
 	return v
 }
 
-func (totalsFold) holds(q *question, v []byte, _ int64) bool {
+func (totalsFold) Holds(q *Question, v []byte, _ int64) bool {
 	return q.judge(totals{sum: getWide(v), n: uint64(getInt(v[16:])), min: getInt(v[24:]), max: getInt(v[32:])})
 }
 
-func (totalsFold) due(*question, []byte, int64) int64 { return never }
-func (totalsFold) dead([]byte, int64) bool            { return false }
-func (totalsFold) valid(v []byte) bool                { return len(v) == totalsSize && getInt(v[16:]) > 0 }
+func (totalsFold) Due(*Question, []byte, int64) int64 { return never }
+func (totalsFold) Dead([]byte, int64) bool            { return false }
+func (totalsFold) Valid(v []byte) bool                { return len(v) == totalsSize && getInt(v[16:]) > 0 }
 
 // totals are the aggregates over some numbers.
 type totals struct {
@@ -67,4 +70,15 @@ func putWide(b []byte, v int128.Int128) {
 	hi, lo := v.Parts()
 	putInt(b, int64(lo))
 	putInt(b[8:], hi)
+}
+
+// HasNumber reports whether values of the fold have one number that questions compare.
+func (k Kind) HasNumber() bool { return k == KindCount || k == KindTotals }
+
+// Number is the number that questions compare: the count or the sum, in millionths.
+func Number(k Kind, v []byte) int128.Int128 {
+	if k == KindCount {
+		return int128.From(int64(binary.LittleEndian.Uint32(v)) * segment.MicrosPerUnit)
+	}
+	return getWide(v)
 }

@@ -1,4 +1,4 @@
-package engine
+package fold
 
 import "sort"
 
@@ -9,14 +9,14 @@ type timesFold struct {
 	keep     int
 }
 
-func (f timesFold) add(v []byte, o *occurrence, nowMs int64) []byte {
-	if expired(o.atMs, f.windowMs, nowMs) {
+func (f timesFold) Add(v []byte, o *Occurrence, nowMs int64) []byte {
+	if expired(o.AtMs, f.windowMs, nowMs) {
 		return v
 	}
-	return f.insert(f.prune(v, nowMs), o.atMs)
+	return f.insert(f.prune(v, nowMs), o.AtMs)
 }
 
-func (f timesFold) union(v, other []byte, nowMs int64) []byte {
+func (f timesFold) Union(v, other []byte, nowMs int64) []byte {
 	v = f.prune(v, nowMs)
 	for i := 0; i < len(other); i += 8 {
 		if at := getInt(other[i:]); !expired(at, f.windowMs, nowMs) {
@@ -73,13 +73,13 @@ func (timesFold) after(v []byte, ms int64) int {
 	return sort.Search(len(v)/8, func(i int) bool { return getInt(v[8*i:]) > ms })
 }
 
-func (f timesFold) holds(q *question, v []byte, t int64) bool {
-	return q.holdsFor(uint64(len(v)/8 - f.after(v, t-q.windowMs)))
+func (f timesFold) Holds(q *Question, v []byte, t int64) bool {
+	return q.holdsFor(uint64(len(v)/8 - f.after(v, t-q.WindowMs)))
 }
 
-func (f timesFold) due(q *question, v []byte, t int64) int64 {
+func (f timesFold) Due(q *Question, v []byte, t int64) int64 {
 	n := len(v) / 8
-	i := f.after(v, t-q.windowMs)
+	i := f.after(v, t-q.WindowMs)
 	now := q.holdsFor(uint64(n - i))
 	for i < n {
 		at := getInt(v[8*i:])
@@ -87,17 +87,17 @@ func (f timesFold) due(q *question, v []byte, t int64) int64 {
 			i++
 		}
 		if q.holdsFor(uint64(n-i)) != now {
-			return at + q.windowMs
+			return at + q.WindowMs
 		}
 	}
 	return never
 }
 
-func (f timesFold) dead(v []byte, t int64) bool {
+func (f timesFold) Dead(v []byte, t int64) bool {
 	return len(v) == 0 || expired(getInt(v[len(v)-8:]), f.windowMs, t)
 }
 
-func (f timesFold) valid(v []byte) bool {
+func (f timesFold) Valid(v []byte) bool {
 	if len(v) == 0 || len(v)%8 != 0 || f.keep == 1 && len(v) != 8 {
 		return false
 	}
