@@ -40,8 +40,9 @@ type Feed struct {
 		stored  int64        // history's position
 		demand  int64        // a reader waits for this position
 		free    []*query.Batch
-		hold    int      // checkpoints that are linking spool files
-		doomed  []string // spool files to be removed once hold is 0
+		freeAt  time.Time // when a batch was last stored; zero once the free ones are let go
+		hold    int       // checkpoints that are linking spool files
+		doomed  []string  // spool files to be removed once hold is 0
 		lastErr error
 		closed  bool
 		// next is the offset of the next record to be applied.
@@ -336,11 +337,29 @@ func (f *Feed) next() (*Item, time.Duration) {
 		}
 	}
 	if len(f.mu.items) == 0 {
-		return nil, wait
+		return nil, min(wait, f.letGo())
 	}
 	it := f.mu.items[0]
 	it.busy = true
 	return it, 0
+}
+
+// letGoAfter is how long no rows come before the memory that batches took is let go.
+const letGoAfter = 10 * time.Second
+
+// letGo gives back the memory of batches when no rows have come for a while, and says how
+// long to wait until then. Nothing waits, and the lock is held.
+func (f *Feed) letGo() (wait time.Duration) {
+	if f.mu.freeAt.IsZero() || f.mu.cur.To > f.mu.cur.From {
+		return time.Hour
+	}
+	if wait = letGoAfter - time.Since(f.mu.freeAt); wait > 0 {
+		return wait
+	}
+	c := f.mu.cur
+	f.mu.free, f.mu.freeAt = nil, time.Time{}
+	f.mu.cur = &query.Batch{Partition: c.Partition, From: c.From, To: c.To}
+	return time.Hour
 }
 
 func (f *Feed) sleep(ctx context.Context, d time.Duration) bool {
@@ -375,6 +394,7 @@ func (f *Feed) drop(it *Item) {
 	f.mu.stored = max(f.mu.stored, it.To)
 	if it.batch != nil {
 		f.mu.mem -= it.bytes
+		f.mu.freeAt = time.Now()
 		// A checkpoint may still be writing the batch to a spool file.
 		if f.mu.hold == 0 && len(f.mu.free) < 2 {
 			f.mu.free = append(f.mu.free, it.batch)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -165,4 +167,42 @@ func TestL2LackingWhileStoring(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the feed does not end")
 	}
+}
+
+// TestMemoryIsLetGo: what batches took is given back when no rows have come for a while,
+// and rows that come later are stored.
+func TestMemoryIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(counting)
+		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+		if err := f.Start(0, 0, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var next int64
+		add := adder(t, f, &next)
+		kept := func() (n int) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, b := range append(slices.Clone(f.mu.free), f.mu.cur) {
+				n += cap(b.Account)
+			}
+			return n
+		}
+		for round := range 2 {
+			for range 5 {
+				add(70)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if rows, _ := h.stored(); rows != (round+1)*350 || kept() == 0 {
+				t.Fatalf("%d rows are stored, room for %d is kept", rows, kept())
+			}
+			time.Sleep(letGoAfter)
+			synctest.Wait()
+			if n := kept(); n != 0 {
+				t.Fatalf("room for %d rows is kept", n)
+			}
+		}
+	})
 }
