@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/contest"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
@@ -30,7 +31,7 @@ type contestant struct {
 // loaded is a group with what was sent to it.
 type loaded struct {
 	*group
-	ledger  *ledger
+	ledger  *ledger.Bulk
 	workers int // that were used so far
 }
 
@@ -48,7 +49,7 @@ func (r *run) ingest(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		l := &loaded{group: g, ledger: newLedger()}
+		l := &loaded{group: g, ledger: ledger.NewBulk()}
 		groups = append(groups, l)
 		r.o.Log("starting %s", g.name)
 		if err := l.prepare(ctx); err != nil {
@@ -97,7 +98,7 @@ func (l *loaded) prepare(ctx context.Context) error {
 	if _, err := f.Sweep(ctx); err != nil {
 		return err
 	}
-	if err := l.ledger.add(f); err != nil {
+	if err := l.ledger.Add(f); err != nil {
 		return err
 	}
 	_, err = l.caughtUp(ctx)
@@ -227,7 +228,7 @@ func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loade
 	out.Paced.OfferedPerSecond = rate
 	r.o.Log("  %s: %.0f events/s, history %.0f/s; at %.0f/s p50 %.2f ms, p99 %.2f ms; %d requests failed", out.name(),
 		out.Saturated.EventsPerSecond, out.HistoryPerSecond, rate, out.Paced.P50Millis, out.Paced.P99Millis, out.Saturated.Failed+out.Paced.Failed)
-	if err := c.ledger.add(f); err != nil {
+	if err := c.ledger.Add(f); err != nil {
 		return out, err
 	}
 	_, err = c.caughtUp(ctx)
@@ -262,7 +263,7 @@ func (r *run) sampleOf(ctx context.Context, m contest.Mode, c contestant) ([][]b
 	if _, err := f.Saturate(ctx, time.Second); err != nil {
 		return nil, err
 	}
-	if err := c.ledger.add(f); err != nil {
+	if err := c.ledger.Add(f); err != nil {
 		return nil, err
 	}
 	// An event of the smallest kind takes more bytes in a record than any record

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
@@ -77,7 +78,7 @@ func (r *run) moves(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	m := &mover{run: r, loaded: &loaded{group: g, ledger: newLedger()}, big: r.o.Partitions - 1, moves: &Moves{Profiles: r.o.MoveProfiles}}
+	m := &mover{run: r, loaded: &loaded{group: g, ledger: ledger.NewBulk()}, big: r.o.Partitions - 1, moves: &Moves{Profiles: r.o.MoveProfiles}}
 	r.report.Moves = m.moves
 	if err := m.fill(ctx); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (m *mover) fill(ctx context.Context) error {
 		return err
 	}
 	m.moves.GrownPerSecond = done.EventsPerSecond()
-	if err := m.ledger.add(f); err != nil {
+	if err := m.ledger.Add(f); err != nil {
 		return err
 	}
 	if _, err := m.caughtUp(ctx); err != nil {
@@ -287,10 +288,7 @@ func (m *mover) quiet(ctx context.Context, before time.Time) error {
 // end checks that nothing was lost or counted twice.
 func (m *mover) end(ctx context.Context) (err error) {
 	m.moves.Probes = m.probe.mu.sent
-	m.ledger.acked = append(m.ledger.acked, loader.Range{Company: m.big, Worker: probeWorker, To: m.probe.mu.acked})
-	for n := range m.probe.mu.sent {
-		m.ledger.counts[tally{m.big, payload.MaxProfiles + n, probeType}] = count{1, 1}
-	}
+	m.ledger.AddAcked(loader.Range{Company: m.big, Worker: probeWorker, To: m.probe.mu.acked}, payload.MaxProfiles, probeType)
 	m.moves.Once, err = m.check(ctx, m.backing)
 	return err
 }
