@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/segment"
 )
@@ -57,7 +57,7 @@ func (w *writer) element() {
 
 func (w *writer) key(name string) {
 	w.element()
-	w.b = append(jsontext.AppendString(w.b, name), ':')
+	w.b = append(rawjson.AppendString(w.b, name), ':')
 }
 
 func (w *writer) raw(name string, value []byte) {
@@ -67,7 +67,7 @@ func (w *writer) raw(name string, value []byte) {
 
 func (w *writer) text(name, value string) {
 	w.key(name)
-	w.b = jsontext.AppendString(w.b, value)
+	w.b = rawjson.AppendString(w.b, value)
 }
 
 // given is text for what may be empty.
@@ -97,7 +97,7 @@ func (w *writer) texts(name string, values []string) {
 	w.open('[')
 	for _, v := range values {
 		w.element()
-		w.b = jsontext.AppendString(w.b, v)
+		w.b = rawjson.AppendString(w.b, v)
 	}
 	w.close(']')
 }

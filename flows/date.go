@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -60,10 +60,10 @@ const (
 
 // day reads a value as the number of a day.
 func (t *DateTrigger) day(value []byte) (day int, ok bool) {
-	switch jsontext.KindOf(value) {
-	case jsontext.String:
+	switch rawjson.KindOf(value) {
+	case rawjson.String:
 		var buf [64]byte
-		text, ok := jsontext.Text(value, buf[:])
+		text, ok := rawjson.Text(value, buf[:])
 		if !ok {
 			return 0, false
 		}
@@ -75,8 +75,8 @@ func (t *DateTrigger) day(value []byte) (day int, ok bool) {
 			return int(floorDiv(ms, msPerDay)), true
 		}
 		return localtime.Day(t.Zone, ms), true
-	case jsontext.Number:
-		f, ok := jsontext.Float(value)
+	case rawjson.Number:
+		f, ok := rawjson.Float(value)
 		if !ok || f < minDateMs || f > maxDateMs {
 			return 0, false
 		}

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/internal/zones"
 	"github.com/musterhq/muster/segment"
 )
@@ -268,6 +268,6 @@ func (r *reader) zone(o *jsonform.Object) *time.Location {
 
 // isContainer reports whether a value is an object or array.
 func isContainer(raw []byte) bool {
-	k := jsontext.KindOf(raw)
-	return k == jsontext.Object || k == jsontext.Array
+	k := rawjson.KindOf(raw)
+	return k == rawjson.Object || k == rawjson.Array
 }

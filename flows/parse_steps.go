@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/segment"
 )
@@ -151,7 +151,7 @@ func (r *reader) email(o *jsonform.Object) *Email {
 		ReplyTo:    r.text(o, "reply_to", maxAddressBytes),
 	}
 	// As they are written into the outbox.
-	if n := len(jsontext.AppendString(jsontext.AppendString(nil, x.Body), x.Text)); n > maxMailBytes {
+	if n := len(rawjson.AppendString(rawjson.AppendString(nil, x.Body), x.Text)); n > maxMailBytes {
 		r.refuse(o.At("body"), "must have at most %d bytes as JSON, together with text, they have %d; save them as a template", maxMailBytes, n)
 	}
 	return x
@@ -318,7 +318,7 @@ func (r *reader) webhook(o *jsonform.Object) *Webhook {
 			r.refuse(o.At("body"), "must have at most %d bytes, it has %d", maxCallBody, len(raw))
 		}
 		w.Body, w.isJSON = string(raw), true
-	case jsontext.KindOf(raw) == jsontext.String:
+	case rawjson.KindOf(raw) == rawjson.String:
 		w.Body = r.text(o, "body", maxCallBody)
 	default:
 		r.refuse(o.At("body"), "must be a string, an object or an array, not %s", jsonform.KindName(raw))

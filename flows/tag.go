@@ -2,7 +2,7 @@ package flows
 
 import (
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Apply is the value of a profile's tags after the step, an array, and whether it
@@ -38,10 +38,10 @@ func (t *Tag) Apply(value []byte) (_ []byte, differs bool) {
 		}
 		return true
 	}
-	switch jsontext.KindOf(value) {
-	case jsontext.Array:
-		jsontext.EachElement(value, have)
-	case jsontext.Invalid, jsontext.Null:
+	switch rawjson.KindOf(value) {
+	case rawjson.Array:
+		rawjson.EachElement(value, have)
+	case rawjson.Invalid, rawjson.Null:
 	default:
 		have(value)
 	}
@@ -60,9 +60,9 @@ func (t *Tag) Apply(value []byte) (_ []byte, differs bool) {
 
 // tagOf is the tag that an element is, if it is one.
 func tagOf(element []byte) (string, bool) {
-	if jsontext.KindOf(element) != jsontext.String {
+	if rawjson.KindOf(element) != rawjson.String {
 		return "", false
 	}
-	text, ok := jsontext.Text(element, nil)
+	text, ok := rawjson.Text(element, nil)
 	return string(text), ok
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/segment"
 )
@@ -91,12 +91,12 @@ func appendFilled(dst, raw []byte, values merge.Lookup, mode merge.Mode) (_ []by
 			dst = append(dst, ',')
 		}
 	}
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
+	switch rawjson.KindOf(raw) {
+	case rawjson.String:
 		if !strings.Contains(string(raw), "{{") {
 			return append(dst, raw...), nil
 		}
-		text, ok := jsontext.Unquote(nil, raw)
+		text, ok := rawjson.Unquote(nil, raw)
 		if !ok {
 			return append(dst, raw...), nil
 		}
@@ -108,17 +108,17 @@ func appendFilled(dst, raw []byte, values merge.Lookup, mode merge.Mode) (_ []by
 			return dst, err
 		}
 		dst = jsonscan.AppendQuoted(dst, text)
-	case jsontext.Array:
+	case rawjson.Array:
 		dst = append(dst, '[')
-		jsontext.EachElement(raw, func(value []byte) bool {
+		rawjson.EachElement(raw, func(value []byte) bool {
 			between()
 			dst, err = appendFilled(dst, value, values, mode)
 			return err == nil
 		})
 		dst = append(dst, ']')
-	case jsontext.Object:
+	case rawjson.Object:
 		dst = append(dst, '{')
-		jsontext.Each(raw, func(key, value []byte) bool {
+		rawjson.Each(raw, func(key, value []byte) bool {
 			between()
 			dst = append(append(dst, key...), ':')
 			dst, err = appendFilled(dst, value, values, mode)
@@ -136,8 +136,8 @@ func appendFilled(dst, raw []byte, values merge.Lookup, mode merge.Mode) (_ []by
 
 // clipString cuts a string to at most max bytes; other values stay.
 func clipString(raw []byte, max int) []byte {
-	text, ok := jsontext.Unquote(nil, raw)
-	if jsontext.KindOf(raw) != jsontext.String || !ok || len(text) <= max {
+	text, ok := rawjson.Unquote(nil, raw)
+	if rawjson.KindOf(raw) != rawjson.String || !ok || len(text) <= max {
 		return raw
 	}
 	return jsonscan.AppendQuoted(nil, clip.Text(text, max))

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/segment"
@@ -27,7 +27,7 @@ func (v *validator) update(u *Update) {
 		path := jsonform.Join(set, a.Field)
 		switch {
 		case a.Field == segment.FieldFirstName || a.Field == segment.FieldLastName:
-			if k := jsontext.KindOf(a.Value); k != jsontext.String && k != jsontext.Null {
+			if k := rawjson.KindOf(a.Value); k != rawjson.String && k != rawjson.Null {
 				v.fault(path, "must be a string or null, not "+jsonform.KindName(a.Value))
 			}
 		case !free(a.Field):
@@ -50,15 +50,15 @@ func (v *validator) update(u *Update) {
 
 // eachString calls visit for the strings of a value, keys apart.
 func eachString(raw []byte, visit func(text string)) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
-		if text, ok := jsontext.Unquote(nil, raw); ok {
+	switch rawjson.KindOf(raw) {
+	case rawjson.String:
+		if text, ok := rawjson.Unquote(nil, raw); ok {
 			visit(string(text))
 		}
-	case jsontext.Array:
-		jsontext.EachElement(raw, func(value []byte) bool { eachString(value, visit); return true })
-	case jsontext.Object:
-		jsontext.Each(raw, func(_, value []byte) bool { eachString(value, visit); return true })
+	case rawjson.Array:
+		rawjson.EachElement(raw, func(value []byte) bool { eachString(value, visit); return true })
+	case rawjson.Object:
+		rawjson.Each(raw, func(_, value []byte) bool { eachString(value, visit); return true })
 	}
 }
 

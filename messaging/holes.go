@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -116,7 +116,7 @@ func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *
 		if value, ok := linksOnly(path); ok {
 			return value, ok
 		}
-		if value, ok := jsontext.Scalar(data, path); ok {
+		if value, ok := rawjson.Scalar(data, path); ok {
 			return value, true
 		}
 		return profile(path)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -280,7 +280,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 		}
 		// The service's own links are not the caller's to set.
 		if !slices.Contains([]string{tagOpen, tagClick, TagUnsubscribe, TagPreferences}, path[0]) {
-			if value, ok := jsontext.Scalar(in.Data, path); ok {
+			if value, ok := rawjson.Scalar(in.Data, path); ok {
 				return value, true
 			}
 		}

@@ -1,7 +1,7 @@
 package messaging
 
 import (
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -55,7 +55,7 @@ func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 				return company, company != ""
 			}
 		}
-		if value, ok := jsontext.Scalar(data, path); ok {
+		if value, ok := rawjson.Scalar(data, path); ok {
 			return value, true
 		}
 		return profile(path)

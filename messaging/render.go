@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -71,9 +71,9 @@ func ProfileValues(p *view.Profile) merge.Lookup {
 		if len(path) > 1 {
 			switch path[0] {
 			case "geo":
-				return jsontext.Scalar(p.Geo, path[1:])
+				return rawjson.Scalar(p.Geo, path[1:])
 			case "attributes":
-				return jsontext.Scalar(p.Attributes, path[1:])
+				return rawjson.Scalar(p.Attributes, path[1:])
 			}
 		}
 		return "", false
@@ -214,7 +214,7 @@ func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) 
 func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
 	return func(path []string) (string, bool) {
 		if len(path) > 1 && path[0] == "event" {
-			return jsontext.Scalar(event, path[1:])
+			return rawjson.Scalar(event, path[1:])
 		}
 		return next(path)
 	}

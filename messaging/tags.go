@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -37,9 +37,9 @@ func templateTags() *merge.Known {
 func mailTags(data []byte) *merge.Known {
 	k := merge.Profile(TagUnsubscribe, TagPreferences)
 	k.Other = func(path []string) bool {
-		value, given := jsontext.Lookup(data, path)
-		kind := jsontext.KindOf(value)
-		return ownTag(path) || given && kind != jsontext.Object && kind != jsontext.Array && kind != jsontext.Null
+		value, given := rawjson.Lookup(data, path)
+		kind := rawjson.KindOf(value)
+		return ownTag(path) || given && kind != rawjson.Object && kind != rawjson.Array && kind != rawjson.Null
 	}
 	return k
 }

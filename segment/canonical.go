@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Canonical is the definition as JSON in one fixed form: minified, fields in
@@ -29,7 +29,7 @@ func appendNode(dst []byte, n *Node) []byte {
 		return appendMembership(dst, KindSegment, "segment_id", n.Segment.SegmentID, n.Segment.Member)
 	}
 	dst = append(dst, `{"match":`...)
-	dst = jsontext.AppendString(dst, string(n.Match))
+	dst = rawjson.AppendString(dst, string(n.Match))
 	dst = append(dst, `,"conditions":[`...)
 	for i, c := range n.Conditions {
 		if i > 0 {
@@ -49,7 +49,7 @@ func appendActivity(dst []byte, a *Activity) []byte {
 		return append(appendCompare(dst, a.Count), '}')
 	}
 	dst = append(dst, `{"kind":"activity","event":`...)
-	dst = jsontext.AppendString(dst, a.Event)
+	dst = rawjson.AppendString(dst, a.Event)
 	if !a.Did {
 		dst = append(dst, `,"did":false`...)
 	}
@@ -63,9 +63,9 @@ func appendActivity(dst []byte, a *Activity) []byte {
 	}
 	if g := a.Aggregate; g != nil {
 		dst = append(dst, `,"aggregate":{"fn":`...)
-		dst = jsontext.AppendString(dst, string(g.Fn))
+		dst = rawjson.AppendString(dst, string(g.Fn))
 		dst = append(dst, `,"property":`...)
-		dst = jsontext.AppendString(dst, strings.Join(g.Property, "."))
+		dst = rawjson.AppendString(dst, strings.Join(g.Property, "."))
 		dst = append(dst, ',')
 		dst = appendCompare(dst, &g.Compare)
 		return append(dst, "}}"...)
@@ -80,7 +80,7 @@ func appendActivity(dst []byte, a *Activity) []byte {
 
 func appendCompare(dst []byte, c *Compare) []byte {
 	dst = append(dst, `"op":`...)
-	dst = jsontext.AppendString(dst, string(c.Op))
+	dst = rawjson.AppendString(dst, string(c.Op))
 	dst = append(dst, `,"value":`...)
 	return appendOperands(dst, c.Op, len(c.Micros), func(dst []byte, i int) []byte {
 		return appendThreshold(dst, c.Micros[i])
@@ -90,21 +90,21 @@ func appendCompare(dst []byte, c *Compare) []byte {
 // appendFilter appends an element of where.
 func appendFilter(dst []byte, p *Predicate) []byte {
 	dst = append(dst, `{"property":`...)
-	dst = jsontext.AppendString(dst, strings.Join(p.Path, "."))
+	dst = rawjson.AppendString(dst, strings.Join(p.Path, "."))
 	dst = appendPredicate(dst, p)
 	return append(dst, '}')
 }
 
 func appendAttribute(dst []byte, a *Attribute) []byte {
 	dst = append(dst, `{"kind":"attribute","field":`...)
-	dst = jsontext.AppendString(dst, a.Field)
+	dst = rawjson.AppendString(dst, a.Field)
 	dst = appendPredicate(dst, &a.Predicate)
 	return append(dst, '}')
 }
 
 func appendPredicate(dst []byte, p *Predicate) []byte {
 	dst = append(dst, `,"op":`...)
-	dst = jsontext.AppendString(dst, string(p.Op))
+	dst = rawjson.AppendString(dst, string(p.Op))
 	switch p.Op {
 	case OpExists, OpNotExists:
 		return dst
@@ -137,7 +137,7 @@ func appendOperands(dst []byte, op Op, n int, operand func(dst []byte, i int) []
 func appendValue(dst []byte, v Value) []byte {
 	switch v.Kind {
 	case ValueString:
-		return jsontext.AppendString(dst, v.Str)
+		return rawjson.AppendString(dst, v.Str)
 	case ValueNumber:
 		return appendFloat(dst, v.Num)
 	}
@@ -149,9 +149,9 @@ func appendValue(dst []byte, v Value) []byte {
 
 func appendConsent(dst []byte, c *Consent) []byte {
 	dst = append(dst, `{"kind":"consent","channel":`...)
-	dst = jsontext.AppendString(dst, c.Channel)
+	dst = rawjson.AppendString(dst, c.Channel)
 	dst = append(dst, `,"status":`...)
-	dst = jsontext.AppendString(dst, c.Status)
+	dst = rawjson.AppendString(dst, c.Status)
 	if c.SinceMs != nil {
 		dst = append(dst, `,"since":"`...)
 		dst = append(AppendTime(dst, *c.SinceMs), '"')
@@ -165,11 +165,11 @@ func appendConsent(dst []byte, c *Consent) []byte {
 
 func appendMembership(dst []byte, kind Kind, field, id string, member bool) []byte {
 	dst = append(dst, `{"kind":`...)
-	dst = jsontext.AppendString(dst, string(kind))
+	dst = rawjson.AppendString(dst, string(kind))
 	dst = append(dst, `,"`...)
 	dst = append(dst, field...)
 	dst = append(dst, `":`...)
-	dst = jsontext.AppendString(dst, id)
+	dst = rawjson.AppendString(dst, id)
 	if !member {
 		dst = append(dst, `,"member":false`...)
 	}

@@ -3,7 +3,7 @@ package segment
 import (
 	"strings"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Column is a field of profiles whose conditions look at one value of a profile and
@@ -37,10 +37,10 @@ func (c *Column) Value(f *Fields) []byte {
 	case c.Field == FieldLastName:
 		return f.LastName
 	case c.path[0] == FieldGeo:
-		raw, _ := jsontext.Lookup(f.Geo, c.path[1:])
+		raw, _ := rawjson.Lookup(f.Geo, c.path[1:])
 		return raw
 	}
-	raw, _ := jsontext.Lookup(f.Attributes, c.path[1:])
+	raw, _ := rawjson.Lookup(f.Attributes, c.path[1:])
 	return raw
 }
 

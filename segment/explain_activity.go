@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // ActivityFacts is the result of an activity condition over a profile's events.
@@ -153,11 +153,11 @@ func (t *tally) add(timeMs int64, properties []byte) (grown int) {
 	if g == nil {
 		return 0
 	}
-	raw, _ := jsontext.Lookup(properties, g.Property)
+	raw, _ := rawjson.Lookup(properties, g.Property)
 	if g.Fn == FnDistinct {
 		return t.addDistinct(raw)
 	}
-	number, ok := jsontext.Float(raw)
+	number, ok := rawjson.Float(raw)
 	if !ok {
 		return 0
 	}
@@ -198,17 +198,17 @@ func (t *tally) addDistinct(raw []byte) (grown int) {
 // the number, the text or, of a text longer than the hash, its SHA-256. ok is
 // false for what distinct passes over.
 func appendDistinct(dst, raw []byte) (key []byte, ok bool) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.True:
+	switch rawjson.KindOf(raw) {
+	case rawjson.True:
 		return append(dst, 't'), true
-	case jsontext.False:
+	case rawjson.False:
 		return append(dst, 'f'), true
-	case jsontext.Number:
-		number, ok := jsontext.Float(raw)
+	case rawjson.Number:
+		number, ok := rawjson.Float(raw)
 		return strconv.AppendUint(append(dst, 'n'), math.Float64bits(number+0), 36), ok // −0 + 0 is 0
-	case jsontext.String:
+	case rawjson.String:
 		var buf [128]byte
-		text, ok := jsontext.Text(raw, buf[:])
+		text, ok := rawjson.Text(raw, buf[:])
 		if len(text) >= sha256.Size {
 			hash := sha256.Sum256(text)
 			return append(append(dst, 'h'), hash[:]...), ok

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Quotient is an exact number: Micros millionths, divided by Over, which is
@@ -40,13 +40,13 @@ func (q *Quotient) MarshalJSON() ([]byte, error) {
 		if whole.Sign() == 0 && r.Sign() < 0 {
 			text = "-" + text
 		}
-		return jsontext.AppendString(nil, text+"…"), nil
+		return rawjson.AppendString(nil, text+"…"), nil
 	}
 	text := r.FloatString(decimals)
 	if f, _ := r.Float64(); strconv.FormatFloat(f, 'f', -1, 64) == text {
 		return []byte(text), nil
 	}
-	return jsontext.AppendString(nil, text), nil
+	return rawjson.AppendString(nil, text), nil
 }
 
 // AttributeFacts is what an attribute condition looks at.
@@ -114,7 +114,7 @@ func (a *Attribute) value(facts *Facts, atMs int64) []byte {
 	if a.Predicate.Path[0] == FieldGeo {
 		root = f.Geo
 	}
-	raw, ok := jsontext.Lookup(root, a.Predicate.Path[1:])
+	raw, ok := rawjson.Lookup(root, a.Predicate.Path[1:])
 	if !ok {
 		return []byte("null")
 	}
@@ -132,7 +132,7 @@ func textsJSON(values [][]byte) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = jsontext.AppendString(out, string(v))
+		out = rawjson.AppendString(out, string(v))
 	}
 	return append(out, ']')
 }
@@ -141,5 +141,5 @@ func nameJSON(name []byte) []byte {
 	if len(name) == 0 {
 		return []byte("null")
 	}
-	return jsontext.AppendString(nil, string(name))
+	return rawjson.AppendString(nil, string(name))
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // helped judges a profile with the exported helpers on stored bytes, as the
@@ -54,12 +54,12 @@ next:
 		if a.Aggregate == nil {
 			continue
 		}
-		raw, _ := jsontext.Lookup(e.Properties, a.Aggregate.Property)
-		f, isNumber := jsontext.Float(raw)
-		switch jsontext.KindOf(raw) {
-		case jsontext.Number:
+		raw, _ := rawjson.Lookup(e.Properties, a.Aggregate.Property)
+		f, isNumber := rawjson.Float(raw)
+		switch rawjson.KindOf(raw) {
+		case rawjson.Number:
 			distinct[string(appendFloat(nil, f+0))] = true
-		case jsontext.String, jsontext.True, jsontext.False:
+		case rawjson.String, rawjson.True, rawjson.False:
 			distinct[string(raw)] = true
 		}
 		if m, ok := MicrosOf(f); isNumber && ok {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 func (d *decoder) activity(o *jsonform.Object) (*Activity, error) {
@@ -76,7 +76,7 @@ func (d *decoder) window(path string, raw []byte) (ms int64, err error) {
 		return 0, jsonform.Faultf(path, "must have only one of last_days and all_time")
 	case days != nil:
 		return lastDays(o.At("last_days"), days)
-	case jsontext.KindOf(all) != jsontext.True:
+	case rawjson.KindOf(all) != rawjson.True:
 		return 0, jsonform.Faultf(o.At("all_time"), "must be true; for a bounded window give last_days instead")
 	}
 	return 0, nil
@@ -172,7 +172,7 @@ func (d *decoder) compare(o *jsonform.Object, what string, whole bool) (*Compare
 	}
 	c := &Compare{Op: op}
 	for i, raw := range raws {
-		if jsontext.KindOf(raw) != jsontext.Number {
+		if rawjson.KindOf(raw) != rawjson.Number {
 			return nil, jsonform.Faultf(paths[i], "must be a number, not %s", jsonform.KindName(raw))
 		}
 		v, reason := parseThreshold(string(raw))
@@ -239,10 +239,10 @@ func (d *decoder) operands(o *jsonform.Object, op Op) (paths []string, raws [][]
 		paths = append(paths, jsonform.Index(path, i))
 	}
 	for i, raw := range raws {
-		switch jsontext.KindOf(raw) {
-		case jsontext.Null:
+		switch rawjson.KindOf(raw) {
+		case rawjson.Null:
 			return nil, nil, jsonform.Faultf(paths[i], "must not be null; ask with exists or not_exists whether a value is there")
-		case jsontext.Array, jsontext.Object:
+		case rawjson.Array, rawjson.Object:
 			return nil, nil, jsonform.Faultf(paths[i], "must be a string, a number or a boolean, not %s", jsonform.KindName(raw))
 		}
 	}

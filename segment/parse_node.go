@@ -2,7 +2,7 @@ package segment
 
 import (
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 var leafKinds = []Kind{KindActivity, KindAttribute, KindConsent, KindList, KindSegment}
@@ -188,11 +188,11 @@ func instant(path string, raw []byte) (ms int64, err error) {
 
 // lastDays reads the width of a sliding window.
 func lastDays(path string, raw []byte) (windowMs int64, err error) {
-	if jsontext.KindOf(raw) != jsontext.Number {
+	if rawjson.KindOf(raw) != rawjson.Number {
 		return 0, jsonform.Faultf(path, "must be a number of days, not %s", jsonform.KindName(raw))
 	}
 	// A number beyond float64 reads as infinite, which is too long as well.
-	days, ok := jsontext.Float(raw)
+	days, ok := rawjson.Float(raw)
 	switch {
 	case ok && days <= 0 && !(days == 0 && positive(raw)):
 		return 0, jsonform.Faultf(path, "must be greater than 0")

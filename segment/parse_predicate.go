@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // fieldType says what a field of a condition may be compared with.
@@ -191,29 +191,29 @@ func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (
 		}
 		return Value{Kind: ValueString, Str: string(AppendTime(nil, ms))}, nil
 	}
-	kind := jsontext.KindOf(raw)
+	kind := rawjson.KindOf(raw)
 	switch p.Op {
 	case OpContains, OpNotContains, OpStartsWith, OpEndsWith:
-		if kind != jsontext.String {
+		if kind != rawjson.String {
 			return Value{}, jsonform.Faultf(path, "must be a string for %s, not %s", p.Op, jsonform.KindName(raw))
 		}
 	case OpGt, OpGe, OpLt, OpLe, OpBetween:
-		if kind != jsontext.String && kind != jsontext.Number {
+		if kind != rawjson.String && kind != rawjson.Number {
 			return Value{}, jsonform.Faultf(path, "must be a number or a string for %s, not %s", p.Op, jsonform.KindName(raw))
 		}
 	}
 	switch {
-	case typ.only == ValueString && kind != jsontext.String:
+	case typ.only == ValueString && kind != rawjson.String:
 		return Value{}, jsonform.Faultf(path, "must be a string, because the field is %s", typ.what)
-	case typ.only == ValueNumber && kind != jsontext.Number:
+	case typ.only == ValueNumber && kind != rawjson.Number:
 		return Value{}, jsonform.Faultf(path, "must be a number, because the field is %s", typ.what)
-	case typ.only == ValueBool && kind != jsontext.True && kind != jsontext.False:
+	case typ.only == ValueBool && kind != rawjson.True && kind != rawjson.False:
 		return Value{}, jsonform.Faultf(path, "must be true or false, because the field is %s", typ.what)
 	}
 	switch kind {
-	case jsontext.True, jsontext.False:
-		return Value{Kind: ValueBool, Bool: kind == jsontext.True}, nil
-	case jsontext.Number:
+	case rawjson.True, rawjson.False:
+		return Value{Kind: ValueBool, Bool: kind == rawjson.True}, nil
+	case rawjson.Number:
 		f, err := jsonform.Number(path, raw)
 		return Value{Kind: ValueNumber, Num: f}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // positive takes the negation off an operator: a negative operator holds
@@ -28,7 +28,7 @@ func (op Op) positive() (positive Op, negated bool) {
 // Match reports whether the predicate holds at atMs for the value behind its
 // path in obj, a JSON object in canonical text (empty means no object).
 func (p *Predicate) Match(obj []byte, atMs int64) bool {
-	raw, _ := jsontext.Lookup(obj, p.Path)
+	raw, _ := rawjson.Lookup(obj, p.Path)
 	return p.MatchValue(raw, atMs)
 }
 
@@ -40,17 +40,17 @@ func (p *Predicate) MatchValue(raw []byte, atMs int64) bool {
 }
 
 func (p *Predicate) matchAny(op Op, raw []byte, atMs int64) bool {
-	switch jsontext.KindOf(raw) {
-	case jsontext.Invalid, jsontext.Null:
+	switch rawjson.KindOf(raw) {
+	case rawjson.Invalid, rawjson.Null:
 		return false
-	case jsontext.Object:
+	case rawjson.Object:
 		return op == OpExists
-	case jsontext.Array:
+	case rawjson.Array:
 		if op == OpExists {
 			return true
 		}
 		found := false
-		jsontext.EachElement(raw, func(element []byte) bool {
+		rawjson.EachElement(raw, func(element []byte) bool {
 			found = p.matchScalar(op, element, atMs)
 			return !found
 		})
@@ -64,16 +64,16 @@ func (p *Predicate) matchScalar(op Op, raw []byte, atMs int64) bool {
 	if op == OpExists {
 		return true
 	}
-	switch kind := jsontext.KindOf(raw); kind {
-	case jsontext.String:
+	switch kind := rawjson.KindOf(raw); kind {
+	case rawjson.String:
 		var buf [128]byte
-		text, ok := jsontext.Text(raw, buf[:])
+		text, ok := rawjson.Text(raw, buf[:])
 		return ok && p.matchText(op, text, atMs)
-	case jsontext.Number:
-		f, ok := jsontext.Float(raw)
+	case rawjson.Number:
+		f, ok := rawjson.Float(raw)
 		return ok && p.matchNumber(op, f)
-	case jsontext.True, jsontext.False:
-		return p.matchBool(op, kind == jsontext.True)
+	case rawjson.True, rawjson.False:
+		return p.matchBool(op, kind == rawjson.True)
 	}
 	return false
 }
@@ -181,9 +181,9 @@ func (p *Predicate) Timed() bool { return p.Op == OpInLastDays || p.Op == OpNotI
 // holds at t when t − WindowMs < ms ≤ t for one of them.
 func (p *Predicate) EachTime(raw []byte, fn func(ms int64)) {
 	one := func(element []byte) bool {
-		if jsontext.KindOf(element) == jsontext.String {
+		if rawjson.KindOf(element) == rawjson.String {
 			var buf [128]byte
-			if text, ok := jsontext.Text(element, buf[:]); ok {
+			if text, ok := rawjson.Text(element, buf[:]); ok {
 				if ms, ok := ParseTime(text); ok {
 					fn(ms)
 				}
@@ -191,8 +191,8 @@ func (p *Predicate) EachTime(raw []byte, fn func(ms int64)) {
 		}
 		return true
 	}
-	if jsontext.KindOf(raw) == jsontext.Array {
-		jsontext.EachElement(raw, one)
+	if rawjson.KindOf(raw) == rawjson.Array {
+		rawjson.EachElement(raw, one)
 		return
 	}
 	one(raw)

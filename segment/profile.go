@@ -2,7 +2,7 @@ package segment
 
 import (
 	"github.com/musterhq/muster/internal/identity"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // The fields of a profile that conditions know. Fields below geo and
@@ -141,7 +141,7 @@ func (a *Attribute) match(op Op, facts *Facts, atMs int64) bool {
 	if p.Path[0] == FieldGeo {
 		root = f.Geo
 	}
-	raw, _ := jsontext.Lookup(root, p.Path[1:]) // the first key names the root
+	raw, _ := rawjson.Lookup(root, p.Path[1:]) // the first key names the root
 	return p.matchAny(op, raw, atMs)
 }
 
@@ -192,6 +192,6 @@ func (a *Attribute) EachTime(f *Fields, fn func(ms int64)) {
 	case p.Path[0] != FieldAttributes:
 		return // text fields are no times
 	}
-	raw, _ := jsontext.Lookup(root, p.Path[1:])
+	raw, _ := rawjson.Lookup(root, p.Path[1:])
 	p.EachTime(raw, fn)
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Unknown finds a field of a JSON value that the shape does not have, at any depth.
@@ -16,23 +16,23 @@ func (s *Schema) unknown(path string, raw []byte) (err error) {
 	if s.parsed {
 		return nil
 	}
-	switch jsontext.KindOf(raw) {
-	case jsontext.Array:
+	switch rawjson.KindOf(raw) {
+	case rawjson.Array:
 		n, items := 0, s.entry()
-		jsontext.EachElement(raw, func(value []byte) bool {
+		rawjson.EachElement(raw, func(value []byte) bool {
 			if items != nil {
 				err = items.unknown(jsonform.Index(path, n), value)
 			}
 			n++
 			return err == nil
 		})
-	case jsontext.Object:
+	case rawjson.Object:
 		fields, open := s.takes(raw)
 		if open {
 			return nil
 		}
-		jsontext.Each(raw, func(key, value []byte) bool {
-			b, _ := jsontext.Unquote(nil, key) // canonical: it is valid
+		rawjson.Each(raw, func(key, value []byte) bool {
+			b, _ := rawjson.Unquote(nil, key) // canonical: it is valid
 			name := string(b)
 			f, known := fields[name]
 			switch {
@@ -53,15 +53,15 @@ func (s *Schema) unknown(path string, raw []byte) (err error) {
 // of those that asked holds for; "" for none. Fields that must be given are left to who
 // reads them. The text is canonical.
 func (s *Schema) Null(text []byte, asked func(name string) bool) (name string) {
-	if jsontext.KindOf(text) != jsontext.Object {
+	if rawjson.KindOf(text) != rawjson.Object {
 		return ""
 	}
 	fields, _ := s.takes(text)
-	jsontext.Each(text, func(key, value []byte) bool {
-		if jsontext.KindOf(value) != jsontext.Null {
+	rawjson.Each(text, func(key, value []byte) bool {
+		if rawjson.KindOf(value) != rawjson.Null {
 			return true
 		}
-		b, _ := jsontext.Unquote(nil, key) // canonical: it is valid
+		b, _ := rawjson.Unquote(nil, key) // canonical: it is valid
 		if f := fields[string(b)]; f != nil && !f.nullable && !s.requires(string(b)) && asked(string(b)) && (f.kind != "" || len(f.choices) > 0) {
 			name = string(b)
 		}
@@ -127,8 +127,8 @@ func (s *Schema) chosen(raw []byte) bool {
 		if only == "" {
 			continue
 		}
-		value, _ := jsontext.Lookup(raw, []string{f.name})
-		if found = value != nil && jsontext.Equal(value, only); !found {
+		value, _ := rawjson.Lookup(raw, []string{f.name})
+		if found = value != nil && rawjson.Equal(value, only); !found {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/internal/jsonscan"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Unknown says how to treat members of an object that its type has no field for.
@@ -45,7 +45,7 @@ func Decode(data []byte, v any, unknown Unknown) error {
 	if err != nil {
 		return err
 	}
-	if jsontext.KindOf(text) != jsontext.Object {
+	if rawjson.KindOf(text) != rawjson.Object {
 		return Faultf("", "must be an object, not %s", KindName(text))
 	}
 	f := filter{unknown: unknown, out: make([]byte, 0, len(text))}
@@ -137,14 +137,14 @@ func (f *filter) value(path string, raw []byte, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer && !t.Implements(unmarshaler) {
 		t = t.Elem()
 	}
-	kind := jsontext.KindOf(raw)
+	kind := rawjson.KindOf(raw)
 	switch {
 	case t.Implements(unmarshaler), reflect.PointerTo(t).Implements(unmarshaler):
-	case t.Kind() == reflect.Struct && kind == jsontext.Object:
+	case t.Kind() == reflect.Struct && kind == rawjson.Object:
 		return f.object(path, raw, func(name string) (reflect.Type, bool) { return fieldOf(t, name) }, func() []string { return namesOf(t) })
-	case t.Kind() == reflect.Map && kind == jsontext.Object:
+	case t.Kind() == reflect.Map && kind == rawjson.Object:
 		return f.object(path, raw, func(string) (reflect.Type, bool) { return t.Elem(), true }, nil)
-	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && kind == jsontext.Array:
+	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && kind == rawjson.Array:
 		return f.array(path, raw, t.Elem())
 	}
 	f.out = append(f.out, raw...)
@@ -155,8 +155,8 @@ func (f *filter) value(path string, raw []byte, t reflect.Type) error {
 func (f *filter) object(path string, raw []byte, field func(name string) (reflect.Type, bool), names func() []string) (err error) {
 	f.out = append(f.out, '{')
 	empty := true
-	jsontext.Each(raw, func(key, value []byte) bool {
-		b, _ := jsontext.Unquote(nil, key) // canonical: it is valid
+	rawjson.Each(raw, func(key, value []byte) bool {
+		b, _ := rawjson.Unquote(nil, key) // canonical: it is valid
 		name := string(b)
 		t, known := field(name)
 		if !known {
@@ -180,7 +180,7 @@ func (f *filter) object(path string, raw []byte, field func(name string) (reflec
 func (f *filter) array(path string, raw []byte, t reflect.Type) (err error) {
 	f.out = append(f.out, '[')
 	n := 0
-	jsontext.EachElement(raw, func(value []byte) bool {
+	rawjson.EachElement(raw, func(value []byte) bool {
 		if n > 0 {
 			f.out = append(f.out, ',')
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Error says what is wrong with a definition, and where.
@@ -39,7 +39,7 @@ func Join(path, name string) string {
 		if len(name) > 64 {
 			name = string(bytes.ToValidUTF8([]byte(name[:64]), nil)) + "…"
 		}
-		return path + "[" + string(jsontext.AppendString(nil, name)) + "]"
+		return path + "[" + string(rawjson.AppendString(nil, name)) + "]"
 	case path == "":
 		return name
 	}
@@ -90,16 +90,16 @@ func join[T ~string](words []T, between, last string) string {
 
 // KindName is the type of a value in words.
 func KindName(raw []byte) string {
-	switch jsontext.KindOf(raw) {
-	case jsontext.Null:
+	switch rawjson.KindOf(raw) {
+	case rawjson.Null:
 		return "null"
-	case jsontext.True, jsontext.False:
+	case rawjson.True, rawjson.False:
 		return "a boolean"
-	case jsontext.Number:
+	case rawjson.Number:
 		return "a number"
-	case jsontext.String:
+	case rawjson.String:
 		return "a string"
-	case jsontext.Array:
+	case rawjson.Array:
 		return "an array"
 	}
 	return "an object"

@@ -3,7 +3,7 @@ package jsonform
 import (
 	"slices"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // maxWordBytes bounds the words of choices.
@@ -22,14 +22,14 @@ type field struct {
 
 // ReadObject reads an object and refuses repeated keys.
 func ReadObject(path string, raw []byte) (*Object, error) {
-	if jsontext.KindOf(raw) != jsontext.Object {
+	if rawjson.KindOf(raw) != rawjson.Object {
 		return nil, Faultf(path, "must be an object, not %s", KindName(raw))
 	}
 	o := &Object{Path: path}
 	seen := map[string]bool{}
 	var err error
-	jsontext.Each(raw, func(key, value []byte) bool {
-		name, ok := jsontext.Unquote(nil, key)
+	rawjson.Each(raw, func(key, value []byte) bool {
+		name, ok := rawjson.Unquote(nil, key)
 		switch {
 		case !ok:
 			err = Faultf(path, "must have keys of valid Unicode, without half surrogate pairs")
@@ -87,7 +87,7 @@ func (o *Object) Get(name string) []byte {
 // Given is Get where null is as good as nothing.
 func (o *Object) Given(name string) []byte {
 	raw := o.Get(name)
-	if jsontext.KindOf(raw) == jsontext.Null {
+	if rawjson.KindOf(raw) == rawjson.Null {
 		return nil
 	}
 	return raw
@@ -151,9 +151,9 @@ func (o *Object) Bool(name string, otherwise bool) (bool, error) {
 	switch {
 	case raw == nil:
 		return otherwise, nil
-	case jsontext.KindOf(raw) == jsontext.True:
+	case rawjson.KindOf(raw) == rawjson.True:
 		return true, nil
-	case jsontext.KindOf(raw) == jsontext.False:
+	case rawjson.KindOf(raw) == rawjson.False:
 		return false, nil
 	}
 	return false, Faultf(o.At(name), "must be true or false, not %s", KindName(raw))

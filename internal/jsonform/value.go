@@ -6,7 +6,7 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Compact checks that data is JSON in valid UTF-8 and returns it without white
@@ -24,10 +24,10 @@ func Compact(data []byte) ([]byte, error) {
 
 // Text reads a string of at most max bytes.
 func Text(path string, raw []byte, max int) (string, error) {
-	if jsontext.KindOf(raw) != jsontext.String {
+	if rawjson.KindOf(raw) != rawjson.String {
 		return "", Faultf(path, "must be a string, not %s", KindName(raw))
 	}
-	b, ok := jsontext.Unquote(nil, raw)
+	b, ok := rawjson.Unquote(nil, raw)
 	switch {
 	case !ok:
 		return "", Faultf(path, "must be valid Unicode, without half surrogate pairs")
@@ -42,11 +42,11 @@ func Text(path string, raw []byte, max int) (string, error) {
 // Elements reads an array. Beyond max elements it stops and reports their
 // number as max+1.
 func Elements(path string, raw []byte, max int) ([][]byte, error) {
-	if jsontext.KindOf(raw) != jsontext.Array {
+	if rawjson.KindOf(raw) != rawjson.Array {
 		return nil, Faultf(path, "must be an array, not %s", KindName(raw))
 	}
 	var out [][]byte
-	jsontext.EachElement(raw, func(value []byte) bool {
+	rawjson.EachElement(raw, func(value []byte) bool {
 		out = append(out, value)
 		return len(out) <= max
 	})
@@ -55,10 +55,10 @@ func Elements(path string, raw []byte, max int) ([][]byte, error) {
 
 // Number reads a finite float64.
 func Number(path string, raw []byte) (float64, error) {
-	if jsontext.KindOf(raw) != jsontext.Number {
+	if rawjson.KindOf(raw) != rawjson.Number {
 		return 0, Faultf(path, "must be a number, not %s", KindName(raw))
 	}
-	f, ok := jsontext.Float(raw)
+	f, ok := rawjson.Float(raw)
 	if !ok {
 		return 0, Faultf(path, "must be a number that fits 64-bit floating point")
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // The bounds of what a group keeps of properties.
@@ -93,7 +93,7 @@ func (b *Builder) Add(account uint64, eventType []byte, offset int64, ordinal ui
 		return
 	}
 	next := 0 // keys mostly come in the same order
-	if !jsontext.Each(properties, func(key, value []byte) bool {
+	if !rawjson.Each(properties, func(key, value []byte) bool {
 		c := g.column(key, next)
 		if c != nil {
 			c.add(len(g.ordinal), value)
@@ -120,7 +120,7 @@ func (g *group) column(raw []byte, place int) *column {
 		g.partial = true
 		return nil
 	}
-	key, ok := jsontext.Unquote(nil, raw)
+	key, ok := rawjson.Unquote(nil, raw)
 	if !ok {
 		g.partial = true
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -271,7 +271,7 @@ func judge(p *segment.Predicate, t *texts) (pass []bool, some bool) {
 	for i := range t.ends {
 		raw := t.at(i)
 		if len(p.Path) > 1 {
-			raw, _ = jsontext.Lookup(raw, p.Path[1:])
+			raw, _ = rawjson.Lookup(raw, p.Path[1:])
 		}
 		pass[i+1] = p.MatchValue(raw, 0)
 		some = some || pass[i+1]
@@ -287,12 +287,12 @@ func microsOf(path []string, t *texts) []int64 {
 		micros[i+1] = query.NoMicros
 		raw := t.at(i)
 		if len(path) > 1 {
-			raw, _ = jsontext.Lookup(raw, path[1:])
+			raw, _ = rawjson.Lookup(raw, path[1:])
 		}
-		if jsontext.KindOf(raw) != jsontext.Number {
+		if rawjson.KindOf(raw) != rawjson.Number {
 			continue
 		}
-		if f, ok := jsontext.Float(raw); ok {
+		if f, ok := rawjson.Float(raw); ok {
 			if m, ok := segment.MicrosOf(f); ok {
 				micros[i+1] = m
 			}

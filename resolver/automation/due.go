@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -160,9 +160,9 @@ func (f *flow) dateOf(d *profile.Document, afterMs int64) int64 {
 	var value []byte
 	switch group, path, _ := strings.Cut(f.def.Trigger.Date.Field, "."); group {
 	case "attributes":
-		value, _ = jsontext.Lookup(d.Attributes, strings.Split(path, "."))
+		value, _ = rawjson.Lookup(d.Attributes, strings.Split(path, "."))
 	case "geo":
-		value, _ = jsontext.Lookup(d.Geo, strings.Split(path, "."))
+		value, _ = rawjson.Lookup(d.Geo, strings.Split(path, "."))
 	default:
 		value = strconv.AppendInt(nil, d.CreatedMs, 10)
 	}

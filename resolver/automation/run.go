@@ -5,8 +5,8 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -53,8 +53,8 @@ func (s *State) Event(o uint32, typ, properties []byte) {
 		}
 	}
 	if len(s.onList) > 0 && string(typ) == eventListJoined {
-		if raw, ok := jsontext.Lookup(properties, []string{"list_id"}); ok {
-			if id, ok := jsontext.Text(raw, nil); ok {
+		if raw, ok := rawjson.Lookup(properties, []string{"list_id"}); ok {
+			if id, ok := rawjson.Text(raw, nil); ok {
 				for _, f := range s.onList[string(id)] {
 					s.trigger(f, o, now, properties)
 				}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -20,7 +20,7 @@ const TagsField = "tags"
 const maxNameBytes = 512
 
 func (h *host) Tag(_ int, x *flows.Tag) flows.Result {
-	have, _ := jsontext.Lookup(h.d.Attributes, []string{TagsField})
+	have, _ := rawjson.Lookup(h.d.Attributes, []string{TagsField})
 	tags, differs := x.Apply(have)
 	if !differs {
 		return flows.Done
@@ -43,11 +43,11 @@ func (h *host) lookup() merge.Lookup {
 		text := func(b []byte) (string, bool) { return string(b), len(b) > 0 }
 		switch {
 		case len(path) > 1 && path[0] == "geo":
-			return jsontext.Scalar(d.Geo, path[1:])
+			return rawjson.Scalar(d.Geo, path[1:])
 		case len(path) > 1 && path[0] == "attributes":
-			return jsontext.Scalar(d.Attributes, path[1:])
+			return rawjson.Scalar(d.Attributes, path[1:])
 		case len(path) > 1 && path[0] == "event":
-			return jsontext.Scalar(h.e.Event, path[1:])
+			return rawjson.Scalar(h.e.Event, path[1:])
 		case len(path) > 1:
 			return "", false
 		}

@@ -1,6 +1,6 @@
 package catalog
 
-import "github.com/musterhq/muster/internal/jsontext"
+import "github.com/musterhq/muster/internal/rawjson"
 
 // Kind is the JSON type of a value, as conditions tell them apart. The numbers are part
 // of the saved form.
@@ -26,18 +26,18 @@ func (k Kind) String() string { return KindNames[k] }
 
 // kindOf is the kind of a raw value; not ok is one that is no JSON.
 func kindOf(raw []byte) (k Kind, ok bool) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
+	switch rawjson.KindOf(raw) {
+	case rawjson.String:
 		return Text, true
-	case jsontext.Number:
+	case rawjson.Number:
 		return Number, true
-	case jsontext.True, jsontext.False:
+	case rawjson.True, rawjson.False:
 		return Boolean, true
-	case jsontext.Array:
+	case rawjson.Array:
 		return List, true
-	case jsontext.Object:
+	case rawjson.Object:
 		return Object, true
-	case jsontext.Null:
+	case rawjson.Null:
 		return Null, true
 	}
 	return 0, false

@@ -1,6 +1,6 @@
 package catalog
 
-import "github.com/musterhq/muster/internal/jsontext"
+import "github.com/musterhq/muster/internal/rawjson"
 
 // Looker shows objects to sketches. It has scratch memory and is used by one goroutine.
 type Looker struct {
@@ -39,14 +39,14 @@ func (l *Looker) Look(s *Sketch, b *Budget, ordinal uint32, atMs int64, parts ..
 // object looks at the members of an object whose path, of depth keys, is in l.path.
 func (l *Looker) object(raw []byte, depth int) {
 	begin := len(l.path)
-	jsontext.Each(raw, func(key, value []byte) bool {
+	rawjson.Each(raw, func(key, value []byte) bool {
 		l.path = l.path[:begin]
 		if begin > 0 {
 			l.path = append(l.path, '.')
 		}
 		from := len(l.path)
 		var ok bool
-		if l.path, ok = jsontext.Unquote(l.path, key); !ok {
+		if l.path, ok = rawjson.Unquote(l.path, key); !ok {
 			l.s.beyond++
 			return true
 		}
@@ -121,7 +121,7 @@ func (l *Looker) field(kind Kind, raw []byte) {
 func (l *Looker) list(f *Field, raw []byte) {
 	var has [scalars]bool
 	n := 0
-	jsontext.EachElement(raw, func(e []byte) bool {
+	rawjson.EachElement(raw, func(e []byte) bool {
 		if n == maxElements {
 			f.Lost++
 			return false
@@ -155,7 +155,7 @@ func (l *Looker) value(f *Field, kind Kind, raw []byte) {
 	text := raw
 	if kind == Text {
 		var ok bool
-		if text, ok = jsontext.Text(raw, l.text); !ok {
+		if text, ok = rawjson.Text(raw, l.text); !ok {
 			f.Lost++
 			return
 		}

@@ -25,8 +25,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/internal/localtime"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/internal/zones"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -103,8 +103,8 @@ var zonePath = []string{"timezone"}
 func (s *State) Zone(d *profile.Document) *time.Location {
 	var buf [64]byte
 	for _, object := range [...][]byte{d.Geo, d.Attributes} {
-		if raw, ok := jsontext.Lookup(object, zonePath); ok {
-			if name, ok := jsontext.Text(raw, buf[:0]); ok {
+		if raw, ok := rawjson.Lookup(object, zonePath); ok {
+			if name, ok := rawjson.Text(raw, buf[:0]); ok {
 				if z, ok := zones.Load(string(name)); ok {
 					return z
 				}

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
@@ -25,7 +25,7 @@ type lookup struct {
 func (l *lookup) in(properties []byte, event uint64) []byte {
 	if l.event != event {
 		l.event = event
-		l.raw, _ = jsontext.Lookup(properties, l.path)
+		l.raw, _ = rawjson.Lookup(properties, l.path)
 		l.parsed, l.micros, l.number, l.keyed = false, 0, false, false
 	}
 	return l.raw
@@ -35,8 +35,8 @@ func (l *lookup) in(properties []byte, event uint64) []byte {
 func (l *lookup) asNumber() (micros int64, ok bool) {
 	if !l.parsed {
 		l.parsed = true
-		if jsontext.KindOf(l.raw) == jsontext.Number {
-			if f, ok := jsontext.Float(l.raw); ok {
+		if rawjson.KindOf(l.raw) == rawjson.Number {
+			if f, ok := rawjson.Float(l.raw); ok {
 				l.micros, l.number = segment.MicrosOf(f)
 			}
 		}

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
 )
@@ -53,7 +53,7 @@ func (s *source) spans(dst []fold.Span, atMs, windowMs int64, properties []byte)
 			continue
 		}
 		var holds []fold.Span
-		raw, _ := jsontext.Lookup(properties, p.Path)
+		raw, _ := rawjson.Lookup(properties, p.Path)
 		p.EachTime(raw, func(ms int64) { holds = append(holds, fold.Span{From: ms, To: ms + p.WindowMs}) })
 		if p.Op == segment.OpNotInLastDays {
 			// Cut out the spans in which the positive holds.

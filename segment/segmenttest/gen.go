@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -112,7 +112,7 @@ func (g *Gen) object(fields ...[2]string) []byte {
 	return []byte("{" + strings.Join(parts, pick(g, []string{",", ", "})) + "}")
 }
 
-func quote(s string) string { return string(jsontext.AppendString(nil, s)) }
+func quote(s string) string { return string(rawjson.AppendString(nil, s)) }
 
 // escaped writes a string the long way now and then.
 func (g *Gen) escaped(s string) string {
@@ -137,6 +137,6 @@ func array(parts []string) string { return "[" + strings.Join(parts, ",") + "]" 
 
 // unquote undoes quote.
 func unquote(raw string) string {
-	s, _ := jsontext.Unquote(nil, []byte(raw))
+	s, _ := rawjson.Unquote(nil, []byte(raw))
 	return string(s)
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/resolver/automation"
 )
 
@@ -63,7 +63,7 @@ func object(body []byte) (*jsonform.Object, error) {
 		return nil, jsonform.Faultf("body", "%s", fault.Reason)
 	case err != nil:
 		return nil, err
-	case jsontext.KindOf(text) != jsontext.Object:
+	case rawjson.KindOf(text) != rawjson.Object:
 		return nil, jsonform.Faultf("body", "must be an object, not %s", jsonform.KindName(text))
 	}
 	return jsonform.ReadObject("", text)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -81,7 +81,7 @@ type FlowChannelCount struct {
 // NewFlow is a flow of a state.
 func NewFlow(f *automation.FlowState) Flow {
 	part := func(name string) json.RawMessage {
-		raw, _ := jsontext.Lookup(f.Definition, []string{name}) // canonical: all are there
+		raw, _ := rawjson.Lookup(f.Definition, []string{name}) // canonical: all are there
 		return json.RawMessage(raw)
 	}
 	return Flow{

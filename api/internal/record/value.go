@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Time is a time in Unix milliseconds as answers write it: ISO 8601 in UTC.
@@ -44,13 +44,13 @@ func Texts(list []string) []string { return append([]string{}, list...) }
 // is none.
 func Tags(attributes json.RawMessage) []string {
 	out := []string{}
-	raw, ok := jsontext.Lookup(attributes, []string{"tags"})
-	if !ok || jsontext.KindOf(raw) != jsontext.Array {
+	raw, ok := rawjson.Lookup(attributes, []string{"tags"})
+	if !ok || rawjson.KindOf(raw) != rawjson.Array {
 		return out
 	}
-	jsontext.EachElement(raw, func(v []byte) bool {
-		if jsontext.KindOf(v) == jsontext.String {
-			if text, ok := jsontext.Unquote(nil, v); ok {
+	rawjson.EachElement(raw, func(v []byte) bool {
+		if rawjson.KindOf(v) == rawjson.String {
+			if text, ok := rawjson.Unquote(nil, v); ok {
 				out = append(out, string(text))
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
@@ -69,7 +69,7 @@ func HostilePaths(t *testing.T, open Open) {
 			}
 			var list []string
 			for k, v := range parts {
-				list = append(list, string(jsontext.AppendString(nil, k))+":"+v)
+				list = append(list, string(rawjson.AppendString(nil, k))+":"+v)
 			}
 			return "{" + strings.Join(list, ",") + "}"
 		case depth > 0 && n < 8:
@@ -83,7 +83,7 @@ func HostilePaths(t *testing.T, open Open) {
 	for range 60 {
 		var parts []string
 		for _, i := range rng.Perm(len(hostileKeys))[:25] {
-			parts = append(parts, string(jsontext.AppendString(nil, hostileKeys[i]))+":"+value(2))
+			parts = append(parts, string(rawjson.AppendString(nil, hostileKeys[i]))+":"+value(2))
 		}
 		properties = append(properties, "{"+strings.Join(parts, ",")+"}")
 	}
@@ -137,7 +137,7 @@ func TextOperators(t *testing.T, open Open) {
 	texts := []string{"", "a", "A", "ab", "ba", "aba", "é", "e\u0301", "\u00e9a", "%", "_", "a%", "\\", "a\\b", "'", `"`, "a\nb", "\x00", "a\x00", "日本", "本", "😀a", "10", "9", "true", "/"}
 	properties := []string{"", "{}", `{"v":10}`, `{"v":true}`, `{"v":null}`, `{"v":{"a":"a"}}`}
 	for _, text := range texts {
-		quoted := string(jsontext.AppendString(nil, text))
+		quoted := string(rawjson.AppendString(nil, text))
 		properties = append(properties, `{"v":`+quoted+`}`, `{"v":[1,`+quoted+`]}`)
 	}
 	upTo := OneEach(t, s, properties)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -67,7 +67,7 @@ func Times() (properties, texts []string) {
 			text = text[:i] + []string{"", "0", " ", "é", "\n", ":", "t"}[rng.IntN(7)] + text[i+rng.IntN(2):]
 		}
 		texts = append(texts, text)
-		properties = append(properties, `{"v":`+string(jsontext.AppendString(nil, text))+`}`)
+		properties = append(properties, `{"v":`+string(rawjson.AppendString(nil, text))+`}`)
 	}
 	return properties, texts
 }

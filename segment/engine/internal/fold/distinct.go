@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // Key names a scalar: equal scalars have equal keys, numbers by value.
@@ -16,13 +16,13 @@ type Key [16]byte
 // KeyOf is the key of a JSON scalar in canonical text; ok is false for what is
 // none. Short strings are their own key, long ones are hashed.
 func KeyOf(raw []byte) (k Key, ok bool) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.True:
+	switch rawjson.KindOf(raw) {
+	case rawjson.True:
 		k[15] = 1
-	case jsontext.False:
+	case rawjson.False:
 		k[15] = 2
-	case jsontext.Number:
-		f, ok := jsontext.Float(raw)
+	case rawjson.Number:
+		f, ok := rawjson.Float(raw)
 		if !ok {
 			return k, false
 		}
@@ -31,9 +31,9 @@ func KeyOf(raw []byte) (k Key, ok bool) {
 			f = 0 // −0 is 0
 		}
 		binary.LittleEndian.PutUint64(k[:], math.Float64bits(f))
-	case jsontext.String:
+	case rawjson.String:
 		var buf [128]byte
-		text, ok := jsontext.Text(raw, buf[:])
+		text, ok := rawjson.Text(raw, buf[:])
 		if !ok {
 			return k, false
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/int128"
-	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -39,13 +39,13 @@ func (x *Texts[T]) Add(p *segment.Predicate, condition T) {
 // Find returns the conditions whose predicate may hold for a JSON value in canonical text,
 // empty for none: no other does. They must not be changed.
 func (x *Texts[T]) Find(raw []byte) []T {
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
+	switch rawjson.KindOf(raw) {
+	case rawjson.String:
 		var buf [128]byte
-		if text, ok := jsontext.Text(raw, buf[:]); ok {
+		if text, ok := rawjson.Text(raw, buf[:]); ok {
 			return x.byText[string(text)]
 		}
-	case jsontext.Array: // each of its elements may be meant
+	case rawjson.Array: // each of its elements may be meant
 		return x.all
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package jsontext reads values out of canonical JSON text without decoding it
+// Package rawjson reads values out of canonical JSON text without decoding it
 // into a tree and without allocating.
 //
 // # The text
@@ -10,4 +10,4 @@
 // nonsense, but they never panic and never read beyond the slice.
 //
 // Values are passed around raw: a slice of the text, strings with their quotes.
-package jsontext
+package rawjson

@@ -1,4 +1,4 @@
-package jsontext
+package rawjson
 
 // Kind is the type of a JSON value.
 type Kind uint8
