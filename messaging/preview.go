@@ -98,6 +98,9 @@ func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *view.Pr
 	if err != nil {
 		return out, &ContentError{"whatsapp", err}
 	}
+	if f := t.CheckOptions(); f != nil { // the send fails, too: WhatsApp does not take a value
+		return out, &ContentError{"", fault("whatsapp." + f.Field + " Input " + f.Text)}
+	}
 	out.Text = t.String()
 	return out, nil
 }

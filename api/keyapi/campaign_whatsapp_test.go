@@ -114,6 +114,21 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	if got = calls(); len(got) != 2 || !strings.Contains(got[0], `{"parameter_name":"name","text":"Ada","type":"text"}`) || !strings.Contains(got[0], `{"index":"1","parameters":[{"text":"sale?to=ada%40x.io","type":"text"}],"sub_type":"url","type":"button"}`) {
 		t.Errorf("%q", got)
 	}
+	// A rendering refuses a place that saving refuses, and one that a person's own values make
+	// such, which the send fails for.
+	place := func(latitude string) string {
+		return `"whatsapp":{"template":"t","language":"de","header_type":"location","header_location":{"latitude":"` + latitude + `","longitude":"13.4"}}`
+	}
+	wrong := "whatsapp.header_location.latitude Input should be degrees from -90 to 90, such as 52.52"
+	for _, latitude := range []string{"91", "{{attributes.none | 91}}", "{{first_name}}"} {
+		if m := x.call("failure", "POST", "/campaign/"+full.ID+"/render", `{"email":"ada@x.io",`+place(latitude)+`}`, nil); m != wrong {
+			t.Errorf("%s: %s", latitude, m)
+		}
+	}
+	if m := x.call("failure", "PATCH", "/campaign/"+full.ID, `{`+place("91")+`}`, nil); m != wrong {
+		t.Errorf("saving: %s", m)
+	}
+	x.call("success", "POST", "/campaign/"+full.ID+"/render", `{"email":"ada@x.io",`+place("{{attributes.none | 52.5}}")+`}`, nil)
 	// A test of a template is the template, without a mark.
 	x.call("success", "POST", "/campaign/"+none.ID+"/test-send", `{"to":["+49301234560"],"email":"ada@x.io","whatsapp":{"template":"t","language":"de","parameters":["{{first_name}}"]}}`, nil)
 	if got = calls(); len(got) != 1 || !strings.Contains(got[0], `"name":"t"`) || !strings.Contains(got[0], `"text":"Ada"`) {

@@ -323,6 +323,9 @@ func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, before *campa
 	if r := x.CheckService(); r != nil { // before what its provider says of it
 		return nil, r
 	}
+	if r := optionsFit(&x); r != nil {
+		return nil, r
+	}
 	if err := k.usable(c, &x, before); err != nil {
 		return nil, err
 	}
@@ -332,6 +335,22 @@ func (k campaignCalls) save(c *keycall.Call, x campaigns.Campaign, before *campa
 	}
 	_, out, err := campaignOf(c, saved.ID)
 	return out, err
+}
+
+// optionsFit refuses options of a push or in-app message that the campaign does not send. The
+// state machine refuses them as well, but logs have its words: those name the types of
+// campaigns by numbers that requests do not know.
+func optionsFit(x *campaigns.Campaign) *resolver.Refusal {
+	field, text := "", ""
+	switch medium := x.Medium(); {
+	case x.Push != nil && medium != "push":
+		field, text = "push", "push Input should be left out where channel is not 2, type not 4 or service in_app: it is of push messages"
+	case x.InApp != nil && medium != "in_app":
+		field, text = "in_app", "in_app Input should be left out where channel is not 2, type not 4 or service not in_app: it is of in-app messages"
+	default:
+		return nil
+	}
+	return &resolver.Refusal{Code: "invalid", Field: field, Message: text}
 }
 
 // update answers PATCH /campaign/{id}.

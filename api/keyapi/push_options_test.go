@@ -80,7 +80,9 @@ func TestPushOptions(t *testing.T) {
 	}
 
 	for fields, want := range map[string]string{
-		`"type":2,"push":{"collapse":"a"}`:                                      "push Input should be left out where channel is not 2 or type not 4",
+		`"type":2,"push":{"collapse":"a"}`:                                      "push Input should be left out where channel is not 2, type not 4 or service in_app: ",
+		`"type":4,"service":"in_app","push":{"collapse":"a"}`:                   "push Input should be left out where channel is not 2, type not 4 or service in_app: ",
+		`"type":4,"in_app":{"priority":1}`:                                      "in_app Input should be left out where channel is not 2, type not 4 or service not in_app: ",
 		`"type":4,"push":{"image":"http://x.example/a.jpg"}`:                    "push.image Input should be an https URL",
 		`"type":4,"push":{"image":"https://` + strings.Repeat("x", 2048) + `"}`: "push.image Input should be an https URL",
 		`"type":4,"push":{"collapse":"a b"}`:                                    "push.collapse Input should have at most 32 letters",

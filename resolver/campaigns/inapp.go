@@ -28,6 +28,7 @@ func CheckInAppOptions(o *card.Options) *refuse.Refusal {
 
 // checkInApp says what is wrong with the options of an in-app message.
 func (c *Campaign) checkInApp() *refuse.Refusal {
+	// Requests are checked before, with the types that they know; logs have this text.
 	if c.InApp != nil && c.Medium() != mediumInApp {
 		return refuse.Invalid("in_app", "in_app Input should be left out where channel is not 2 or type not 5: it is of in-app messages")
 	}

@@ -43,6 +43,7 @@ func (p *PushOptions) Check() *refuse.Refusal {
 
 // checkPush says what is wrong with the options of a push message.
 func (c *Campaign) checkPush() *refuse.Refusal {
+	// Requests are checked before, with the types that they know; logs have this text.
 	if c.Push != nil && (c.Channel != ChannelSingle || c.Type != TypePush) {
 		return refuse.Invalid("push", "push Input should be left out where channel is not 2 or type not 4: it is of push messages")
 	}

@@ -93,6 +93,18 @@ func (s *State) Waits(ordinal uint32, submission string) (bool, error) {
 	return slices.ContainsFunc(list, func(x Submission) bool { return x.ID == submission && !x.Done }), err
 }
 
+// TakenMs is when a submission of a profile was sent that has been confirmed (Unix ms); 0 if it
+// waits, or is not held any more.
+func (s *State) TakenMs(ordinal uint32, submission string) (int64, error) {
+	list, err := s.readHeld(ordinal)
+	for _, x := range list {
+		if x.ID == submission && x.Done {
+			return x.AtMs, err
+		}
+	}
+	return 0, err
+}
+
 // The answers of [State.MayHold].
 const (
 	HoldNow   = iota // it is held, and a message asks to confirm it

@@ -72,6 +72,9 @@ type followed struct {
 	// the profile has another by now, or it is not known at which the link arrived.
 	address string
 	moved   bool
+	// left says that the submission of a form which the link confirms was confirmed before, and
+	// that the person has unsubscribed since it was sent.
+	left bool
 }
 
 // link is where a click leads, as its author wrote it or, of a message that keeps
@@ -97,6 +100,7 @@ func (f *followed) location() (string, error) {
 var (
 	errNoLink  = errors.New("not a link of ours")
 	errTooLate = errors.New("nothing waits to be confirmed any more")
+	errLeft    = errors.New("the person has unsubscribed since the link was used")
 	errMoved   = errors.New("the link was sent to another address than the present one")
 )
 
@@ -181,10 +185,14 @@ func (a *API) follow(token string) (*followed, error) {
 		if claims.Kind == tracking.Click && f.link() == "" {
 			return errNoLink
 		}
-		if f.profile, err = v.Profile(f.sent.Profile); err == nil && claims.Kind == tracking.Confirm && claims.Flow == "" {
-			f.confirms(v)
+		if f.profile, err = v.Profile(f.sent.Profile); err != nil || claims.Kind != tracking.Confirm {
+			return err
 		}
-		return err
+		if claims.Flow == "" {
+			f.confirms(v)
+			return nil
+		}
+		return f.leaves(v)
 	})
 	return f, err
 }
@@ -202,6 +210,15 @@ func (f *followed) confirms(v *resolver.View) {
 		f.address = newest
 	}
 	f.moved = f.address == "" || f.address != newest
+}
+
+// leaves finds out whether the person has unsubscribed since the submission of a form that
+// was confirmed.
+func (f *followed) leaves(v *resolver.View) error {
+	taken, err := v.Forms().TakenMs(f.profile.Ordinal, f.claims.Flow)
+	c := f.profile.Consent(f.sent.Channel)
+	f.left = taken > 0 && c.Status == "unsubscribed" && c.SinceMs >= taken
+	return err
 }
 
 // Claims reads a token with the key of the account it names.
@@ -247,11 +264,14 @@ func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
 	case tracking.Unsubscribe:
 		writePage(rc, pageUnsubscribe)
 	case tracking.Confirm:
-		if f.moved {
+		switch {
+		case f.moved:
 			writePage(rc, pageMoved)
-			return
+		case f.left:
+			writePage(rc, pageLeft)
+		default:
+			writePage(rc, pageConfirm)
 		}
-		writePage(rc, pageConfirm)
 	}
 }
 
@@ -295,6 +315,9 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 	case errors.Is(err, errMoved):
 		writePage(rc, pageMoved)
 		return
+	case errors.Is(err, errLeft):
+		writePage(rc, pageLeft)
+		return
 	case err != nil:
 		a.fail(rc, err)
 		return
@@ -322,6 +345,9 @@ func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error
 
 // confirm ends a double opt-in.
 func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
+	if f.left {
+		return errLeft
+	}
 	if f.claims.Flow != "" { // of a form, see messaging.Links.ConfirmURL
 		_, err := a.opts.Node.Command(ctx, f.claims.Account, forms.CommandConfirm, forms.Confirm{Profile: f.profile.ID.String(), Submission: f.claims.Flow})
 		var refusal *resolver.Refusal

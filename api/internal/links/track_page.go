@@ -32,6 +32,8 @@ var (
 
 	pageMoved = webPage{http.StatusGone, "This link no longer fits", "It was sent to an address that has been replaced since. Nothing was changed. Use the link in the message to the new address, or sign up again.", ""}
 
+	pageLeft = webPage{http.StatusOK, "You are unsubscribed", "This link was used before, and you have unsubscribed since. Nothing was changed. To get messages again, sign up again.", ""}
+
 	pageConfirmed = webPage{http.StatusOK, "Thank you", "Your subscription is confirmed.", ""}
 )
 
