@@ -29,7 +29,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits for what another goroutine does.
+// eventually waits for what another goroutine does, with a pause between two looks.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for ctx := bounded(t); !is(); time.Sleep(time.Millisecond) {

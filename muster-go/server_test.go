@@ -179,7 +179,7 @@ func TestServerIsKilledWhileEventsAreSent(t *testing.T) {
 	for kill := range kills {
 		from := uint64(kill * senders * each / kills)
 		for at := from + random.Uint64N(senders*each/kills); c.Stats().Recorded < at && ctx.Err() == nil; {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // between two looks at the count
 		}
 		s.kill()
 		s.start()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // Options are those every implementation has.
@@ -186,7 +187,7 @@ func concurrent(t *testing.T, open func(Options) eventlog.Log) {
 			defer r.Close()
 			for off := range int64(appenders * each) {
 				if off%200 == 0 {
-					time.Sleep(pause)
+					time.Sleep(pause) // a reader that falls behind is what is tested
 				}
 				e, err := r.Next(t.Context())
 				if err != nil || e.Offset != off {
@@ -267,7 +268,7 @@ func nextWaits(t *testing.T, open func(Options) eventlog.Log) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // for Next to wait by then, which nothing shows
 		l.Append(context.Background(), 0, []byte("b"))
 	}()
 	mustNext(t, r, 1, []byte("b"))
@@ -398,7 +399,7 @@ func cancelledAppend(t *testing.T, open func(Options) eventlog.Log) {
 
 func closed(t *testing.T, open func(Options) eventlog.Log) {
 	l := open(Options{Partitions: 1})
-	var acked atomic.Int64
+	var acked, read atomic.Int64
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -423,9 +424,10 @@ func closed(t *testing.T, open func(Options) eventlog.Log) {
 				}
 				return
 			}
+			read.Add(1)
 		}
 	})
-	time.Sleep(30 * time.Millisecond)
+	eventually.Holds(t, "records are appended and read", func() bool { return acked.Load() >= 100 && read.Load() >= 100 })
 	must(t, l.Close())
 	must(t, l.Close())
 	wg.Wait()

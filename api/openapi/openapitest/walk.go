@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/operation/operationtest"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // Step is one request.
@@ -176,14 +177,15 @@ func (w *walker) step(s *Step) {
 	if s.Person != "" {
 		headers["Authorization"] = "Bearer " + personToken(w.kept["ias"], w.kept["account"], s.Person)
 	}
-	status, contentType, answer := w.send(method, target, body, headers)
-	for end := time.Now().Add(20 * time.Second); s.Until != "" && !strings.Contains(string(answer), s.Until) && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-		status, contentType, answer = w.send(method, target, body, headers)
-	}
-	if s.Until != "" && !strings.Contains(string(answer), s.Until) {
-		w.t.Errorf("%s: %d %.500s has never %q", s.Request, status, answer, s.Until)
-	}
+	var status int
+	var contentType string
+	var answer []byte
+	eventually.Succeeds(w.t, func() error {
+		if status, contentType, answer = w.send(method, target, body, headers); !strings.Contains(string(answer), s.Until) {
+			return fmt.Errorf("%s: %d %.500s has not %q", s.Request, status, answer, s.Until)
+		}
+		return nil
+	})
 	if good := operationtest.Succeeds(status, contentType, answer); good == s.Fails {
 		w.t.Errorf("%s %s: %d %.500s", s.Request, body, status, answer)
 		return

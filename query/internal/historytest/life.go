@@ -515,7 +515,7 @@ func (w *life) finish() {
 		if i == 60_000 {
 			w.fatalf("S2: %s", wrong)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // between two looks: transitions reach history after what caused them
 	}
 	w.close()
 }
