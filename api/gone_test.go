@@ -14,6 +14,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 )
 
@@ -42,14 +43,8 @@ func TestQuestionEndsWithItsCaller(t *testing.T) {
 	h := &patientHistory{&memHistory{}, make(chan struct{}, 9), make(chan struct{}, 9), make(chan struct{}, 9)}
 	s := newService(t, h, nil)
 	s.fill(2)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	server, served := ingest.NewServer(ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: metrics.NewSet()}, s.ops.Handle), make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		ok(t, server.Shutdown())
-		ok(t, <-served)
-	})
+	ln := servertest.Listen(t)
+	servertest.Serve(t, ingest.NewServer(ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: metrics.NewSet()}, s.ops.Handle), ln)
 	body := `{"definition":` + buyers + `}`
 	request := fmt.Sprintf("POST /console/api/v1/segments/preview HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.token, len(body), body)
 

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -14,27 +13,25 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/accounts"
-	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/operation/operationtest"
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func TestMain(m *testing.M) { apitest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // service is a whole service on an in-memory listener: real node, log, ingest
 // and console API.
 type service struct {
 	t       testing.TB
-	clock   *apitest.Clock
+	clock   *servertest.Clock
 	node    *node.Node
 	history query.History
 	api     *API
@@ -64,16 +61,9 @@ func newService(t testing.TB, history query.History, change func(*Options)) *ser
 // can be made in each of the others.
 func newServiceOn(t testing.TB, history query.History, partitions int, change func(*Options)) *service {
 	t.Helper()
-	s := &service{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), history: history}
-	fs := vfs.NewMem()
-	log, err := file.Open("log", file.Options{FS: fs, Partitions: partitions})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, log.Close()) })
-	s.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Hour}})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
-
+	s := &service{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), history: history}
+	s.node = servertest.Node(t, partitions, node.Options{History: history, Now: s.clock.Now})
+	var err error
 	s.creds, err = accounts.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
@@ -94,13 +84,8 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	s.handler = r.Handler
 	s.ops = NewOps(set, nil)
 	t.Cleanup(RegisterStateMetrics(set, s.node, func(w io.Writer) { io.WriteString(w, "muster_log_of_the_caller 1\n") }, history, s.clock.Now))
-	server := ingest.NewServer(in, s.ops.Handle)
-	client, stop := apitest.Serve(server)
-	s.client = client
-	t.Cleanup(func() {
-		s.api.Close()
-		ok(t, stop())
-	})
+	s.client = servertest.Client(t, ingest.NewServer(in, s.ops.Handle))
+	t.Cleanup(s.api.Close)
 	s.ops.patience = time.Millisecond
 	if status, _ := s.get("/console/api/v1/segments"); status != fasthttp.StatusServiceUnavailable {
 		t.Fatalf("before the service is open a call is answered %d", status)

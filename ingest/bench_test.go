@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"net"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -120,6 +120,14 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
+// connServer serves connections in the way that is measured.
+type connServer struct {
+	*Server
+	serve func(*Server, net.Listener) error
+}
+
+func (s connServer) Serve(ln net.Listener) error { return s.serve(s.Server, ln) }
+
 // BenchmarkConnection is the way of requests over TCP, with the strict connection in
 // front of the library and without.
 func BenchmarkConnection(b *testing.B) {
@@ -138,12 +146,8 @@ func BenchmarkConnection(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				ln, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					b.Fatal(err)
-				}
-				srv, done := NewServer(opts, route(h)), make(chan error, 1)
-				go func() { done <- serve(srv, ln) }()
+				ln := servertest.Listen(b)
+				servertest.Serve(b, connServer{NewServer(opts, route(h)), serve}, ln)
 				request := []byte(post("events/batch", string(benchBody(n))))
 				b.SetBytes(int64(len(request)))
 				b.ReportAllocs()
@@ -169,9 +173,6 @@ func BenchmarkConnection(b *testing.B) {
 					}
 				})
 				b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
-				if err := errors.Join(srv.Shutdown(), <-done); err != nil {
-					b.Error(err)
-				}
 			})
 		}
 	}

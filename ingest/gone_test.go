@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // TestGone: the client that closed its connection is gone, with and without TLS; one that
@@ -43,23 +44,12 @@ func TestGone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			served, conns, release := make(chan error, 1), make(chan net.Conn, 9), make(chan struct{})
-			srv := NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
+			ln, conns, release := servertest.Listen(t), make(chan net.Conn, 9), make(chan struct{})
+			servertest.Serve(t, NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
 				conns <- ctx.Conn()
 				<-release
-			})
-			go func() { served <- srv.Serve(over.listen(ln)) }()
-			t.Cleanup(func() {
-				close(release)
-				if err := srv.Shutdown(); err != nil {
-					t.Error(err)
-				}
-				<-served
-			})
+			}), over.listen(ln))
+			t.Cleanup(func() { close(release) })
 			client, err := over.dial(ln.Addr().String())
 			if err != nil {
 				t.Fatal(err)

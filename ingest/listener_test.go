@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // brokenListener fails to accept as the test says, and gives its connections
@@ -45,16 +46,15 @@ type movedConn struct {
 
 func (c *movedConn) RemoteAddr() net.Addr { return c.from }
 
-// listenOn starts a server on l, whose own listener is made here.
+// listenOn starts a server on l, whose own listener is made here. served gets what Serve
+// returned, for a test of its end.
 func listenOn(t *testing.T, opts Options, l *brokenListener) (s *Server, addr string, served chan error) {
 	t.Helper()
 	h, err := New(newFakeNode(), testApps(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	l.Listener = servertest.Listen(t)
 	s, served = NewServer(opts, route(h)), make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -21,21 +21,13 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
-	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/resolver"
 )
 
-func TestMain(m *testing.M) {
-	// fasthttp keeps a goroutine for the Date header, and those that clean pools
-	// end a while after their server or client.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"))
-}
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 const goodEvent = `{"event_type":"a","user":{"phone":"1"}}`
 
@@ -46,24 +38,13 @@ func listen(t *testing.T, node Submitter, opts Options, wrap func(*Handler) fast
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := NewServer(opts, wrap(h))
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
 	t.Cleanup(func() {
-		if err := srv.Shutdown(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		if used := h.memory.Used(); used != 0 {
 			t.Errorf("%d bytes still in flight", used)
 		}
 	})
+	ln := servertest.Listen(t)
+	servertest.Serve(t, NewServer(opts, wrap(h)), ln)
 	return ln.Addr().String(), h
 }
 
@@ -814,10 +795,7 @@ func TestCredentialsAreCurrent(t *testing.T) {
 func TestShutdownBeforeServe(t *testing.T) {
 	t.Parallel()
 	for range 50 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := servertest.Listen(t)
 		srv := NewServer(Options{}, func(*fasthttp.RequestCtx) {})
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(ln) }()

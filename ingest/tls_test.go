@@ -8,13 +8,14 @@ import (
 	"crypto/x509"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // TestTLS: a listener of TLS is served as one of TCP, and its requests are known to be
@@ -30,25 +31,12 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
+	ln := servertest.Listen(t)
+	servertest.Serve(t, NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
 		if ctx.IsTLS() && ctx.TLSConnectionState() != nil {
 			ctx.SetBodyString("over TLS")
 		}
-	})
-	served := make(chan error, 1)
-	go func() {
-		served <- srv.Serve(tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}))
-	}()
-	t.Cleanup(func() {
-		if err := srv.Shutdown(); err != nil {
-			t.Error(err)
-		}
-		<-served
-	})
+	}), tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}))
 	config := &tls.Config{InsecureSkipVerify: true} // its own certificate
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	defer client.CloseIdleConnections()

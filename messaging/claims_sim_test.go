@@ -198,6 +198,8 @@ func newFleet(t *testing.T, places int) *fleet {
 	return f
 }
 
+// start opens a process on the log that all share, behind a gate of its own: servertest.Node
+// would open a log for each.
 func (f *fleet) start(name string) *process {
 	p := &process{name: name, gate: &gate{hit: make(chan struct{}, 1)}}
 	now := func() time.Time { return f.at }

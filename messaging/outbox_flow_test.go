@@ -374,7 +374,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	if l := w.waiting(outbox.KindSMS); l[0].DueMs-w.Now().UnixMilli() < 40_000 {
 		t.Errorf("due in %d ms, 40 s were asked for", l[0].DueMs-w.Now().UnixMilli())
 	}
-	w.advance(time.Minute)
+	w.Advance(time.Minute)
 	w.until("it is sent", func(v *resolver.View) bool { return empty(v) && count(v, "sms_sent") == 1 })
 	list := x.got()
 	if len(list) != 2 || list[1].body != "Body=Hi+Ada%2C+A+%26+B&To=%2B491700000001" || list[0].header.Get("Idempotency-Key") != list[1].header.Get("Idempotency-Key") {
@@ -433,7 +433,7 @@ func TestCallsOfFlows(t *testing.T) {
 	if l := w.waiting(outbox.KindCall); l[0].DueMs-w.Now().UnixMilli() < 30_000 {
 		t.Errorf("due in %d ms, 30 s were asked for", l[0].DueMs-w.Now().UnixMilli())
 	}
-	w.advance(time.Minute)
+	w.Advance(time.Minute)
 	w.until("it arrives", empty)
 	list := x.got()
 	if len(list) != 2 || list[0].header.Get("Webhook-Id") == "" || list[0].header.Get("Webhook-Id") != list[1].header.Get("Webhook-Id") ||
@@ -471,7 +471,7 @@ func TestCallsOfFlows(t *testing.T) {
 		l := w.waitingIn(v, outbox.KindCall)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
-	w.advance(time.Hour)
+	w.Advance(time.Hour)
 	w.until("it is given up", empty)
 	if n := len(x.got()); n != 8 {
 		t.Errorf("%d requests", n)

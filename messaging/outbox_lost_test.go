@@ -43,7 +43,7 @@ func TestLostMessagesKeepTheirCredit(t *testing.T) {
 		l := w.waitingIn(v, "email")
 		return !lost.Load() && len(l) == 1 && l[0].Handed
 	})
-	w.advance(time.Hour)
+	w.Advance(time.Hour)
 	w.until("the e-mail is turned down", func(v *resolver.View) bool { return empty(v) && count(v, "email_failed") == 2 })
 	if n := left(); n != before-1 {
 		t.Errorf("%d credits of %d are left", n, before)

@@ -116,7 +116,7 @@ func TestF1OmnichannelOfFlows(t *testing.T) {
 	w.trigger(flow, "ada@x.io", `{"what":"it is here","code":"X"}`)
 	w.until("the answer of the text is lost", func(v *resolver.View) bool { return len(provider.got()) == 3 })
 	w.until("the text waits for another attempt", func(v *resolver.View) bool { l := w.waitingIn(v, "sms"); return len(l) == 1 && l[0].Handed })
-	w.advance(time.Minute)
+	w.Advance(time.Minute)
 	sent("no e-mail: the text may have arrived", "sms_failed", 3, 4, 2)
 
 	stop()

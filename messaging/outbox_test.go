@@ -24,8 +24,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -92,23 +92,22 @@ type world struct {
 	t       *testing.T
 	fs      vfs.FS
 	history *noHistory
-	log     *file.Log
 	node    *node.Node
+	close   func()
 	account uint64
-	mu      sync.Mutex
-	now     time.Time
+	*servertest.Clock
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, fs: vfs.NewMem(), history: &noHistory{}, now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
+	w := &world{t: t, fs: vfs.NewMem(), history: &noHistory{}, Clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC))}
 	w.open()
 	creds, err := api.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, creds.Bootstrap(t.Context(), w.node, rand.Reader))
 	w.account, _ = api.ParseAPIKey(creds.APIKey)
 	w.must(resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 100})
-	t.Cleanup(w.close)
+	t.Cleanup(func() { w.close() })
 	return w
 }
 
@@ -123,30 +122,9 @@ func nodeIDOf(t *testing.T) string {
 
 func (w *world) open() {
 	w.t.Helper()
-	var err error
-	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
+	n, stop, err := servertest.StartNode(1, node.Options{FS: w.fs, History: w.history, Now: w.Now, Cluster: node.Cluster{NodeID: nodeIDOf(w.t)}})
 	ok(w.t, err)
-	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Hour}, Cluster: node.Cluster{NodeID: nodeIDOf(w.t)}})
-	ok(w.t, err)
-}
-
-func (w *world) close() {
-	w.t.Helper()
-	ok(w.t, w.node.Close(context.Background()))
-	ok(w.t, w.log.Close())
-}
-
-func (w *world) Now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *world) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
+	w.node, w.close = n, func() { w.t.Helper(); ok(w.t, stop()) }
 }
 
 func (w *world) must(name string, args any) []byte {
@@ -289,7 +267,7 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 		list, _ := v.OutboxDue(outbox.KindEmail, 1<<60, 1, func(uint64) bool { return false })
 		return len(list) == 1 && list[0].Attempt == 1
 	})
-	w.advance(time.Minute)
+	w.Advance(time.Minute)
 	w.until("it is sent", func(v *resolver.View) bool { return count(v, "email_sent") == 1 && v.Outbox().Len() == 0 })
 	relay.mu.Lock()
 	ids := []string{relay.mails[0].Header.Get("Message-Id"), relay.mails[1].Header.Get("Message-Id")}
@@ -427,9 +405,9 @@ func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
 		}
 	}
 	w.until("both wait", attempts(1))
-	w.advance(11 * time.Hour)
+	w.Advance(11 * time.Hour)
 	w.until("both still wait", attempts(2))
-	w.advance(time.Hour)
+	w.Advance(time.Hour)
 	w.until("both are given up", func(v *resolver.View) bool { return count(v, "email_failed") == 2 && v.Outbox().Len() == 0 })
 	w.until("what no relay took is given back", func(v *resolver.View) bool { return credits(v) == before })
 }

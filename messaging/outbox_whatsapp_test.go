@@ -181,7 +181,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	if list := c.messages(); !strings.HasPrefix(list[3].Text.Body, "Hi Ada http://127.0.0.1:8080/t/") {
 		t.Errorf("%+v", list[3])
 	}
-	w.advance(24 * time.Hour)
+	w.Advance(24 * time.Hour)
 	w.trigger(free, "ada@x.io", `{}`)
 	w.until("a day later it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 3 })
 

@@ -94,7 +94,7 @@ func (x *mailing) send(store messaging.Capture) campaigns.Run {
 			if x.sleep != nil {
 				return x.sleep(ctx, d)
 			}
-			x.advance(d)
+			x.Advance(d)
 			return ctx.Err()
 		}})
 	ok(x.t, err)
@@ -140,7 +140,7 @@ func TestFaultyAddressesDoNotHoldUpARate(t *testing.T) {
 	waiting, gap := map[chan struct{}]time.Time{}, time.Duration(0)
 	x.sleep = func(ctx context.Context, d time.Duration) error {
 		if d < pauses { // the run's own waits are what makes the time pass
-			x.advance(d)
+			x.Advance(d)
 			mu.Lock()
 			defer mu.Unlock()
 			gap = max(gap, d)
@@ -212,7 +212,7 @@ func TestASlowProviderDoesNotHoldUpARate(t *testing.T) {
 		}
 	}
 	x.sleep = func(ctx context.Context, d time.Duration) error {
-		x.advance(d)
+		x.Advance(d)
 		mu.Lock()
 		defer mu.Unlock()
 		wake(false)
@@ -309,7 +309,7 @@ func TestCreditsEndWhileAMessageWaits(t *testing.T) {
 	}
 	x.sleep = func(ctx context.Context, d time.Duration) error {
 		if d < pauses {
-			x.advance(d)
+			x.Advance(d)
 			return ctx.Err()
 		}
 		<-others

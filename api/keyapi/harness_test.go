@@ -16,20 +16,18 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/VictoriaMetrics/metrics"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func TestMain(m *testing.M) { apitest.Main(m) }
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 func ok(t testing.TB, err error) {
 	t.Helper()
@@ -98,7 +96,7 @@ func (h *emptyHistory) Close() error                                  { return n
 // service is a whole service on an in-memory listener.
 type service struct {
 	t       testing.TB
-	clock   *apitest.Clock
+	clock   *servertest.Clock
 	node    *node.Node
 	api     *API
 	console *api.API
@@ -142,15 +140,9 @@ func newService(t testing.TB, change func(*Options), more ...keycall.Route) *ser
 
 func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...keycall.Route) *service {
 	t.Helper()
-	s := &service{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), log: &lockedBuffer{}}
-	fs := vfs.NewMem()
-	log, err := file.Open("log", file.Options{FS: fs, Partitions: 2})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, log.Close()) })
-	s.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Hour}})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
+	s := &service{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), log: &lockedBuffer{}}
+	s.node = servertest.Node(t, 2, node.Options{History: history, Now: s.clock.Now})
+	var err error
 	s.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
@@ -179,14 +171,9 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	events.Register(r.ANY)
 	s.console.Register(r)
 	s.api.Register(r)
-	server := ingest.NewServer(in, r.Handler)
-	client, stop := apitest.Serve(server)
-	s.client = client
-	t.Cleanup(func() {
-		s.console.Close()
-		ok(t, stop())
-		s.api.Close()
-	})
+	t.Cleanup(s.api.Close)
+	s.client = servertest.Client(t, ingest.NewServer(in, r.Handler))
+	t.Cleanup(s.console.Close)
 	var d struct{ Token string }
 	s.console1("POST", "/session", fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword), &d)
 	s.token = d.Token

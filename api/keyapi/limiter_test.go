@@ -9,14 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/musterhq/muster/api/internal/apitest"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 // TestLimiterExact: of 140 requests within a second exactly 120 pass, and room
 // comes back as each of them gets a minute old.
 func TestLimiterExact(t *testing.T) {
 	t.Parallel()
-	c := apitest.NewClock(time.Unix(1_000_000, 0))
+	c := servertest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
 	passed := 0
@@ -52,7 +52,7 @@ func TestLimiterExact(t *testing.T) {
 // TestLimiterParallel: 64 at once get exactly what there is.
 func TestLimiterParallel(t *testing.T) {
 	t.Parallel()
-	c := apitest.NewClock(time.Unix(1_000_000, 0))
+	c := servertest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	var passed atomic.Int64
 	var wg sync.WaitGroup
@@ -77,7 +77,7 @@ func TestLimiterParallel(t *testing.T) {
 func TestLimiterNaive(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := apitest.NewClock(time.Unix(1_000_000, 0))
+		c := servertest.NewClock(time.Unix(1_000_000, 0))
 		l := newLimiter(c.Now)
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
 		var passed []time.Time
@@ -117,7 +117,7 @@ func TestLimiterNaive(t *testing.T) {
 // keys that are not used take none.
 func TestLimiterBounded(t *testing.T) {
 	t.Parallel()
-	c := apitest.NewClock(time.Unix(1_000_000, 0))
+	c := servertest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	key := keyRef{1, "a"}
 	for range 61_000 {
@@ -144,7 +144,7 @@ func TestLimiterBounded(t *testing.T) {
 // key up again, or two counters would let through twice as much.
 func TestLimiterDropped(t *testing.T) {
 	t.Parallel()
-	c := apitest.NewClock(time.Unix(1_000_000, 0))
+	c := servertest.NewClock(time.Unix(1_000_000, 0))
 	l := newLimiter(c.Now)
 	old := l.counter(keyRef{1, "a"})
 	l.sweep()

@@ -24,11 +24,11 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/api/internal/apitest"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/inbound"
@@ -42,7 +42,7 @@ import (
 // raw connections: requests may be ones that no client library would send.
 type world struct {
 	t       testing.TB
-	clock   *apitest.Clock
+	clock   *servertest.Clock
 	fs      *vfs.MemFS
 	history *rowHistory
 	capture *capture.Store
@@ -75,7 +75,7 @@ type company struct {
 
 func newWorld(t testing.TB, partitions int) *world {
 	t.Helper()
-	w := &world{t: t, clock: apitest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), fs: vfs.NewMem(), history: &rowHistory{}, logs: &lockedBuffer{}}
+	w := &world{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), fs: vfs.NewMem(), history: &rowHistory{}, logs: &lockedBuffer{}}
 	var err error
 	w.capture, err = capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)
@@ -90,7 +90,8 @@ func newWorld(t testing.TB, partitions int) *world {
 	return w
 }
 
-// open starts everything on what the files hold.
+// open starts everything on what the files hold. It opens the log itself, for that keeps its
+// beginning, and for a test starts other nodes on it.
 func (w *world) open(dir string) {
 	w.t.Helper()
 	t := w.t
@@ -130,15 +131,12 @@ func (w *world) open(dir string) {
 	events.Register(w.router.ANY)
 	console.Register(w.router)
 	w.api.Register(w.router)
-	server := ingest.NewServer(in, w.router.Handler)
 	w.ln = fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(w.ln) }()
+	stop := servertest.Start(ingest.NewServer(in, w.router.Handler), w.ln)
 	w.closers = append(w.closers, func() {
 		console.Close()
 		w.hangUp()
-		ok(t, server.Shutdown())
-		ok(t, <-served)
+		ok(t, stop())
 	})
 }
 

@@ -59,6 +59,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	// Not servertest.Node: the nodes share a log, and what they write to a disk is measured.
 	open := func(name string) (*node.Node, *Store) {
 		bucket, err := blobtree.OpenBucket(ctx, "file://"+filepath.ToSlash(dir)+"/shared")
 		if err != nil {

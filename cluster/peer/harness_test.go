@@ -8,25 +8,21 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/internal/tlspair"
 )
 
-func TestMain(m *testing.M) {
-	// fasthttp's clients look for old connections until a while after the last.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"), goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
-}
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -169,8 +165,7 @@ const testPartition = "X-Partition"
 
 func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration) *member {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	ln := servertest.Listen(t)
 	m := &member{Node: cluster.Node{ID: id, Address: ln.Addr().String()}, t: t, memory: ingest.NewMemory(64 << 20), tls: x.pair != nil}
 	m.state = &state{owns: map[int]bool{}, looks: map[int]int{}, changed: make(chan struct{}), submit: func(int, []byte) ([]byte, error) { return nil, nil }}
 	m.handle = func(rc *fasthttp.RequestCtx) { fmt.Fprintf(rc, "%s here", id) }
@@ -214,6 +209,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	}
 	go func() { served <- m.http.Serve(ln) }()
 	x.change(func() { x.all = append(x.all, m.Node) })
+	// Other nodes may keep connections open until they end themselves, so that a stop has a time.
 	t.Cleanup(func() {
 		m.peers.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/api/internal/apitest"
+	"github.com/musterhq/muster/internal/servertest"
 )
 
 var home = net.IPv4(192, 0, 2, 1)
 
 // failN makes attempts that fail, each as soon as it may be made.
-func failN(t *testing.T, g *loginThrottle, c *apitest.Clock, email string, ip net.IP, n int) (waited time.Duration) {
+func failN(t *testing.T, g *loginThrottle, c *servertest.Clock, email string, ip net.IP, n int) (waited time.Duration) {
 	t.Helper()
 	for range n {
 		_, wait := g.begin(email, ip)
@@ -28,7 +28,7 @@ func failN(t *testing.T, g *loginThrottle, c *apitest.Clock, email string, ip ne
 }
 
 func TestGuessesPausePerEmail(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 100)
 	if w := failN(t, g, c, "a@x.io", home, 5); w != 0 {
 		t.Errorf("the first five attempts waited %s", w)
@@ -59,7 +59,7 @@ func TestGuessesPausePerEmail(t *testing.T) {
 // TestGuessesFromElsewhere: however often an e-mail is guessed at elsewhere, an
 // address that has not failed may try it; each that guesses has to wait longer.
 func TestGuessesFromElsewhere(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 10_000)
 	for i := range 500 {
 		if _, wait := g.begin("a@x.io", net.IPv4(10, 0, byte(i>>8), byte(i))); wait != 0 {
@@ -83,7 +83,7 @@ func TestGuessesFromElsewhere(t *testing.T) {
 // TestGuessesKnownDevice: a known device waits for its own failures alone, and
 // makes no other user wait.
 func TestGuessesKnownDevice(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 100)
 	device, other := newThrottleKey("d", []byte("1")), newThrottleKey("d", []byte("2"))
 	failN(t, g, c, "a@x.io", home, 30)
@@ -112,7 +112,7 @@ func TestGuessesKnownDevice(t *testing.T) {
 }
 
 func TestGuessesPausePerAddress(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 1000)
 	for i := range 21 {
 		if _, wait := g.begin(fmt.Sprintf("%d@x.io", i), net.ParseIP(fmt.Sprintf("2001:db8::%x", i+1))); wait != 0 {
@@ -139,7 +139,7 @@ func TestGuessesPausePerAddress(t *testing.T) {
 // TestGuessesSuccess: a success clears the e-mail but not what the address did
 // to others; an attempt that was not judged counts for nothing.
 func TestGuessesSuccess(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 100)
 	failN(t, g, c, "victim@x.io", home, 20)
 	c.Advance(attackedPause.longest)
@@ -168,7 +168,7 @@ func TestGuessesSuccess(t *testing.T) {
 // TestGuessesBounded (Q1): the table holds no more than its limit, and drops
 // what was touched longest ago.
 func TestGuessesBounded(t *testing.T) {
-	c := apitest.NewClock(time.Unix(1e9, 0))
+	c := servertest.NewClock(time.Unix(1e9, 0))
 	g := newLoginThrottle(c.Now, 50)
 	for i := range 500 {
 		failN(t, g, c, fmt.Sprintf("%d@x.io", i), net.IPv4(10, 0, byte(i>>8), byte(i)), 1)

@@ -147,6 +147,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// open does not use servertest.StartNode: a failure names the seed, and a close has a time limit.
 func (w *life) open() {
 	var err error
 	if w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1}); err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,28 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/valyala/fasthttp"
-	"github.com/valyala/fasthttp/fasthttputil"
-	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
 
-func TestMain(m *testing.M) {
-	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
-	// fasthttp's own clock and, for 10 s, cleaners of stopped servers.
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
-}
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -85,15 +74,9 @@ type world struct {
 func newWorld(t *testing.T, options ingest.Options) *world {
 	t.Helper()
 	w := &world{t: t, history: &rowsHistory{}}
-	fs := vfs.NewMem()
-	log, err := file.Open("log", file.Options{FS: fs})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, log.Close()) })
 	clock := func() time.Time { return now }
-	w.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: w.history, Now: clock, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Millisecond}})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
+	w.node = servertest.Node(t, 1, node.Options{History: w.history, Now: clock, Feed: node.FeedOptions{Delay: time.Millisecond}})
+	var err error
 	w.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, w.creds.Bootstrap(t.Context(), w.node, rand.Reader))
@@ -102,7 +85,7 @@ func newWorld(t *testing.T, options ingest.Options) *world {
 	options.Now, options.Rand = clock, rand.Reader
 	h, err := ingest.New(w.node, w.node, options)
 	ok(t, err)
-	server := ingest.NewServer(options, func(ctx *fasthttp.RequestCtx) {
+	w.client = servertest.Client(t, ingest.NewServer(options, func(ctx *fasthttp.RequestCtx) {
 		if w.broken != nil && w.broken(true, ctx) {
 			return
 		}
@@ -111,17 +94,7 @@ func newWorld(t *testing.T, options ingest.Options) *world {
 			ctx.Response.Reset()
 			ctx.SetStatusCode(503)
 		}
-	})
-	ln := fasthttputil.NewInmemoryListener()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
-	w.client = &http.Client{Transport: transport}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		ok(t, server.Shutdown())
-		ok(t, <-served)
-	})
+	}))
 	return w
 }
 

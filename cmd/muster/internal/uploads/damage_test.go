@@ -177,7 +177,7 @@ func TestUploadsThatCannotBeRead(t *testing.T) {
 	saved := w.file(x.ID, nameSaved)
 	ok(t, os.Rename(saved, saved+".away"))
 	ok(t, os.Mkdir(saved, 0o700))
-	if u, err := Open(Options{Dir: w.dir, Node: w.node, Now: w.clock, Rand: w.opts.Rand, Bytes: 1 << 20}); err == nil || !strings.Contains(err.Error(), saved) {
+	if u, err := Open(Options{Dir: w.dir, Node: w.node, Now: w.clock.Now, Rand: w.opts.Rand, Bytes: 1 << 20}); err == nil || !strings.Contains(err.Error(), saved) {
 		t.Errorf("%v", err)
 		if err == nil {
 			u.Close()

@@ -8,23 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
-
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
-	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/resolver/view"
 )
 
-func TestMain(m *testing.M) {
-	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -61,35 +54,14 @@ type world struct {
 	node    *node.Node
 	account uint64
 	dir     string
+	clock   *servertest.Clock
 	*Uploads
-
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (w *world) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *world) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
-	fs := vfs.NewMem()
-	log, err := file.Open("log", file.Options{FS: fs})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, log.Close()) })
-	w.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: &noHistory{}, Now: w.clock, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Millisecond}})
-	ok(t, err)
-	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
+	w := &world{t: t, dir: t.TempDir(), clock: servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
+	w.node = servertest.Node(t, 1, node.Options{History: &noHistory{}, Now: w.clock.Now, Feed: node.FeedOptions{Delay: time.Millisecond}})
 	creds, err := api.NewCredentials(rand.Reader, "http://muster.test")
 	ok(t, err)
 	ok(t, creds.Bootstrap(t.Context(), w.node, rand.Reader))
@@ -103,7 +75,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) open(bytes int64) {
 	w.t.Helper()
 	var err error
-	w.Uploads, err = Open(Options{Dir: w.dir, Node: w.node, Now: w.clock, Rand: rand.Reader, Bytes: bytes})
+	w.Uploads, err = Open(Options{Dir: w.dir, Node: w.node, Now: w.clock.Now, Rand: rand.Reader, Bytes: bytes})
 	ok(w.t, err)
 }
 

@@ -309,7 +309,7 @@ func TestPartsAndBounds(t *testing.T) {
 	ok(t, w.Delete(w.account, ids[1]))
 	w.Close()
 	w.open(16 << 20)
-	w.advance(unstartedTime + time.Second)
+	w.clock.Advance(unstartedTime + time.Second)
 	eventually.Succeeds(t, func() error {
 		list, err := w.List(w.account)
 		ok(t, err)

@@ -1,5 +1,4 @@
-// Package apitest is what the tests of the API's packages share.
-package apitest
+package servertest
 
 import (
 	"sync"
