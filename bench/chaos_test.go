@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/chaos"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/internal/testlevel"
 )
@@ -36,7 +37,7 @@ func TestL1L2F1Chaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := chaos.Run(ctx, chaos.Config{
-		Binary: musterBinary(t), Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
+		Binary: serverprocess.Binary(t), Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
 		Topology: chaos.Topology{Brokers: chaos.BrokersOf(seed)},
 	})
 	if errors.Is(err, services.ErrMissing) && os.Getenv(services.EnvRequire) != "1" {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/cluster"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/internal/testlevel"
 )
@@ -19,7 +20,7 @@ func TestL1L2Cluster(t *testing.T) {
 	services.ClickHouse(t)
 	file := filepath.Join(t.TempDir(), "report.json")
 	r, table := runReport[cluster.Report](t, file, "cluster", "--services", "shared", "--modes", "batch", "--nodes", "2", "--rounds", "1", "--duration", "300ms", "--profiles", "600",
-		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", musterBinary(t), "--json", file)
+		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", serverprocess.Binary(t), "--json", file)
 	wantText(t, table, "2 nodes, owner, at ", "owner is killed", "of produce with a record a request", "profiles, owner is killed: unavailable in s: ")
 	if len(r.Modes) != 1 || r.Moves == nil || len(r.Moves.Steps) != 6 {
 		t.Fatalf("%+v", r)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/editor"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -15,7 +16,7 @@ func TestConsole(t *testing.T) {
 	testlevel.SkipQuick(t, "starts the real binary under load")
 	file := filepath.Join(t.TempDir(), "report.json")
 	r, out := runReport[editor.Report](t, file, "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
-		"--binary", musterBinary(t), "--json", file)
+		"--binary", serverprocess.Binary(t), "--json", file)
 	if len(r.Lines) != 11 || r.Agreed == 0 || r.Agreed == 2000 {
 		t.Errorf("%+v", r)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -31,7 +32,7 @@ func TestL1L2KillNine(t *testing.T) {
 	rounds, seed := roundsOf(t, "CRASH", fewRounds, manyRounds)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(rounds)*30*time.Second)
 	defer cancel()
-	binary := musterBinary(t)
+	binary := serverprocess.Binary(t)
 	dir, err := os.MkdirTemp("", "muster-crash-")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/flows"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -15,7 +16,7 @@ func TestF1Flows(t *testing.T) {
 	testlevel.SkipQuick(t, "starts the real binary")
 	file := filepath.Join(t.TempDir(), "report.json")
 	r, table := runReport[flows.Report](t, file, "flows", "--flows", "22", "--profiles", "300", "--duration", "500ms", "--connections", "8", "--probes", "20",
-		"--sleepers", "1000", "--budget", "5m", "--binary", musterBinary(t), "--json", file)
+		"--sleepers", "1000", "--budget", "5m", "--binary", serverprocess.Binary(t), "--json", file)
 	wantText(t, table, "22 flows, saturated", "counted at the end: 60 probes, entered [60 60], completed [60 60], calls of 60 (0 repeated), e-mails of 60 (0 repeated)", "1000 sleeping enrolments")
 	l, s := r.Load, r.Sleep
 	switch {

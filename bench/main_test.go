@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/figures"
 	"github.com/musterhq/muster/bench/internal/segments"
-	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -25,34 +23,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	var err error
-	if binaryDir, err = os.MkdirTemp("", "muster-bench-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(binaryDir)
-	return m.Run()
-}
-
-// binaryDir holds the program that the tests share, if one is built. It is made before
-// any test, for some set TMPDIR to a directory that goes with them.
-var binaryDir string
-
-var sharedBinary = sync.OnceValues(func() (string, error) { return foreign.Build(binaryDir) })
-
-// musterBinary is the program that MUSTER_BINARY names, or one that is built once for
-// all tests.
-func musterBinary(t *testing.T) string {
-	t.Helper()
-	path, err := sharedBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	serverprocess.Main(m)
 }
 
 // runCommand runs a subcommand and returns what it wrote.
@@ -155,7 +126,7 @@ func TestIngestBaselines(t *testing.T) {
 func TestFigures(t *testing.T) {
 	testlevel.SkipQuick(t, "measures servers for a minute")
 	out := t.TempDir()
-	_, page := runReport[figures.Report](t, filepath.Join(out, "report.json"), "figures", "--binary", musterBinary(t), "--out", out, "--json", filepath.Join(out, "report.json"),
+	_, page := runReport[figures.Report](t, filepath.Join(out, "report.json"), "figures", "--binary", serverprocess.Binary(t), "--out", out, "--json", filepath.Join(out, "report.json"),
 		"--rounds", "1", "--duration", "500ms", "--max-profiles", "1000", "--stale-reads", "200", "--events", "5000", "--kills", "1")
 	wantText(t, page, "| single events, traits of nearly each event change |", "| batches of 100, traits of 5 % of the events change |", "0 missing, 0 doubled",
 		"## After kill -9", "## Segments, 1,000 profiles", "| 0 stale |")

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/recovery"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/soak"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -21,7 +22,7 @@ func TestSoakAndRecovery(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	binary := musterBinary(t)
+	binary := serverprocess.Binary(t)
 	soaked, err := soak.Run(ctx, soak.Options{
 		Duration: 2 * time.Second, Interval: time.Second, RatePerSecond: 100, MergesPerSecond: 10, Connections: 4,
 		Profiles: 200, EventBytes: 320, Segments: 3, Options: server.Options{Binary: binary, Dir: t.TempDir(), Log: t.Logf},

@@ -53,7 +53,8 @@ func program(t *testing.T) string {
 	return binary
 }
 
-// server is muster serve in a process of its own, always at the same address.
+// server is muster serve in a process of its own, always at the same address. Package
+// serverprocess does the same for other tests; this module imports nothing of the server's.
 type server struct {
 	t                    *testing.T
 	binary, dir, address string

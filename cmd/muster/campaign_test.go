@@ -270,7 +270,7 @@ var highWater = regexp.MustCompile(`VmHWM:\s*(\d+ kB)`)
 
 // peakMemory is the server's, where the system tells.
 func (s *server) peakMemory() string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
 		return "unknown"
 	}

@@ -70,7 +70,7 @@ func (c *nodes) owner(partition int) int {
 	owner := -1
 	for i, s := range c.all {
 		switch {
-		case s.cmd.ProcessState != nil || !s.holding().has[partition]:
+		case !s.Running() || !s.holding().has[partition]:
 		case owner >= 0:
 			return -1
 		default:
@@ -185,7 +185,7 @@ func (c *nodes) as(i int, x *tenant) *server {
 
 // as is the same server with other credentials.
 func (s *server) as(creds api.Credentials, token string) *server {
-	return &server{t: s.t, cmd: s.cmd, origin: s.origin, creds: creds, token: token}
+	return &server{t: s.t, Server: s.Server, origin: s.origin, creds: creds, token: token}
 }
 
 // get asks a node and returns what it answers.
@@ -220,7 +220,7 @@ func TestNodes(t *testing.T) {
 	t.Run("schedule", func(t *testing.T) { c.testSchedule(t, tenants[:]) })
 	t.Run("woken", func(t *testing.T) { c.testWoken(t, tenants[:]) })
 	for _, s := range c.all {
-		if s.cmd.ProcessState == nil {
+		if s.Running() {
 			s.stop()
 		}
 	}
@@ -552,9 +552,9 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 	c.all[victim].untilReady()
 	c.untilSpread(1, 0, 1, 2)
 	within("frozen", 20*time.Second, func() {
-		ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
+		ok(t, c.all[victim].Cmd.Process.Signal(syscall.SIGSTOP))
 		time.Sleep(9 * time.Second) // that it is frozen for longer than its session is what is tested
-		ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT))
+		ok(t, c.all[victim].Cmd.Process.Signal(syscall.SIGCONT))
 		c.untilSpread(1, 0, 1, 2)
 	})
 	// The node that was away has all of it.

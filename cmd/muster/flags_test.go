@@ -249,7 +249,7 @@ func TestDirectoryOfARunningServer(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir)
 	data := filepath.Join(dir, "data")
-	holder := fmt.Sprintf("%s is held by %s serve (process %d)", data, filepath.Base(os.Args[0]), s.cmd.Process.Pid)
+	holder := fmt.Sprintf("%s is held by %s serve (process %d)", data, filepath.Base(os.Args[0]), s.Cmd.Process.Pid)
 	for _, args := range [][]string{
 		{"check", "--data", data}, {"repair", "--data", data},
 		{"export", "--data", data, "profiles"}, {"import", "--data", data, filepath.Join(dir, "x.jsonl")},

@@ -236,13 +236,7 @@ func TestFullDisk(t *testing.T) {
 func refusedStart(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	s := launch(t, dir, args...)
-	ended := make(chan error, 1)
-	go func() { ended <- s.cmd.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(60 * time.Second):
-		t.Fatalf("the start goes on:\n%s", s.log())
-	}
+	code := s.untilEnded(time.Minute)
 	said := s.log()
 	var lines []string
 	for line := range strings.Lines(said) {
@@ -252,7 +246,7 @@ func refusedStart(t *testing.T, dir string, args ...string) string {
 	}
 	// A mistake in how it was called is followed by where help is.
 	said = strings.TrimSuffix(said, "muster serve --help lists the flags\n")
-	if code := s.cmd.ProcessState.ExitCode(); code == 0 || len(lines) != 1 || !strings.HasSuffix(said, lines[0]) || strings.Contains(said, "goroutine") {
+	if code == 0 || len(lines) != 1 || !strings.HasSuffix(said, lines[0]) || strings.Contains(said, "goroutine") {
 		t.Fatalf("a refused start ends with %d and says\n%s", code, said)
 	}
 	return lines[0]

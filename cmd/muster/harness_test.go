@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,15 +11,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -100,34 +98,18 @@ func muster(t *testing.T, stdin string, args ...string) (code int, stdout, stder
 
 // server is muster serve in a process of its own.
 type server struct {
+	*serverprocess.Server
 	t      *testing.T
-	cmd    *exec.Cmd
-	ready  chan string // its origin, once
 	origin string
 	creds  api.Credentials
 	token  string
-
-	mu     sync.Mutex
-	stdout bytes.Buffer
-	stderr bytes.Buffer
-}
-
-type lockedWriter struct {
-	mu *sync.Mutex
-	b  *bytes.Buffer
-}
-
-func (w lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.b.Write(p)
 }
 
 // serve starts a server on a free port and waits until it is ready. dir holds
 // data and credentials.
 func serve(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	return serveWith(t, dir, func(*exec.Cmd) {}, args...)
+	return serveWith(t, dir, plainly, args...)
 }
 
 // serveWith is serve, with a last word on how the command is run.
@@ -136,7 +118,7 @@ func serveWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string)
 	s := launchWith(t, dir, change, args...)
 	s.untilReady()
 	var err error
-	s.creds, err = api.LoadCredentials(filepath.Join(dir, "credentials.json"))
+	s.creds, err = api.LoadCredentials(s.Credentials())
 	ok(t, err)
 	return s
 }
@@ -144,74 +126,41 @@ func serveWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string)
 // launch starts a server and does not wait.
 func launch(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	return launchWith(t, dir, func(*exec.Cmd) {}, args...)
+	return launchWith(t, dir, plainly, args...)
 }
 
 // launchWith is launch, with a last word on how the command is run.
 func launchWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string) *server {
 	t.Helper()
-	s := &server{t: t, ready: make(chan string, 1)}
-	credentials := filepath.Join(dir, "credentials.json")
-	s.cmd = command(append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--credentials", credentials}, args...)...)
-	change(s.cmd)
-	s.cmd.Stderr = lockedWriter{&s.mu, &s.stderr}
-	out, err := s.cmd.StdoutPipe()
-	ok(t, err)
-	ok(t, s.cmd.Start())
-	t.Cleanup(func() {
-		if s.cmd.ProcessState == nil {
-			s.cmd.Process.Kill()
-			s.cmd.Wait()
-		}
-	})
-	go func() {
-		for in := bufio.NewScanner(out); in.Scan(); {
-			fmt.Fprintln(lockedWriter{&s.mu, &s.stdout}, in.Text())
-			if rest, ok := strings.CutPrefix(in.Text(), "ready: "); ok {
-				s.ready <- strings.Fields(rest)[0]
-			}
-		}
-		close(s.ready)
-	}()
-	return s
+	return &server{t: t, Server: serverprocess.Launch(t, dir, func(args ...string) *exec.Cmd {
+		cmd := command(args...)
+		change(cmd)
+		return cmd
+	}, args...)}
 }
 
 // untilReady waits until the server serves.
 func (s *server) untilReady() {
 	s.t.Helper()
+	s.UntilReady()
+	s.origin = s.Origin
+}
+
+// untilEnded waits until the server ends by itself, which it must within a time, and returns its
+// exit code.
+func (s *server) untilEnded(limit time.Duration) int {
+	s.t.Helper()
 	select {
-	case s.origin = <-s.ready:
-	case <-time.After(60 * time.Second):
+	case <-s.Ended:
+	case <-time.After(limit):
+		s.t.Fatalf("the server goes on after %v", limit)
 	}
-	if s.origin == "" {
-		s.t.Fatalf("the server did not become ready:\n%s", s.log())
-	}
+	return s.Cmd.ProcessState.ExitCode()
 }
 
-func (s *server) log() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stdout.String() + s.stderr.String()
-}
-
-// stop asks the server to end and waits for it.
-func (s *server) stop() {
-	s.t.Helper()
-	ok(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
-	defer time.AfterFunc(patience, s.printGoroutines).Stop()
-	if err := s.cmd.Wait(); err != nil {
-		s.t.Fatalf("after SIGTERM: %v\n%s", err, s.log())
-	}
-}
-
-// printGoroutines ends a server that hangs; its goroutines are in its log.
-func (s *server) printGoroutines() { _ = s.cmd.Process.Signal(syscall.SIGQUIT) }
-
-func (s *server) kill() {
-	s.t.Helper()
-	ok(s.t, s.cmd.Process.Kill())
-	s.cmd.Wait()
-}
+func (s *server) log() string { return s.Log() }
+func (s *server) stop()       { s.t.Helper(); s.Stop() }
+func (s *server) kill()       { s.t.Helper(); s.Kill() }
 
 // call makes a request and reads its JSON answer.
 func (s *server) call(method, path, body string, v any, headers ...string) int {
@@ -226,9 +175,8 @@ func (s *server) call(method, path, body string, v any, headers ...string) int {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if late, is := errors.AsType[net.Error](err); is && late.Timeout() {
-		s.printGoroutines()
-		s.cmd.Wait()
-		s.t.Fatalf("%s %s: %v\n%s", method, path, err, s.log())
+		s.Quit()
+		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	ok(s.t, err)
 	defer res.Body.Close()

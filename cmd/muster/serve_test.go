@@ -172,13 +172,12 @@ func TestSecondSignal(t *testing.T) {
 	// A request that never ends, of so much that its beginning comes to the handler.
 	fmt.Fprintf(conn, "POST /api/v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-App-Id: %s\r\nX-App-Secret: %s\r\nContent-Length: 6000000\r\n\r\n%9000s", s.creds.AppID, s.creds.AppSecret, "{")
 	eventually.Holds(t, "the request is under way", func() bool { return s.metric("muster_ingest_in_flight_bytes") != 0 })
-	ok(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	ok(t, s.Cmd.Process.Signal(syscall.SIGTERM))
 	s.until("stopping")
 	time.Sleep(100 * time.Millisecond) // nothing may happen in a while: the stop waits for the request
 	begun := time.Now()
-	ok(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	s.cmd.Wait()
-	if code := s.cmd.ProcessState.ExitCode(); code != exitFailed || time.Since(begun) > 30*time.Second { // half of what it would wait
+	ok(t, s.Cmd.Process.Signal(syscall.SIGTERM))
+	if code := s.untilEnded(time.Minute); code != exitFailed || time.Since(begun) > 30*time.Second { // half of what it would wait
 		t.Errorf("after the second signal: status %d in %s\n%s", code, time.Since(begun), s.log())
 	}
 }

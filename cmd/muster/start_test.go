@@ -34,7 +34,7 @@ func TestStartWaits(t *testing.T) {
 	// One waits for the directory, the other for the address first.
 	directory := launch(t, dir)
 	directory.until("another process has the data directory")
-	if want := fmt.Sprintf("process=%d ", s.cmd.Process.Pid); !strings.Contains(directory.log(), want) {
+	if want := fmt.Sprintf("process=%d ", s.Cmd.Process.Pid); !strings.Contains(directory.log(), want) {
 		t.Errorf("the line does not name the process, %s\n%s", want, directory.log())
 	}
 	directory.stop() // SIGTERM ends the wait in order
@@ -81,10 +81,8 @@ func TestLogFormat(t *testing.T) {
 	if code != exitFailed {
 		t.Errorf("status %d", code)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	said := map[any]bool{}
-	for line := range strings.Lines(s.stderr.String() + failed) {
+	for line := range strings.Lines(s.Errors() + failed) {
 		var x map[string]any
 		if err := json.Unmarshal([]byte(line), &x); err != nil || x["level"] == nil || x["msg"] == nil || x["time"] == nil {
 			t.Errorf("no log line: %s", line)
@@ -93,7 +91,7 @@ func TestLogFormat(t *testing.T) {
 	}
 	for _, msg := range []string{"starting", "request refused", "stopped", "muster ends"} {
 		if !said[msg] {
-			t.Errorf("no line says %q\n%s%s", msg, s.stderr.String(), failed)
+			t.Errorf("no line says %q\n%s%s", msg, s.Errors(), failed)
 		}
 	}
 }

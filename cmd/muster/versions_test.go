@@ -32,15 +32,8 @@ func TestNewerNodeEndsOlderOne(t *testing.T) {
 	ok(t, err)
 	_, err = log.Append(t.Context(), 0, eventlog.AppendCommand(env.Append(nil), resolver.CommandPartitionEpoch, begin))
 	ok(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- s.cmd.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Fatalf("the older node goes on:\n%s", s.log())
-	}
 	const remedy = "Install that version on this node"
-	if code := s.cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(s.log(), remedy) || !strings.Contains(s.log(), `node "newer" at "newer:1"`) {
+	if code := s.untilEnded(30 * time.Second); code != exitFailed || !strings.Contains(s.log(), remedy) || !strings.Contains(s.log(), `node "newer" at "newer:1"`) {
 		t.Errorf("it ended with %d:\n%s", code, s.log())
 	}
 	code, _, errs := muster(t, "", append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0"}, args...)...)

@@ -27,8 +27,8 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 	if a := event(victim, x.AppSecret); !strings.HasPrefix(a, "202 ") || !strings.Contains(a, `"success":true`) {
 		t.Fatalf("before: %s", a)
 	}
-	ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
-	thaw := sync.OnceFunc(func() { ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT)) })
+	ok(t, c.all[victim].Cmd.Process.Signal(syscall.SIGSTOP))
+	thaw := sync.OnceFunc(func() { ok(t, c.all[victim].Cmd.Process.Signal(syscall.SIGCONT)) })
 	defer thaw()
 	frozen := time.Now()
 	// It owned the partition when it was stopped: the others are still of the

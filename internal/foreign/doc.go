@@ -1,3 +1,3 @@
 // Package foreign runs programs of others in tests: it installs them once, in the user's
-// cache directory, by their lock files, and starts muster for them to talk to.
+// cache directory, by their lock files.
 package foreign

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
+
+func TestMain(m *testing.M) { serverprocess.Main(m) }
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -28,10 +31,10 @@ func TestGenerators(t *testing.T) {
 	with := installed(t)
 	t.Logf("the tools were there after %v", time.Since(begin).Round(time.Second))
 	dir := t.TempDir()
-	muster := foreign.Muster(t)
+	serverprocess.Binary(t)
 	document := filepath.Join(dir, "openapi.json")
 	t.Logf("muster was built after %v", time.Since(begin).Round(time.Second))
-	origin, _ := foreign.Serve(t, muster)
+	origin := serverprocess.Start(t).Origin
 	var doc struct {
 		Paths map[string]map[string]struct{ OperationID string }
 	}
@@ -45,7 +48,7 @@ func TestGenerators(t *testing.T) {
 			ok(t, foreign.Run(module, "java", "-jar", with.jar, "generate", "--generator-name", "go", "--input-spec", document, "--output", "opg", "--package-name", "opg",
 				"--additional-properties", "withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false",
 				"--global-property", "apis,models,supportingFiles,apiDocs=false,modelDocs=false,apiTests=false,modelTests=false"))
-			tour(t, muster, module, "opgtour.txt", func(credentials string) (string, error) {
+			tour(t, module, "opgtour.txt", func(credentials string) (string, error) {
 				if err := foreign.Run(module, "go", "build", "-o", "tour", "./opgtour"); err != nil {
 					return "", err
 				}
@@ -57,7 +60,7 @@ func TestGenerators(t *testing.T) {
 			module := copied(t, "testdata/go", "go.mod", "go.sum", "oapi-codegen.yaml", "tour/main.go")
 			ok(t, os.Mkdir(filepath.Join(module, "oapi"), 0o755))
 			ok(t, foreign.Run(module, "go", "tool", "oapi-codegen", "-config", "oapi-codegen.yaml", document))
-			tour(t, muster, module, "tour.txt", func(credentials string) (string, error) {
+			tour(t, module, "tour.txt", func(credentials string) (string, error) {
 				if err := foreign.Run(module, "go", "build", "-o", "binary", "./tour"); err != nil {
 					return "", err
 				}
@@ -70,7 +73,7 @@ func TestGenerators(t *testing.T) {
 			ok(t, os.Symlink(with.modules, filepath.Join(project, "node_modules")))
 			ok(t, foreign.Run(project, "node", filepath.Join(with.modules, "openapi-typescript/bin/cli.js"), document, "--output", "schema.ts"))
 			ok(t, foreign.Run(project, "node", filepath.Join(with.modules, "typescript/bin/tsc"), "--project", "."))
-			tour(t, muster, project, "tour.txt", func(credentials string) (string, error) {
+			tour(t, project, "tour.txt", func(credentials string) (string, error) {
 				return foreign.Output(project, "node", "out/tour.js", credentials)
 			})
 		})
@@ -94,7 +97,7 @@ func TestGenerators(t *testing.T) {
 			if operations != 0 {
 				t.Errorf("%d operations of the document are not in the client", operations)
 			}
-			tour(t, muster, project, "tour.txt", func(credentials string) (string, error) {
+			tour(t, project, "tour.txt", func(credentials string) (string, error) {
 				return foreign.Output(project, with.python, "tour.py", credentials)
 			})
 		})
@@ -134,12 +137,11 @@ func copied(t *testing.T, from string, files ...string) string {
 }
 
 // tour runs a tour against a server of its own and compares the lines it prints.
-func tour(t *testing.T, muster, dir, lines string, run func(credentials string) (string, error)) {
+func tour(t *testing.T, dir, lines string, run func(credentials string) (string, error)) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join("testdata", lines))
 	ok(t, err)
-	_, credentials := foreign.Serve(t, muster)
-	have, err := run(credentials)
+	have, err := run(serverprocess.Start(t).Credentials())
 	if err != nil {
 		t.Fatalf("the tour ended after these lines:\n%s\n%v", have, err)
 	}

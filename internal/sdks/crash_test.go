@@ -1,7 +1,6 @@
 package sdks
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -11,60 +10,18 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
 // kills is how often the server is killed while an SDK sends.
 const kills = 10
-
-// crashing is a muster that is killed and started again at the same address.
-type crashing struct {
-	t           *testing.T
-	muster, dir string
-	listen      string
-	cmd         *exec.Cmd
-}
-
-func (c *crashing) start() {
-	c.t.Helper()
-	c.cmd = exec.Command(c.muster, "serve", "--data", filepath.Join(c.dir, "data"), "--listen", c.listen, "--credentials", filepath.Join(c.dir, "credentials.json"))
-	out, err := c.cmd.StdoutPipe()
-	ok(c.t, err)
-	ok(c.t, c.cmd.Start())
-	ready := make(chan string, 1)
-	go func() {
-		defer close(ready)
-		for in := bufio.NewScanner(out); in.Scan(); {
-			if rest, is := strings.CutPrefix(in.Text(), "ready: "); is {
-				ready <- strings.TrimPrefix(strings.Fields(rest)[0], "http://")
-			}
-		}
-	}()
-	select {
-	case address, is := <-ready:
-		if !is {
-			c.t.Fatal("the server ended before it was ready")
-		}
-		c.listen = address
-	case <-time.After(2 * time.Minute):
-		c.t.Fatal("the server was not ready within two minutes")
-	}
-}
-
-// kill ends the server as a power cut would.
-func (c *crashing) kill() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
-}
 
 // injecting passes requests on. Every 40th is answered 429, 503, or 503 after the server has
 // taken it; one whose answer does not come has its connection cut.
@@ -163,22 +120,19 @@ func TestSDKsThroughCrashes(t *testing.T) {
 		events, err = strconv.Atoi(text)
 		ok(t, err)
 	}
-	muster := foreign.Muster(t)
 	t.Setenv("EVENTS", fmt.Sprint(events))
 	for language, of := range map[string]func(*testing.T) []sdk{"Node.js": sdksOfNode, "Python": sdksOfPython, "Go": sdksOfGo} {
 		t.Run(language, func(t *testing.T) {
 			for _, x := range of(t) {
-				t.Run(x.name, func(t *testing.T) { x.crash(t, muster, events) })
+				t.Run(x.name, func(t *testing.T) { x.crash(t, events) })
 			}
 		})
 	}
 }
 
-func (x *sdk) crash(t *testing.T, muster string, events int) {
-	c := &crashing{t: t, muster: muster, dir: t.TempDir(), listen: "127.0.0.1:0"}
-	c.start()
-	t.Cleanup(c.kill)
-	b, err := os.ReadFile(filepath.Join(c.dir, "credentials.json"))
+func (x *sdk) crash(t *testing.T, events int) {
+	c := serverprocess.Start(t)
+	b, err := os.ReadFile(c.Credentials())
 	ok(t, err)
 	var credentials struct {
 		APIKey   string `json:"api_key"`
@@ -186,7 +140,7 @@ func (x *sdk) crash(t *testing.T, muster string, events int) {
 		Password string `json:"console_password"`
 	}
 	ok(t, json.Unmarshal(b, &credentials))
-	s := &service{t, "http://" + c.listen, credentials.APIKey}
+	s := &service{t, c.Origin, credentials.APIKey}
 	token := s.signIn(credentials.Email, credentials.Password)
 	key := s.source("server")
 	proxy := newInjecting(t, s.origin)
@@ -215,9 +169,9 @@ func (x *sdk) crash(t *testing.T, muster string, events int) {
 		case <-time.After(20 * time.Millisecond):
 			// Kills are spread over the events.
 			if n, err := s.stored(token, eventType); killed < kills && err == nil && n >= events*(2*killed+1)/(2*kills) {
-				c.kill()
+				c.Kill()
 				killed++
-				c.start()
+				c.Restart()
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
@@ -24,9 +25,9 @@ func TestSamplesOfSendingEvents(t *testing.T) {
 	if len(samples) != 7 {
 		t.Fatalf("the page has %d programs with an SDK", len(samples))
 	}
-	muster := foreign.Muster(t)
-	origin, file := foreign.Serve(t, muster)
-	b, err := os.ReadFile(file)
+	server := serverprocess.Start(t)
+	origin := server.Origin
+	b, err := os.ReadFile(server.Credentials())
 	ok(t, err)
 	var credentials struct {
 		APIKey string `json:"api_key"`

@@ -21,8 +21,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/foreign"
+	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/testlevel"
 )
+
+func TestMain(m *testing.M) { serverprocess.Main(m) }
 
 func ok(t *testing.T, err error) {
 	t.Helper()
@@ -292,15 +295,14 @@ func sdksOfGo(t *testing.T) []sdk {
 // TestSDKs: the SDKs of others send to muster with nothing but host and key changed.
 func TestSDKs(t *testing.T) {
 	testlevel.SkipQuick(t, "runs SDKs")
-	muster := foreign.Muster(t)
-	origin, file := foreign.Serve(t, muster)
-	b, err := os.ReadFile(file)
+	server := serverprocess.Start(t)
+	b, err := os.ReadFile(server.Credentials())
 	ok(t, err)
 	var credentials struct {
 		APIKey string `json:"api_key"`
 	}
 	ok(t, json.Unmarshal(b, &credentials))
-	s := &service{t, origin, credentials.APIKey}
+	s := &service{t, server.Origin, credentials.APIKey}
 	s.makeSegments()
 	t.Run("Chromium", func(t *testing.T) { testBrowser(t, &service{t, s.origin, s.apiKey}) })
 	for language, of := range map[string]func(*testing.T) []sdk{"Node.js": sdksOfNode, "Python": sdksOfPython, "Go": sdksOfGo} {
