@@ -185,7 +185,7 @@ func TestFieldsArePreparedForPreviews(t *testing.T) {
 	s.fill(30)
 	s.want("GET", "/attributes", "", nil)
 	eventually.Holds(t, "the columns are made", func() (made bool) {
-		ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error { _, made = v.FieldColumn("geo.city"); return nil }))
+		ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error { _, made = v.Columns().Of("geo.city"); return nil }))
 		return made
 	})
 	before := s.snapshots()

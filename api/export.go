@@ -58,14 +58,14 @@ type Exporter struct {
 // the order in which they were made.
 func (e *Exporter) Profiles(ctx context.Context, account uint64, w io.Writer) error {
 	return e.profiles(ctx, account, w, func(v *resolver.View, from uint32, _ int64) ([]uint32, error) {
-		return v.ProfilesPage(from, exportPage), nil
+		return v.Profiles().Page(from, exportPage), nil
 	})
 }
 
 // Segment writes the members of a segment likewise.
 func (e *Exporter) Segment(ctx context.Context, account uint64, id string, w io.Writer) error {
 	return e.profiles(ctx, account, w, func(v *resolver.View, from uint32, atMs int64) ([]uint32, error) {
-		list, live := v.MembersPage(id, from, exportPage, atMs)
+		list, live := v.Segments().Page(id, from, exportPage, atMs)
 		if !live {
 			return nil, ErrNotLive
 		}
@@ -88,7 +88,7 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 				return err
 			}
 			more = len(ordinals) == exportPage
-			saved := v.Segments()
+			saved := v.Segments().All()
 			var room paging.Room
 			for _, o := range ordinals {
 				x, err := evaluation.RecordOf(v, saved, o, atMs)
@@ -151,7 +151,7 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 			ids = ids[:0]
 			if err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 				for _, o := range b.Ordinal {
-					id, err := v.HistoryProfileID(o)
+					id, err := v.Profiles().HistoryID(o)
 					if err != nil {
 						return err
 					}
@@ -265,10 +265,10 @@ func (a *API) exportProfiles(c *handler.Call) (any, error) {
 func (a *API) exportSegment(c *handler.Call) (any, error) {
 	account, id := c.Account, c.PathID()
 	err := c.Read(func(v *resolver.View) error {
-		if _, ok := v.Segment(id); !ok {
+		if _, ok := v.Segments().Get(id); !ok {
 			return handler.ErrNoSegment
 		}
-		if _, live := v.SegmentProgress(id); !live {
+		if _, live := v.Segments().Progress(id); !live {
 			return &handler.Problem{Status: http.StatusConflict, Message: ErrNotLive.Error()}
 		}
 		return nil

@@ -24,7 +24,7 @@ func (e *Exporter) Consents(ctx context.Context, account uint64, w io.Writer) er
 		var lines []consentLine
 		more := false
 		err := e.Node.Read(ctx, account, func(v *resolver.View) error {
-			ordinals := v.ProfilesPage(from, exportPage)
+			ordinals := v.Profiles().Page(from, exportPage)
 			more = len(ordinals) == exportPage
 			var room paging.Room
 			for _, o := range ordinals {
@@ -37,7 +37,7 @@ func (e *Exporter) Consents(ctx context.Context, account uint64, w io.Writer) er
 					return nil
 				}
 				for _, x := range log {
-					lines = append(lines, consentLine{v.ProfileID(o).String(), x})
+					lines = append(lines, consentLine{v.Profiles().ID(o).String(), x})
 				}
 				from = o + 1
 			}

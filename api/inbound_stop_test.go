@@ -26,8 +26,8 @@ func TestStopHoldsForNumber(t *testing.T) {
 	}
 	status := func(id string) (status string) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			o, _ := v.ResolveText(id)
-			p, err := v.Profile(o)
+			o, _ := v.Profiles().ResolveText(id)
+			p, err := v.Profiles().Get(o)
 			status = p.Consent("sms").Status
 			return err
 		}))

@@ -77,8 +77,8 @@ func (m *mailing) inboundCall(path, body string, headers ...string) (int, provid
 func (m *mailing) holder(phone string) (p *view.Profile) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) (err error) {
-		if o, known := v.Find(resolver.IdentityPhone, phone); known {
-			p, err = v.Profile(o)
+		if o, known := v.Profiles().Find(resolver.IdentityPhone, phone); known {
+			p, err = v.Profiles().Get(o)
 		}
 		return err
 	}))
@@ -252,7 +252,7 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	}
 	open := func(at time.Time) (may bool) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			may = v.MayWriteFreelyTo("+491701234567", at.UnixMilli())
+			may = v.Reach().MayWriteFreelyTo("+491701234567", at.UnixMilli())
 			return nil
 		}))
 		return may

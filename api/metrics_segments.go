@@ -48,7 +48,7 @@ func (s *segmentSizes) readAll() (sum engine.Stats) {
 	for _, account := range s.node.Accounts() {
 		// An account that cannot be read has failed, which its own metric says.
 		s.node.Read(context.Background(), account, func(v *resolver.View) error { //nolint:errcheck // see above
-			st := v.SegmentStats()
+			st := v.Segments().Stats()
 			sum.Segments += st.Segments
 			sum.Building += st.Building
 			sum.Leaves += st.Leaves

@@ -290,7 +290,7 @@ func (m *mailing) adas(kind tracking.Kind) string { return m.tokenOf(m.profiles[
 func (m *mailing) tokenOf(profile string, kind tracking.Kind) (token string) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
-		o, _ := v.ResolveText(profile)
+		o, _ := v.Profiles().ResolveText(profile)
 		key, err := messaging.AccountKey(v, m.account)
 		token = key.Token(tracking.Claims{Kind: kind, Account: m.account, Send: tracking.ID(messaging.SealSend(key, messages.ProfileSend(o)))})
 		return err

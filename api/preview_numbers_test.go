@@ -37,8 +37,8 @@ func TestReachableKnowsRefusedNumbers(t *testing.T) {
 	reachable(5)
 	idOf := func(address string) (id string) {
 		ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
-			o, _ := v.Find(resolver.IdentityEmail, address)
-			p, err := v.Profile(o)
+			o, _ := v.Profiles().Find(resolver.IdentityEmail, address)
+			p, err := v.Profiles().Get(o)
 			id = p.ID.String()
 			return err
 		}))

@@ -133,7 +133,7 @@ func TestBadDefinitions(t *testing.T) {
 	}
 	account, _ := tokens.Account(s.token, tokens.Session)
 	ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
-		if st := v.SegmentStats(); st.Segments != 3 || st.Leaves != 2 {
+		if st := v.Segments().Stats(); st.Segments != 3 || st.Leaves != 2 {
 			t.Errorf("the engine keeps %+v", st)
 		}
 		return nil

@@ -77,8 +77,8 @@ func (m *mailing) contact(email string) string {
 func (m *mailing) profile(email string) (p *view.Profile) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) (err error) {
-		o, _ := v.Find(resolver.IdentityEmail, email)
-		p, err = v.Profile(o)
+		o, _ := v.Profiles().Find(resolver.IdentityEmail, email)
+		p, err = v.Profiles().Get(o)
 		return err
 	}))
 	return p
@@ -352,8 +352,8 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	var path string
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 		key, err := messaging.AccountKey(v, m.account)
-		o, _ := v.Find(resolver.IdentityEmail, "ada@x.io")
-		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.EmailHash("ada@x.io"), "")
+		o, _ := v.Profiles().Find(resolver.IdentityEmail, "ada@x.io")
+		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash("ada@x.io"), "")
 		return err
 	}))
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
@@ -388,8 +388,8 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 	link := func(email string) (path string) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 			key, err := messaging.AccountKey(v, m.account)
-			o, _ := v.Find(resolver.IdentityEmail, "old@x.io")
-			path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.EmailHash(email), "")
+			o, _ := v.Profiles().Find(resolver.IdentityEmail, "old@x.io")
+			path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash(email), "")
 			return err
 		}))
 		return path
@@ -423,7 +423,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 	m.contact("one@x.io")
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
 		key, err := messaging.AccountKey(v, m.account)
-		o, _ := v.Find(resolver.IdentityEmail, "one@x.io")
+		o, _ := v.Profiles().Find(resolver.IdentityEmail, "one@x.io")
 		older = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
 		return err
 	}))

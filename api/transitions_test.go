@@ -473,7 +473,7 @@ func TestTransitionsWhole(t *testing.T) {
 		ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
 			cut = v.Cut()
 			for _, x := range h.transitions(seg.ID) {
-				if ids[x.Ordinal] = v.ProfileID(x.Ordinal).String(); ids[x.Ordinal] == end {
+				if ids[x.Ordinal] = v.Profiles().ID(x.Ordinal).String(); ids[x.Ordinal] == end {
 					final = positionOf(x.Key)
 				}
 			}

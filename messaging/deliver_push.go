@@ -183,10 +183,10 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 	captured := false
 	have := map[string]bool{}
 	err = d.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-		if _, ok := v.Segment(segment); !ok && segment != "" {
+		if _, ok := v.Segments().Get(segment); !ok && segment != "" {
 			return &resolver.Refusal{Code: "not_found", Field: "segmentId", Message: fmt.Sprintf("segmentId: there is no segment with the id %q", segment)}
 		}
-		audience, members, live := v.PushAudience(segment)
+		audience, members, live := v.Reach().PushAudience(segment)
 		if !live {
 			return &resolver.Refusal{Code: "conflict", Field: "segmentId", Message: "segmentId: the segment is still being built; try again when it is live"}
 		}
@@ -201,12 +201,12 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 		n := min(loadedAtOnce, len(list))
 		err = d.opts.Node.Read(ctx, account, func(v *resolver.View) error {
 			for _, o := range list[:n] {
-				devices, reason, err := v.PushDevices(v.Root(o))
+				devices, reason, err := v.Reach().PushDevices(v.Profiles().Root(o))
 				if err != nil {
 					return err
 				}
 				if reason == "" && holes != nil {
-					p, err := v.Profile(v.Root(o))
+					p, err := v.Profiles().Get(v.Profiles().Root(o))
 					if err != nil {
 						return err
 					}
@@ -221,7 +221,7 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 				for _, x := range devices {
 					kinds[x.Kind] = true
 					if have[x.Kind] && x.Kind == "fcm" && len(plan.samples) < maxPushSamples {
-						plan.samples = append(plan.samples, pushSample{v.Root(o), x})
+						plan.samples = append(plan.samples, pushSample{v.Profiles().Root(o), x})
 					}
 				}
 			}

@@ -174,7 +174,7 @@ func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values mer
 	var content campaigns.Content
 	switch {
 	case m.SMS != nil, m.WhatsApp != nil:
-		if refused, err := v.NumberRefused(p.Ordinal, m.Channel); err != nil || refused {
+		if refused, err := v.Reach().NumberRefused(p.Ordinal, m.Channel); err != nil || refused {
 			return reach.ReasonNumberRefused, err
 		}
 		if x := m.SMS; x != nil {

@@ -101,7 +101,7 @@ func (o *Outbox) composeCall(account uint64, w *view.OutboxWork) (r webhook.Requ
 	}
 	var p *view.Profile
 	err = o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if p, err = v.Profile(w.Root); err != nil {
+		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		return nil

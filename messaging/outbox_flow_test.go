@@ -100,8 +100,8 @@ func (w *world) waitingIn(v *resolver.View, kind string) []view.OutboxWork {
 func (w *world) consent(address, channel string) (c view.Consent) {
 	w.t.Helper()
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
-		o, _ := v.Find(resolver.IdentityEmail, address)
-		p, err := v.Profile(o)
+		o, _ := v.Profiles().Find(resolver.IdentityEmail, address)
+		p, err := v.Profiles().Get(o)
 		if err == nil {
 			c = p.Consent(channel)
 		}

@@ -50,7 +50,7 @@ func (o *Outbox) composeInApp(account uint64, w *view.OutboxWork) (*outgoing, er
 	var p *view.Profile
 	var key tracking.Key
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if p, err = v.Profile(w.Root); err != nil {
+		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		if err := maySend(v, p, mediumInApp); err != nil {

@@ -50,14 +50,14 @@ func maySend(v *resolver.View, p *view.Profile, channel string) error {
 	if reason := p.Blocked(channel); reason != "" {
 		return errBlocked(reason)
 	}
-	reason, err := v.WhyUnreachable(p.Ordinal, channel)
+	reason, err := v.Reach().WhyUnreachable(p.Ordinal, channel)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case reason != "":
 		return errRefused("not sent by " + channel + ": " + reason)
 	}
-	switch refused, err := v.NumberRefused(p.Ordinal, channel); {
+	switch refused, err := v.Reach().NumberRefused(p.Ordinal, channel); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case refused:
@@ -172,7 +172,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 	waits := false
 	content := confirmation
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if p, err = v.Profile(w.Root); err != nil {
+		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		if in.Advertising {
@@ -187,8 +187,8 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 				return fmt.Errorf("%w: %w", errState, err)
 			}
 		case in.Confirm:
-			address = v.EmailHash(in.To)
-			waits = p.Blocked(mediumEmail) == "pending" && address == v.EmailHash(p.Newest(resolver.IdentityEmail))
+			address = v.Profiles().EmailHash(in.To)
+			waits = p.Blocked(mediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
 		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)

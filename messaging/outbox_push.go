@@ -71,7 +71,7 @@ func (o *Outbox) composePush(account uint64, w *view.OutboxWork) (*outgoing, *pu
 	var key tracking.Key
 	var list []credentials.Credential
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if p, err = v.Profile(w.Root); err != nil {
+		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		if err := maySend(v, p, mediumPush); err != nil {

@@ -283,11 +283,11 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 	}
 	w.send("dead@x.io", tpl)
 	w.until("the address is blocked", func(v *resolver.View) bool {
-		o, found := v.Find(resolver.IdentityEmail, "dead@x.io")
+		o, found := v.Profiles().Find(resolver.IdentityEmail, "dead@x.io")
 		if !found {
 			return false
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		return err == nil && p.Blocked("email") == "bounced" && count(v, "email_bounced") == 1
 	})
 }
@@ -448,7 +448,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 		return k, true
 	})
 	address := ""
-	ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error { address = v.EmailHash("ada@x.io"); return nil }))
+	ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error { address = v.Profiles().EmailHash("ada@x.io"); return nil }))
 	if err != nil || c.Kind != tracking.Confirm || c.Account != w.account || c.Step != address {
 		t.Fatalf("%+v, %v", c, err)
 	}

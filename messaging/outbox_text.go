@@ -83,7 +83,7 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 	var provider credentials.Credential
 	var set, reports bool
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if p, err = v.Profile(w.Root); err != nil {
+		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		if in.Answer && !in.Start {
@@ -94,7 +94,7 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		} else if err := maySend(v, p, w.Kind); err != nil {
 			return err
 		}
-		if w.Kind == outbox.KindWhatsApp && in.Template == nil && !v.MayWriteFreely(p.Ordinal, p.Newest(resolver.IdentityPhone), o.opts.Now().UnixMilli()) {
+		if w.Kind == outbox.KindWhatsApp && in.Template == nil && !v.Reach().MayWriteFreely(p.Ordinal, p.Newest(resolver.IdentityPhone), o.opts.Now().UnixMilli()) {
 			return errRefused("not sent by whatsapp: " + view.NotInConversation)
 		}
 		provider, set = v.Credentials().Get(credentials.Message, w.Kind)

@@ -105,7 +105,7 @@ func (w *world) wrote(phone string) {
 	w.t.Helper()
 	var open conversations.Open
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
-		open.Number = v.ConversationNumber(phone)
+		open.Number = v.Reach().ConversationNumber(phone)
 		return nil
 	}))
 	w.must(conversations.CommandOpen, open)
@@ -231,8 +231,8 @@ func TestWhatsAppOfFlows(t *testing.T) {
 func (w *world) holder(phone string) (id string) {
 	w.t.Helper()
 	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
-		o, _ := v.Find(resolver.IdentityPhone, phone)
-		id = v.ProfileID(o).String()
+		o, _ := v.Profiles().Find(resolver.IdentityPhone, phone)
+		id = v.Profiles().ID(o).String()
 		return nil
 	}))
 	return id

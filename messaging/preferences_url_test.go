@@ -79,7 +79,7 @@ func TestPreferencesURL(t *testing.T) {
 				key, err := messaging.AccountKey(v, account)
 				return key, err == nil
 			})
-			o, _ := v.ResolveText(id)
+			o, _ := v.Profiles().ResolveText(id)
 			sent, known := v.Sent(messages.ID(c.Send))
 			if err != nil || c.Kind != tracking.Preferences || !known || sent.Profile != o || seen[c.Send] || c.Flow != "" && c.Flow != flow {
 				t.Errorf("%q: %+v, %v", body, c, err)

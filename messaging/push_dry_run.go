@@ -41,7 +41,7 @@ func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan Push
 			return err
 		}
 		for _, s := range plan.samples {
-			p, err := v.Profile(v.Root(s.profile))
+			p, err := v.Profiles().Get(v.Profiles().Root(s.profile))
 			if err != nil {
 				return err
 			}

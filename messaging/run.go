@@ -300,9 +300,9 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 		if !r.last.Load() && !v.Campaigns().Sending(r.state.ID, r.number) {
 			return errOver
 		}
-		o := v.Root(x.Ordinal)
+		o := v.Profiles().Root(x.Ordinal)
 		switch {
-		case !v.Has(o):
+		case !v.Profiles().Has(o):
 			m.refused = erased
 			return nil
 		case v.Campaigns().WasSent(&r.campaign, o): // merged since with another profile of the batch
@@ -312,7 +312,7 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 		if m.refused, err = v.PassedOver(part, o, r.d.opts.Now().UnixMilli()); err != nil || m.refused != "" {
 			return err
 		}
-		m.profile, err = v.Profile(o)
+		m.profile, err = v.Profiles().Get(o)
 		return err
 	})
 	return m, err

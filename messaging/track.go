@@ -83,7 +83,7 @@ func UnsubscribeChannel(c *tracking.Claims, sent view.Sent) string {
 }
 
 // ConfirmURL is the link by which a profile confirms its subscription to e-mail at an
-// address, whose [view.View.EmailHash] it carries, or the submission of a form with an id.
+// address, whose [view.Profiles.EmailHash] it carries, or the submission of a form with an id.
 func (l Links) ConfirmURL(ordinal uint32, address, submission string) string {
 	l.Flow, l.Step = submission, address
 	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)

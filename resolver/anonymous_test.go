@@ -88,7 +88,7 @@ func (r *recorder) who(e eventlog.Event) uint32 {
 
 func (r *recorder) personAt(o uint32) *view.Profile {
 	r.t.Helper()
-	p, err := r.view().Profile(o)
+	p, err := r.view().Profiles().Get(o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -537,17 +537,17 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 	}
 	counts("0 0 0 0 1 1")
 	v := r.view()
-	before, err := v.MadeBefore(r.now + 1)
+	before, err := v.Profiles().CountBefore(r.now + 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.CountProfiles() != 0 || before != 0 || len(v.ProfilesPage(0, 10)) != 0 {
-		t.Errorf("%d profiles, %d made before, %v listed", v.CountProfiles(), before, v.ProfilesPage(0, 10))
+	if v.Profiles().Count() != 0 || before != 0 || len(v.Profiles().Page(0, 10)) != 0 {
+		t.Errorf("%d profiles, %d made before, %v listed", v.Profiles().Count(), before, v.Profiles().Page(0, 10))
 	}
 	searches := func() (found []int) {
 		for _, s := range []search.Query{{Text: "zoe", Order: search.OrderMatch}, {Text: "d1", Order: search.OrderMatch}, {Order: search.OrderNewest}, {Order: search.OrderOldest}, {Order: search.OrderLastEvent}} {
 			s.Limit = 10
-			page, err := r.view().SearchProfiles(&s)
+			page, err := r.view().Profiles().Search(&s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -558,8 +558,8 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 	if got := searches(); !slices.Equal(got, []int{0, 0, 0, 0, 0}) {
 		t.Errorf("searches find %v", got)
 	}
-	members, _ := v.Members(everybody, r.now)
-	if page, err := v.SearchProfiles(&search.Query{Order: search.OrderNewest, Limit: 10, Within: []*roaring.Bitmap{members}}); err != nil || len(page.Profiles) != 1 {
+	members, _ := v.Segments().Members(everybody, r.now)
+	if page, err := v.Profiles().Search(&search.Query{Order: search.OrderNewest, Limit: 10, Within: []*roaring.Bitmap{members}}); err != nil || len(page.Profiles) != 1 {
 		t.Errorf("a segment that includes them lists %d, %v", len(page.Profiles), err)
 	}
 	entered := func(want string) {
@@ -584,8 +584,8 @@ func TestI6AnonymousProfilesStayOutside(t *testing.T) {
 			t.Errorf("segment %s: %s, want %s", id, got, want)
 		}
 	}
-	if v := r.view(); v.CountProfiles() != 1 || len(v.ProfilesPage(0, 10)) != 1 {
-		t.Errorf("%d profiles", v.CountProfiles())
+	if v := r.view(); v.Profiles().Count() != 1 || len(v.Profiles().Page(0, 10)) != 1 {
+		t.Errorf("%d profiles", v.Profiles().Count())
 	}
 	if got := searches(); !slices.Equal(got, []int{1, 0, 1, 1, 1}) {
 		t.Errorf("searches find %v: an anonymous id is found on the person's page alone", got)
@@ -677,7 +677,7 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 		if out := r.eventsUnder(6, call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {
 			t.Errorf("%s under the rules of before: %+v", id, out)
 		}
-		if _, ok := r.view().Find(IdentityAnonymous, id); ok {
+		if _, ok := r.view().Profiles().Find(IdentityAnonymous, id); ok {
 			t.Errorf("%s leads to a profile", id)
 		}
 	}

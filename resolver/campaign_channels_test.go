@@ -28,7 +28,7 @@ func TestOmniChannelStory(t *testing.T) {
 			c.Phone = fmt.Sprintf("+49 30 %d", i)
 		}
 		ids[name] = r.contact(c)
-		ordinals[name], _ = r.view().ResolveText(ids[name])
+		ordinals[name], _ = r.view().Profiles().ResolveText(ids[name])
 	}
 	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: ids["push"], Device: "d", Kind: "fcm", Address: "token-one-1234567890"})
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: ids["nothing"], Channel: "email", Status: "unsubscribed"})

@@ -124,7 +124,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 		t.Fatalf("%+v", again)
 	}
 	b := r.batch(c.ID, 2)
-	if len(b.Recipients) != 1 || r.view().ProfileID(b.Recipients[0].Ordinal).String() != late {
+	if len(b.Recipients) != 1 || r.view().Profiles().ID(b.Recipients[0].Ordinal).String() != late {
 		t.Fatalf("%+v", b)
 	}
 }

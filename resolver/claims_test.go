@@ -102,7 +102,7 @@ func TestAttackClaimJoinsNobody(t *testing.T) {
 				}
 				for k := range IdentityKinds {
 					if k.String() == kind {
-						if o, ok := r.view().Find(k, value); ok {
+						if o, ok := r.view().Profiles().Find(k, value); ok {
 							return o
 						}
 					}

@@ -25,7 +25,7 @@ var columnsChecked atomic.Int64
 func columnsOf(v *View) map[string]*view.FieldColumn {
 	out := map[string]*view.FieldColumn{}
 	for _, field := range columnFields {
-		if c, ok := v.FieldColumn(field); ok {
+		if c, ok := v.Columns().Of(field); ok {
 			out[field] = c
 		}
 	}
@@ -79,7 +79,7 @@ func keptOf(t *testing.T, v *View) map[string]keptAnswer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, ok := v.KeptMembers(leaf)
+		b, ok := v.Segments().KeptMembers(leaf)
 		if !ok {
 			t.Fatalf("no set for %s", definition)
 		}

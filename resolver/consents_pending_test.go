@@ -182,7 +182,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		r := newDurableUnder(t, settings, rules).recorder
 		id := r.contact(contacts.Create{Email: "old@x.io"})
 		v := r.view()
-		older, newer := v.EmailHash("old@x.io"), v.EmailHash("new@x.io")
+		older, newer := v.Profiles().EmailHash("old@x.io"), v.Profiles().EmailHash("new@x.io")
 		replace := func(email string) {
 			r.now++
 			r.must(contacts.CommandUpdate, contacts.Update{ID: id, Email: &email})
@@ -226,7 +226,7 @@ func TestC1LogSaysWhatIsPending(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "ann@x.io"})
 	says := func(want string) {
 		t.Helper()
-		log, err := r.view().ConsentLog(r.profile(id).Ordinal)
+		log, err := r.view().Profiles().ConsentLog(r.profile(id).Ordinal)
 		if err != nil {
 			t.Fatal(err)
 		}

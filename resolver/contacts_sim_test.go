@@ -24,7 +24,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 		}
 		for range 3 {
 			if n := accountOf(v).Profiles.Headers.Count; n > 0 {
-				people = append(people, v.ProfileID(uint32(rng.IntN(int(n)))).String())
+				people = append(people, v.Profiles().ID(uint32(rng.IntN(int(n)))).String())
 			}
 		}
 		return nil

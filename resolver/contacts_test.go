@@ -63,11 +63,11 @@ func (r *recorder) profile(id string) *view.Profile {
 	if !ok {
 		r.t.Fatalf("%q is no profile id", id)
 	}
-	o, ok := v.Resolve(pid)
+	o, ok := v.Profiles().Resolve(pid)
 	if !ok {
 		r.t.Fatalf("there is no profile %s", id)
 	}
-	p, err := v.Profile(o)
+	p, err := v.Profiles().Get(o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func (r *recorder) segment(definition string) string {
 
 func (r *recorder) countIn(segment string) int {
 	r.t.Helper()
-	n, ok := r.view().CountMembers(segment, r.now)
+	n, ok := r.view().Segments().Count(segment, r.now)
 	if !ok {
 		r.t.Fatalf("segment %s is not live", segment)
 	}
@@ -146,7 +146,7 @@ func TestContactNeedsNothing(t *testing.T) {
 	r.refuses("phone has no digits", contacts.CommandCreate, contacts.Create{Phone: "call me"})
 	r.refuses("email must have at most 512 bytes", contacts.CommandCreate, contacts.Create{Email: strings.Repeat("x", 513)})
 	r.refuses("there is no such list", contacts.CommandCreate, contacts.Create{Email: "z@x.io", ListID: "lst_1"})
-	if _, ok := r.view().Find(IdentityEmail, "z@x.io"); ok {
+	if _, ok := r.view().Profiles().Find(IdentityEmail, "z@x.io"); ok {
 		t.Error("a refused contact was made")
 	}
 }
@@ -202,8 +202,8 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	if got := v.Contacts().MembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)
 	}
-	o, _ := v.Find(IdentityEmail, "ada@x.io")
-	p, err := v.Profile(o)
+	o, _ := v.Profiles().Find(IdentityEmail, "ada@x.io")
+	p, err := v.Profiles().Get(o)
 	if err != nil || p.FirstName != "Ada" || p.Consent("email").Status != "never_subscribed" {
 		t.Errorf("the contact that was on file: %+v %v", p, err)
 	}

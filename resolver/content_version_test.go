@@ -21,7 +21,7 @@ func TestNobodySavesOverAnotherVersion(t *testing.T) {
 		v := r.view()
 		switch kind {
 		case "segment":
-			s, _ := v.Segment(segment)
+			s, _ := v.Segments().Get(segment)
 			return s.Version()
 		case "flow":
 			f, _ := v.Flows().Find(flow)

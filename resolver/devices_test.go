@@ -215,12 +215,12 @@ func TestDevicesOfSomebodyErased(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	r.must(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})
 	v := r.m.View(nil, testAccount)
-	o, _ := v.ResolveText(id)
-	if devices, reason, err := v.PushDevices(o); len(devices) != 1 || reason != "" || err != nil {
+	o, _ := v.Profiles().ResolveText(id)
+	if devices, reason, err := v.Reach().PushDevices(o); len(devices) != 1 || reason != "" || err != nil {
 		t.Fatalf("before: %v, %q, %v", devices, reason, err)
 	}
 	r.must(CommandContactErase, ContactErase{ID: id})
-	if devices, reason, err := v.PushDevices(o); len(devices) != 0 || reason != "erased" || err != nil {
+	if devices, reason, err := v.Reach().PushDevices(o); len(devices) != 0 || reason != "erased" || err != nil {
 		t.Errorf("erased: %v, %q, %v", devices, reason, err)
 	}
 }

@@ -48,7 +48,7 @@ func (s *stitch) merging(more ...string) {
 
 func (s *stitch) mergedInto(p ProfileID) {
 	s.t.Helper()
-	if o, _ := s.view().Resolve(s.visitor); o != p.Ordinal() {
+	if o, _ := s.view().Profiles().Resolve(s.visitor); o != p.Ordinal() {
 		s.t.Fatal("the two are not one")
 	}
 }
@@ -178,7 +178,7 @@ func TestF1MergingEventOfThreeEnrols(t *testing.T) {
 	third := s.events(ev("type", "page_viewed", "phone", "+49 30 7")).Events[0].Profile
 	flow := s.onSegment("segment_entered", s.seg)
 	s.merging("type", "signed_up", "phone", "+49 30 7")
-	if o, _ := s.view().Resolve(third); o != s.cust.Ordinal() {
+	if o, _ := s.view().Profiles().Resolve(third); o != s.cust.Ordinal() {
 		t.Fatal("the three are not one")
 	}
 	s.said(s.seg, "cust entered by event")
@@ -229,7 +229,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 	}
 	s.rows.Reset()
 	s.must(contacts.CommandCreate1, contacts.Create{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
-	if o, _ := s.view().Resolve(seen); o != s.visitor.Ordinal() {
+	if o, _ := s.view().Profiles().Resolve(seen); o != s.visitor.Ordinal() {
 		t.Fatal("the two are not one")
 	}
 	for i, id := range []string{consent, onList, told} {

@@ -135,8 +135,8 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		r, flow, _, far := begin(t)
 		r.must(automation.CommandDelete, automation.ID{ID: flow})
 		r.rest()
-		o, _ := r.view().Resolve(far)
-		if p, _ := r.view().Profile(o); r.count(automation.EventCompleted) != 0 || len(p.Attributes) != 0 {
+		o, _ := r.view().Profiles().Resolve(far)
+		if p, _ := r.view().Profiles().Get(o); r.count(automation.EventCompleted) != 0 || len(p.Attributes) != 0 {
 			t.Fatalf("an enrolment advanced in a deleted flow: %s", p.Attributes)
 		}
 	})

@@ -75,7 +75,7 @@ func (r *recorder) flowState(id string) automation.FlowState {
 // way writes the newest enrolment of a profile in a flow: steps with results.
 func (r *recorder) way(flow string, p ProfileID) string {
 	r.t.Helper()
-	o, ok := r.view().Resolve(p)
+	o, ok := r.view().Profiles().Resolve(p)
 	if !ok {
 		r.t.Fatalf("there is no profile %s", p)
 	}
@@ -122,7 +122,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), FirstName: []byte("Ada"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
 	r.expectWay(flow, other, "none")
 	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
-	p, _ := r.view().Profile(ada.Ordinal())
+	p, _ := r.view().Profiles().Get(ada.Ordinal())
 	if string(p.Attributes) != `{"tags":["new"],"greeting":"Hi Ada of pro"}` && string(p.Attributes) != `{"greeting":"Hi Ada of pro","tags":["new"]}` {
 		t.Fatalf("attributes %s", p.Attributes)
 	}
@@ -263,7 +263,7 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 	r.now += 20_000
 	near := r.events(ev("email", "near@x.io")).Events[0].Profile
 	r.events(ev("type", "other", "email", "near@x.io", "external_id", "far"))
-	if o, _ := r.view().Resolve(far); o != near.Ordinal() {
+	if o, _ := r.view().Profiles().Resolve(far); o != near.Ordinal() {
 		t.Fatal("the e-mail's profile must win")
 	}
 	r.expectWay(flow, near, "#2 a:done b:pending in_progress")

@@ -18,7 +18,7 @@ import (
 // inboxOf lists the titles of a profile's messages, with what the person did.
 func (r *recorder) inboxOf(id ProfileID) (out []string, list []inapp.Message) {
 	r.t.Helper()
-	o, ok := r.view().Resolve(id)
+	o, ok := r.view().Profiles().Resolve(id)
 	if !ok {
 		r.t.Fatal("no profile")
 	}

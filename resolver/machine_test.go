@@ -307,7 +307,7 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if !slices.Equal(merged, p.merged) {
 			t.Fatalf("profile %d: merged %v, naive has %v", i, merged, p.merged)
 		}
-		shown, err := m.View(nil, a.Number).Profile(o)
+		shown, err := m.View(nil, a.Number).Profiles().Get(o)
 		if err != nil {
 			t.Fatal(err)
 		}

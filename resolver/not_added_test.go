@@ -45,7 +45,7 @@ func TestIdentifiersBeyondTheCap(t *testing.T) {
 	outcome("two people again", EventDuplicate, "", "email", "b@x.io", "external_id", "1", "key", "k5")
 
 	v := r.m.View(nil, testAccount)
-	p, err := v.Profile(id.Ordinal())
+	p, err := v.Profiles().Get(id.Ordinal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func FuzzStandardEvents(f *testing.F) {
 		for round := range 2 {
 			r.events(orderEvent(orders.EventRefunded, "b@x.io", refund))
 			r.events(orderEvent(orders.EventPlaced, "a@x.io", order), orderEvent(orders.EventCart, "a@x.io", cart))
-			o, ok := r.view().ResolveText(r.idOf("a@x.io"))
+			o, ok := r.view().Profiles().ResolveText(r.idOf("a@x.io"))
 			if !ok {
 				t.Fatal("the profile is gone")
 			}

@@ -144,7 +144,7 @@ func TestCartsThatAreEmpty(t *testing.T) {
 		for rules, open := range map[int]bool{ApplyVersion: want.open, 24: want.older} {
 			r := newDurableUnder(t, DefaultSettings(), rules)
 			r.events(orderEvent("cart_updated", "a@x.io", properties))
-			o, _ := r.view().ResolveText(r.idOf("a@x.io"))
+			o, _ := r.view().Profiles().ResolveText(r.idOf("a@x.io"))
 			if got := r.view().Orders().HasOpenCart(o); got != open {
 				t.Errorf("under rules %d the cart %s is open: %v", rules, properties, got)
 			}

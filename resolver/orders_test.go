@@ -34,7 +34,7 @@ func orderEvent(typ, email, properties string) eventlog.Event {
 // revenue is the revenue of a person by currency, from the state.
 func (r *recorder) revenue(email string) string {
 	r.t.Helper()
-	o, ok := r.view().ResolveText(r.idOf(email))
+	o, ok := r.view().Profiles().ResolveText(r.idOf(email))
 	if !ok {
 		r.t.Fatalf("%s is on no profile", email)
 	}
@@ -137,7 +137,7 @@ func TestCarts(t *testing.T) {
 	}
 	expect := func(id string, ordered bool) {
 		t.Helper()
-		o, _ := r.view().ResolveText(r.idOf("a@x.io"))
+		o, _ := r.view().Profiles().ResolveText(r.idOf("a@x.io"))
 		if s := r.view().Orders().Summary(o); s.Cart.ID != id || s.Ordered != ordered || s.Cart.Count != 1 || s.Cart.Items[0] != (orders.Item{Name: "Shoe", Quantity: 1}) {
 			t.Fatalf("%+v %+v", s, s.Cart)
 		}
@@ -166,7 +166,7 @@ func TestOrdersOfAProfileAreBounded(t *testing.T) {
 		t.Fatal(w)
 	}
 	r.expectRevenue("a@x.io", "1000 10.00 EUR")
-	o, _ := r.view().ResolveText(r.idOf("a@x.io"))
+	o, _ := r.view().Profiles().ResolveText(r.idOf("a@x.io"))
 	n := 0
 	for next := (*orders.Position)(nil); ; {
 		var page []orders.Order

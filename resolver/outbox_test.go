@@ -168,7 +168,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	if a.EmailCredits != 8 {
 		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
 	}
-	p, err := r.view().Profile(w.Root)
+	p, err := r.view().Profiles().Get(w.Root)
 	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -177,7 +177,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	}
 	// What a provider reports later finds the profile by the message's id.
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Send: w.Send(), Channel: "email", Kind: messages.EngagementOpen})
-	if p, _ = r.view().Profile(w.Root); p.Opened != 1 {
+	if p, _ = r.view().Profiles().Get(w.Root); p.Opened != 1 {
 		t.Fatalf("%+v", p)
 	}
 }
@@ -191,7 +191,7 @@ func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
 	r.events(ev("external_id", "7", "email", "a@x.io"))
 	w := r.due(outbox.KindEmail)[0]
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
-	p, err := r.view().Profile(w.Root)
+	p, err := r.view().Profiles().Get(w.Root)
 	if err != nil || p.Sent != 1 || p.Newest(IdentityExternalID) != "7" {
 		t.Fatalf("%+v, %v", p, err)
 	}

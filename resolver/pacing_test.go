@@ -41,7 +41,7 @@ func newPaced(t *testing.T, at string, people ...[2]string) *paced {
 		where := ev("email", email)
 		where.Geo = fmt.Appendf(nil, `{"timezone":%q}`, x[1])
 		p.events(where)
-		o, _ := p.view().ResolveText(p.ids[x[0]])
+		o, _ := p.view().Profiles().ResolveText(p.ids[x[0]])
 		p.names[o] = x[0]
 	}
 	return p
@@ -93,7 +93,7 @@ func (p *paced) claims(id string, want ...string) campaigns.BatchReply {
 func (p *paced) result(id, result string, names ...string) {
 	p.t.Helper()
 	for _, name := range names {
-		o, _ := p.view().ResolveText(p.ids[name])
+		o, _ := p.view().Profiles().ResolveText(p.ids[name])
 		p.must(campaigns.CommandResult, campaigns.Result{ID: id, Run: p.run(id).Run, Ordinal: o, Result: result, Reason: "why"})
 	}
 }

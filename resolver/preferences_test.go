@@ -30,7 +30,7 @@ func (r *recorder) topic(name string) string {
 // chooses is what a person chooses on the preference page, by a link to the profile.
 func (r *recorder) chooses(id string, c messages.Preferences) messages.PreferencesReply {
 	r.t.Helper()
-	o, _ := r.view().ResolveText(id)
+	o, _ := r.view().Profiles().ResolveText(id)
 	if c.Profile = id; c.Send == (messages.ID{}) {
 		c.Send = messages.ProfileSend(o)
 	}
@@ -48,11 +48,11 @@ func (r *recorder) log(id string) (lines []string) {
 
 func (r *recorder) entries(id string) []consentlog.Entry {
 	r.t.Helper()
-	o, ok := r.view().ResolveText(id)
+	o, ok := r.view().Profiles().ResolveText(id)
 	if !ok {
 		r.t.Fatalf("there is no profile %s", id)
 	}
-	list, err := r.view().ConsentLog(o)
+	list, err := r.view().Profiles().ConsentLog(o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -391,8 +391,8 @@ func comparePreferences(t *testing.T, seed uint64) {
 			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(p.log))) {
 				t.Fatalf("step %d: the log of %s is %q, expected %q", step, p.email, got, p.log)
 			}
-			o, _ := r.view().ResolveText(p.id)
-			why, err := r.view().WhyUnreachable(o, "email")
+			o, _ := r.view().Profiles().ResolveText(p.id)
+			why, err := r.view().Reach().WhyUnreachable(o, "email")
 			if err != nil || (why == "") != (p.consent["email"] == "subscribed") {
 				t.Fatalf("step %d: %s is unreachable because %q, %v; e-mail is %s", step, p.email, why, err, p.consent["email"])
 			}
@@ -410,7 +410,7 @@ func comparePreferences(t *testing.T, seed uint64) {
 		for {
 			b := r.batch(c.ID, run.Run)
 			for _, x := range b.Recipients {
-				i := slices.IndexFunc(people, func(p *person) bool { o, _ := r.view().ResolveText(p.id); return o == x.Ordinal })
+				i := slices.IndexFunc(people, func(p *person) bool { o, _ := r.view().Profiles().ResolveText(p.id); return o == x.Ordinal })
 				if p := people[i]; p.left[l] || p.consent["email"] != "subscribed" {
 					t.Errorf("%s is sent to, who left %v and is %s", p.email, p.left[l], p.consent["email"])
 				}
@@ -495,7 +495,7 @@ func TestLeavingMakesRoomForJoining(t *testing.T) {
 	for i := range contacts.MaxProfileLists - 1 {
 		r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: r.list(fmt.Sprint(i)), Create: contacts.Create{Email: "ann@x.io"}})
 	}
-	o, _ := r.view().ResolveText(ann)
+	o, _ := r.view().Profiles().ResolveText(ann)
 	r.refuses("the most it can be on", messages.CommandPreferences, messages.Preferences{Profile: ann, Send: messages.ProfileSend(o), Topics: []messages.TopicChoice{
 		{ListID: second, Joins: true}, {ListID: third, Joins: true}, {ListID: first}, {ListID: first},
 	}})

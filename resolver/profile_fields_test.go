@@ -78,13 +78,13 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 				at := max(r.now, r.m.logTime) + later
 				v := r.view()
 				for _, id := range ids {
-					members, ok := v.Members(id, at)
+					members, ok := v.Segments().Members(id, at)
 					if !ok {
 						t.Fatalf("seed %d: %s is not live", seed, roots[id].Canonical())
 					}
-					for it := v.Universe().Iterator(); it.HasNext(); {
+					for it := v.Profiles().All().Iterator(); it.HasNext(); {
 						o := it.Next()
-						f, err := v.Facts(o)
+						f, err := v.Profiles().Facts(o)
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -51,10 +51,10 @@ func compareReach(t *testing.T, m *Machine) {
 		want[channel] = roaring.New()
 	}
 	for o := range accountOf(v).Profiles.Headers.Count {
-		if !v.Has(o) {
+		if !v.Profiles().Has(o) {
 			continue
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,12 +66,12 @@ func compareReach(t *testing.T, m *Machine) {
 			if in {
 				want[channel].Add(o)
 			}
-			if reason, err := v.WhyUnreachable(o, channel); err != nil || (reason == "") != in {
+			if reason, err := v.Reach().WhyUnreachable(o, channel); err != nil || (reason == "") != in {
 				t.Fatalf("%s to profile %d is unreachable because of %q (%v); it can be sent to: %t", channel, o, reason, err, in)
 			}
 		}
 	}
-	have := v.Reachable()
+	have := v.Reach().Channels()
 	if len(have) != len(want) {
 		t.Fatalf("channels %v", slices.Sorted(maps.Keys(have)))
 	}
@@ -105,7 +105,7 @@ func compareSubscribed(t *testing.T, v *View, p *view.Profile) {
 	t.Helper()
 	root := mustDefinition(t, `{"kind":"attribute","field":"subscribed","op":"=","value":true}`)
 	root.UseCurrentFields()
-	f, err := v.Facts(p.Ordinal)
+	f, err := v.Profiles().Facts(p.Ordinal)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestReachMatchesScan(t *testing.T) {
 				}
 			}
 			compareReach(t, w.m)
-			for _, b := range w.m.View(nil, testAccount).Reachable() {
+			for _, b := range w.m.View(nil, testAccount).Reach().Channels() {
 				reached += b.GetCardinality()
 			}
 		}

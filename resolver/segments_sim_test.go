@@ -23,7 +23,7 @@ func randomSegmentCommand(rng *rand.Rand, node Served) {
 	ctx := context.Background()
 	var ids, lists []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
-		for _, s := range v.Segments() {
+		for _, s := range v.Segments().All() {
 			ids = append(ids, s.ID)
 		}
 		for _, l := range v.Contacts().Lists() {
@@ -61,11 +61,11 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 		clear(members)
 		err := node.Read(context.Background(), testAccount, func(v *View) error {
 			nowMs = max(nowMs, v.LogTimeMs())
-			for _, s := range v.Segments() {
+			for _, s := range v.Segments().All() {
 				defs[s.ID] = s.Root
-				if m, ok := v.Members(s.ID, nowMs); ok {
+				if m, ok := v.Segments().Members(s.ID, nowMs); ok {
 					members[s.ID] = m
-					asOf[s.ID], _ = v.Members(s.ID, accountOf(v).Engine.NowMs())
+					asOf[s.ID], _ = v.Segments().Members(s.ID, accountOf(v).Engine.NowMs())
 				}
 			}
 			for _, l := range v.Contacts().Lists() {

@@ -305,7 +305,7 @@ func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory
 		if err := node.Read(context.Background(), testAccount, func(v *View) error {
 			cut, pending = v.Cut(), v.Erasures().Pending()
 			for _, x := range told {
-				if _, ok := v.Resolve(x.profile); !ok && x.status != EventRefused {
+				if _, ok := v.Profiles().Resolve(x.profile); !ok && x.status != EventRefused {
 					erased[x.profile] = true
 				}
 			}

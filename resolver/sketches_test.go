@@ -148,8 +148,8 @@ func TestErasedLeavesTheCatalog(t *testing.T) {
 	if holds() == 0 {
 		t.Fatal("the test does not find what is stored")
 	}
-	o, _ := d.view().Find(IdentityEmail, "u100@x.io")
-	if r := d.command(CommandContactErase, ContactErase{ID: d.view().ProfileID(o).String()}).Refusal; r != nil {
+	o, _ := d.view().Profiles().Find(IdentityEmail, "u100@x.io")
+	if r := d.command(CommandContactErase, ContactErase{ID: d.view().Profiles().ID(o).String()}).Refusal; r != nil {
 		t.Fatal(r)
 	}
 	s, profiles := d.view().EventTypes().Properties("bought"), d.view().EventTypes().Attributes()

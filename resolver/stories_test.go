@@ -191,11 +191,11 @@ func (s *story) outcome(out *Outcome) string {
 }
 
 func (s *story) profile(t *testing.T, d *datadriven.TestData, name string) string {
-	o, ok := s.view().ResolveText(s.withIDs(name))
+	o, ok := s.view().Profiles().ResolveText(s.withIDs(name))
 	if !ok {
 		return "nobody\n"
 	}
-	p, err := s.view().Profile(o)
+	p, err := s.view().Profiles().Get(o)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
 	}
@@ -242,8 +242,8 @@ func (s *story) find(t *testing.T, d *datadriven.TestData, line string) string {
 		if len(value) == 0 {
 			continue
 		}
-		if o, ok := s.view().Find(kind, string(value)); ok {
-			fmt.Fprintf(&b, "%s\n", s.view().ProfileID(o))
+		if o, ok := s.view().Profiles().Find(kind, string(value)); ok {
+			fmt.Fprintf(&b, "%s\n", s.view().Profiles().ID(o))
 		} else {
 			b.WriteString("nobody\n")
 		}
@@ -284,7 +284,7 @@ func (s *story) withIDs(text string) string {
 		if err != nil {
 			return name
 		}
-		return s.view().ProfileID(uint32(n - 1)).String()
+		return s.view().Profiles().ID(uint32(n - 1)).String()
 	})
 }
 

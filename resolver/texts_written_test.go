@@ -23,14 +23,14 @@ func TestTextsStory(t *testing.T) {
 	r := d.recorder
 	const ann, bob = "+491701234567", "+491707654321"
 	wrote := func(phone string) uint32 {
-		r.must(conversations.CommandOpen, conversations.Open{Number: r.view().ConversationNumber(phone)})
+		r.must(conversations.CommandOpen, conversations.Open{Number: r.view().Reach().ConversationNumber(phone)})
 		r.events(eventlog.Event{Type: []byte(conversations.Received), Phone: []byte(phone), Properties: []byte(`{"text":"Hi"}`)})
-		o, _ := r.view().Find(IdentityPhone, phone)
+		o, _ := r.view().Profiles().Find(IdentityPhone, phone)
 		return o
 	}
 	// open are the instants up to which a number may be written to, and no longer.
 	open := func(phone string, untilMs int64) bool {
-		return untilMs == 0 && !r.view().MayWriteFreelyTo(phone, r.now) || r.view().MayWriteFreelyTo(phone, untilMs-1) && !r.view().MayWriteFreelyTo(phone, untilMs)
+		return untilMs == 0 && !r.view().Reach().MayWriteFreelyTo(phone, r.now) || r.view().Reach().MayWriteFreelyTo(phone, untilMs-1) && !r.view().Reach().MayWriteFreelyTo(phone, untilMs)
 	}
 	first := wrote(ann)
 	began := r.now
@@ -40,12 +40,12 @@ func TestTextsStory(t *testing.T) {
 		t.Fatal("the conversations are not open for a day")
 	}
 	later := r.now + conversations.WindowMs
-	annID, bobID := r.view().ProfileID(first).String(), r.view().ProfileID(second).String()
+	annID, bobID := r.view().Profiles().ID(first).String(), r.view().Profiles().ID(second).String()
 	say := func(id, kind, key string) {
 		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "whatsapp", Kind: kind, Source: "reply", Key: key})
 	}
 	consent := func(o uint32) string {
-		p, err := r.view().Profile(o)
+		p, err := r.view().Profiles().Get(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,11 +64,11 @@ func TestTextsStory(t *testing.T) {
 	}
 	// A dead number is blocked; another failure is only on record.
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Reason: "undeliverable", Key: "5"})
-	if p, _ := r.view().Profile(second); p.Blocked("whatsapp") != "" {
+	if p, _ := r.view().Profiles().Get(second); p.Blocked("whatsapp") != "" {
 		t.Errorf("a failure blocks: %s", p.Blocked("whatsapp"))
 	}
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Hard: true, Key: "6"})
-	if p, _ := r.view().Profile(second); p.Blocked("whatsapp") != "bounced" {
+	if p, _ := r.view().Profiles().Get(second); p.Blocked("whatsapp") != "bounced" {
 		t.Errorf("a dead number: %q", p.Blocked("whatsapp"))
 	}
 
@@ -110,8 +110,8 @@ func TestTextsStory(t *testing.T) {
 
 	// The two are one person, with whom there are two conversations.
 	r.events(eventlog.Event{Type: []byte("signed_in"), ExternalID: []byte("1"), Phone: []byte(ann)}, eventlog.Event{Type: []byte("signed_in"), ExternalID: []byte("1"), Phone: []byte(bob)})
-	o, _ := r.view().Find(IdentityPhone, bob)
-	same, _ := r.view().Find(IdentityPhone, ann)
+	o, _ := r.view().Profiles().Find(IdentityPhone, bob)
+	same, _ := r.view().Profiles().Find(IdentityPhone, ann)
 	both := func() bool { return open(ann, began+conversations.WindowMs) && open(bob, later) }
 	if o != same || !both() {
 		t.Fatalf("profiles %d and %d", o, same)
@@ -120,11 +120,11 @@ func TestTextsStory(t *testing.T) {
 	if !both() {
 		t.Error("a restart changes conversations")
 	}
-	r.must(CommandContactErase, ContactErase{ID: r.view().ProfileID(o).String()})
+	r.must(CommandContactErase, ContactErase{ID: r.view().Profiles().ID(o).String()})
 	if !open(ann, 0) || !open(bob, 0) {
 		t.Error("an erased person's conversation is open")
 	}
-	r.must(conversations.CommandOpen, conversations.Open{Number: r.view().ConversationNumber(bob)})
+	r.must(conversations.CommandOpen, conversations.Open{Number: r.view().Reach().ConversationNumber(bob)})
 	if !open(bob, 0) {
 		t.Error("an erased person begins a conversation")
 	}
@@ -142,12 +142,12 @@ func TestConversationsAreOfNumbers(t *testing.T) {
 		r.events(eventlog.Event{Type: []byte(conversations.Received), ExternalID: []byte("1"), Phone: []byte(phone)})
 	}
 	may := func(r *recorder) bool {
-		o, _ := r.view().Find(IdentityPhone, ann)
-		p, err := r.view().Profile(o)
+		o, _ := r.view().Profiles().Find(IdentityPhone, ann)
+		p, err := r.view().Profiles().Get(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.view().MayWriteFreely(o, p.Newest(IdentityPhone), r.now)
+		return r.view().Reach().MayWriteFreely(o, p.Newest(IdentityPhone), r.now)
 	}
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
@@ -155,7 +155,7 @@ func TestConversationsAreOfNumbers(t *testing.T) {
 	if may(r) {
 		t.Error("an event that anybody may send opens a conversation")
 	}
-	r.must(conversations.CommandOpen, conversations.Open{Number: r.view().ConversationNumber(ann), WrittenMs: r.now})
+	r.must(conversations.CommandOpen, conversations.Open{Number: r.view().Reach().ConversationNumber(ann), WrittenMs: r.now})
 	if !may(r) {
 		t.Error("a text opens no conversation")
 	}
@@ -251,7 +251,7 @@ func TestFirstFinalStateOfATextHolds(t *testing.T) {
 					if figures := r.view().Campaigns().Numbers(x); campaign && version == ApplyVersion && (figures.Delivered != max(n(0), n(1)) || figures.Bounced != max(n(2), n(3))) {
 						t.Errorf("%+v", figures)
 					}
-					if p, _ := r.view().Profile(o); version == ApplyVersion && p.Blocked(c.channel) != c.blocked {
+					if p, _ := r.view().Profiles().Get(o); version == ApplyVersion && p.Blocked(c.channel) != c.blocked {
 						t.Errorf("blocked: %q", p.Blocked(c.channel))
 					}
 				})
@@ -318,7 +318,7 @@ func TestNewestOfStopAndStartHolds(t *testing.T) {
 				if version < ApplyVersion {
 					want = c.older
 				}
-				p, err := r.view().Profile(r.profile(id).Ordinal)
+				p, err := r.view().Profiles().Get(r.profile(id).Ordinal)
 				if err != nil {
 					t.Fatal(err)
 				}

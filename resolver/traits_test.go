@@ -179,7 +179,7 @@ func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 			for _, c := range calls {
 				r.who(c)
 			}
-			o, _ := r.view().Find(IdentityExternalID, "u1")
+			o, _ := r.view().Profiles().Find(IdentityExternalID, "u1")
 			got := r.known(r.m.accounts[testAccount].Profiles.Root(o))
 			if want == "" {
 				want = got

@@ -32,7 +32,7 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 			for _, id := range want {
 				at[id] = accountOf(v).Profiles.Headers.Get(id.Ordinal()).LastEvent
 			}
-			l, err := v.ByLastEvent(&s)
+			l, err := v.Profiles().ByLastEvent(&s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,11 +46,11 @@ func TestLastEventsAreOfOneState(t *testing.T) {
 			if !ranked {
 				l.Rank()
 			}
-			page, err := v.SearchProfiles(&s)
+			page, err := v.Profiles().Search(&s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want = slices.DeleteFunc(want[:min(len(want), s.Limit)], func(id ProfileID) bool { return !v.Has(id.Ordinal()) })
+			want = slices.DeleteFunc(want[:min(len(want), s.Limit)], func(id ProfileID) bool { return !v.Profiles().Has(id.Ordinal()) })
 			var got []ProfileID
 			for _, p := range page.Profiles {
 				got = append(got, p.ID)

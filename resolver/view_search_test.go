@@ -43,7 +43,7 @@ func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 		if h.Winner != o || h.Flags&resolution.FlagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
 			continue
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func searchOracle(t *testing.T, v *View, s *search.Query) (out []ProfileID) {
 func searchAll(t *testing.T, v *View, s search.Query) (out []ProfileID) {
 	t.Helper()
 	for pages := 0; ; pages++ {
-		page, err := v.SearchProfiles(&s)
+		page, err := v.Profiles().Search(&s)
 		if err != nil || len(page.Profiles) > s.Limit || pages > 10_000 {
 			t.Fatalf("%+v: page %d: %d profiles, %v", s, pages, len(page.Profiles), err)
 		}
@@ -288,14 +288,14 @@ func (w *searchWorld) compare(t *testing.T, list contacts.List, seed uint64, rou
 		if w.rng.IntN(2) == 0 {
 			kind, value = IdentityExternalID, w.id()
 		}
-		got, err := v.Holders(kind, value, 0, 1000)
+		got, err := v.Profiles().Holders(kind, value, 0, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var want []uint32
 		for o := range accountOf(v).Profiles.Headers.Count {
 			if h := accountOf(v).Profiles.Headers.Get(o); h.Winner == o && h.Flags&resolution.FlagErased == 0 {
-				p, err := v.Profile(o)
+				p, err := v.Profiles().Get(o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -334,7 +334,7 @@ func TestSearchIsBounded(t *testing.T) {
 		{Text: strings.Repeat("same", 16) + "not", Order: search.OrderMatch},
 	} {
 		s.Limit = 10
-		page, err := v.SearchProfiles(&s)
+		page, err := v.Profiles().Search(&s)
 		if err != nil || len(page.Profiles) != 0 || page.Next == nil {
 			t.Errorf("%+v: %d profiles, next %v, %v; expected an empty page that leads on", s, len(page.Profiles), page.Next, err)
 		}
@@ -349,7 +349,7 @@ func TestSearchIsBounded(t *testing.T) {
 		}
 		r.events(evs...)
 	}
-	if _, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); err != nil && !errors.Is(err, search.ErrTooMany) {
+	if _, err := v.Profiles().Search(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); err != nil && !errors.Is(err, search.ErrTooMany) {
 		t.Error(err)
 	}
 	evs = append(evs[:0], eventlog.Event{Type: []byte("e"), ExternalID: []byte("y")})
@@ -357,10 +357,10 @@ func TestSearchIsBounded(t *testing.T) {
 		evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("yy%d", i))})
 	}
 	r.events(evs...)
-	if _, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); !errors.Is(err, search.ErrTooMany) {
+	if _, err := v.Profiles().Search(&search.Query{Text: "Y", Order: search.OrderNewest, Limit: 10}); !errors.Is(err, search.ErrTooMany) {
 		t.Errorf("sorting what is too much: %v", err)
 	}
-	if page, err := v.SearchProfiles(&search.Query{Text: "Y", Order: search.OrderMatch, Limit: 10}); err != nil || len(page.Profiles) != 10 {
+	if page, err := v.Profiles().Search(&search.Query{Text: "Y", Order: search.OrderMatch, Limit: 10}); err != nil || len(page.Profiles) != 10 {
 		t.Errorf("by match: %d profiles, %v", len(page.Profiles), err)
 	}
 }

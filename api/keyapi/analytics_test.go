@@ -423,8 +423,8 @@ func TestOverviewSubscribed(t *testing.T) {
 	for i, reason := range []string{"complained", "bounced"} {
 		var id string
 		ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
-			o, _ := v.Find(resolver.IdentityEmail, fmt.Sprintf("u%d@x.io", i))
-			p, err := v.Profile(o)
+			o, _ := v.Profiles().Find(resolver.IdentityEmail, fmt.Sprintf("u%d@x.io", i))
+			p, err := v.Profiles().Get(o)
 			id = p.ID.String()
 			return err
 		}))

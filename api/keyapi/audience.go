@@ -137,7 +137,7 @@ func countAudience(c *keycall.Call) (any, error) {
 // were erased since the audience was read do not belong to it any more.
 func (out *campaignAudience) judge(v *resolver.View, ways []way, several bool, people []uint32, nowMs int64) error {
 	for _, o := range people {
-		if !v.Has(v.Root(o)) {
+		if !v.Profiles().Has(v.Profiles().Root(o)) {
 			out.Count--
 			continue
 		}
@@ -190,7 +190,7 @@ func (w *way) passedOver(v *resolver.View, o uint32, nowMs int64) (string, error
 	if err != nil || reason != "" || w.holes == nil {
 		return reason, err
 	}
-	p, err := v.Profile(v.Root(o))
+	p, err := v.Profiles().Get(v.Profiles().Root(o))
 	if err != nil {
 		return "", err
 	}
@@ -245,11 +245,11 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 	var content campaigns.Content
 	var out renderedCampaign
 	err = c.Read(func(v *resolver.View) error {
-		o, field, ok := v.Person(in.ProfileID, in.Email)
+		o, field, ok := v.Profiles().Person(in.ProfileID, in.Email)
 		if !ok {
 			return keycall.FailWith(keycall.CodeNotFound, "%s: there is no such person", field)
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,7 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 	}
 	read(func(v *resolver.View) error {
 		for _, id := range ids {
-			o, _ := v.ResolveText(id)
+			o, _ := v.Profiles().ResolveText(id)
 			ordinals = append(ordinals, o)
 		}
 		return nil

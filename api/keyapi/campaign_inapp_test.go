@@ -86,7 +86,7 @@ func TestInAppInStatistics(t *testing.T) {
 		s.clock.Advance(time.Minute)
 		var message string
 		ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
-			o, _ := v.ResolveText(people[person].ID)
+			o, _ := v.Profiles().ResolveText(people[person].ID)
 			list, err := v.InApp().Inbox(o, v.LogTimeMs())
 			message = list[0].ID
 			return err

@@ -182,7 +182,7 @@ func listCampaignActivity(c *keycall.Call) (any, error) {
 		list := v.Campaigns().Recipients(x, from, limit)
 		for _, r := range list {
 			ordinals = append(ordinals, r.Listed)
-			p, err := v.Profile(r.Ordinal)
+			p, err := v.Profiles().Get(r.Ordinal)
 			if err != nil {
 				return err
 			}

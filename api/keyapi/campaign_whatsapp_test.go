@@ -34,7 +34,7 @@ func TestWhatsAppCampaigns(t *testing.T) {
 	}
 	var open conversations.Open
 	ok(t, x.node.Read(t.Context(), x.account, func(v *resolver.View) error {
-		open.Number = v.ConversationNumber("+49301234568")
+		open.Number = v.Reach().ConversationNumber("+49301234568")
 		return nil
 	}))
 	ok(t, second(x.node.Command(t.Context(), x.account, conversations.CommandOpen, open)))

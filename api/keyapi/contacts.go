@@ -100,11 +100,11 @@ var errNoContact = keycall.FailWith(keycall.CodeNotFound, "There is no contact w
 // contactOf reads a contact by its id, through merges.
 func contactOf(c *keycall.Call, id string) (x contact, err error) {
 	err = c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(id)
+		o, ok := v.Profiles().ResolveText(id)
 		if !ok {
 			return errNoContact
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err == nil {
 			x = toContact(p, max(c.Now.UnixMilli(), v.LogTimeMs()))
 		}
@@ -200,11 +200,11 @@ func updateContact(c *keycall.Call) (any, error) {
 	x, err := contactOf(c, out.ID)
 	if err == nil && len(channels) > 0 {
 		err = c.Read(func(v *resolver.View) error {
-			o, ok := v.ResolveText(out.ID)
+			o, ok := v.Profiles().ResolveText(out.ID)
 			if !ok {
 				return errNoContact
 			}
-			p, err := v.Profile(o)
+			p, err := v.Profiles().Get(o)
 			if err == nil {
 				x.Warning = record.SuppressedConsent(p, channels...)
 			}
@@ -235,7 +235,7 @@ func listContacts(c *keycall.Call) (any, error) {
 		atMs := max(c.Now.UnixMilli(), v.LogTimeMs())
 		var room paging.Room
 		for i, o := range ordinals {
-			p, err := v.Profile(o)
+			p, err := v.Profiles().Get(o)
 			if err != nil {
 				return err
 			}
@@ -257,7 +257,7 @@ func selectedProfiles(c *keycall.Call, v *resolver.View, from uint32, limit int)
 	args := c.QueryArgs()
 	for kind, name := range []string{"email", "external_id", "phone"} {
 		if value := string(args.Peek(name)); value != "" {
-			return v.Holders(resolver.IdentityKind(kind), value, from, limit)
+			return v.Profiles().Holders(resolver.IdentityKind(kind), value, from, limit)
 		}
 	}
 	if id := string(args.Peek("list_id")); id != "" {
@@ -267,5 +267,5 @@ func selectedProfiles(c *keycall.Call, v *resolver.View, from uint32, limit int)
 		}
 		return v.Contacts().MembersPage(l, from, limit), nil
 	}
-	return v.ProfilesPage(from, limit), nil
+	return v.Profiles().Page(from, limit), nil
 }

@@ -73,11 +73,11 @@ func (d deviceCalls) add(c *keycall.Call) (any, error) {
 
 func devicesOf(c *keycall.Call, id string) (list []record.Device, err error) {
 	err = c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(id)
+		o, ok := v.Profiles().ResolveText(id)
 		if !ok {
 			return errNoContact
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err == nil {
 			list = record.Devices(p)
 		}

@@ -82,9 +82,9 @@ func sendEmail(c *keycall.Call) (any, error) {
 	var t campaigns.Template
 	p := &view.Profile{}
 	err = c.Read(func(v *resolver.View) error {
-		if o, _, ok := v.Person("", in.To); ok {
+		if o, _, ok := v.Profiles().Person("", in.To); ok {
 			var err error
-			if p, err = v.Profile(o); err != nil {
+			if p, err = v.Profiles().Get(o); err != nil {
 				return err
 			}
 		}

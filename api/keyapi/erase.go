@@ -31,24 +31,24 @@ func exportContact(c *keycall.Call) (any, error) {
 	segments := []string{}
 	var log []record.ConsentEntry
 	cut, err := c.Cut(func(v *resolver.View) (err error) {
-		o, ok := v.ResolveText(c.Param("id"))
+		o, ok := v.Profiles().ResolveText(c.Param("id"))
 		if !ok {
 			return errNoContact
 		}
-		if p, err = v.Profile(o); err != nil {
+		if p, err = v.Profiles().Get(o); err != nil {
 			return err
 		}
 		atMs := max(c.Now.UnixMilli(), v.LogTimeMs())
 		x = toContact(p, atMs)
-		for _, s := range v.Segments() {
-			if is, live := v.IsMember(s.ID, o, atMs); live && is {
+		for _, s := range v.Segments().All() {
+			if is, live := v.Segments().Has(s.ID, o, atMs); live && is {
 				segments = append(segments, s.ID)
 			}
 		}
 		if log, err = record.ConsentLog(v, o); err != nil {
 			return err
 		}
-		q.Ordinals, err = v.Ordinals(o)
+		q.Ordinals, err = v.Profiles().Ordinals(o)
 		return err
 	})
 	if err != nil {

@@ -133,11 +133,11 @@ func addToList(c *keycall.Call) (any, error) {
 // leftOut warns of identifiers that a contact on file has not got by being put on a list.
 func leftOut(c *keycall.Call, in *contactFields, id string) (warning string, err error) {
 	err = c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(id)
+		o, ok := v.Profiles().ResolveText(id)
 		if !ok {
 			return errNoContact
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err != nil {
 			return err
 		}

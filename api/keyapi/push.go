@@ -51,7 +51,7 @@ func pushSegments(c *keycall.Call) (any, error) {
 	out, next, err := keycall.SegmentPage(c, c.Read, func(v *resolver.View, s *resolver.Segment) pushSegment {
 		x := pushSegment{ID: s.ID, Name: s.Name, Status: "building"}
 		// No event that was acknowledged before is in this instant's future.
-		if n, live := v.CountMembers(s.ID, max(c.Now.UnixMilli(), v.LogTimeMs())); live {
+		if n, live := v.Segments().Count(s.ID, max(c.Now.UnixMilli(), v.LogTimeMs())); live {
 			x.Count, x.Status = &n, "live"
 		}
 		return x
@@ -135,7 +135,7 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 		return nil, err
 	}
 	err = c.Read(func(v *resolver.View) error {
-		s, _ := v.Segment(segment)
+		s, _ := v.Segments().Get(segment)
 		out.SegmentName = s.Name
 		return nil
 	})

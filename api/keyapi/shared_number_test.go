@@ -123,7 +123,7 @@ func TestRefusedNumberInAnotherSpelling(t *testing.T) {
 			t.Errorf("%q: sent to %+v", pair, list)
 		}
 		ok(t, x.node.Read(t.Context(), x.account, func(v *resolver.View) error {
-			if reason, err := v.KeptFrom("sms", pair[1]); err != nil || reason != "unsubscribed" {
+			if reason, err := v.Reach().KeptFrom("sms", pair[1]); err != nil || reason != "unsubscribed" {
 				t.Errorf("%q: a test is kept from the number by %q, %v", pair, reason, err)
 			}
 			return nil

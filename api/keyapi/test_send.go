@@ -122,21 +122,21 @@ func (t testCalls) run(c *keycall.Call) (any, error) {
 	err = c.Read(func(v *resolver.View) (err error) {
 		p := new(view.Profile)
 		if in.ProfileID != "" || in.Email != "" {
-			o, field, ok := v.Person(in.ProfileID, in.Email)
+			o, field, ok := v.Profiles().Person(in.ProfileID, in.Email)
 			if !ok {
 				return keycall.FailWith(keycall.CodeNotFound, "%s: there is no such person", field)
 			}
-			if p, err = v.Profile(o); err != nil {
+			if p, err = v.Profiles().Get(o); err != nil {
 				return err
 			}
 		}
 		for i := range to {
 			results[i].To = to[i]
-			reason, err := v.KeptFrom(x.Medium(), to[i])
+			reason, err := v.Reach().KeptFrom(x.Medium(), to[i])
 			if err != nil {
 				return err
 			}
-			if reason == "" && x.TextOnly() && !v.MayWriteFreelyTo(to[i], c.Now.UnixMilli()) {
+			if reason == "" && x.TextOnly() && !v.Reach().MayWriteFreelyTo(to[i], c.Now.UnixMilli()) {
 				reason = view.NotInConversation
 			}
 			if reason != "" {

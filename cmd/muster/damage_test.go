@@ -67,8 +67,8 @@ func newDamaged(t *testing.T, erase bool) *damaged {
 	if erase {
 		var id string
 		ok(t, e.Node.Read(ctx, d.account, func(v *resolver.View) error {
-			o, _ := v.Find(resolver.IdentityEmail, "p7@x.io")
-			id = v.ProfileID(o).String()
+			o, _ := v.Profiles().Find(resolver.IdentityEmail, "p7@x.io")
+			id = v.Profiles().ID(o).String()
 			return nil
 		}))
 		_, err := e.Node.Command(ctx, d.account, resolver.CommandContactErase, resolver.ContactErase{ID: id})
@@ -122,8 +122,8 @@ func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
 		err = e.Node.Read(ctx, d.account, func(v *resolver.View) error {
 			settled = true
 			cut = v.Cut()
-			for _, s := range v.Segments() {
-				m, live := v.Members(s.ID, v.LogTimeMs())
+			for _, s := range v.Segments().All() {
+				m, live := v.Segments().Members(s.ID, v.LogTimeMs())
 				settled = settled && live
 				if live {
 					fmt.Fprintln(&b, s.ID, m.String())
@@ -138,11 +138,11 @@ func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
 					if kind == resolver.IdentityExternalID {
 						name = fmt.Sprintf("x%d", i)
 					}
-					o, found := v.Find(kind, name)
+					o, found := v.Profiles().Find(kind, name)
 					if !found {
 						continue
 					}
-					p, err := v.Profile(o)
+					p, err := v.Profiles().Get(o)
 					if err != nil {
 						return err
 					}

@@ -166,7 +166,7 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 // knowAll checks ordinals from history: a chunk with one that the state does
 // not have could not be applied, now or ever again.
 func (p *partition) knowAll(account uint64, ordinals []uint32) error {
-	return moot(p.look(account, func(v *resolver.View) error { return v.KnowsAll(ordinals) }))
+	return moot(p.look(account, func(v *resolver.View) error { return v.Profiles().KnowsAll(ordinals) }))
 }
 
 // scanProfiles judges all profiles for new leaves on their fields.
@@ -212,7 +212,7 @@ func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.
 func (p *partition) wants(account uint64, ids ...uint32) bool {
 	wanted := false
 	err := p.look(account, func(v *resolver.View) error {
-		wanted = v.WantsBuilt(ids...)
+		wanted = v.Segments().WantsBuilt(ids...)
 		return nil
 	})
 	return err == nil && wanted

@@ -84,8 +84,8 @@ func (d *damageFixture) note(t *testing.T, n *Node) {
 		working := false
 		if err := n.Read(context.Background(), testAccount, func(v *resolver.View) error {
 			cut, working = v.Cut(), n.partitions[0].Load().mu.m.Pending() > 0
-			for _, s := range v.Segments() {
-				_, live := v.Members(s.ID, v.LogTimeMs())
+			for _, s := range v.Segments().All() {
+				_, live := v.Segments().Members(s.ID, v.LogTimeMs())
 				working = working || !live
 			}
 			return nil

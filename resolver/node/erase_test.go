@@ -88,11 +88,11 @@ func TestErasedPersonStaysOut(t *testing.T) {
 				t.Errorf("erased again: %v", err)
 			}
 			if err := n.Read(ctx, testAccount, func(v *resolver.View) error {
-				if _, ok := v.Resolve(id); ok {
+				if _, ok := v.Profiles().Resolve(id); ok {
 					t.Errorf("%s still leads to a profile", id)
 				}
-				if v.Universe().GetCardinality() != 1 || accountOf(v).Profiles.Universe().GetCardinality() != 1 {
-					t.Errorf("there are %v", v.Universe())
+				if v.Profiles().All().GetCardinality() != 1 || accountOf(v).Profiles.Universe().GetCardinality() != 1 {
+					t.Errorf("there are %v", v.Profiles().All())
 				}
 				return nil
 			}); err != nil {

@@ -138,7 +138,7 @@ func randomSegmentCommand(rng *rand.Rand, n *Node) {
 	ctx := context.Background()
 	var ids, lists []string
 	_ = n.Read(ctx, testAccount, func(v *resolver.View) error {
-		for _, s := range v.Segments() {
+		for _, s := range v.Segments().All() {
 			ids = append(ids, s.ID)
 		}
 		for _, l := range v.Contacts().Lists() {

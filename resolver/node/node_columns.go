@@ -22,7 +22,7 @@ func (n *Node) RefreshColumns(ctx context.Context, account uint64) error {
 	for range refreshRounds {
 		near := false
 		err := p.look(account, func(v *resolver.View) (err error) {
-			near, err = v.RefreshColumns()
+			near, err = v.Columns().Refresh()
 			return err
 		})
 		if err != nil || near {
@@ -40,7 +40,7 @@ func (n *Node) RefreshColumns(ctx context.Context, account uint64) error {
 func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
 	var snap *view.Snapshot
 	err := n.Read(ctx, account, func(v *resolver.View) error {
-		snap = v.FirstColumns()
+		snap = v.Columns().First()
 		return nil
 	})
 	if err != nil || snap == nil {

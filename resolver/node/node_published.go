@@ -52,7 +52,7 @@ func (n *Node) CountMembers(ctx context.Context, account uint64, id string, atMs
 		return s.Members, true, nil
 	}
 	err = n.Read(ctx, account, func(v *resolver.View) error {
-		members, known = v.CountMembers(id, atMs)
+		members, known = v.Segments().Count(id, atMs)
 		return nil
 	})
 	return members, known, err

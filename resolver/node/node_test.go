@@ -141,7 +141,10 @@ func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		found := true
-		if err := n.Read(ctx, testAccount, func(v *resolver.View) error { _, found = v.Find(resolver.IdentityExternalID, "shared"); return nil }); err != nil {
+		if err := n.Read(ctx, testAccount, func(v *resolver.View) error {
+			_, found = v.Profiles().Find(resolver.IdentityExternalID, "shared")
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if !found {
@@ -266,8 +269,8 @@ func TestStoredDefinitionIsReadBack(t *testing.T) {
 	f.openLog(t)
 	n = f.mustOpen(t)
 	if err := n.Read(context.Background(), testAccount, func(v *resolver.View) error {
-		if len(v.Segments()) != 1 || len(v.Segments()[0].Definition) < 256<<10 {
-			t.Errorf("%d segments", len(v.Segments()))
+		if len(v.Segments().All()) != 1 || len(v.Segments().All()[0].Definition) < 256<<10 {
+			t.Errorf("%d segments", len(v.Segments().All()))
 		}
 		return nil
 	}); err != nil {

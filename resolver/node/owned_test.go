@@ -599,7 +599,7 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 	reader(func() { // under the lock, reading documents
 		err := n.Read(ctx, account, func(v *resolver.View) error {
 			for o := range uint32(20) {
-				if _, err := v.Profile(o); err != nil {
+				if _, err := v.Profiles().Get(o); err != nil {
 					return err
 				}
 			}
@@ -773,7 +773,7 @@ func TestL2RemoteCommand(t *testing.T) {
 		t.Fatalf("%s %v", reply, err)
 	}
 	if err := a.Read(ctx, account, func(v *resolver.View) error {
-		if list := v.Segments(); len(list) != 1 {
+		if list := v.Segments().All(); len(list) != 1 {
 			t.Errorf("L2: %d segments were made", len(list))
 		}
 		if v.LogTimeMs() > c.clock.Load() {

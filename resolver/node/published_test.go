@@ -88,7 +88,7 @@ func (h *apartHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(
 func comparePublished(t *testing.T, n *Node, account uint64, instants ...int64) (compared, refused int) {
 	t.Helper()
 	err := n.Read(context.Background(), account, func(v *resolver.View) error {
-		want := v.Segments()
+		want := v.Segments().All()
 		for _, ms := range instants {
 			list, at, ok := n.PublishedSegments(account, ms)
 			if !ok || at != max(ms, v.LogTimeMs()) || len(list) != len(want) {
@@ -102,7 +102,7 @@ func comparePublished(t *testing.T, n *Node, account uint64, instants ...int64) 
 				if !ok || one != s || at != max(ms, v.LogTimeMs()) {
 					t.Fatalf("S1: alone the segment is %+v at %d (known: %t), among all %+v", one, at, ok, s)
 				}
-				count, live := v.CountMembers(s.ID, at)
+				count, live := v.Segments().Count(s.ID, at)
 				switch {
 				case s.Known && !live:
 					t.Fatalf("S1: segment %s is published and not live", s.ID)

@@ -21,14 +21,14 @@ func (v *View) PassedOver(x *campaigns.Campaign, ordinal uint32, nowMs int64) (s
 	if reason == "" && v.a.Campaigns.WasSentToMerged(x, d.Merged) {
 		reason = campaigns.AlreadySent
 	}
-	if reason == "" && x.TextOnly() && !v.MayWriteFreely(o, string(d.Newest(identifier.Phone)), nowMs) {
+	if reason == "" && x.TextOnly() && !v.Reach().MayWriteFreely(o, string(d.Newest(identifier.Phone)), nowMs) {
 		reason = NotInConversation
 	}
 	if reason == "" && leftAudience(v.a, x.ID, o) {
 		reason = LeftTopics
 	}
 	if reason == "" {
-		if refused, err := reach.NumberRefused(holders{v}, &d, o, x.Medium()); err != nil || refused {
+		if refused, err := reach.NumberRefused(holders{&v.base}, &d, o, x.Medium()); err != nil || refused {
 			return reach.ReasonNumberRefused, err
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// FieldColumn is a field of all profiles at one cut: see [View.FieldColumn].
+// FieldColumn is a field of all profiles at one cut: see [Columns.Of].
 type FieldColumn = fieldcolumns.View
 
-// FieldColumn is the column of a field, if one is kept: see Node.RefreshColumns of package node and
+// Of is the column of a field, if one is kept: see Node.RefreshColumns of package node and
 // [View.Snapshot]. It outlives the view.
-func (v *View) FieldColumn(field string) (*FieldColumn, bool) {
-	left, err := v.refreshColumns()
+func (v Columns) Of(field string) (*FieldColumn, bool) {
+	left, err := v.refresh()
 	if err != nil || left > 0 {
 		return nil, false
 	}
@@ -26,31 +26,31 @@ func (v *View) FieldColumn(field string) (*FieldColumn, bool) {
 // refreshAtOnce is how many changed profiles are read again while Apply waits.
 const refreshAtOnce = 1024
 
-// RefreshColumns reads some of the profiles again that have changed since the columns were
+// Refresh reads some of the profiles again that have changed since the columns were
 // right; near says that few are left.
-func (v *View) RefreshColumns() (near bool, err error) {
-	left, err := v.refreshColumns()
+func (v Columns) Refresh() (near bool, err error) {
+	left, err := v.refresh()
 	return left < refreshAtOnce, err
 }
 
-// FirstColumns is a snapshot whose scan makes the columns that a first preview would make,
+// First is a snapshot whose scan makes the columns that a first preview would make,
 // nil when the account has some, or none can be made.
-func (v *View) FirstColumns() *Snapshot {
+func (v Columns) First() *Snapshot {
 	if v.store.Columns.Has(v.a.Index) {
 		return nil
 	}
-	b := v.beginColumns(nil)
+	b := v.begin(nil)
 	if b == nil {
 		return nil
 	}
-	s := v.Snapshot()
+	s := (&View{*v.base}).Snapshot()
 	s.columns = b
 	return s
 }
 
 // refreshColumns reads some of the profiles again that have changed since the columns
 // were right, and returns how many are left.
-func (v *View) refreshColumns() (left int, err error) {
+func (v Columns) refresh() (left int, err error) {
 	var d profile.Document
 	var f segment.Facts
 	return v.store.Columns.Refresh(v.a.Index, refreshAtOnce, func(ordinal uint32) (*segment.Fields, error) {
@@ -68,7 +68,7 @@ func (v *View) refreshColumns() (left int, err error) {
 
 // buildColumns begins columns of the fields given beside a scan of the snapshot. It is nil
 // when there are none to make: a field has no column, or is known to have too many values.
-func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
+func (v Columns) build(fields []string) *fieldcolumns.Builder {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
 		_, ok := segment.NewColumn(field)
 		return !ok || v.store.Columns.Hopeless(v.a.Index, field)
@@ -76,12 +76,12 @@ func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
 	if len(fields) == 0 {
 		return nil
 	}
-	return v.beginColumns(fields)
+	return v.begin(fields)
 }
 
 // beginColumns begins columns of the fields given, those that are kept, and those seen in
 // the account whose values are not mostly different, the fewest values first.
-func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
+func (v Columns) begin(fields []string) *fieldcolumns.Builder {
 	var seen []*catalog.Field
 	if sketch := v.a.Types.Attributes(); sketch != nil {
 		seen = slices.DeleteFunc(sketch.Fields(), func(f *catalog.Field) bool { return f.Lost > f.Seen()/2 })

@@ -3,6 +3,8 @@ package view
 import (
 	"slices"
 
+	"github.com/musterhq/muster/resolver/consentlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -40,7 +42,7 @@ type Engagement struct {
 	LastSentMs, LastOpenMs, LastClickMs int64
 }
 
-func (v *View) contactInfo(d *profile.Document) ContactInfo {
+func (v *base) contactInfo(d *profile.Document) ContactInfo {
 	x := ContactInfo{IsContact: d.IsContact, Engagement: Engagement{
 		d.Engaged.Sent, d.Engaged.Opened, d.Engaged.Clicked, d.Engaged.LastSentMs, d.Engaged.LastOpenMs, d.Engaged.LastClickMs}}
 	for _, n := range d.Lists {
@@ -57,21 +59,12 @@ func (v *View) contactInfo(d *profile.Document) ContactInfo {
 	return x
 }
 
-// WhyUnreachable says why a profile gets no advertising on a channel, empty if it may.
-func (v *View) WhyUnreachable(ordinal uint32, channel string) (string, error) {
-	var d profile.Document
-	if err := v.decode(ordinal, &d); err != nil {
-		return "", err
-	}
-	return v.a.WhyUnreachable(&d, channel), nil
-}
-
 // Root is the profile that an ordinal stands for, through merges.
-func (v *View) Root(ordinal uint32) uint32 { return v.a.Profiles.Root(ordinal) }
+func (v Profiles) Root(ordinal uint32) uint32 { return v.a.Profiles.Root(ordinal) }
 
 // Has reports whether an ordinal is that of a profile, neither merged into another nor
 // erased.
-func (v *View) Has(ordinal uint32) bool { return v.a.Engine.Universe().Contains(ordinal) }
+func (v Profiles) Has(ordinal uint32) bool { return v.a.Engine.Universe().Contains(ordinal) }
 
 // Consent is the profile's consent to a channel.
 func (p *Profile) Consent(channel string) Consent {
@@ -99,8 +92,39 @@ func (p *Profile) Pending(channel string) bool {
 	return slices.ContainsFunc(p.Blocks, func(b Block) bool { return b.Channel == channel && b.Pending })
 }
 
-// ProfilesPage lists profiles in the order in which they were made, from an
+// Page lists profiles in the order in which they were made, from an
 // ordinal on, limit at most. Anonymous ones are left out.
-func (v *View) ProfilesPage(from uint32, limit int) []uint32 {
+func (v Profiles) Page(from uint32, limit int) []uint32 {
 	return profile.Page(v.identified(), from, limit)
+}
+
+// ConsentLog lists what a person said of channels and topics, the newest first.
+func (v Profiles) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
+	var d profile.Document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	return v.a.ConsentLog.Entries(ordinal, &d)
+}
+
+// KnowsAll checks ordinals from history: a chunk with one that the state does
+// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
+func (v Profiles) KnowsAll(ordinals []uint32) error {
+	for _, o := range ordinals {
+		if err := v.a.Knows(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Person finds a profile by its id or, where that is "", by an e-mail. field says which
+// of both it was found by, or not.
+func (v Profiles) Person(profileID, email string) (ordinal uint32, field string, ok bool) {
+	if email != "" {
+		ordinal, ok = v.Find(identifier.Email, email)
+		return ordinal, "email", ok
+	}
+	ordinal, ok = v.ResolveText(profileID)
+	return ordinal, "profile_id", ok
 }

@@ -11,20 +11,20 @@ const NotInConversation = "the person has not written in the last 24 hours; only
 
 // MayWriteFreely reports whether a text may be sent to a profile by WhatsApp, at its number, at
 // an instant (Unix ms).
-func (v *View) MayWriteFreely(ordinal uint32, phone string, nowMs int64) bool {
+func (v Reach) MayWriteFreely(ordinal uint32, phone string, nowMs int64) bool {
 	return v.MayWriteFreelyTo(phone, nowMs) || v.a.Conversations.ProfileOpenUntil(ordinal) > nowMs
 }
 
 // MayWriteFreelyTo reports whether a text may be sent to a number by WhatsApp at an instant (Unix
 // ms): somebody wrote from there in the 24 hours before.
-func (v *View) MayWriteFreelyTo(phone string, nowMs int64) bool {
+func (v Reach) MayWriteFreelyTo(phone string, nowMs int64) bool {
 	h, ok := v.phoneHash(phone)
 	return ok && v.a.Conversations.OpenUntil(h) > nowMs
 }
 
 // ConversationNumber is what conversations.Open calls a phone number, "" for a text that is
 // none.
-func (v *View) ConversationNumber(phone string) string {
+func (v Reach) ConversationNumber(phone string) string {
 	h, ok := v.phoneHash(phone)
 	if !ok {
 		return ""
@@ -32,7 +32,7 @@ func (v *View) ConversationNumber(phone string) string {
 	return hex.EncodeToString(h[:])
 }
 
-func (v *View) phoneHash(phone string) (h identifier.Hash, ok bool) {
+func (v *base) phoneHash(phone string) (h identifier.Hash, ok bool) {
 	var buf []byte
 	return v.a.Profiles.Hasher.HashIdentifier(identifier.Phone, []byte(phone), &buf)
 }

@@ -9,7 +9,7 @@ import (
 // PushAudience are the profiles that a push message to a segment, or to all
 // when the id is empty, goes to, and how many members the segment has. ok is
 // false while the segment is being built.
-func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members uint64, ok bool) {
+func (v Reach) PushAudience(segment string) (audience *roaring.Bitmap, members uint64, ok bool) {
 	if segment == "" {
 		b := v.a.Contacts.WithDevices(nil)
 		return b, b.GetCardinality(), true
@@ -24,8 +24,8 @@ func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members u
 
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
 // if they may. An erased profile has none.
-func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
-	if !v.Has(ordinal) {
+func (v Reach) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
+	if !(Profiles{v.base}).Has(ordinal) {
 		return nil, "erased", nil
 	}
 	var d profile.Document

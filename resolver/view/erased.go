@@ -9,7 +9,7 @@ import (
 func (v *View) Erasures() *erasure.State { return v.a.Erasure }
 
 // Erased reports whether an identifier is kept out because its person was erased.
-func (v *View) Erased(kind identifier.Kind, value string) bool {
+func (v Profiles) Erased(kind identifier.Kind, value string) bool {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	return ok && v.a.Erasure.Erased(h)

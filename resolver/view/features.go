@@ -4,7 +4,6 @@ import (
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
-	"github.com/musterhq/muster/resolver/consentlog"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
@@ -12,7 +11,6 @@ import (
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
-	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/orders"
 	"github.com/musterhq/muster/resolver/sources"
 )
@@ -85,53 +83,12 @@ func (v *View) ChangerName(by audit.Author) string {
 	return v.a.NameOf("user", by.ID)
 }
 
-// ConsentLog lists what a person said of channels and topics, the newest first.
-func (v *View) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
-	var d profile.Document
-	if err := v.decode(ordinal, &d); err != nil {
-		return nil, err
-	}
-	return v.a.ConsentLog.Entries(ordinal, &d)
-}
-
 // Secret is a secret of the account that stays the same; keys of other kinds
 // are derived from it.
 func (v *View) Secret() []byte { return []byte(v.a.HashKey) }
 
-// Segments lists the saved segments, the oldest first.
-func (v *View) Segments() []account.Segment {
-	list := v.a.SegmentsByAge()
-	out := make([]account.Segment, len(list))
-	for i, s := range list {
-		out[i] = *s
-	}
-	return out
-}
-
-// Segment finds a saved segment.
-func (v *View) Segment(id string) (account.Segment, bool) {
-	if s := v.a.Segments[id]; s != nil {
-		return *s, true
-	}
-	return account.Segment{}, false
-}
-
-// WantsBuilt reports whether one of the leaves or states is still being built.
-func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }
-
-// KnowsAll checks ordinals from history: a chunk with one that the state does
-// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
-func (v *View) KnowsAll(ordinals []uint32) error {
-	for _, o := range ordinals {
-		if err := v.a.Knows(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // epoch is the one under which this node acts, 0 when embedded.
-func (v *View) epoch() uint64 {
+func (v *base) epoch() uint64 {
 	if v.host == nil {
 		return 0
 	}

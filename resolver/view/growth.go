@@ -9,12 +9,12 @@ import (
 // maxGrowthSkip bounds how many merged profiles in a row are passed over.
 const maxGrowthSkip = 64
 
-// MadeBefore is how many of the account's profiles were made before an instant, without the
+// CountBefore is how many of the account's profiles were made before an instant, without the
 // anonymous ones.
 // Profiles are numbered as they are made, so a few are looked at, not all. One
 // that others were merged into says when the oldest of them was made, so it is
 // passed over; those next to it tell.
-func (v *View) MadeBefore(atMs int64) (n uint64, err error) {
+func (v Profiles) CountBefore(atMs int64) (n uint64, err error) {
 	all := v.identified()
 	var d profile.Document
 	at := sort.Search(int(all.GetCardinality()), func(i int) bool {

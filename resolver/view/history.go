@@ -2,11 +2,11 @@ package view
 
 import "github.com/musterhq/muster/resolver/internal/profile"
 
-// HistoryProfileID is the id of an ordinal from history. The error wraps
+// HistoryID is the id of an ordinal from history. The error wraps
 // [ErrOtherHistory].
-func (v *View) HistoryProfileID(ordinal uint32) (profile.ID, error) {
+func (v Profiles) HistoryID(ordinal uint32) (profile.ID, error) {
 	if err := v.a.Knows(ordinal); err != nil {
 		return profile.ID{}, err
 	}
-	return v.ProfileID(ordinal), nil
+	return v.ID(ordinal), nil
 }

@@ -16,9 +16,9 @@ type ProfilePage struct {
 	Next     *search.Place
 }
 
-// SearchProfiles lists profiles. Errors are [search.ErrTooMany] and the store's.
-func (v *View) SearchProfiles(s *search.Query) (page ProfilePage, err error) {
-	page.Next, err = search.Search(searched{v}, s, func(place search.Place, d *profile.Document) bool {
+// Search lists profiles. Errors are [search.ErrTooMany] and the store's.
+func (v Profiles) Search(s *search.Query) (page ProfilePage, err error) {
+	page.Next, err = search.Search(searched{v.base}, s, func(place search.Place, d *profile.Document) bool {
 		p := v.profile(place.Ordinal, d)
 		if s.Order == search.OrderLastEvent {
 			p.LastEventMs = place.AtMs // there may have been another since the places were found
@@ -33,16 +33,16 @@ func (v *View) SearchProfiles(s *search.Query) (page ProfilePage, err error) {
 }
 
 // ByLastEvent begins a search in [search.OrderLastEvent]: [search.LastEvents.Rank] follows,
-// outside the view, and then [View.SearchProfiles] of a view of the same account. The
+// outside the view, and then [Profiles.Search] of a view of the same account. The
 // error is that of SearchProfiles.
-func (v *View) ByLastEvent(s *search.Query) (*search.LastEvents, error) {
-	return search.ByLastEvent(searched{v}, s)
+func (v Profiles) ByLastEvent(s *search.Query) (*search.LastEvents, error) {
+	return search.ByLastEvent(searched{v.base}, s)
 }
 
 // Holders lists the profiles that show an identifier, the one that it identifies and
 // those that share it, in order of ordinals from one on, limit at most.
-func (v *View) Holders(kind identifier.Kind, value string, from uint32, limit int) ([]uint32, error) {
-	return search.Holders(searched{v}, kind, value, from, limit)
+func (v Profiles) Holders(kind identifier.Kind, value string, from uint32, limit int) ([]uint32, error) {
+	return search.Holders(searched{v.base}, kind, value, from, limit)
 }
 
 // PlaceIn is the place of the profile among those that a search lists.
@@ -55,7 +55,7 @@ func (p *Profile) PlaceIn(s *search.Query) *search.Place {
 }
 
 // searched is an account as searches see it, see [search.Account].
-type searched struct{ v *View }
+type searched struct{ v *base }
 
 func (x searched) Number() uint64 { return x.v.a.Number }
 

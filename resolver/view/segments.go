@@ -3,6 +3,7 @@ package view
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -12,16 +13,16 @@ import (
 // While a segment, or one it refers to, is being built the engine does not know
 // its members: ok is then false, and history must be asked.
 
-// SegmentProgress is how much of a segment's newest definition is built, from 0
+// Progress is how much of a segment's newest definition is built, from 0
 // to 1, and whether its members are known.
-func (v *View) SegmentProgress(id string) (progress float64, live bool) {
+func (v Segments) Progress(id string) (progress float64, live bool) {
 	progress, live = v.a.Engine.Progress(id)
 	return progress, live && v.a.Engine.Live(id)
 }
 
 // Facts is what conditions other than activity look at in a profile, as the engine
 // gets it. It stays as it is when the view is left.
-func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
+func (v Profiles) Facts(ordinal uint32) (*segment.Facts, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
@@ -31,8 +32,8 @@ func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 	return f, nil
 }
 
-// CountMembers is the number of members of a segment at atMs.
-func (v *View) CountMembers(id string, atMs int64) (n uint64, ok bool) {
+// Count is the number of members of a segment at atMs.
+func (v Segments) Count(id string, atMs int64) (n uint64, ok bool) {
 	if !v.a.Engine.Live(id) {
 		return 0, false
 	}
@@ -40,24 +41,24 @@ func (v *View) CountMembers(id string, atMs int64) (n uint64, ok bool) {
 }
 
 // Members is who belongs to a segment at atMs. The answer is the caller's.
-func (v *View) Members(id string, atMs int64) (members *roaring.Bitmap, ok bool) {
+func (v Segments) Members(id string, atMs int64) (members *roaring.Bitmap, ok bool) {
 	if !v.a.Engine.Live(id) {
 		return nil, false
 	}
 	return v.a.Engine.Members(id, v.atLeast(atMs)), true
 }
 
-// MembersPage lists members of a segment at atMs in order of ordinals, from an
+// Page lists members of a segment at atMs in order of ordinals, from an
 // ordinal on, limit at most.
-func (v *View) MembersPage(id string, from uint32, limit int, atMs int64) (ordinals []uint32, ok bool) {
+func (v Segments) Page(id string, from uint32, limit int, atMs int64) (ordinals []uint32, ok bool) {
 	if !v.a.Engine.Live(id) {
 		return nil, false
 	}
 	return v.a.Engine.Page(id, from, limit, v.atLeast(atMs)), true
 }
 
-// IsMember reports whether a profile belongs to a segment at atMs.
-func (v *View) IsMember(id string, ordinal uint32, atMs int64) (member, ok bool) {
+// Has reports whether a profile belongs to a segment at atMs.
+func (v Segments) Has(id string, ordinal uint32, atMs int64) (member, ok bool) {
 	if !v.a.Engine.Live(id) {
 		return false, false
 	}
@@ -67,18 +68,18 @@ func (v *View) IsMember(id string, ordinal uint32, atMs int64) (member, ok bool)
 // LeafMembers is who satisfies the positive form of a condition at atMs, by the
 // condition's key, when a live segment has that condition. The answer is the
 // caller's.
-func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok bool) {
+func (v Segments) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok bool) {
 	return v.a.Engine.Leaf(key, v.atLeast(atMs))
 }
 
 // KeptMembers is who satisfies the positive form of a condition that the state keeps sets
 // for anyway, at any time: one on a list, or on a status as far as time does not decide it.
 // The answer is the caller's.
-func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool) {
+func (v Segments) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool) {
 	switch {
 	case leaf.Kind == segment.KindList:
-		if l, ok := v.Contacts().Find(leaf.List.ListID); ok {
-			return v.Contacts().Members(l).Clone(), true
+		if l, ok := v.a.Contacts.Find(leaf.List.ListID); ok {
+			return v.a.Contacts.Members(l).Clone(), true
 		}
 		return roaring.New(), true
 	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:
@@ -87,13 +88,13 @@ func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool
 	return nil, false
 }
 
-// Universe is all profiles of the account that are not merged into another. The
+// All is all profiles of the account that are not merged into another. The
 // answer is the caller's.
-func (v *View) Universe() *roaring.Bitmap { return v.a.Engine.Universe().Clone() }
+func (v Profiles) All() *roaring.Bitmap { return v.a.Engine.Universe().Clone() }
 
 // Anonymous is the profiles of which nothing says who they are, nil for none. The answer is
 // the caller's.
-func (v *View) Anonymous() *roaring.Bitmap {
+func (v Profiles) Anonymous() *roaring.Bitmap {
 	if v.a.Engine.Anonymous().IsEmpty() {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (v *View) Anonymous() *roaring.Bitmap {
 
 // identified is all profiles but the anonymous ones: those that are listed and counted. It
 // must not be changed, and is valid as long as the view.
-func (v *View) identified() *roaring.Bitmap {
+func (v *base) identified() *roaring.Bitmap {
 	all, anonymous := v.a.Engine.Universe(), v.a.Engine.Anonymous()
 	if anonymous.IsEmpty() {
 		return all
@@ -110,14 +111,35 @@ func (v *View) identified() *roaring.Bitmap {
 	return roaring.AndNot(all, anonymous)
 }
 
-// CountProfiles is how many profiles there are, without the anonymous ones.
-func (v *View) CountProfiles() uint64 {
+// Count is how many profiles there are, without the anonymous ones.
+func (v Profiles) Count() uint64 {
 	return v.a.Engine.Universe().GetCardinality() - v.a.Engine.Anonymous().GetCardinality()
 }
 
-// SegmentStats are the sizes of the account's segment engine. It reads all of
+// Stats are the sizes of the account's segment engine. It reads all of
 // it.
-func (v *View) SegmentStats() engine.Stats { return v.a.Engine.Stats() }
+func (v Segments) Stats() engine.Stats { return v.a.Engine.Stats() }
 
 // atLeast is atMs, but not before the engine's time.
-func (v *View) atLeast(atMs int64) int64 { return max(atMs, v.a.Engine.NowMs()) }
+func (v *base) atLeast(atMs int64) int64 { return max(atMs, v.a.Engine.NowMs()) }
+
+// All lists the saved segments, the oldest first.
+func (v Segments) All() []account.Segment {
+	list := v.a.SegmentsByAge()
+	out := make([]account.Segment, len(list))
+	for i, s := range list {
+		out[i] = *s
+	}
+	return out
+}
+
+// Get finds a saved segment.
+func (v Segments) Get(id string) (account.Segment, bool) {
+	if s := v.a.Segments[id]; s != nil {
+		return *s, true
+	}
+	return account.Segment{}, false
+}
+
+// WantsBuilt reports whether one of the leaves or states is still being built.
+func (v Segments) WantsBuilt(ids ...uint32) bool { return v.a.Engine.Wants(ids) }

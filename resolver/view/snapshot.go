@@ -38,9 +38,9 @@ type Snapshot struct {
 
 // Snapshot takes a snapshot. Its cost beside the view's lock is the number of
 // documents changed since the last checkpoint. Of the fields given, columns are made when
-// it is scanned: see [View.FieldColumn].
+// it is scanned: see [Columns.Of].
 func (v *View) Snapshot(fields ...string) *Snapshot {
-	columns := v.buildColumns(fields)
+	columns := v.Columns().build(fields)
 	release := func() {}
 	if v.host != nil {
 		release = v.host.HoldFiles()
@@ -56,7 +56,7 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		overlay:   v.store.Overlay(),
 		db:        v.store.DB.NewSnapshot(),
 		lists:     maps.Clone(v.a.Contacts.ListIDs()),
-		anonymous: v.Anonymous(),
+		anonymous: v.Profiles().Anonymous(),
 	}
 }
 

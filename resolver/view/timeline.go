@@ -9,16 +9,16 @@ type MergedProfile struct {
 	AtMs    int64
 }
 
-// MergesOf lists the profiles that became part of a profile, or of one that did, in
+// Merges lists the profiles that became part of a profile, or of one that did, in
 // the order in which they joined it.
-func (v *View) MergesOf(ordinal uint32) ([]MergedProfile, error) {
+func (v Profiles) Merges(ordinal uint32) ([]MergedProfile, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
 	out := make([]MergedProfile, len(d.Merged))
 	for i, m := range d.Merged {
-		out[i] = MergedProfile{m.Ordinal, v.ProfileID(m.Ordinal), m.AtMs}
+		out[i] = MergedProfile{m.Ordinal, v.ID(m.Ordinal), m.AtMs}
 	}
 	return out, nil
 }

@@ -16,7 +16,10 @@ import (
 
 // View is the state of one account at one offset. It is valid inside the
 // function it is handed to and must be left quickly: Apply waits meanwhile.
-type View struct {
+type View struct{ base }
+
+// base is what all parts of a view read.
+type base struct {
 	host    Host // nil for a machine that no node serves
 	store   *state.Store
 	a       *account.State
@@ -24,10 +27,41 @@ type View struct {
 	logTime int64 // Unix ms
 }
 
+// Profiles are the account's people, one for each root ordinal: their identifiers and their
+// documents.
+type Profiles struct{ *base }
+
+// Segments are the account's segments and who is in them.
+type Segments struct{ *base }
+
+// Reach says who can be sent to on which channel.
+type Reach struct{ *base }
+
+// Columns are fields of all profiles, kept beside the documents for previews.
+type Columns struct{ *base }
+
+// UsedIn says what refers to a part of the account.
+type UsedIn struct{ *base }
+
+// Profiles are the account's people. Like all parts of a view they end with it.
+func (v *View) Profiles() Profiles { return Profiles{&v.base} }
+
+// Segments are the account's segments.
+func (v *View) Segments() Segments { return Segments{&v.base} }
+
+// Reach says who can be sent to.
+func (v *View) Reach() Reach { return Reach{&v.base} }
+
+// Columns are fields of all profiles.
+func (v *View) Columns() Columns { return Columns{&v.base} }
+
+// UsedIn says what refers to a part of the account.
+func (v *View) UsedIn() UsedIn { return UsedIn{&v.base} }
+
 // New makes a view of an account as it is behind the record before next. host is nil for a
 // machine that no node serves.
 func New(host Host, store *state.Store, a *account.State, next, logTimeMs int64) *View {
-	return &View{host, store, a, next, logTimeMs}
+	return &View{base{host, store, a, next, logTimeMs}}
 }
 
 // Cut names this state for queries of history.
@@ -38,7 +72,7 @@ func (v *View) Cut() query.Cut { return query.Cut{Partition: v.host.Partition(),
 func (v *View) LogTimeMs() int64 { return v.logTime }
 
 // Find finds the profile that holds an identifier.
-func (v *View) Find(kind identifier.Kind, value string) (ordinal uint32, ok bool) {
+func (v Profiles) Find(kind identifier.Kind, value string) (ordinal uint32, ok bool) {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
@@ -47,9 +81,9 @@ func (v *View) Find(kind identifier.Kind, value string) (ordinal uint32, ok bool
 	return v.a.Profiles.Identifiers.Get(h)
 }
 
-// FindProven is [View.Find] of identifiers that more than a browser's key has given to the
+// FindProven is [Profiles.Find] of identifiers that more than a browser's key has given to the
 // profile: everybody can read such a key, so that what it attached proves nothing.
-func (v *View) FindProven(kind identifier.Kind, value string) (ordinal uint32, ok bool, err error) {
+func (v Profiles) FindProven(kind identifier.Kind, value string) (ordinal uint32, ok bool, err error) {
 	o, ok := v.Find(kind, value)
 	if !ok {
 		return 0, false, nil
@@ -71,7 +105,7 @@ func (v *View) FindProven(kind identifier.Kind, value string) (ordinal uint32, o
 }
 
 // Known reports whether an identifier is a profile's, or kept out as that of an erased person.
-func (v *View) Known(kind identifier.Kind, value string) bool {
+func (v Profiles) Known(kind identifier.Kind, value string) bool {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
@@ -82,15 +116,15 @@ func (v *View) Known(kind identifier.Kind, value string) bool {
 }
 
 // Resolve finds the profile an id stands for, through merges.
-func (v *View) Resolve(id profile.ID) (ordinal uint32, ok bool) { return v.a.Profiles.Find(id) }
+func (v Profiles) Resolve(id profile.ID) (ordinal uint32, ok bool) { return v.a.Profiles.Find(id) }
 
-// ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
+// ResolveText is [Profiles.Resolve] of an id as clients send it. Text that is no id
 // is an id that no profile has.
-func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.ResolveText(id) }
+func (v Profiles) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.ResolveText(id) }
 
-// ProfileID is the id of an ordinal of the state. For one from history, see
-// [View.HistoryProfileID].
-func (v *View) ProfileID(ordinal uint32) profile.ID { return v.a.Profiles.Headers.Get(ordinal).ID }
+// ID is the id of an ordinal of the state. For one from history, see
+// [Profiles.HistoryID].
+func (v Profiles) ID(ordinal uint32) profile.ID { return v.a.Profiles.Headers.Get(ordinal).ID }
 
 // Identity is one identifier of a profile, as given.
 type Identity struct {
@@ -150,7 +184,7 @@ func (p *Profile) HasEvent() bool { return profile.HasEvent(p.LastEventMs) }
 
 // EmailHash names an e-mail in a link: its hash under the account's key, in hexadecimal. It is
 // the same in all spellings of an identifier, and "" for a blank one.
-func (v *View) EmailHash(email string) string {
+func (v Profiles) EmailHash(email string) string {
 	var buf []byte
 	h, ok := v.a.Profiles.Hasher.HashIdentifier(identifier.Email, []byte(email), &buf)
 	if !ok {
@@ -171,7 +205,7 @@ func (p *Profile) Newest(kind identifier.Kind) string {
 
 // Ordinals are the profile's own ordinal and those merged into it, by which
 // history knows its events.
-func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
+func (v Profiles) Ordinals(ordinal uint32) ([]uint32, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
@@ -183,7 +217,7 @@ func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
 	return out, nil
 }
 
-func (v *View) decode(ordinal uint32, d *profile.Document) error {
+func (v *base) decode(ordinal uint32, d *profile.Document) error {
 	b, err := v.store.Peek(v.a.Name(), ordinal)
 	if err != nil {
 		return err
@@ -191,8 +225,8 @@ func (v *View) decode(ordinal uint32, d *profile.Document) error {
 	return d.Decode(b)
 }
 
-// Profile reads a profile.
-func (v *View) Profile(ordinal uint32) (*Profile, error) {
+// Get reads a profile.
+func (v Profiles) Get(ordinal uint32) (*Profile, error) {
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
@@ -201,7 +235,7 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 }
 
 // profile is the profile of a decoded document.
-func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
+func (v *base) profile(ordinal uint32, d *profile.Document) *Profile {
 	h := v.a.Profiles.Headers.Get(ordinal)
 	p := &Profile{
 		Ordinal: ordinal, ID: h.ID, FirstName: string(d.FirstName), LastName: string(d.LastName),
@@ -219,7 +253,7 @@ func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
 		p.Consents = append(p.Consents, consent(c))
 	}
 	for _, m := range d.Merged {
-		p.Merged = append(p.Merged, Merged{v.ProfileID(m.Ordinal), m.AtMs})
+		p.Merged = append(p.Merged, Merged{Profiles{v}.ID(m.Ordinal), m.AtMs})
 	}
 	p.Conflicts = v.conflicts(ordinal, d)
 	p.ContactInfo = v.contactInfo(d)
@@ -233,7 +267,7 @@ const HeldHere = "another profile was made with this identifier; it goes on to i
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles
 // that became one the first is returned.
-func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
+func (v *base) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 	for _, c := range d.Conflicts {
 		shared := slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
 			return id.Shared && id.Kind == c.Kind && bytes.Equal(id.Value, c.Value)
@@ -250,7 +284,7 @@ func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 			if o == ordinal || v.a.Profiles.Gone(o) {
 				continue
 			}
-			id := v.ProfileID(o)
+			id := Profiles{v}.ID(o)
 			x.Other = &id
 			if slices.ContainsFunc(out, func(y Conflict) bool {
 				return y.Other != nil && *y.Other == id && y.Kind == x.Kind && y.Reason == x.Reason

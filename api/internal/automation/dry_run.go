@@ -131,7 +131,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 				return &handler.Problem{Status: http.StatusConflict, Message: "the flow is not complete: " + faults.String()}
 			}
 		}
-		ordinal, ok := v.ResolveText(in.ProfileID)
+		ordinal, ok := v.Profiles().ResolveText(in.ProfileID)
 		if !ok {
 			return handler.ErrNoProfile
 		}
@@ -146,7 +146,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 		if h.trial, err = v.FlowTrial(&f, ordinal); err != nil {
 			return err
 		}
-		p, err := v.Profile(ordinal)
+		p, err := v.Profiles().Get(ordinal)
 		if err != nil {
 			return err
 		}

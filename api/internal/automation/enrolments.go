@@ -107,7 +107,7 @@ func (a *API) listEnrolments(c *handler.Call) (any, error) {
 			if err != nil {
 				return err
 			}
-			id := v.ProfileID(o).String()
+			id := v.Profiles().ID(o).String()
 			for i := range enrolments {
 				e := &enrolments[i]
 				switch {
@@ -155,7 +155,7 @@ func (a *API) getEnrolments(c *handler.Call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		o, ok := v.ResolveText(c.Param("profile"))
+		o, ok := v.Profiles().ResolveText(c.Param("profile"))
 		if !ok {
 			return handler.ErrNoProfile
 		}
@@ -167,7 +167,7 @@ func (a *API) getEnrolments(c *handler.Call) (any, error) {
 			return handler.NotFound("the profile was never in this flow")
 		}
 		for i := range enrolments {
-			out = append(out, enrolmentPath{newEnrolment(&f, v.ProfileID(o).String(), &enrolments[i]), visits(&f, enrolments[i].Path)})
+			out = append(out, enrolmentPath{newEnrolment(&f, v.Profiles().ID(o).String(), &enrolments[i]), visits(&f, enrolments[i].Path)})
 		}
 		return nil
 	})

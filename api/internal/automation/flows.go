@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // publishPoll is how often it is looked whether a flow that is being published
@@ -37,7 +38,7 @@ func (a *API) Operations() handler.Group {
 		{Handle: a.getFlow, Operation: operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
 		flowVersionsRoute(),
 		a.dryRunRoute(),
-		handler.UsedInRoute("/flows", "flows:read", "flowUsedIn", "a flow", "Segments and flows whose conditions or triggers name it, by the `flow_id` of events. They do not keep it from being deleted.", (*resolver.View).FlowUsedIn, errNoFlow),
+		handler.UsedInRoute("/flows", "flows:read", "flowUsedIn", "a flow", "Segments and flows whose conditions or triggers name it, by the `flow_id` of events. They do not keep it from being deleted.", view.UsedIn.Flow, errNoFlow),
 		{Handle: a.updateFlow, Operation: operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Query: handler.IfVersionQuery(), Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
 		{Handle: a.setFlowStatus, Operation: operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
 		{Handle: a.deleteFlow, Operation: operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "Its enrolments are deleted, too. Refused while it is live.", Also: []int{409}}},

@@ -46,7 +46,7 @@ func (e *Evaluator) ExplainTo(c *handler.Call, segmentID, profileID string, find
 		if profileID == "" {
 			return handler.BadField("profile_id", "profile_id is missing; name the profile to explain the segment for")
 		}
-		ordinal, ok := v.ResolveText(profileID)
+		ordinal, ok := v.Profiles().ResolveText(profileID)
 		if !ok {
 			return handler.ErrNoProfile
 		}

@@ -27,20 +27,20 @@ type Profile struct {
 
 // load reads the profile and where it belongs from one state.
 func (p *Profile) load(saved []resolver.Segment, v *resolver.View, ordinal uint32, atMs int64) (err error) {
-	if p.Profile, err = v.Profile(ordinal); err != nil {
+	if p.Profile, err = v.Profiles().Get(ordinal); err != nil {
 		return err
 	}
-	if p.facts, err = v.Facts(ordinal); err != nil {
+	if p.facts, err = v.Profiles().Facts(ordinal); err != nil {
 		return err
 	}
 	p.flows = v.Flows().IDsOf(ordinal)
 	p.held, p.atMs = make(map[string]bool, len(saved)), atMs
 	for i := range saved {
-		if in, ok := v.IsMember(saved[i].ID, ordinal, atMs); ok {
+		if in, ok := v.Segments().Has(saved[i].ID, ordinal, atMs); ok {
 			p.held[saved[i].ID] = in
 		}
 	}
-	p.ordinals, err = v.Ordinals(ordinal)
+	p.ordinals, err = v.Profiles().Ordinals(ordinal)
 	return err
 }
 
@@ -74,7 +74,7 @@ func (e *Evaluator) AnswerProfile(c *handler.Call, find func(*resolver.View) (ui
 	}
 	var saved []resolver.Segment
 	err := c.Read(func(v *resolver.View) error {
-		saved = v.Segments()
+		saved = v.Segments().All()
 		return load(v, saved, e.opts.Chain.Instant(v))
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (q *Question) lookUp(p *Profile) ([]string, error) {
 	defer all.drop()
 	erased := false
 	err := all.take(func(all *Question, v *resolver.View) error {
-		ordinal, ok := v.Resolve(p.ID)
+		ordinal, ok := v.Profiles().Resolve(p.ID)
 		if erased = !ok; erased {
 			return nil
 		}
@@ -265,7 +265,7 @@ func (q *Question) Describe(ordinals []uint32) (found []*Profile, out []record.P
 	load := func(q *Question, v *resolver.View) error {
 		found = nil
 		for _, o := range ordinals {
-			winner, ok := v.Resolve(v.ProfileID(o))
+			winner, ok := v.Profiles().Resolve(v.Profiles().ID(o))
 			if !ok || slices.ContainsFunc(found, func(p *Profile) bool { return p.Ordinal == winner }) {
 				continue
 			}

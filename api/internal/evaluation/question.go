@@ -118,7 +118,7 @@ func (q *Question) take(also AlsoRead) error {
 		return err
 	}
 	err := q.ev.opts.Node.Read(q.Ctx, q.account, func(v *resolver.View) error {
-		q.cut, q.AtMs, q.Saved = v.Cut(), q.ev.opts.Chain.Instant(v), v.Segments()
+		q.cut, q.AtMs, q.Saved = v.Cut(), q.ev.opts.Chain.Instant(v), v.Segments().All()
 		q.defs = make(map[string]*segment.Node, len(q.Saved))
 		for _, s := range q.Saved {
 			q.defs[s.ID] = s.Root
@@ -149,8 +149,8 @@ const (
 // the rest needs. It belongs into an [AlsoRead]. It stops at the first condition that is
 // not known if history may not be asked.
 func (q *Question) Gather(v *resolver.View, roots ...*segment.Node) {
-	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
-	q.people.anonymous = v.Anonymous()
+	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Profiles().All()
+	q.people.anonymous = v.Profiles().Anonymous()
 	seen := map[string]bool{}
 	leaves, bytes := 0, uint64(0)
 	scan := false
@@ -187,7 +187,7 @@ func (q *Question) Gather(v *resolver.View, roots ...*segment.Node) {
 				}
 			case segment.KindAttribute:
 				field := leaf.Attribute.Field
-				if column, ok := v.FieldColumn(field); ok && leaves <= gatherLeaves {
+				if column, ok := v.Columns().Of(field); ok && leaves <= gatherLeaves {
 					q.columns = append(q.columns, columnLeaf{leaf.Key(), leaf.Attribute, column})
 					return
 				}
@@ -210,12 +210,12 @@ func (q *Question) Gather(v *resolver.View, roots ...*segment.Node) {
 // engine's first.
 func fromEngine(v *resolver.View, leaf *segment.Node, key string, atMs int64) (*roaring.Bitmap, bool) {
 	if leaf.Kind == segment.KindSegment {
-		return v.Members(leaf.Segment.SegmentID, atMs)
+		return v.Segments().Members(leaf.Segment.SegmentID, atMs)
 	}
-	if b, ok := v.LeafMembers(key, atMs); ok {
+	if b, ok := v.Segments().LeafMembers(key, atMs); ok {
 		return b, true
 	}
-	return v.KeptMembers(leaf)
+	return v.Segments().KeptMembers(leaf)
 }
 
 // isKnown is a condition's answer among those gathered.

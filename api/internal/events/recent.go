@@ -135,16 +135,16 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	err = c.Read(func(v *resolver.View) error {
 		for i := range list.kept {
 			e := &list.kept[i]
-			id, err := v.HistoryProfileID(e.ordinal)
+			id, err := v.Profiles().HistoryID(e.ordinal)
 			if err != nil {
 				return err
 			}
 			e.ProfileID, e.Timestamp = id.String(), record.Time(e.atMs)
-			o, ok := v.ResolveText(e.ProfileID)
+			o, ok := v.Profiles().ResolveText(e.ProfileID)
 			if !ok {
 				continue // erased meanwhile
 			}
-			p, err := v.Profile(o)
+			p, err := v.Profiles().Get(o)
 			if err != nil {
 				return err
 			}

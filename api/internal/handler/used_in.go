@@ -22,11 +22,11 @@ func usesShape() *shape.Schema {
 
 // UsedInRoute is the call that says where something is used: by the same checks that
 // refuse its deletion.
-func UsedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]view.Use, bool), none error) Route {
+func UsedInRoute(path, permission, id, noun, about string, list func(view.UsedIn, string) ([]view.Use, bool), none error) Route {
 	handle := func(c *Call) (any, error) {
 		out := []Use{}
 		err := c.Read(func(v *resolver.View) error {
-			found, ok := list(v, c.Param("id"))
+			found, ok := list(v.UsedIn(), c.Param("id"))
 			if !ok {
 				return none
 			}

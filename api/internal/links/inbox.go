@@ -160,8 +160,8 @@ func (c *inboxCaller) find(v *resolver.View) (err error) {
 	if c.person.Kind == persontoken.KindEmail {
 		kind = resolver.IdentityEmail
 	}
-	if c.ordinal, c.found, err = v.FindProven(kind, c.person.Subject); c.found {
-		c.id = v.ProfileID(c.ordinal).String()
+	if c.ordinal, c.found, err = v.Profiles().FindProven(kind, c.person.Subject); c.found {
+		c.id = v.Profiles().ID(c.ordinal).String()
 	}
 	return err
 }
@@ -178,7 +178,7 @@ func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 		return nil, nil
 	}
 	err = a.readInApp(c.person.Account, func(v *resolver.View) error {
-		o := v.Root(c.ordinal)
+		o := v.Profiles().Root(c.ordinal)
 		unreachable, err := unreachableInApp(v, o)
 		if err == nil && !unreachable {
 			list, err = v.InApp().Inbox(o, a.inAppTime(v))
@@ -191,7 +191,7 @@ func (a *API) messages(c *inboxCaller) (list []inapp.Message, err error) {
 // unreachableInApp reports whether a profile gets no in-app messages: it is suppressed on their
 // channel, or unsubscribed from it. Those that are in its inbox are then not shown either.
 func unreachableInApp(v *resolver.View, ordinal uint32) (bool, error) {
-	reason, err := v.WhyUnreachable(ordinal, "in_app")
+	reason, err := v.Reach().WhyUnreachable(ordinal, "in_app")
 	return reason != "", err
 }
 

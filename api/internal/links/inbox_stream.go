@@ -231,7 +231,7 @@ func (s *inboxStream) read() (list []inapp.Message, changed bool, err error) {
 		return nil, true, nil
 	}
 	err = s.a.opts.Node.Look(s.caller.person.Account, func(v *resolver.View) error {
-		o, now := v.Root(s.caller.ordinal), s.a.inAppTime(v)
+		o, now := v.Profiles().Root(s.caller.ordinal), s.a.inAppTime(v)
 		stored, err := v.InApp().Fingerprint(o)
 		if err != nil {
 			return err

@@ -164,10 +164,10 @@ func (a *API) preferencesOf(token string) (*followed, *preferences, error) {
 		switch f.sent, ok = v.Sent(messages.ID(claims.Send)); {
 		case !ok:
 			return errNoLink
-		case !v.Has(f.sent.Profile):
+		case !v.Profiles().Has(f.sent.Profile):
 			return errErased
 		}
-		if f.profile, err = v.Profile(f.sent.Profile); err == nil {
+		if f.profile, err = v.Profiles().Get(f.sent.Profile); err == nil {
 			page = newPreferences(v, f.profile)
 		}
 		return err

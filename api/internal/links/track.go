@@ -170,7 +170,7 @@ func (a *API) follow(token string) (*followed, error) {
 		if f.sent, ok = v.Sent(messages.ID(claims.Send)); !ok {
 			return errNoLink
 		}
-		if !v.Has(f.sent.Profile) {
+		if !v.Profiles().Has(f.sent.Profile) {
 			return errNoLink // the person was erased
 		}
 		if claims.Kind == tracking.Click && claims.URL == "" && f.sent.Campaign != "" {
@@ -185,7 +185,7 @@ func (a *API) follow(token string) (*followed, error) {
 		if claims.Kind == tracking.Click && f.link() == "" {
 			return errNoLink
 		}
-		if f.profile, err = v.Profile(f.sent.Profile); err != nil || claims.Kind != tracking.Confirm {
+		if f.profile, err = v.Profiles().Get(f.sent.Profile); err != nil || claims.Kind != tracking.Confirm {
 			return err
 		}
 		if claims.Flow == "" {
@@ -200,7 +200,7 @@ func (a *API) follow(token string) (*followed, error) {
 // confirms finds the address at which a link confirms a subscription. One that an older build
 // sent does not name it, and is good for a profile that never had another.
 func (f *followed) confirms(v *resolver.View) {
-	newest, emails := v.EmailHash(f.profile.Newest(resolver.IdentityEmail)), 0
+	newest, emails := v.Profiles().EmailHash(f.profile.Newest(resolver.IdentityEmail)), 0
 	for _, id := range f.profile.Identities {
 		if id.Kind == resolver.IdentityEmail {
 			emails++

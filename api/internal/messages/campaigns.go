@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Campaigns are the calls about campaigns.
@@ -18,7 +19,7 @@ func (a *API) Campaigns() handler.Group {
 		{Handle: a.listCampaigns, Operation: operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", Query: []operation.Parameter{handler.AgeOrder()}, Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{Handle: a.getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
 		{Handle: a.campaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "Read a campaign's statistics", Data: campaignNumbersShape}},
-		handler.UsedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
+		handler.UsedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", view.UsedIn.Campaign, errNoCampaign),
 		{Handle: a.getCredits, Operation: operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "Read the e-mail credits", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
 		{Handle: a.listOutbox, Operation: operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
 			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Templates are the calls about templates.
@@ -51,7 +52,7 @@ func (a *API) Templates() handler.Group {
 				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
 			))}},
 		templateVersionsRoute(),
-		handler.UsedInRoute("/templates", "templates:read", "templateUsedIn", "a template", handler.KeepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
+		handler.UsedInRoute("/templates", "templates:read", "templateUsedIn", "a template", handler.KeepsFromDeletion, view.UsedIn.Template, errNoTemplate),
 	}}
 }
 

@@ -48,11 +48,11 @@ func (a *API) renderTemplate(c *handler.Call) (any, error) {
 				*x.dst = *x.given
 			}
 		}
-		o, field, found := v.Person(in.ProfileID, in.Email)
+		o, field, found := v.Profiles().Person(in.ProfileID, in.Email)
 		if !found {
 			return &handler.Problem{Status: 404, Field: field, Message: field + ": there is no such person"}
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err != nil {
 			return err
 		}

@@ -87,11 +87,11 @@ func (a *API) setConsent(c *handler.Call) (any, error) {
 	}
 	warning := ""
 	err = c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(c.PathID())
+		o, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err == nil {
 			warning = record.SuppressedConsent(p, in.Channel)
 		}

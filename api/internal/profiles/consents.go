@@ -26,7 +26,7 @@ func (a *API) Consents() handler.Group {
 func (a *API) consentLog(c *handler.Call) (any, error) {
 	out := []record.ConsentEntry{}
 	err := c.Read(func(v *resolver.View) (err error) {
-		o, ok := v.ResolveText(c.PathID())
+		o, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}
@@ -40,7 +40,7 @@ func (a *API) consentLog(c *handler.Call) (any, error) {
 func (a *API) preferencesLink(c *handler.Call) (any, error) {
 	url := ""
 	err := c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(c.PathID())
+		o, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}

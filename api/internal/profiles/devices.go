@@ -28,11 +28,11 @@ func (a *API) listDevices(c *handler.Call) (any, error) { return a.devicesOf(c, 
 
 func (a *API) devicesOf(c *handler.Call, id string) (list []record.Device, err error) {
 	err = c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(id)
+		o, ok := v.Profiles().ResolveText(id)
 		if !ok {
 			return handler.ErrNoProfile
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		if err == nil {
 			list = record.Devices(p)
 		}

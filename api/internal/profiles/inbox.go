@@ -20,7 +20,7 @@ func (a *API) inboxRoute() handler.Route {
 func (a *API) inbox(c *handler.Call) (any, error) {
 	out := []record.InboxMessage{}
 	err := c.Read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(c.PathID())
+		o, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Lists are the calls about lists of profiles.
@@ -19,7 +20,7 @@ func (a *API) Lists() handler.Group {
 		{Handle: a.getList, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
 		{Handle: a.updateList, Operation: operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", About: "What people see of the list stays as it is where it is left out.", Body: shapes.ListBody(true), Data: shapes.List}},
 		{Handle: a.deleteList, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
-		handler.UsedInRoute("/lists", "lists:read", "listUsedIn", "a list", handler.KeepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
+		handler.UsedInRoute("/lists", "lists:read", "listUsedIn", "a list", handler.KeepsFromDeletion, view.UsedIn.List, errNoList),
 		{Handle: a.listMembers, Operation: operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
 			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
 		{Handle: a.removeMember, Operation: operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Remove a profile from a list"}},
@@ -98,7 +99,7 @@ func (a *API) listMembers(c *handler.Call) (any, error) {
 		}
 		ordinals := v.Contacts().MembersPage(l, from, limit)
 		for _, o := range ordinals {
-			members = append(members, v.ProfileID(o).String())
+			members = append(members, v.Profiles().ID(o).String())
 		}
 		next = paging.NextOrdinal(ordinals, limit)
 		return nil

@@ -24,12 +24,12 @@ func (a *API) timeline(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	err = c.Read(func(v *resolver.View) (err error) {
-		ordinal, ok := v.ResolveText(c.PathID())
+		ordinal, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}
 		q.Cut = v.Cut()
-		q.Ordinals, err = v.Ordinals(ordinal)
+		q.Ordinals, err = v.Profiles().Ordinals(ordinal)
 		return err
 	})
 	if err != nil {

@@ -56,11 +56,11 @@ func (a *API) findProfile(c *handler.Call) (any, error) {
 	case len(value) > maxIdentifierBytes:
 		return nil, handler.BadField(kind.String(), "%s is longer than %d bytes", kind, maxIdentifierBytes)
 	}
-	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, handler.NotFound("no profile has this %s", kind))
+	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Profiles().Find(kind, value) }, handler.NotFound("no profile has this %s", kind))
 }
 
 // getProfile answers GET /profiles/{id}; the id of a merged profile finds the
 // one it was merged into.
 func (a *API) getProfile(c *handler.Call) (any, error) {
-	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.ResolveText(c.PathID()) }, handler.ErrNoProfile)
+	return a.opts.Evaluation.AnswerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Profiles().ResolveText(c.PathID()) }, handler.ErrNoProfile)
 }

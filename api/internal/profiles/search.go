@@ -152,22 +152,22 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 				f.Within = append(f.Within, v.Contacts().Members(l))
 			}
 			if f.segment != "" {
-				if _, ok := v.Segment(f.segment); !ok {
+				if _, ok := v.Segments().Get(f.segment); !ok {
 					return handler.ErrNoSegment
 				}
 				within := members
 				if within == nil {
-					if within, live = v.Members(f.segment, f.AtMs); !live {
+					if within, live = v.Segments().Members(f.segment, f.AtMs); !live {
 						return nil
 					}
 				}
 				f.Within = append(f.Within, within)
 			}
 			if f.Order == search.OrderLastEvent {
-				byLastEvent, err = v.ByLastEvent(&f.Query)
+				byLastEvent, err = v.Profiles().ByLastEvent(&f.Query)
 				return err
 			}
-			found, err = v.SearchProfiles(&f.Query)
+			found, err = v.Profiles().Search(&f.Query)
 			return err
 		})
 		if errors.Is(err, search.ErrTooMany) {
@@ -186,7 +186,7 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 	if byLastEvent != nil {
 		byLastEvent.Rank() // changes of the state do not wait for it
 		err = c.Read(func(v *resolver.View) (err error) {
-			found, err = v.SearchProfiles(&f.Query)
+			found, err = v.Profiles().Search(&f.Query)
 			return err
 		})
 		if err != nil {
@@ -217,7 +217,7 @@ func (a *API) searchProfiles(c *handler.Call) (any, error) {
 func (a *API) membersNow(c *handler.Call, id string) (*roaring.Bitmap, error) {
 	var root *segment.Node
 	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
-		s, ok := v.Segment(id)
+		s, ok := v.Segments().Get(id)
 		if !ok {
 			return handler.ErrNoSegment
 		}

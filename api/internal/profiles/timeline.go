@@ -216,16 +216,16 @@ func (t *timelineRead) isBefore(p timelinePlace) bool {
 
 // state reads what the state has: whose history it is, merges and steps of flows.
 func (t *timelineRead) state(v *resolver.View, account uint64, id string) error {
-	ordinal, ok := v.ResolveText(id)
+	ordinal, ok := v.Profiles().ResolveText(id)
 	if !ok {
 		return handler.ErrNoProfile
 	}
-	merges, err := v.MergesOf(ordinal)
+	merges, err := v.Profiles().Merges(ordinal)
 	if err != nil {
 		return err
 	}
 	t.account, t.cut, t.ordinals, t.names, t.entries = account, v.Cut(), []uint32{ordinal}, map[string]string{}, nil
-	t.ids = []string{v.ProfileID(ordinal).String()}
+	t.ids = []string{v.Profiles().ID(ordinal).String()}
 	for _, m := range merges {
 		t.ordinals, t.ids = append(t.ordinals, m.Ordinal), append(t.ids, m.ID.String())
 		if place := (timelinePlace{atMs: m.AtMs, phase: phaseMerge, c: m.Ordinal}); t.kinds[kindMerge] && t.isBefore(place) {
@@ -233,7 +233,7 @@ func (t *timelineRead) state(v *resolver.View, account uint64, id string) error 
 		}
 	}
 	if t.kinds[kindTransition] {
-		for _, s := range v.Segments() {
+		for _, s := range v.Segments().All() {
 			t.names[s.ID] = s.Name
 		}
 	}

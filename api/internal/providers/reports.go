@@ -369,7 +369,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 	r = messages.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.keyOf(e)}
 	switch {
 	case found:
-		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
+		r.Channel, r.Profile = sent.Channel, v.Profiles().ID(sent.Profile).String()
 		if e.Channel != "" && !sent.OfCampaign {
 			r.Channel = e.Channel // ids of single messages do not say it
 		}
@@ -385,11 +385,11 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 	case s.name == "mail" || e.Channel != "":
 		return r, false, nil // anybody can write a mail, and a number may send for others as well
 	default:
-		o, known := v.Find(resolver.IdentityEmail, e.Recipient)
+		o, known := v.Profiles().Find(resolver.IdentityEmail, e.Recipient)
 		if !known {
 			return r, false, nil
 		}
-		r.Profile = v.ProfileID(o).String()
+		r.Profile = v.Profiles().ID(o).String()
 	}
 	switch e.Type {
 	case inbound.Bounce:

@@ -127,7 +127,7 @@ func (a *API) openConversation(ctx context.Context, account uint64, e *inbound.E
 	}
 	var open conversations.Open
 	err := a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-		open.Number = v.ConversationNumber(e.From)
+		open.Number = v.Reach().ConversationNumber(e.From)
 		return nil
 	})
 	if err != nil {
@@ -148,12 +148,12 @@ func (a *API) stop(ctx context.Context, s *source, e *inbound.Event, key string)
 		for from, more := uint32(0), true; more; {
 			var ids []string
 			err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
-				holders, err := v.Holders(resolver.IdentityPhone, phone, from, inboundChunk)
+				holders, err := v.Profiles().Holders(resolver.IdentityPhone, phone, from, inboundChunk)
 				if more = len(holders) == inboundChunk; more {
 					from = holders[len(holders)-1] + 1
 				}
 				for _, o := range holders {
-					ids = append(ids, v.ProfileID(o).String())
+					ids = append(ids, v.Profiles().ID(o).String())
 				}
 				return err
 			})
@@ -190,7 +190,7 @@ func (a *API) onFile(ctx context.Context, account uint64, e *inbound.Event) (pho
 		return phone, nil
 	}
 	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-		if v.Known(resolver.IdentityPhone, other) && !v.Known(resolver.IdentityPhone, phone) {
+		if v.Profiles().Known(resolver.IdentityPhone, other) && !v.Profiles().Known(resolver.IdentityPhone, phone) {
 			phone = other
 		}
 		return nil
@@ -201,11 +201,11 @@ func (a *API) onFile(ctx context.Context, account uint64, e *inbound.Event) (pho
 // isNewest reports whether a number is the newest of a profile, to which texts go.
 func (a *API) isNewest(ctx context.Context, account uint64, profile, phone string) (newest bool, err error) {
 	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-		o, ok := v.ResolveText(profile)
+		o, ok := v.Profiles().ResolveText(profile)
 		if !ok {
 			return nil // erased meanwhile
 		}
-		p, err := v.Profile(o)
+		p, err := v.Profiles().Get(o)
 		newest = err == nil && identity.NormalizePhone(p.Newest(resolver.IdentityPhone)) == identity.NormalizePhone(phone)
 		return err
 	})
@@ -249,8 +249,8 @@ func (a *API) whoWrote(ctx context.Context, s *source, e *inbound.Event, key str
 func (a *API) holderOf(ctx context.Context, account uint64, phone string) (profile string, found bool, err error) {
 	err = a.opts.Node.Read(ctx, account, func(v *resolver.View) error {
 		var o uint32
-		if o, found = v.Find(resolver.IdentityPhone, phone); found {
-			profile = v.ProfileID(o).String()
+		if o, found = v.Profiles().Find(resolver.IdentityPhone, phone); found {
+			profile = v.Profiles().ID(o).String()
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ type ConsentEntry struct {
 // ConsentLog is a person's consents and refusals of channels and topics, the newest
 // first.
 func ConsentLog(v *resolver.View, ordinal uint32) ([]ConsentEntry, error) {
-	log, err := v.ConsentLog(ordinal)
+	log, err := v.Profiles().ConsentLog(ordinal)
 	out := make([]ConsentEntry, 0, len(log))
 	for _, x := range log {
 		out = append(out, ConsentEntry{Time(x.AtMs), TextOrNull(x.Channel), TextOrNull(x.List), TextOrNull(x.Name), x.Status, x.Pending, x.Source,

@@ -136,7 +136,7 @@ func ofProfile(c *handler.Call) (any, error) {
 	}
 	out.Revenue, out.Orders = []record.Revenue{}, []order{}
 	return &out, c.Read(func(v *resolver.View) error {
-		ordinal, ok := v.ResolveText(c.PathID())
+		ordinal, ok := v.Profiles().ResolveText(c.PathID())
 		if !ok {
 			return handler.ErrNoProfile
 		}
@@ -150,7 +150,7 @@ func ofProfile(c *handler.Call) (any, error) {
 		}
 		list, next := v.Orders().Orders(ordinal, before, limit)
 		for i := range list {
-			out.Orders = append(out.Orders, newOrder(&list[i], v.ProfileID(ordinal).String()))
+			out.Orders = append(out.Orders, newOrder(&list[i], v.Profiles().ID(ordinal).String()))
 		}
 		if next != nil {
 			cursor := paging.Encode(paging.Orders, append(binary.LittleEndian.AppendUint64(nil, uint64(next.AtMs)), next.Hash[:]...))
@@ -173,7 +173,7 @@ func get(c *handler.Call) (out any, err error) {
 		if !ok {
 			return errNoOrder
 		}
-		out = newOrder(&x, v.ProfileID(ordinal).String())
+		out = newOrder(&x, v.Profiles().ID(ordinal).String())
 		return nil
 	})
 }

@@ -23,7 +23,7 @@ import (
 // with many events; the message of the answer says so.
 func (a *API) explain(c *handler.Call) (any, error) {
 	return a.opts.Evaluation.ExplainTo(c, c.PathID(), string(c.QueryArgs().Peek("profile_id")), func(_ *evaluation.Question, v *resolver.View) (*segment.Node, error) {
-		s, ok := v.Segment(c.PathID())
+		s, ok := v.Segments().Get(c.PathID())
 		if !ok {
 			return nil, handler.ErrNoSegment
 		}

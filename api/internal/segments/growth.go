@@ -49,7 +49,7 @@ func (a *API) growth(c *handler.Call) (any, error) {
 	var cut query.Cut
 	var createdMs, asOfMs int64
 	err := c.Read(func(v *resolver.View) error {
-		s, ok := v.Segment(c.PathID())
+		s, ok := v.Segments().Get(c.PathID())
 		if !ok {
 			return handler.ErrNoSegment
 		}

@@ -42,16 +42,16 @@ func (a *API) members(c *handler.Call) (any, error) {
 	var p membersPage
 	live := false
 	err = c.Read(func(v *resolver.View) error {
-		s, ok := v.Segment(c.PathID())
+		s, ok := v.Segments().Get(c.PathID())
 		if !ok {
 			return handler.ErrNoSegment
 		}
 		p = membersPage{root: s.Root, atMs: a.opts.Chain.Instant(v)}
 		var ordinals []uint32
 		// One more reports whether there is another page.
-		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
+		if ordinals, live = v.Segments().Page(s.ID, from, limit+1, p.atMs); live {
 			p.behind = evaluation.Closure(s.Root, func(id string) (*segment.Node, bool) {
-				other, ok := v.Segment(id)
+				other, ok := v.Segments().Get(id)
 				return other.Root, ok
 			})
 			return p.take(v, ordinals, limit)
@@ -82,7 +82,7 @@ func (a *API) members(c *handler.Call) (any, error) {
 // membersByHistory is a page of the members of a segment that is building.
 func (a *API) membersByHistory(c *handler.Call, from uint32, limit int) (p membersPage, err error) {
 	q, err := a.opts.Evaluation.Ask(c, func(q *evaluation.Question, v *resolver.View) error {
-		s, ok := v.Segment(c.PathID())
+		s, ok := v.Segments().Get(c.PathID())
 		if !ok {
 			return handler.ErrNoSegment
 		}
@@ -121,10 +121,10 @@ func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) error
 	p.rows = []record.ProfileRow{}
 	var room paging.Room
 	for _, o := range ordinals {
-		if !v.Has(o) {
+		if !v.Profiles().Has(o) {
 			continue
 		}
-		x, err := v.Profile(o)
+		x, err := v.Profiles().Get(o)
 		if err != nil {
 			return err
 		}

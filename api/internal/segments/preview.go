@@ -58,7 +58,7 @@ func (a *API) preview(c *handler.Call) (any, error) {
 			roots = append(roots, saved)
 		}
 		q.Gather(v, roots...)
-		reaching, doubtful = v.Reachable(), v.DoubtfulPhones()
+		reaching, doubtful = v.Reach().Channels(), v.Reach().DoubtfulPhones()
 		return nil
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *API) refusedNumbers(c *handler.Call, channel string, set *roaring.Bitma
 	}
 	who := roaring.And(set, d.Shown)
 	err = a.eachDoubtful(c, d.Refusing, func(v *resolver.View, o uint32) error {
-		return v.OtherSpellings(o, func(other uint32) {
+		return v.Reach().OtherSpellings(o, func(other uint32) {
 			if set.Contains(other) {
 				who.Add(other)
 			}
@@ -157,7 +157,7 @@ func (a *API) refusedNumbers(c *handler.Call, channel string, set *roaring.Bitma
 		return 0, err
 	}
 	err = a.eachDoubtful(c, who, func(v *resolver.View, o uint32) error {
-		refused, err := v.NumberRefused(o, channel)
+		refused, err := v.Reach().NumberRefused(o, channel)
 		if refused {
 			n++
 		}
@@ -177,10 +177,10 @@ func (a *API) eachDoubtful(c *handler.Call, who *roaring.Bitmap, fn func(v *reso
 		}
 		err := c.Read(func(v *resolver.View) error {
 			for _, o := range piece[:k] {
-				if !v.Has(v.Root(o)) {
+				if !v.Profiles().Has(v.Profiles().Root(o)) {
 					continue // erased meanwhile
 				}
-				if err := fn(v, v.Root(o)); err != nil {
+				if err := fn(v, v.Profiles().Root(o)); err != nil {
 					return err
 				}
 			}

@@ -43,7 +43,7 @@ func (a *API) Operations() handler.Group {
 		{Handle: a.getSegment, Operation: operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: recordShape}},
 		{Handle: a.updateSegment, Operation: operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: handler.IfVersionQuery(), Body: body(), Data: recordShape, Also: []int{409}}},
 		{Handle: a.deleteSegment, Operation: operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
-		handler.UsedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", handler.KeepsFromDeletion, (*resolver.View).SegmentUsedIn, handler.ErrNoSegment),
+		handler.UsedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", handler.KeepsFromDeletion, view.UsedIn.Segment, handler.ErrNoSegment),
 		a.versionsRoute(),
 		a.growthRoute(),
 		a.overlapRoute(),
@@ -122,7 +122,7 @@ func newRecord(s *resolver.Segment, asOf string) segmentRecord {
 // of is the segment with its count, unless it is building.
 func (r *records) of(s *resolver.Segment) segmentRecord {
 	out := newRecord(s, r.asOf)
-	if n, live := r.view.CountMembers(s.ID, r.atMs); live {
+	if n, live := r.view.Segments().Count(s.ID, r.atMs); live {
 		out.Count = &n
 	} else {
 		out.Status, out.Progress = statusBuilding, r.progressOf(s.ID)
@@ -136,12 +136,12 @@ func (r *records) progressOf(id string) float64 {
 	if p, ok := r.progress[id]; ok {
 		return p
 	}
-	p, live := r.view.SegmentProgress(id)
+	p, live := r.view.Segments().Progress(id)
 	if r.progress == nil {
 		r.progress = map[string]float64{}
 	}
 	r.progress[id] = p
-	if s, ok := r.view.Segment(id); ok && !live {
+	if s, ok := r.view.Segments().Get(id); ok && !live {
 		for _, other := range s.Root.SegmentIDs() {
 			p = min(p, r.progressOf(other))
 		}
@@ -224,7 +224,7 @@ func (a *API) answerSegment(c *handler.Call, id string, warnings []string) (any,
 		return answer(), nil
 	}
 	find := func(v *resolver.View, atMs int64) error {
-		s, ok := v.Segment(id)
+		s, ok := v.Segments().Get(id)
 		if !ok {
 			return handler.ErrNoSegment
 		}
@@ -368,7 +368,7 @@ func (a *API) listSegments(c *handler.Call) (any, error) {
 	}
 	var p segmentPage
 	err = c.Read(func(v *resolver.View) (err error) {
-		p, err = pageOf(v, v.Segments(), after, limit, a.opts.Chain.Instant(v))
+		p, err = pageOf(v, v.Segments().All(), after, limit, a.opts.Chain.Instant(v))
 		return err
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func (a *API) transitions(c *handler.Call) (any, error) {
 	}
 	t := &transitionSource{api: a, account: c.Account, segment: c.PathID()}
 	err = c.Read(func(v *resolver.View) error {
-		if _, ok := v.Segment(t.segment); !ok {
+		if _, ok := v.Segments().Get(t.segment); !ok {
 			return handler.ErrNoSegment
 		}
 		t.partition = v.Cut().Partition
@@ -225,7 +225,7 @@ func (t *transitionSource) exists() bool {
 	defer cancel()
 	found := true
 	err := t.api.opts.Node.Read(ctx, t.account, func(v *resolver.View) error {
-		_, found = v.Segment(t.segment)
+		_, found = v.Segments().Get(t.segment)
 		return nil
 	})
 	return err != nil || found

@@ -32,7 +32,7 @@ type segmentVersion struct {
 func (a *API) versions(c *handler.Call) (any, error) {
 	list := []segmentVersion{}
 	next, err := c.Changes("segment", c.PathID(), func(v *resolver.View) error {
-		if _, ok := v.Segment(c.PathID()); !ok {
+		if _, ok := v.Segments().Get(c.PathID()); !ok {
 			return handler.ErrNoSegment
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // Domains are the calls about sender domains.
@@ -34,7 +35,7 @@ func (a *API) Domains() handler.Group {
 		{Handle: a.verifyDomain, Operation: operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
 			Body: shape.Object(shape.Opt("force", shape.Boolean(false, "An administrator of the system vouches for the domain, and DNS is not asked.").Default(false))), BodyRules: operation.BodyRules{Optional: true}, Data: domain}},
 		{Handle: a.deleteDomain, Operation: operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
-		handler.UsedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
+		handler.UsedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", view.UsedIn.Domain, errNoDomain),
 	}}
 }
 

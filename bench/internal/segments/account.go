@@ -178,7 +178,7 @@ func (a *account) waitLive(ctx context.Context, ids ...string) error {
 		live := true
 		err := a.read(ctx, func(v *resolver.View) error {
 			for _, id := range ids {
-				_, is := v.SegmentProgress(id)
+				_, is := v.Segments().Progress(id)
 				live = live && is
 			}
 			return nil

@@ -55,7 +55,7 @@ func (s *step) backfills(ctx context.Context) error {
 			}
 			built = append(built, float64(time.Since(start))/1e6)
 			err = s.a.read(ctx, func(v *resolver.View) error {
-				b.Members, _ = v.CountMembers(id, time.Now().UnixMilli())
+				b.Members, _ = v.Segments().Count(id, time.Now().UnixMilli())
 				return nil
 			})
 			if err != nil {

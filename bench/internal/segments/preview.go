@@ -74,7 +74,7 @@ func (a *account) countUnsaved(ctx context.Context, root *segment.Node, leaves b
 		st.cut, st.atMs = v.Cut(), max(time.Now().UnixMilli(), v.LogTimeMs())
 		whole := true
 		for _, leaf := range root.Leaves() {
-			m, ok := v.LeafMembers(leaf.Key(), st.atMs)
+			m, ok := v.Segments().LeafMembers(leaf.Key(), st.atMs)
 			if !ok || !leaves {
 				unknown++
 				continue

@@ -179,7 +179,7 @@ func (r *run) clear(ctx context.Context) error {
 	}
 	var ids []string
 	err := r.a.read(ctx, func(v *resolver.View) error {
-		for _, s := range v.Segments() {
+		for _, s := range v.Segments().All() {
 			ids = append(ids, s.ID)
 		}
 		return nil

@@ -159,11 +159,11 @@ func (p *staleProbe) next(ctx context.Context) (missed string, err error) {
 		if kind == 1 {
 			id, want = p.on, p.switched[i]
 		}
-		ordinal, ok := v.Resolve(p.out.Events[0].Profile)
+		ordinal, ok := v.Profiles().Resolve(p.out.Events[0].Profile)
 		if !ok {
 			return fmt.Errorf("record %d: its profile %s is not there", p.out.Offset, p.out.Events[0].Profile)
 		}
-		if is, ok := v.IsMember(id, ordinal, now); !ok || is != want {
+		if is, ok := v.Segments().Has(id, ordinal, now); !ok || is != want {
 			missed = fmt.Sprintf("record %d: profile %s is a member of %s: %t (known: %t), want %t", p.out.Offset, p.out.Events[0].Profile, id, is, ok, want)
 		}
 		return nil

@@ -36,10 +36,10 @@ func (a *account) takeStateAt(ctx context.Context, at func(nowMs int64) int64) (
 	err := a.read(ctx, func(v *resolver.View) error {
 		st.cut = v.Cut()
 		st.atMs = at(max(time.Now().UnixMilli(), v.LogTimeMs()))
-		st.saved = v.Segments()
+		st.saved = v.Segments().All()
 		for _, s := range st.saved {
 			st.defs[s.ID] = s.Root
-			if m, ok := v.Members(s.ID, st.atMs); ok {
+			if m, ok := v.Segments().Members(s.ID, st.atMs); ok {
 				st.members[s.ID] = m
 			}
 		}

@@ -240,7 +240,7 @@ func (s *step) restartWith(ctx context.Context) (err error) {
 		return err
 	}
 	err = s.a.read(ctx, func(v *resolver.View) error {
-		m.Segments = v.SegmentStats()
+		m.Segments = v.Segments().Stats()
 		return nil
 	})
 	m.BytesPerValue = report.Ratio(float64(m.Segments.Bytes), float64(m.Segments.Values))

@@ -303,7 +303,7 @@ func (w *life) manage() {
 
 func (w *life) segments() (list []resolver.Segment) {
 	err := w.node.Read(context.Background(), account, func(v *resolver.View) error {
-		list = v.Segments()
+		list = v.Segments().All()
 		return nil
 	})
 	if err != nil {
@@ -396,17 +396,17 @@ func (w *life) moment(atMs int64) *moment {
 	m := &moment{defs: map[string]*segment.Node{}, members: map[string]*roaring.Bitmap{}}
 	err := w.node.Read(context.Background(), account, func(v *resolver.View) error {
 		m.cut, m.atMs = v.Cut(), max(atMs, v.LogTimeMs())
-		for _, s := range v.Segments() {
+		for _, s := range v.Segments().All() {
 			m.defs[s.ID] = s.Root
-			if b, ok := v.Members(s.ID, m.atMs); ok {
+			if b, ok := v.Segments().Members(s.ID, m.atMs); ok {
 				m.members[s.ID] = b
-				if n, _ := v.CountMembers(s.ID, m.atMs); n != b.GetCardinality() {
+				if n, _ := v.Segments().Count(s.ID, m.atMs); n != b.GetCardinality() {
 					w.fatalf("S1: %s has %v, counted as %d", s.ID, b, n)
 				}
 			}
 		}
 		for _, e := range w.events {
-			o, ok := v.Resolve(e.profile)
+			o, ok := v.Profiles().Resolve(e.profile)
 			if !ok {
 				o = nobody // erased
 			}

@@ -171,14 +171,14 @@ func overview(c *keycall.Call) (any, error) {
 	var lists, segments, campaigns, flows int
 	var webhooks WebhookCounts
 	cut, err := c.Cut(func(v *resolver.View) error {
-		contacts.Total, contacts.Subscribed = v.CountProfiles(), v.SubscribedToEmail()
-		lists, segments, campaigns, flows = len(v.Contacts().Lists()), len(v.Segments()), len(v.Campaigns().All()), len(v.Flows().Saved())
+		contacts.Total, contacts.Subscribed = v.Profiles().Count(), v.Reach().SubscribedToEmail()
+		lists, segments, campaigns, flows = len(v.Contacts().Lists()), len(v.Segments().All()), len(v.Campaigns().All()), len(v.Flows().Saved())
 		webhooks.count(v)
-		before, err := v.MadeBefore(s.fromMs)
+		before, err := v.Profiles().CountBefore(s.fromMs)
 		if err != nil {
 			return err
 		}
-		until, err := v.MadeBefore(s.toMs)
+		until, err := v.Profiles().CountBefore(s.toMs)
 		contacts.New = until - min(before, until)
 		return err
 	})
@@ -387,7 +387,7 @@ func membersOfSegments(c *keycall.Call) (any, error) {
 	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.Cut(fn); return err }
 	out, next, err := keycall.SegmentPage(c, read, func(v *resolver.View, x *resolver.Segment) line {
 		l := line{ID: x.ID, Name: x.Name}
-		if n, live := v.CountMembers(x.ID, c.Now.UnixMilli()); live {
+		if n, live := v.Segments().Count(x.ID, c.Now.UnixMilli()); live {
 			l.Size = &n
 		}
 		return l
@@ -427,7 +427,7 @@ func growth(c *keycall.Call) (any, error) {
 	// Each look is a read of its own, so that the state is not held up.
 	count := func(atMs int64) (n uint64, err error) {
 		err = c.Read(func(v *resolver.View) (err error) {
-			n, err = v.MadeBefore(atMs)
+			n, err = v.Profiles().CountBefore(atMs)
 			return err
 		})
 		return n, err

@@ -60,7 +60,7 @@ func CampaignPage[R any](c *Call, read func(func(*resolver.View) error) error, s
 
 // SegmentPage is [OldestFirst] of the segments.
 func SegmentPage[R any](c *Call, read func(func(*resolver.View) error) error, show func(*resolver.View, *resolver.Segment) R) ([]R, string, error) {
-	return OldestFirst(c, read, (*resolver.View).Segments, func(x *resolver.Segment) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, show)
+	return OldestFirst(c, read, func(v *resolver.View) []resolver.Segment { return v.Segments().All() }, func(x *resolver.Segment) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, show)
 }
 
 // LargeAnswer is from how many bytes on an answer is taken from the memory that

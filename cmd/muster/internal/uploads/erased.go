@@ -214,14 +214,14 @@ func (j *rowJudge) erased(v *resolver.View, cells []string) bool {
 		switch {
 		case i < j.first || cell == "":
 		case known:
-			if v.Erased(kind, cell) {
+			if v.Profiles().Erased(kind, cell) {
 				return true
 			}
 		case j.emails || j.phones:
 			// The file may have been written with another separator.
 			for text := range strings.FieldsFuncSeq(cell, func(c rune) bool { return strings.ContainsRune(";\t|", c) }) {
 				text = strings.Trim(text, " \"'<>")
-				if j.emails && strings.Contains(text, "@") && v.Erased(resolver.IdentityEmail, text) || j.phones && looksLikePhone(text) && v.Erased(resolver.IdentityPhone, text) {
+				if j.emails && strings.Contains(text, "@") && v.Profiles().Erased(resolver.IdentityEmail, text) || j.phones && looksLikePhone(text) && v.Profiles().Erased(resolver.IdentityPhone, text) {
 					return true
 				}
 			}

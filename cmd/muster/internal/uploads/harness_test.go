@@ -88,12 +88,12 @@ func (w *world) read(fn func(v *resolver.View)) {
 func (w *world) profile(email string) (p *view.Profile) {
 	w.t.Helper()
 	w.read(func(v *resolver.View) {
-		o, found := v.Find(resolver.IdentityEmail, email)
+		o, found := v.Profiles().Find(resolver.IdentityEmail, email)
 		if !found {
 			w.t.Fatalf("no profile has the e-mail %s", email)
 		}
 		var err error
-		p, err = v.Profile(o)
+		p, err = v.Profiles().Get(o)
 		ok(w.t, err)
 	})
 	return p

@@ -60,7 +60,7 @@ func (p *people) groups(ctx context.Context, tasks []*task) (out [][]*task, err 
 				} else {
 					first[name{kind, normal}] = i
 				}
-				o, found := v.Find(kind, value)
+				o, found := v.Profiles().Find(kind, value)
 				if !found {
 					continue
 				}

@@ -49,8 +49,8 @@ const sharingHeader = "email,external_id,phone,first_name,last_name,attributes.r
 func (w *world) everybody() (out []string) {
 	w.t.Helper()
 	w.read(func(v *resolver.View) {
-		for _, o := range v.ProfilesPage(0, 1_000_000) {
-			p, err := v.Profile(o)
+		for _, o := range v.Profiles().Page(0, 1_000_000) {
+			p, err := v.Profiles().Get(o)
 			ok(w.t, err)
 			// Which of its kind is the newest matters; a window that is done again mixes kinds.
 			slices.SortStableFunc(p.Identities, func(x, y view.Identity) int { return cmp.Compare(x.Kind, y.Kind) })
@@ -70,7 +70,7 @@ func (w *world) everybody() (out []string) {
 
 // count is how many people there are.
 func (w *world) count() (n int) {
-	w.read(func(v *resolver.View) { n = len(v.ProfilesPage(0, 1_000_000)) })
+	w.read(func(v *resolver.View) { n = len(v.Profiles().Page(0, 1_000_000)) })
 	return n
 }
 

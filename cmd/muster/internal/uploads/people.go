@@ -138,10 +138,10 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 			if value == "" {
 				continue
 			}
-			o, found := v.Find(resolver.IdentityKind(kind), value)
+			o, found := v.Profiles().Find(resolver.IdentityKind(kind), value)
 			if found {
-				id, known = v.ProfileID(o).String(), true
-				x, err := v.Profile(o)
+				id, known = v.Profiles().ID(o).String(), true
+				x, err := v.Profiles().Get(o)
 				if err == nil {
 					address = x.Newest(resolver.IdentityEmail)
 					silent = saidNothing(x)
@@ -168,7 +168,7 @@ func (p *people) storeOnce(ctx context.Context, t *task) (again bool, err error)
 		var refused *resolver.Refusal
 		if errors.As(err, &refused) && refused.Code == "conflict" && refused.Field == "email" {
 			err = p.node.Read(ctx, p.account, func(v *resolver.View) error {
-				_, again = v.Find(resolver.IdentityEmail, t.Email)
+				_, again = v.Profiles().Find(resolver.IdentityEmail, t.Email)
 				return nil
 			})
 			if err == nil && !again {

@@ -105,7 +105,7 @@ func TestPeopleAreImportedAsTheyAre(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	w.read(func(v *resolver.View) {
-		if got := len(v.ProfilesPage(0, 2*n)); got != n {
+		if got := len(v.Profiles().Page(0, 2*n)); got != n {
 			t.Errorf("%d profiles", got)
 		}
 	})
@@ -135,7 +135,7 @@ func TestPlaceholdersAndAddresses(t *testing.T) {
 		}
 	}
 	w.read(func(v *resolver.View) {
-		if _, found := v.Find(resolver.IdentityEmail, "null"); found || len(v.ProfilesPage(0, 10)) != 2 {
+		if _, found := v.Profiles().Find(resolver.IdentityEmail, "null"); found || len(v.Profiles().Page(0, 10)) != 2 {
 			t.Error("a profile has the e-mail null")
 		}
 	})
@@ -408,7 +408,7 @@ func TestCancelLeavesWhatIsStored(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	w.read(func(v *resolver.View) {
-		if got := uint64(len(v.ProfilesPage(0, 10_000))); got != x.Taken {
+		if got := uint64(len(v.Profiles().Page(0, 10_000))); got != x.Taken {
 			t.Errorf("%d profiles, and %d rows were taken", got, x.Taken)
 		}
 	})
