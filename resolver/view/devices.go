@@ -25,7 +25,7 @@ func (v Reach) PushAudience(segment string) (audience *roaring.Bitmap, members u
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
 // if they may. An erased profile has none.
 func (v Reach) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
-	if !(Profiles{v.base}).Has(ordinal) {
+	if !Profiles(v).Has(ordinal) {
 		return nil, "erased", nil
 	}
 	var d profile.Document
