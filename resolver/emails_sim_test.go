@@ -1,13 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/emaildir"
-	"github.com/musterhq/muster/resolver/erasure"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/reservation"
-
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -28,7 +21,13 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
 // The simulation of reservations: several partitions, and actors that make contacts,

@@ -1,11 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/emaildir"
-	"github.com/musterhq/muster/resolver/erasure"
-	"github.com/musterhq/muster/resolver/internal/account"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +8,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/emaildir"
+	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/outbox"

@@ -1,10 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/account"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"encoding/binary"
 	"log/slog"
@@ -13,7 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"

@@ -1,11 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/internal/account"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/resolution"
-	"github.com/musterhq/muster/resolver/reach"
-
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,8 +10,12 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/reach"
 	"github.com/musterhq/muster/resolver/search"
 	"github.com/musterhq/muster/segment/engine"
 )

@@ -1,11 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -19,8 +14,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"

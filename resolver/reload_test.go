@@ -1,14 +1,13 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"log/slog"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/state"
 )

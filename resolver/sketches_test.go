@@ -1,10 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 )
 
 func bought(who int, properties string) eventlog.Event {

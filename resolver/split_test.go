@@ -1,9 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/feed"
-
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -26,6 +23,8 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )

@@ -1,14 +1,6 @@
 package resolver
 
 import (
-	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/erasure"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/resolution"
-	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/search"
-	"github.com/musterhq/muster/resolver/view"
-
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -25,7 +17,14 @@ import (
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/testlevel"
+	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/resolution"
+	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/search"
+	"github.com/musterhq/muster/resolver/view"
 )
 
 // searchOracle lists what a search is to find, by a look at all profiles.

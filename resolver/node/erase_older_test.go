@@ -1,8 +1,6 @@
 package node
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 )
 
 // TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore

@@ -1,10 +1,6 @@
 package node
 
 import (
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-	"github.com/musterhq/muster/resolver/internal/state"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 

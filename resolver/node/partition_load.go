@@ -1,14 +1,13 @@
 package node
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )

@@ -1,17 +1,16 @@
 package node
 
 import (
-	"github.com/musterhq/muster/internal/panics"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 

@@ -1,9 +1,6 @@
 package node
 
 import (
-	"github.com/musterhq/muster/internal/panics"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +9,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +19,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
