@@ -35,7 +35,7 @@ type Server struct {
 	dir     string
 	command func(args ...string) *exec.Cmd
 	args    []string
-	ready   chan string // its origin, once
+	ready   chan string // its origin, each time that it is ready
 	over    atomic.Bool // the test ended it
 
 	mu             sync.Mutex
@@ -81,30 +81,39 @@ func (s *Server) start(address string) {
 	}(s.Cmd, s.Ended)
 }
 
-// output keeps what a process writes, and sends the origin of its line "ready: ORIGIN (ADDRESS)".
+// output keeps what a process writes, and sends the origin of each line "ready: ORIGIN
+// (ADDRESS)": a process that finds its state damaged starts again by itself.
 type output struct {
 	s      *Server
 	buffer *bytes.Buffer
-	from   int         // where the output of this process begins
-	ready  chan string // nil when it was sent, or is not looked for
+	from   int         // where the first line begins that was not looked at
+	ready  chan string // nil when there are none
 }
 
 func (w *output) Write(b []byte) (int, error) {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	w.buffer.Write(b)
-	if w.ready != nil {
-		_, rest, _ := strings.Cut("\n"+w.buffer.String()[w.from:], "\nready: ")
-		if line, _, whole := strings.Cut(rest, "\n"); whole {
-			w.ready <- strings.Fields(line)[0]
-			w.ready = nil
+	for w.ready != nil {
+		line, _, whole := strings.Cut(w.buffer.String()[w.from:], "\n")
+		if !whole {
+			break
+		}
+		w.from += len(line) + 1
+		if text, is := strings.CutPrefix(line, "ready: "); is {
+			select {
+			case <-w.ready: // nobody waited for the one before
+			default:
+			}
+			w.ready <- strings.Fields(text)[0]
 		}
 	}
 	return len(b), nil
 }
 
 // UntilReady waits until the server says that it is ready. Other than GET /readyz this is
-// when the first company and its credentials are there too, and it tells the port.
+// when the first company and its credentials are there too, and it tells the port. A second
+// call waits until a server that starts again by itself is ready anew.
 func (s *Server) UntilReady() {
 	s.t.Helper()
 	select {
