@@ -29,7 +29,9 @@
 //   - owned*.go, node_epoch.go, node_claim.go: partitions that come and go, who acts for
 //     them, and what is claimed before it is carried out (resolver/internal/state/epoch.go says why).
 //   - tick.go, build.go, erase_run.go, reservation_loop.go: what is appended unasked.
-//   - rebuild.go: rows that history lost. shared.go: checkpoints for other nodes.
+//   - rebuild.go: rows that history lost.
+//   - package internal/sharing: checkpoints for other nodes. shared.go has its names for
+//     those who use this package.
 //   - watch.go: people who watch, see package live.
 //   - reservation_node.go, reservation_batch.go: the way to the directory of e-mails.
 //
@@ -42,8 +44,9 @@
 // rebuildLoop, and where there are several partitions releaseLoop and, with the
 // directory, reconcileLoop. All but continueLoop end when the partition is given up
 // (lifetime.acting); continueLoop, apply and checkpointLoop end with lifetime.run, since
-// requests that still wait for a record may need them. shareLoop is waited for only as long as a
-// stop allows: storage of others may hang. A node owns the three that send to the directory.
+// requests that still wait for a record may need them. The goroutine of sharing.Sharing is
+// waited for only as long as a stop allows: storage of others may hang. A node owns the
+// three that send to the directory.
 //
 // # Locks
 //
@@ -56,6 +59,6 @@
 //  3. the feed's: taken by the goroutine that applies from Begin to End of a record.
 //  4. partition.mu: the machine. Apply, freeze and thaw have it alone, views and loops
 //     share it. mu.m is nil once the partition is closed; it may not be kept.
-//  5. requests.mu, lease.mu, sharing.mu, openFiles.mu, those of watchers: leaves.
+//  5. requests.mu, lease.mu, sharing.Sharing.mu, openFiles.mu, those of watchers: leaves.
 //     Nothing is called while one is held.
 package node

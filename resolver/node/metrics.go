@@ -38,20 +38,6 @@ func (c *checkpointing) stats() CheckpointStats {
 	}
 }
 
-// SharingStats say how far a partition's checkpoints are published.
-type SharingStats struct {
-	// Shared reports whether checkpoints are published; SharedOffset is the offset of
-	// the newest one known to be (-1 for none), SharedFailures how often that
-	// failed, SharedFailing whether it did the last time.
-	Shared                       bool
-	SharedOffset, SharedFailures int64
-	SharedFailing                bool
-}
-
-func (s *sharing) stats(shared bool) SharingStats {
-	return SharingStats{Shared: shared, SharedOffset: s.offset.Load(), SharedFailures: s.failures.Load(), SharedFailing: s.failing.Load()}
-}
-
 // HistoryStats say how far history is.
 type HistoryStats struct {
 	// HistoryPosition is the offset history has stored up to; Applied minus
@@ -81,7 +67,7 @@ func (n *Node) Stats() []Stats {
 		s := Stats{
 			Partition: p.id, Applied: p.position.applied.Load(), ApplyNanoseconds: p.position.applyNs.Load(),
 			DiskFull: p.ckpt.Disk.Full(), Repairs: p.history.repairs.Load(),
-			CheckpointStats: p.checkpoint.stats(), SharingStats: p.sharing.stats(n.opts.Shared != nil),
+			CheckpointStats: p.checkpoint.stats(), SharingStats: p.sharing.Stats(),
 			HistoryStats: p.historyStats(), MachineStats: *p.published.stats.Load(),
 		}
 		s.Backlog = p.requests.backlog(s.Applied)

@@ -131,7 +131,7 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 		if e := p.ckpt.FS.RemoveAll(p.ckpt.Path(checkpoint.DirLive)); e != nil {
 			p.log.Warn("cannot remove the files of a partition that was released", "error", e)
 		}
-		if e := p.forget(); e != nil {
+		if e := p.sharing.Forget(p.checkpoint.last.Load()); e != nil {
 			p.log.Warn("cannot remove the checkpoints of a partition that was released", "error", e)
 		}
 		s.set(nil)

@@ -62,7 +62,7 @@ func (p *partition) discard() error {
 	p.leave()
 	err := p.close(context.Background()) // nothing is waited for
 	what := p.ckpt.Path(checkpoint.DirLive)
-	if p.sharing.offset.Load() >= 0 {
+	if p.sharing.Stored() >= 0 {
 		what = p.ckpt.Root
 	}
 	if e := p.ckpt.FS.RemoveAll(what); e != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/node/internal/sharing"
 	"github.com/musterhq/muster/resolver/node/live"
 )
 
@@ -45,7 +46,7 @@ type partition struct {
 		to   int64               // the end of the log when the partition began to load it
 	}
 	checkpoint *checkpointing
-	sharing    sharing
+	sharing    *sharing.Sharing
 	history    historyRepair
 	// eraseFailed says that the newest attempt to take the erased out of all files failed:
 	// a stop does not wait for another one.
@@ -73,7 +74,7 @@ func newPartition(n *Node, id int) *partition {
 	p.published.reset()
 	p.lease.clustered = n.Clustered()
 	p.life.left = make(chan struct{})
-	p.sharing.due = make(chan struct{}, 1)
+	p.sharing = sharing.New(n.opts.Shared, id, &p.ckpt, p.log)
 	p.feed = feed.New(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.Path(checkpoint.DirSpool), p.log)
 	return p
 }

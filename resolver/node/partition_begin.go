@@ -15,7 +15,7 @@ func (p *partition) begin(ctx context.Context) error {
 	if err := p.appendEpoch(ctx); err != nil {
 		return err
 	}
-	p.startSharing(p.life.run, p.loaded.from)
+	p.sharing.Start(p.life.run, p.loaded.from)
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
 	p.life.act(p.rebuildLoop)

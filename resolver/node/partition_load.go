@@ -29,7 +29,7 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	// In this order: other nodes may append and store meanwhile, and neither a
 	// checkpoint nor history is ahead of the log.
-	shared, err := p.fetchShared(ctx)
+	shared, err := p.sharing.Fetch(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (p *partition) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.adoptShared(shared, end); err != nil {
+	if err := p.sharing.Adopt(shared, end); err != nil {
 		return err
 	}
 	p.ckpt.Took.End("ask")
@@ -47,7 +47,7 @@ func (p *partition) load(ctx context.Context) error {
 	f, m, err := p.loadNewest(start, end)
 	stored, unknown := askHistory()
 	if err != nil {
-		return errors.Join(err, shared.err)
+		return errors.Join(err, shared.Err)
 	}
 	if unknown == nil {
 		start, end, unknown = p.node.opts.Log.Bounds(ctx, p.id) // after history, as said above

@@ -278,7 +278,7 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, publish boo
 			return resolver.ErrLagging
 		}
 		if publish {
-			p.sharing.publishNewest()
+			p.sharing.PublishNewest()
 		}
 		return nil
 	}
@@ -318,14 +318,14 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
 		return err
 	}
-	p.offerShared(f, publish)
+	p.sharing.Offer(f, publish)
 	if log, is := p.node.opts.Log.(notingLog); is {
 		if err := log.NoteEnds(); err != nil {
 			p.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
 		}
 	}
 	p.checkpoint.pruning.Lock()
-	oldest, err := p.ckpt.Prune(p.sharing.pinned())
+	oldest, err := p.ckpt.Prune(p.sharing.Pinned())
 	p.checkpoint.pruning.Unlock()
 	if err != nil {
 		return err
@@ -413,7 +413,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 	p.mu.Unlock()
 	p.checkpoint.Unlock()
 	p.files.done()
-	p.endSharing(ctx)
+	p.sharing.End(ctx)
 	select {
 	case <-p.files.closed:
 		return errors.Join(err, p.files.err)
