@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/messages"
@@ -214,7 +214,7 @@ func TestR2OutboxIsTheAccounts(t *testing.T) {
 			account++
 		}
 		_, err := store.Add(capture.Message{ID: fmt.Sprint(i), Channel: []string{"email", "sms"}[i%2], To: fmt.Sprint("to", i), At: time.UnixMilli(1),
-			SendID: messaging.SendText(account, messages.CampaignSend(1, uint32(i), 0))})
+			SendID: compose.SendText(account, messages.CampaignSend(1, uint32(i), 0))})
 		ok(t, err)
 	}
 	var got []string

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver/messages"
@@ -54,7 +54,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 	// Nor does one about a test of a campaign, whichever address it went to.
 	test := messages.TestSend([15]byte{1})
 	tests := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"recipient":"eve@x.io","id":"8"},{"type":"complaint","message_id":"<%016x.%x@muster.local>","recipient":"eve@x.io","id":"9"}]`,
-		messaging.SendText(m.account, test), m.account, test[:])
+		compose.SendText(m.account, test), m.account, test[:])
 	if status, got := m.report(secret, tests); status != 200 || got != (providers.InboundResult{Events: 2, Recorded: 0, Ignored: 2}) {
 		t.Fatalf("%d %+v", status, got)
 	}
@@ -191,7 +191,7 @@ func TestMailIsTrustedByMessage(t *testing.T) {
 	guess[8]++
 	hand(unsubscribe("unsubscribe+"+hex.EncodeToString(guess[:])+"@m.example"), 0)
 	hand(unsubscribe("unsubscribe@m.example"), 0)
-	hand(unsubscribe(messaging.UnsubscribeAddress(send, "m.example")), 1)
+	hand(unsubscribe(compose.UnsubscribeAddress(send, "m.example")), 1)
 	status("ada@x.io", "Unsubscribed")
 	status("bob@x.io", "Subscribed")
 	// A token at the end of the subject.

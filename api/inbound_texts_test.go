@@ -22,7 +22,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/ingest"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
 	"github.com/musterhq/muster/resolver/messages"
@@ -279,8 +279,8 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	o := m.holder("+491701234567").Ordinal
 	sendOf := func(item uint64) (send string) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			key, err := messaging.AccountKey(v, m.account)
-			send = messaging.SendText(m.account, messaging.SealSend(key, messages.OutboxSend(item, o)))
+			key, err := compose.AccountKey(v, m.account)
+			send = compose.SendText(m.account, compose.SealSend(key, messages.OutboxSend(item, o)))
 			return err
 		}))
 		return send

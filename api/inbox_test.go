@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
@@ -56,7 +56,7 @@ func (x inboxes) person(email string) string {
 func (x inboxes) announce(title string, hours int) {
 	x.t.Helper()
 	x.command(campaigns.CommandSave, campaigns.Campaign{Name: title, Channel: 2, Type: campaigns.TypeInApp, Date: "2026-01-01"}, &x.campaign)
-	content, err := messaging.PrepareInApp(campaigns.Content{Subject: title, Link: "https://shop.example/", InApp: &card.Options{TTLHours: hours}})
+	content, err := compose.PrepareInApp(campaigns.Content{Subject: title, Link: "https://shop.example/", InApp: &card.Options{TTLHours: hours}})
 	ok(x.t, err)
 	r, err := x.dispatcher.Send(x.t.Context(), x.account, campaigns.Start{ID: x.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 	ok(x.t, err)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
 )
@@ -33,7 +33,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 		command(campaigns.CommandTemplateSave, campaigns.Template{Name: fmt.Sprint(i), Source: campaigns.TemplateList, HTML: body})
 	}
 	for i := range 30 {
-		_, err := store.Add(capture.Message{ID: fmt.Sprint(i), Channel: "sms", To: "1", Body: body[:250_000], SendID: messaging.SendText(s.account(), messages.ID{byte(i)})})
+		_, err := store.Add(capture.Message{ID: fmt.Sprint(i), Channel: "sms", To: "1", Body: body[:250_000], SendID: compose.SendText(s.account(), messages.ID{byte(i)})})
 		ok(t, err)
 	}
 	large := strings.Repeat("y", 60_000)

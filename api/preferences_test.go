@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
@@ -34,7 +34,7 @@ func (m *mailing) topic(name, description string) string {
 func (m *mailing) sendPage() campaigns.Run {
 	m.t.Helper()
 	m.command(campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
-	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development, HTML: `<p>Hi</p><a href="{{preferences_url}}">preferences</a>`})
+	content, err := compose.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development, HTML: `<p>Hi</p><a href="{{preferences_url}}">preferences</a>`})
 	ok(m.t, err)
 	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 	ok(m.t, err)
@@ -291,8 +291,8 @@ func (m *mailing) tokenOf(profile string, kind tracking.Kind) (token string) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
 		o, _ := v.Profiles().ResolveText(profile)
-		key, err := messaging.AccountKey(v, m.account)
-		token = key.Token(tracking.Claims{Kind: kind, Account: m.account, Send: tracking.ID(messaging.SealSend(key, messages.ProfileSend(o)))})
+		key, err := compose.AccountKey(v, m.account)
+		token = key.Token(tracking.Claims{Kind: kind, Account: m.account, Send: tracking.ID(compose.SealSend(key, messages.ProfileSend(o)))})
 		return err
 	}))
 	return token

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
@@ -88,7 +89,7 @@ func (m *mailing) profile(email string) (p *view.Profile) {
 func (m *mailing) send() campaigns.Run {
 	m.t.Helper()
 	m.command(campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
-	content, err := messaging.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development,
+	content, err := compose.PrepareEmail(campaigns.Content{Subject: "s", Sender: "news@" + domains.Development,
 		HTML: `<p>Hi</p><a href="https://shop.example/a?name={{first_name}}&x=1">A</a><a href="https://shop.example/b">B</a><a href="{{unsubscribe_url}}">no more</a>`})
 	ok(m.t, err)
 	r, err := m.dispatcher.Send(m.t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
@@ -300,9 +301,9 @@ func TestForgedLinksAllLookAlike(t *testing.T) {
 	m.send()
 	clicks, _, pixel := m.links("ada@x.io")
 	var key tracking.Key
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) (err error) { key, err = messaging.AccountKey(v, m.account); return err }))
+	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) (err error) { key, err = compose.AccountKey(v, m.account); return err }))
 	send := func(campaign, ordinal uint32) tracking.ID {
-		return tracking.ID(messaging.SealSend(key, messages.CampaignSend(campaign, ordinal, 0)))
+		return tracking.ID(compose.SealSend(key, messages.CampaignSend(campaign, ordinal, 0)))
 	}
 	flip := []byte(clicks[0])
 	flip[20] ^= 1
@@ -351,9 +352,9 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	m.contact("ada@x.io")
 	var path string
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-		key, err := messaging.AccountKey(v, m.account)
+		key, err := compose.AccountKey(v, m.account)
 		o, _ := v.Profiles().Find(resolver.IdentityEmail, "ada@x.io")
-		path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash("ada@x.io"), "")
+		path = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash("ada@x.io"), "")
 		return err
 	}))
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
@@ -387,9 +388,9 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 	m.contact("old@x.io")
 	link := func(email string) (path string) {
 		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			key, err := messaging.AccountKey(v, m.account)
+			key, err := compose.AccountKey(v, m.account)
 			o, _ := v.Profiles().Find(resolver.IdentityEmail, "old@x.io")
-			path = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash(email), "")
+			path = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash(email), "")
 			return err
 		}))
 		return path
@@ -422,9 +423,9 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 
 	m.contact("one@x.io")
 	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-		key, err := messaging.AccountKey(v, m.account)
+		key, err := compose.AccountKey(v, m.account)
 		o, _ := v.Profiles().Find(resolver.IdentityEmail, "one@x.io")
-		older = messaging.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
+		older = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
 		return err
 	}))
 	if res, body := m.visit("POST", older, browser, ""); res.StatusCode != 200 || m.profile("one@x.io").Blocked("email") != "" {

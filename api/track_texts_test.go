@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -27,7 +27,7 @@ func TestLinksOfTextsAreCounted(t *testing.T) {
 		t.Helper()
 		x.Name, x.Channel, x.Date = "n", campaigns.ChannelSingle, "2026-01-01"
 		m.command(campaigns.CommandSave, x, &m.campaign)
-		content, err := messaging.PrepareCampaign(&x, campaigns.Content{Subject: x.Subject, HTML: x.Body, Link: x.Link})
+		content, err := compose.PrepareCampaign(&x, campaigns.Content{Subject: x.Subject, HTML: x.Body, Link: x.Link})
 		ok(t, err)
 		_, err = m.dispatcher.Send(t.Context(), m.account, campaigns.Start{ID: m.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 10}, Variants: []campaigns.Content{content}}, audit.Author{})
 		ok(t, err)

@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -401,7 +402,7 @@ func (f *fleet) claimOf(id string) string {
 		_, seq, _ := strings.Cut(rest, "_")
 		return seq
 	}
-	_, send, is := messaging.ParseMessageID(strings.Trim(id, "<>"))
+	_, send, is := compose.ParseMessageID(strings.Trim(id, "<>"))
 	if origin, _, of := send.Outbox(); is && of {
 		return strconv.FormatUint(origin, 10)
 	}
@@ -455,7 +456,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		var c campaigns.Campaign
 		f.must(owner, campaigns.CommandSave, campaigns.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &c)
 		sent[c.ID] = fmt.Sprintf("campaign %d", c.Number)
-		content, err := messaging.PrepareEmail(campaigns.Content{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
+		content, err := compose.PrepareEmail(campaigns.Content{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
 		ok(t, err)
 		start := campaigns.Start{ID: c.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 20}, Variants: []campaigns.Content{content}}
 		switch rng.IntN(4) {

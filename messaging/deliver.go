@@ -9,6 +9,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -34,10 +35,10 @@ type medium interface {
 
 // outgoing is one message to be made and sent.
 type outgoing struct {
-	content *compiled
+	content *compose.Compiled
 	profile *view.Profile
 	send    messages.ID
-	links   Links
+	links   compose.Links
 	// campaign is the campaign's id, "" for messages of other kinds.
 	campaign string
 	// event is what started the flow that the message is of, a JSON object or empty.
@@ -94,7 +95,7 @@ func deliveryOf(o outcome.Result) delivery {
 // values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.
 func (m *outgoing) values() func(path []string) (string, bool) {
-	return eventValues(m.event, m.content.values(m.links, m.profile, m.send))
+	return compose.EventValues(m.event, m.content.Values(m.links, m.profile, m.send))
 }
 
 // channelCounters count messages of one channel.
@@ -125,11 +126,11 @@ func (c *channelCounters) count(result string) {
 // medium opens the medium of a campaign.
 func (d *Dispatcher) medium(v *resolver.View, name string, contents []campaigns.Content) (medium, error) {
 	switch name {
-	case mediumEmail:
+	case compose.MediumEmail:
 		return newEmailMedium(d.opts.Mailer, v, contents)
-	case mediumPush:
+	case compose.MediumPush:
 		return newPushMedium(d.opts.Push, d.opts.Capture, v.Credentials().Of(credentials.Push))
-	case mediumInApp:
+	case compose.MediumInApp:
 		return inAppMedium{}, nil
 	}
 	return newTextMedium(d.opts, v, name)

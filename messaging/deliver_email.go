@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
@@ -20,7 +21,7 @@ type emailMedium struct {
 func newEmailMedium(mailer Mailer, v *resolver.View, contents []campaigns.Content) (medium, error) {
 	m := &emailMedium{mailer, map[string][]*email.Key{}}
 	for _, c := range contents {
-		if d, ok := v.Domains().Get(domainOf(c.Sender)); ok && d.PrivateKey != "" {
+		if d, ok := v.Domains().Get(compose.DomainOf(c.Sender)); ok && d.PrivateKey != "" {
 			key, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
 			if err != nil {
 				return nil, fmt.Errorf("the key of the sender domain %s: %w", d.Name, err)
@@ -34,7 +35,7 @@ func newEmailMedium(mailer Mailer, v *resolver.View, contents []campaigns.Conten
 func (x *emailMedium) close() {}
 
 func (x *emailMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
-	msg, err := m.content.email(m.links, m.profile, m.send, m.campaign, m.at, x.keys[m.content.Sender])
+	msg, err := m.content.Email(m.links, m.profile, m.send, m.campaign, m.at, x.keys[m.content.Sender])
 	if err == nil {
 		err = msg.Validate()
 	}

@@ -28,13 +28,13 @@ func (m *outgoing) card() (c card.Card, err error) {
 		c.Options = *o
 	}
 	values := m.values()
-	if c.Title, err = m.content.subject.Render(values); err != nil {
+	if c.Title, err = m.content.SubjectTemplate.Render(values); err != nil {
 		return c, err
 	}
-	if c.Body, err = m.content.text.Render(values); err != nil {
+	if c.Body, err = m.content.TextTemplate.Render(values); err != nil {
 		return c, err
 	}
-	if c.Link, err = m.content.link.Render(values); err != nil {
+	if c.Link, err = m.content.LinkTemplate.Render(values); err != nil {
 		return c, err
 	}
 	if f := c.Check(); f != nil {

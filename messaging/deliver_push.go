@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -66,7 +67,7 @@ func missingPush(kinds ...string) string {
 
 // notification makes the message of one recipient.
 func (m *outgoing) notification() (*push.Notification, error) {
-	n := &push.Notification{ID: SendText(m.links.Account, m.send), Collapse: hex.EncodeToString(m.send[:])}
+	n := &push.Notification{ID: compose.SendText(m.links.Account, m.send), Collapse: hex.EncodeToString(m.send[:])}
 	if o := m.content.Push; o != nil {
 		n.Image, n.TTL, n.Collapse = o.Image, time.Duration(o.TTLSeconds)*time.Second, cmp.Or(o.Collapse, n.Collapse)
 	}
@@ -76,9 +77,9 @@ func (m *outgoing) notification() (*push.Notification, error) {
 		dst    *string
 		render func(func([]string) (string, bool)) (string, error)
 	}{
-		{&n.Title, func(v func([]string) (string, bool)) (string, error) { return m.content.subject.Render(v) }},
-		{&n.Body, func(v func([]string) (string, bool)) (string, error) { return m.content.text.Render(v) }},
-		{&n.Link, func(v func([]string) (string, bool)) (string, error) { return m.content.link.Render(v) }},
+		{&n.Title, func(v func([]string) (string, bool)) (string, error) { return m.content.SubjectTemplate.Render(v) }},
+		{&n.Body, func(v func([]string) (string, bool)) (string, error) { return m.content.TextTemplate.Render(v) }},
+		{&n.Link, func(v func([]string) (string, bool)) (string, error) { return m.content.LinkTemplate.Render(v) }},
 	} {
 		if *f.dst, err = f.render(values); err != nil {
 			return nil, err
@@ -87,9 +88,9 @@ func (m *outgoing) notification() (*push.Notification, error) {
 	switch {
 	case len(m.content.Links) == 0 || m.content.NoLinks:
 	case m.links.Flow != "":
-		n.Link = m.content.click(len(m.content.Links)-1, m.links, m.send, values)
+		n.Link = m.content.Click(len(m.content.Links)-1, m.links, m.send, values)
 	default:
-		n.Link = m.links.url(tracking.Click, m.send, len(m.content.Links)-1) // behind those that are kept
+		n.Link = m.links.URL(tracking.Click, m.send, len(m.content.Links)-1) // behind those that are kept
 	}
 	return n, nil
 }
@@ -138,7 +139,7 @@ func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notification, v view.Device) (outcome.Result, error) {
 	if x.capture != nil {
 		kept := capture.Message{
-			ID: n.ID + "." + v.Kind + "." + v.ID, Channel: mediumPush, To: v.Address, Subject: n.Title, Body: n.Body, SendID: n.ID, At: m.at,
+			ID: n.ID + "." + v.Kind + "." + v.ID, Channel: compose.MediumPush, To: v.Address, Subject: n.Title, Body: n.Body, SendID: n.ID, At: m.at,
 			Headers: map[string]string{"Device": v.ID, "Kind": v.Kind, "Link": n.Link, "Image": n.Image},
 		}
 		return m.try(ctx, func(context.Context) outcome.Result { return keep(x.capture, kept) })
@@ -150,7 +151,7 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 	if err := s.CheckToken(v.Address); err != nil {
 		return outcome.Failed(outcome.Permanent, "invalid_token", err), nil
 	}
-	if pushKinds[v.Kind] == push.KindWeb && isAppLink(n.Link) {
+	if pushKinds[v.Kind] == push.KindWeb && compose.IsAppLink(n.Link) {
 		// A browser cannot open the app; the message opens the site.
 		site := *n
 		site.Link, n = "", &site
@@ -177,7 +178,7 @@ type PushPlan struct {
 // id, would go to, and tells what is missing to send it. Those for whom a merge tag of the
 // content has no value are not reached. A refusal is a *[resolver.Refusal].
 func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment string, content campaigns.Content) (plan PushPlan, err error) {
-	holes := holesOf(mediumPush, content)
+	holes := compose.HolesOf(compose.MediumPush, content)
 	kinds := map[string]bool{}
 	var list []uint32
 	captured := false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -30,7 +31,7 @@ func (s *pushService) Send(context.Context, string, *push.Notification) outcome.
 // it must not be sent on another channel; a device that is dead has got none.
 func TestLostAnswersReachPerhaps(t *testing.T) {
 	t.Parallel()
-	c, err := compile(campaigns.Content{Subject: "s", Text: "b"})
+	c, err := compose.Compile(campaigns.Content{Subject: "s", Text: "b"})
 	if err != nil {
 		t.Fatal(err)
 	}

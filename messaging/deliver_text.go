@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
@@ -56,13 +57,13 @@ func (x *textMedium) close() {
 }
 
 func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
-	body, err := m.content.text.Render(m.values())
+	body, err := m.content.TextTemplate.Render(m.values())
 	if err != nil {
 		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
-	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: TextSender(m.content.Sender), Body: body, ID: SendText(m.links.Account, m.send)}
+	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: TextSender(m.content.Sender), Body: body, ID: compose.SendText(m.links.Account, m.send)}
 	if t := m.content.WhatsApp; t != nil {
-		if msg.Template, err = fillTemplate(t, m.values()); err != nil {
+		if msg.Template, err = compose.FillTemplate(t, m.values()); err != nil {
 			return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 		}
 	}

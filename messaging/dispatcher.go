@@ -10,6 +10,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver/audit"
@@ -106,7 +107,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.mu.runs, d.mu.starting = map[runKey]*run{}, map[runKey]int{}
-	newChannelCounters(o.Metrics, mediumEmail) // they are there from the start
+	newChannelCounters(o.Metrics, compose.MediumEmail) // they are there from the start
 	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -12,17 +12,14 @@
 //
 // # How it is organised
 //
-//   - content.go prepares what a campaign sends: merge tags are checked, links
-//     are taken out for tracking; push_content.go, inapp_content.go and mail_content.go
-//     do so for their kinds of messages. render.go makes the message of one recipient.
-//     Contents know neither campaigns' runs nor the outbox.
+//   - Package compose checks what campaigns, flows and single messages say, and makes the
+//     message of one recipient. It knows neither the runs of campaigns nor the outbox.
 //   - dispatcher.go runs campaigns, one runner each (run.go), and resumes
 //     interrupted ones at start-up; where several nodes reach the log,
 //     dispatcher_watch.go does so whenever a partition came.
 //   - deliver.go has a medium per channel: e-mail, push messages, texts
 //     (deliver_email.go, deliver_push.go, deliver_text.go). What an account has
 //     not set up is captured.
-//   - track.go makes ids that cannot be guessed, and says where clicks lead.
 //   - outbox.go carries out what is queued in the state: single e-mails
 //     (outbox_mail.go), confirmations of double opt-in and those of flows among
 //     them, text, push and in-app messages (outbox_text.go, outbox_push.go,

@@ -13,6 +13,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/internal/exchange"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
@@ -167,7 +168,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy, o.mu.hooks = map[flight]struct{}{}, map[string]int{}, map[uint64]int{}
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
-	o.mails = newChannelCounters(opts.Metrics, mediumEmail)
+	o.mails = newChannelCounters(opts.Metrics, compose.MediumEmail)
 	o.others = map[string]*channelCounters{}
 	for _, kind := range []string{outbox.KindSMS, outbox.KindWhatsApp, outbox.KindIM, outbox.KindPush, outbox.KindInApp} {
 		counters := newChannelCounters(opts.Metrics, kind)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -109,7 +110,7 @@ func (o *Outbox) composeCall(account uint64, w *view.OutboxWork) (r webhook.Requ
 	if err != nil {
 		return r, 0, err
 	}
-	values := eventValues(in.Event, ProfileValues(p))
+	values := compose.EventValues(in.Event, compose.ProfileValues(p))
 	r = webhook.Request{
 		ID: WebhookID(account, w.Origin), Method: in.Method, Headers: map[string]string{},
 		Timeout: time.Duration(in.TimeoutMs) * time.Millisecond,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -53,22 +54,22 @@ func (o *Outbox) composeInApp(account uint64, w *view.OutboxWork) (*outgoing, er
 		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
-		if err := maySend(v, p, mediumInApp); err != nil {
+		if err := maySend(v, p, compose.MediumInApp); err != nil {
 			return err
 		}
-		key, err = AccountKey(v, account)
+		key, err = compose.AccountKey(v, account)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := compile(campaigns.Content{Subject: in.Title, Text: in.Body, Link: in.Link, InApp: &in.Options})
+	c, err := compose.Compile(campaigns.Content{Subject: in.Title, Text: in.Body, Link: in.Link, InApp: &in.Options})
 	if err != nil {
 		return nil, err
 	}
 	m := &outgoing{
-		content: c, profile: p, send: SealSend(key, w.Send().On(w.Kind)), event: in.Event,
-		links: Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step},
+		content: c, profile: p, send: compose.SealSend(key, w.Send().On(w.Kind)), event: in.Event,
+		links: compose.Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step},
 	}
-	return m, c.holes(m.values())
+	return m, c.CheckHoles(m.values())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/rawjson"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -55,13 +56,13 @@ func maySend(v *resolver.View, p *view.Profile, channel string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case reason != "":
-		return errRefused("not sent by " + channel + ": " + reason)
+		return compose.Refused("not sent by " + channel + ": " + reason)
 	}
 	switch refused, err := v.Reach().NumberRefused(p.Ordinal, channel); {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errState, err)
 	case refused:
-		return errRefused("not sent by " + channel + ": " + reach.ReasonNumberRefused)
+		return compose.Refused("not sent by " + channel + ": " + reach.ReasonNumberRefused)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (o *Outbox) mail(account uint64, w *view.OutboxWork) {
 // unmade is what follows when a message cannot be made; known is false when
 // nothing can be said of it now.
 func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork, err error) (d outbox.Done, known bool) {
-	var refused errRefused
+	var refused compose.Refused
 	switch {
 	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
 		return d, false
@@ -176,7 +177,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			return fmt.Errorf("%w: %w", errState, err)
 		}
 		if in.Advertising {
-			if err := maySend(v, p, mediumEmail); err != nil {
+			if err := maySend(v, p, compose.MediumEmail); err != nil {
 				return err
 			}
 		}
@@ -188,7 +189,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			}
 		case in.Confirm:
 			address = v.Profiles().EmailHash(in.To)
-			waits = p.Blocked(mediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
+			waits = p.Blocked(compose.MediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
 		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
@@ -198,8 +199,8 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			case !ok:
 				return errors.New("the template was deleted before the message went out")
 			}
-			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
-				return errRefused(messages.UnsubscribedReason)
+			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(compose.MediumEmail).Status == "unsubscribed" {
+				return compose.Refused(messages.UnsubscribedReason)
 			}
 			content = campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {
@@ -209,14 +210,14 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 		if err := v.Domains().MayBeSender(in.Sender); err != nil {
 			return err
 		}
-		domain, _ = v.Domains().Get(domainOf(in.Sender))
-		key, err = AccountKey(v, account)
+		domain, _ = v.Domains().Get(compose.DomainOf(in.Sender))
+		key, err = compose.AccountKey(v, account)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	switch reason := p.Blocked(mediumEmail); {
+	switch reason := p.Blocked(compose.MediumEmail); {
 	case slices.Contains(messages.Undeliverable, reason):
 		return nil, errBlocked(reason)
 	case in.Confirm && !waits:
@@ -236,63 +237,63 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 	}
 	switch {
 	case in.Advertising:
-		if content, err = takeLinks(content); err != nil {
+		if content, err = compose.TakeLinks(content); err != nil {
 			return nil, err
 		}
 	case !in.Confirm:
-		content.HTML = withPixel(content.HTML)
+		content.HTML = compose.WithPixel(content.HTML)
 	}
-	c, err := compile(content)
+	c, err := compose.Compile(content)
 	if err != nil {
 		return nil, err
 	}
-	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
-	send := SealSend(key, w.Send())
+	links := compose.Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
+	send := compose.SealSend(key, w.Send())
 	m := &email.Message{
-		ID:     messageID(account, hex.EncodeToString(send[:]), in.Sender),
+		ID:     compose.MessageID(account, hex.EncodeToString(send[:]), in.Sender),
 		Date:   time.UnixMilli(w.CreatedMs),
 		From:   email.Address{Addr: in.Sender},
 		To:     email.Address{Addr: strings.TrimSpace(in.To)},
-		SendID: SendText(account, send),
+		SendID: compose.SendText(account, send),
 		Keys:   keys,
 	}
 	m.ReplyTo.Addr = in.ReplyTo
 	if in.Advertising {
 		m.To = email.Address{Name: strings.TrimSpace(p.FirstName + " " + p.LastName), Addr: p.Newest(resolver.IdentityEmail)}
-		m.Unsubscribe.URL = links.url(tracking.Unsubscribe, send, 0)
+		m.Unsubscribe.URL = links.URL(tracking.Unsubscribe, send, 0)
 	}
 	if w.Flow != "" {
 		m.FeedbackID = w.Flow + ":" + resolver.AccountID(account) + ":muster"
 	}
-	known := c.values(links, p, send)
-	values := eventValues(in.Event, func(path []string) (string, bool) {
+	known := c.Values(links, p, send)
+	values := compose.EventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
 			case campaigns.TagConfirm:
 				if in.Confirm {
 					return links.ConfirmURL(w.Root, address, in.Submission), true
 				}
-			case tagCompany:
+			case compose.TagCompany:
 				if in.Confirm {
 					return company.Name, true
 				}
 			}
 		}
 		// The service's own links are not the caller's to set.
-		if !slices.Contains([]string{tagOpen, tagClick, TagUnsubscribe, TagPreferences}, path[0]) {
+		if !slices.Contains([]string{compose.TagOpen, compose.TagClick, compose.TagUnsubscribe, compose.TagPreferences}, path[0]) {
 			if value, ok := rawjson.Scalar(in.Data, path); ok {
 				return value, true
 			}
 		}
 		return known(path)
 	})
-	filled := c.withClicks(links, send, values)
+	filled := c.WithClicks(links, send, values)
 	if w.Flow != "" {
-		if err := c.holes(filled); err != nil {
+		if err := c.CheckHoles(filled); err != nil {
 			return nil, err
 		}
 	}
-	if err = c.fill(m, filled); err == nil {
+	if err = c.Fill(m, filled); err == nil {
 		err = m.Validate()
 	}
 	return m, err

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -74,32 +75,32 @@ func (o *Outbox) composePush(account uint64, w *view.OutboxWork) (*outgoing, *pu
 		if p, err = v.Profiles().Get(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
-		if err := maySend(v, p, mediumPush); err != nil {
+		if err := maySend(v, p, compose.MediumPush); err != nil {
 			return err
 		}
 		list = v.Credentials().Of(credentials.Push)
-		key, err = AccountKey(v, account)
+		key, err = compose.AccountKey(v, account)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	content := campaigns.Content{Subject: in.Title, Text: in.Body, Link: in.Link, Push: in.Options}
-	if in.TrackLinks && isWebLink(in.Link) {
+	if in.TrackLinks && compose.IsWebLink(in.Link) {
 		content.Links, content.Link = []string{in.Link}, ""
 	}
-	c, err := compile(content)
+	c, err := compose.Compile(content)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := &outgoing{
-		content: c, profile: p, send: SealSend(key, w.Send().On(w.Kind)), event: in.Event, at: time.UnixMilli(w.CreatedMs),
-		links: Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step},
+		content: c, profile: p, send: compose.SealSend(key, w.Send().On(w.Kind)), event: in.Event, at: time.UnixMilli(w.CreatedMs),
+		links: compose.Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step},
 		try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
 			return attempt(ctx), nil
 		},
 	}
-	if err := c.holes(c.withClicks(m.links, m.send, m.values())); err != nil {
+	if err := c.CheckHoles(c.WithClicks(m.links, m.send, m.values())); err != nil {
 		return nil, nil, err
 	}
 	if len(list) == 0 && o.opts.Capture == nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -276,7 +277,7 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 	if ids[0] == "" || ids[0] != ids[1] || !same {
 		t.Errorf("a repeat is another message: %v", ids)
 	}
-	if account, send, is := messaging.ParseMessageID(strings.Trim(ids[0], "<>")); !is || account != w.account {
+	if account, send, is := compose.ParseMessageID(strings.Trim(ids[0], "<>")); !is || account != w.account {
 		t.Errorf("%s names no message", ids[0])
 	} else if _, _, is := send.Outbox(); !is {
 		t.Errorf("%x is no message of the outbox", send)
@@ -444,7 +445,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	c, err := tracking.Parse(link[1], func(account uint64) (k tracking.Key, found bool) {
-		ok(t, w.node.Read(t.Context(), account, func(v *resolver.View) (err error) { k, err = messaging.AccountKey(v, account); return err }))
+		ok(t, w.node.Read(t.Context(), account, func(v *resolver.View) (err error) { k, err = compose.AccountKey(v, account); return err }))
 		return k, true
 	})
 	address := ""

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -95,38 +96,38 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 			return err
 		}
 		if w.Kind == outbox.KindWhatsApp && in.Template == nil && !v.Reach().MayWriteFreely(p.Ordinal, p.Newest(resolver.IdentityPhone), o.opts.Now().UnixMilli()) {
-			return errRefused("not sent by whatsapp: " + view.NotInConversation)
+			return compose.Refused("not sent by whatsapp: " + view.NotInConversation)
 		}
 		provider, set = v.Credentials().Get(credentials.Message, w.Kind)
 		reports = hasReports(v)
-		key, err = AccountKey(v, account)
+		key, err = compose.AccountKey(v, account)
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
+	links := compose.Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
 	content := campaigns.Content{Text: in.Text}
 	if in.TrackLinks {
-		if content, err = takeTextLinks(content); err != nil {
+		if content, err = compose.TakeTextLinks(content); err != nil {
 			return nil, nil, err
 		}
 	}
-	c, err := compile(content)
+	c, err := compose.Compile(content)
 	if err != nil {
 		return nil, nil, err
 	}
-	inLinks := SealSend(key, w.Send().On(w.Kind))
-	values := c.withClicks(links, inLinks, eventValues(in.Event, c.values(links, p, inLinks)))
-	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: SendText(account, SealSend(key, w.Send()))}
-	if err := c.holes(values); err != nil {
+	inLinks := compose.SealSend(key, w.Send().On(w.Kind))
+	values := c.WithClicks(links, inLinks, compose.EventValues(in.Event, c.Values(links, p, inLinks)))
+	m := &text.Message{To: compactPhone(p.Newest(resolver.IdentityPhone)), ID: compose.SendText(account, compose.SealSend(key, w.Send()))}
+	if err := c.CheckHoles(values); err != nil {
 		return nil, nil, err
 	}
-	if m.Body, err = c.text.Render(values); err != nil {
+	if m.Body, err = c.TextTemplate.Render(values); err != nil {
 		return nil, nil, err
 	}
 	if in.Template != nil {
-		if m.Template, err = fillTemplate(in.Template, values); err != nil {
+		if m.Template, err = compose.FillTemplate(in.Template, values); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -162,7 +162,7 @@ func TestWhatsAppOfFlows(t *testing.T) {
 	w.trigger(named, "ada@x.io", `{}`)
 	w.until("a hole in a value is found", func(v *resolver.View) bool { return empty(v) && count(v, "whatsapp_failed") == 1 })
 	w.recorded("whatsapp_failed", "{{event.order}} has no value")
-	if account, _, is := messaging.ParseAddressID(list[0].Callback, w.account); !is || account != w.account {
+	if account, _, is := compose.ParseAddressID(list[0].Callback, w.account); !is || account != w.account {
 		t.Errorf("the callback's data %q name no message", list[0].Callback)
 	}
 	// A text needs an open conversation: our own rule, so nothing is handed over.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -76,7 +77,7 @@ func TestPreferencesURL(t *testing.T) {
 		}
 		ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error {
 			c, err := tracking.Parse(found[1], func(account uint64) (tracking.Key, bool) {
-				key, err := messaging.AccountKey(v, account)
+				key, err := compose.AccountKey(v, account)
 				return key, err == nil
 			})
 			o, _ := v.Profiles().ResolveText(id)
@@ -88,7 +89,7 @@ func TestPreferencesURL(t *testing.T) {
 			return nil
 		}))
 	}
-	r, err := messaging.Render(campaigns.Content{Text: "{{preferences_url}}"}, &view.Profile{}, "", nil)
+	r, err := compose.Render(campaigns.Content{Text: "{{preferences_url}}"}, &view.Profile{}, "", nil)
 	if err != nil || r.Text != "#preferences" {
 		t.Errorf("%q, %v", r.Text, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
@@ -29,14 +30,14 @@ func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan Push
 	if len(plan.samples) == 0 {
 		return nil
 	}
-	c, err := compile(content)
+	c, err := compose.Compile(content)
 	if err != nil {
 		return err
 	}
 	var m *pushMedium
 	messages := make([]*outgoing, 0, len(plan.samples))
 	err = d.opts.Node.Read(ctx, account, func(v *resolver.View) error {
-		key, err := AccountKey(v, account)
+		key, err := compose.AccountKey(v, account)
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func (d *Dispatcher) ValidatePush(ctx context.Context, account uint64, plan Push
 			if err != nil {
 				return err
 			}
-			messages = append(messages, &outgoing{content: c, profile: p, links: Links{Base: d.opts.PublicURL, Account: account, Key: key}})
+			messages = append(messages, &outgoing{content: c, profile: p, links: compose.Links{Base: d.opts.PublicURL, Account: account, Key: key}})
 		}
 		m, err = newPushMedium(d.opts.Push, d.opts.Capture, v.Credentials().Of(credentials.Push))
 		return err

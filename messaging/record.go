@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/node"
@@ -33,7 +34,7 @@ const SourceProvider = "provider"
 // nothing more. Told again of the same message, which a crash may bring about, it
 // changes nothing.
 func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r messages.EngagementRecord) error {
-	r.Kind, r.Source, r.Key = messages.EngagementUnsubscribed, SourceProvider, "opt-out/"+SendText(account, r.Send)
+	r.Kind, r.Source, r.Key = messages.EngagementUnsubscribed, SourceProvider, "opt-out/"+compose.SendText(account, r.Send)
 	_, err := record(ctx, n, sleep, account, messages.CommandEngagement, r)
 	var refusal *resolver.Refusal
 	if errors.As(err, &refusal) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -29,7 +30,7 @@ type run struct {
 	campaign campaigns.Campaign
 	variants []*variant
 	media    []medium // to be closed
-	links    Links
+	links    compose.Links
 	at       time.Time
 
 	// failing counts messages that failed for a while, one after the other.
@@ -53,7 +54,7 @@ type run struct {
 
 // variant is one of the contents of a run, with the channel that it goes out on.
 type variant struct {
-	*compiled
+	*compose.Compiled
 	part     campaigns.Campaign // the campaign, of several channels the part of this one
 	medium   medium
 	counters channelCounters
@@ -143,7 +144,7 @@ func (r *run) prepare() error {
 	if len(contents) == 0 {
 		return fmt.Errorf("campaign %s: its run is over, nothing is left to be sent", r.state.ID)
 	}
-	r.links = Links{Base: r.d.opts.PublicURL, Account: r.account, Key: key}
+	r.links = compose.Links{Base: r.d.opts.PublicURL, Account: r.account, Key: key}
 	return nil
 }
 
@@ -151,11 +152,11 @@ func (r *run) prepare() error {
 func (r *run) open(v *resolver.View, contents []campaigns.Content) error {
 	parts := r.campaign.Parts()
 	for i, c := range contents {
-		compiled, err := compile(c)
+		compiled, err := compose.Compile(c)
 		if err != nil {
 			return err
 		}
-		x := &variant{compiled: compiled, part: parts[min(i, len(parts)-1)]}
+		x := &variant{Compiled: compiled, part: parts[min(i, len(parts)-1)]}
 		if i < len(parts) {
 			if x.medium, err = r.d.medium(v, x.part.Medium(), contents); err != nil {
 				return err
@@ -390,12 +391,12 @@ func (r *run) attempt(ctx context.Context, p *place, x campaigns.Recipient) (nex
 	if len(r.state.Channels) > 0 {
 		variant = 0 // the channel says it, in whatever order the campaign's channels are
 	}
-	send := SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, variant).On(channel))
+	send := compose.SealSend(r.links.Key, messages.CampaignSend(r.campaign.Number, m.Ordinal, variant).On(channel))
 	lost := false // the answer to some attempt, so that it may have been taken
 	tried, refused := false, ""
 	var unknown error // whether the recipient may still be sent to
 	out := &outgoing{
-		content: v.compiled, profile: m.profile, send: send, links: r.links,
+		content: v.Compiled, profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error) {
 			return r.try(ctx, p, v.counters.retried, func(ctx context.Context) outcome.Result {
 				if tried {
@@ -412,8 +413,8 @@ func (r *run) attempt(ctx context.Context, p *place, x campaigns.Recipient) (nex
 		},
 	}
 	if m.refused == "" {
-		if tag := out.content.holeOn(channel, out.values()); tag != "" {
-			m.refused = missing(tag)
+		if tag := out.content.HoleOn(channel, out.values()); tag != "" {
+			m.refused = compose.Missing(tag)
 		}
 	}
 	got := delivery{result: campaigns.ResultSkipped, reason: m.refused}

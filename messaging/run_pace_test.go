@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
@@ -106,7 +107,7 @@ func (x *mailing) send(store messaging.Capture) campaigns.Run {
 			contents[i] = campaigns.Content{Text: "b"}
 		}
 	}
-	contents, err = messaging.PrepareContents(&x.campaign, contents)
+	contents, err = compose.PrepareContents(&x.campaign, contents)
 	ok(x.t, err)
 	r, err := d.Send(x.t.Context(), x.account, campaigns.Start{ID: x.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 50, DelayMs: 100}, Variants: contents, Channels: x.campaign.ChannelNames()}, audit.Author{})
 	ok(x.t, err)

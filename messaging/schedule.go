@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/audit"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -66,25 +67,25 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 		if x.Body == "" {
 			start.TemplateID = x.TemplateID
 		}
-		contents, err = CampaignContents(v, x)
+		contents, err = compose.CampaignContents(v, x)
 		return err
 	})
 	if err == nil {
-		start.Variants, err = PrepareContents(x, contents)
+		start.Variants, err = compose.PrepareContents(x, contents)
 	}
 	if err == nil {
 		err = d.opts.Node.Look(account, func(v *resolver.View) error {
 			if err := d.CheckProviders(v, x, start.Variants); err != nil {
 				return err
 			}
-			return KeepLinks(v, &start)
+			return compose.KeepLinks(v, &start)
 		})
 	}
 	if err == nil {
 		err = d.Start(d.ctx, account, start, audit.Author{})
 	}
 	var refusal *resolver.Refusal
-	var fault *ContentError
+	var fault *compose.ContentError
 	building := false
 	switch {
 	case err == nil:

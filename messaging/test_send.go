@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
@@ -26,7 +27,7 @@ const testHeader = "X-Muster-Test"
 // Tester hands over what a campaign would send, as a test.
 type Tester struct {
 	content campaigns.Content
-	texts   Rendered
+	texts   compose.Rendered
 	account uint64
 	medium  medium
 	// template is what is sent by WhatsApp in place of a text.
@@ -35,18 +36,18 @@ type Tester struct {
 
 // NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
 // who may be a zero [view.Profile]. It must be closed. A fault of the content is a
-// [*ContentError], a channel that nothing can be sent on a *[resolver.Refusal].
+// [*compose.ContentError], a channel that nothing can be sent on a *[resolver.Refusal].
 func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (*Tester, error) {
-	if x.Medium() == mediumPush {
+	if x.Medium() == compose.MediumPush {
 		return nil, &resolver.Refusal{Code: "conflict", Message: "a push message goes to devices and not to addresses: check it with POST /push/send and dryRun"}
 	}
-	if x.Medium() == mediumInApp {
+	if x.Medium() == compose.MediumInApp {
 		return nil, &resolver.Refusal{Code: "conflict", Message: "an in-app message goes to an inbox and not to addresses: send the campaign to a list of test contacts"}
 	}
-	if _, err := PrepareCampaign(x, content); err != nil {
+	if _, err := compose.PrepareCampaign(x, content); err != nil {
 		return nil, err
 	}
-	if x.Medium() == mediumEmail {
+	if x.Medium() == compose.MediumEmail {
 		if err := v.Domains().MayBeSender(content.Sender); err != nil {
 			return nil, err
 		}
@@ -54,14 +55,14 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *campaigns.Camp
 		content.Sender = x.Sender // a number or a name
 	}
 	company := v.CompanyState().Name
-	texts, err := RenderCampaign(x, content, p, company)
+	texts, err := compose.RenderCampaign(x, content, p, company)
 	if err != nil {
 		return nil, err
 	}
 	var template *whatsapp.Template
 	if content.WhatsApp != nil {
-		if template, err = fillTemplate(content.WhatsApp, sampleValues(p, company, nil)); err != nil {
-			return nil, &ContentError{"whatsapp", err}
+		if template, err = compose.FillTemplate(content.WhatsApp, compose.SampleValues(p, company, nil)); err != nil {
+			return nil, &compose.ContentError{Field: "whatsapp", Err: err}
 		}
 	}
 	m, err := d.medium(v, x.Medium(), []campaigns.Content{content})
@@ -76,7 +77,7 @@ func (t *Tester) Close() { t.medium.close() }
 
 // Rendered are the texts as they are sent, with the mark of a test. A template of WhatsApp
 // has none: it is sent as it was approved.
-func (t *Tester) Rendered() Rendered {
+func (t *Tester) Rendered() compose.Rendered {
 	r := t.texts
 	switch {
 	case t.isEmail():
@@ -93,11 +94,11 @@ func (t *Tester) isEmail() bool { _, is := t.medium.(*emailMedium); return is }
 // is recorded: it counts nowhere, costs no credit, and its links are those of the author.
 func (t *Tester) Send(ctx context.Context, id messages.ID, to string, at time.Time) (outcome.Result, error) {
 	r := t.Rendered()
-	name := SendText(t.account, id)
+	name := compose.SendText(t.account, id)
 	switch m := t.medium.(type) {
 	case *emailMedium:
 		msg := &email.Message{
-			ID: messageID(t.account, hex.EncodeToString(id[:]), t.content.Sender), SendID: name, Date: at, From: email.Address{Name: r.SenderName, Addr: t.content.Sender},
+			ID: compose.MessageID(t.account, hex.EncodeToString(id[:]), t.content.Sender), SendID: name, Date: at, From: email.Address{Name: r.SenderName, Addr: t.content.Sender},
 			ReplyTo: email.Address{Addr: t.content.ReplyTo}, To: email.Address{Addr: to}, Subject: r.Subject, HTML: r.HTML, Text: r.Text,
 			Headers: []email.Header{{Name: testHeader, Value: "1"}}, Keys: m.keys[t.content.Sender],
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -100,7 +101,7 @@ func countAudience(c *keycall.Call) (any, error) {
 	var people, sent *roaring.Bitmap
 	var ways []way
 	err = c.Read(func(v *resolver.View) (err error) {
-		contents, err := messaging.CampaignContents(v, &x)
+		contents, err := compose.CampaignContents(v, &x)
 		if err != nil {
 			return err
 		}
@@ -158,12 +159,12 @@ func (out *campaignAudience) judge(v *resolver.View, ways []way, several bool, p
 // way is a channel on which a campaign goes out.
 type way struct {
 	part  campaigns.Campaign
-	holes *messaging.Holes
+	holes *compose.Holes
 }
 
 func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
 	for i, part := range x.Parts() {
-		out = append(out, way{part, messaging.CampaignHoles(&part, contents[i])})
+		out = append(out, way{part, compose.CampaignHoles(&part, contents[i])})
 	}
 	return out
 }
@@ -202,7 +203,7 @@ type renderedCampaign struct {
 	Channel   string `json:"channel"`
 	Sender    string `json:"sender"`
 	ReplyTo   string `json:"reply_to"`
-	messaging.Rendered
+	compose.Rendered
 	Segments *int    `json:"segments"`
 	Encoding *string `json:"encoding"`
 	Skipped  *string `json:"skipped"`
@@ -259,7 +260,7 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 		}
 		content, x = contents[i], ways[i].part
 		out.ProfileID, out.Channel, out.Skipped = p.ID.String(), x.Medium(), record.TextOrNull(reason)
-		if out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name); err != nil || out.Channel != "sms" {
+		if out.Rendered, err = compose.RenderCampaign(&x, content, p, v.CompanyState().Name); err != nil || out.Channel != "sms" {
 			return contentFault(err)
 		}
 		sent, err := a.sender.OutgoingText(v, c.Key.Account, &x, content, p)

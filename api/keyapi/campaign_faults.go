@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -37,11 +37,11 @@ func (k campaignCalls) faults(v *resolver.View, campaign *campaigns.Campaign, kn
 	x := *campaign
 	x.Channels = slices.Clone(x.Channels)
 	for {
-		err := messaging.CheckCampaign(&x)
+		err := compose.CheckCampaign(&x)
 		if err == nil {
 			err = k.checkProviders(v, &x)
 		}
-		var fault *messaging.ContentError
+		var fault *compose.ContentError
 		if !errors.As(err, &fault) {
 			return err
 		}
@@ -54,7 +54,7 @@ func (k campaignCalls) faults(v *resolver.View, campaign *campaigns.Campaign, kn
 }
 
 func (k campaignCalls) checkProviders(v *resolver.View, x *campaigns.Campaign) error {
-	contents, err := messaging.CampaignContents(v, x)
+	contents, err := compose.CampaignContents(v, x)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (k campaignCalls) checkProviders(v *resolver.View, x *campaigns.Campaign) e
 
 // firstField is the field of a campaign that a fault is of, or the entry of its channels. The words
 // of a fault without a field begin with it.
-func firstField(fault *messaging.ContentError) string {
+func firstField(fault *compose.ContentError) string {
 	field, _, _ := strings.Cut(fault.Error(), " ")
 	field = strings.TrimSuffix(field, ":")
 	if entry, _, of := strings.Cut(field, "]"); of && strings.HasPrefix(field, "channels[") {

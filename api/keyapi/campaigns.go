@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/card"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/whatsapp"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -518,7 +518,7 @@ func contentsOf(c *keycall.Call, x *campaigns.Campaign, source, templateID strin
 func contentOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
 	var out campaigns.Content
 	err := c.Read(func(v *resolver.View) (err error) {
-		if out, err = messaging.OwnContent(v, x); err != nil || source == "" && templateID == "" {
+		if out, err = compose.OwnContent(v, x); err != nil || source == "" && templateID == "" {
 			return err
 		}
 		t, ok, err := v.Campaigns().WholeTemplate(templateID)
@@ -546,12 +546,12 @@ func (k campaignCalls) fitsProviders(c *keycall.Call, x *campaigns.Campaign, con
 
 // keepLinks has the links of messages that were sent before lead where they lead.
 func keepLinks(c *keycall.Call, start *campaigns.Start) error {
-	return contentFault(c.Read(func(v *resolver.View) error { return messaging.KeepLinks(v, start) }))
+	return contentFault(c.Read(func(v *resolver.View) error { return compose.KeepLinks(v, start) }))
 }
 
 // contentFault makes what is wrong with a content a failure of the request.
 func contentFault(err error) error {
-	var fault *messaging.ContentError
+	var fault *compose.ContentError
 	if errors.As(err, &fault) {
 		return keycall.Fail("%s", err)
 	}
@@ -593,7 +593,7 @@ func (k campaignCalls) send(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if start.Variants, err = messaging.PrepareContents(&x, contents); err != nil {
+	if start.Variants, err = compose.PrepareContents(&x, contents); err != nil {
 		return nil, contentFault(err)
 	}
 	if err := k.fitsProviders(c, &x, start.Variants); err != nil {

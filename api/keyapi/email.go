@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -98,10 +98,10 @@ func sendEmail(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var content *messaging.ContentError
-	err = messaging.CheckMail(t, in.Subject, in.SenderName, in.Data)
+	var content *compose.ContentError
+	err = compose.CheckMail(t, in.Subject, in.SenderName, in.Data)
 	if err == nil {
-		err = messaging.MailHole(t, in.Subject, in.SenderName, in.Data, p)
+		err = compose.MailHole(t, in.Subject, in.SenderName, in.Data, p)
 	}
 	var unfit error
 	if errors.As(err, &content) {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/eventually"
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
@@ -99,7 +99,7 @@ func (s *setting) newest(to string) (out struct {
 }
 
 func keyOf(c *company) (key tracking.Key) {
-	ok(c.t, c.node.Read(c.t.Context(), c.account, func(v *resolver.View) (err error) { key, err = messaging.AccountKey(v, c.account); return err }))
+	ok(c.t, c.node.Read(c.t.Context(), c.account, func(v *resolver.View) (err error) { key, err = compose.AccountKey(v, c.account); return err }))
 	return key
 }
 
@@ -320,7 +320,7 @@ func init() {
 }
 
 func (s *setting) forged(kind tracking.Kind) string {
-	_, send, _ := messaging.ParseSend(s.message().SendID)
+	_, send, _ := compose.ParseSend(s.message().SendID)
 	return keyOf(s.rival).Token(tracking.Claims{Kind: kind, Account: s.account, Send: tracking.ID(send)})
 }
 
@@ -422,7 +422,7 @@ func turned(c byte) byte {
 
 // unknownToken is a link signed by a company, of a message that is not there.
 func unknownToken(c *company, account uint64) string {
-	send := messaging.SealSend(keyOf(c), messages.CampaignSend(4711, 12, 0))
+	send := compose.SealSend(keyOf(c), messages.CampaignSend(4711, 12, 0))
 	return keyOf(c).Token(tracking.Claims{Kind: tracking.Unsubscribe, Account: account, Send: tracking.ID(send)})
 }
 

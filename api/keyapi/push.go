@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -99,8 +100,8 @@ func (p pushCalls) send(c *keycall.Call) (any, error) {
 	if r := options.Check(); r != nil {
 		return nil, keycall.Fail("%s", strings.Replace(r.Message, "ttl_seconds", "ttlSeconds", 1)) // as this call writes it
 	}
-	content, err := messaging.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: options})
-	var fault *messaging.ContentError
+	content, err := compose.PreparePush(campaigns.Content{Subject: *in.Title, Text: in.Body, Link: in.Link, Push: options})
+	var fault *compose.ContentError
 	switch {
 	case errors.As(err, &fault):
 		// Campaigns have other names for these.

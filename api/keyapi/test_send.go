@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
@@ -94,7 +95,7 @@ func (t testCalls) run(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
+	if err := contentFault(compose.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
 	one, err := part(&x, in.Via)

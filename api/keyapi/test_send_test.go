@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 )
@@ -82,7 +82,7 @@ func TestTestSend(t *testing.T) {
 		m.From.Addr != "news@muster.local" || len(m.Headers) != 1 || m.Headers[0].Name != "X-Muster-Test" || m.Unsubscribe.URL != "" || m.FeedbackID != "" {
 		t.Errorf("%+v", m)
 	}
-	_, id, parsed := messaging.ParseSend(m.SendID)
+	_, id, parsed := compose.ParseSend(m.SendID)
 	if !parsed || !id.IsTest() {
 		t.Errorf("the message is called %q", m.SendID)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api/keyapi/internal/analytics"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -50,7 +50,7 @@ func (f *variantFields) apply(c campaigns.Content) campaigns.Content {
 
 // fault names the variant where a fault of a content is of a field that it has.
 func (f *variantFields) fault(err error, field string) error {
-	var fault *messaging.ContentError
+	var fault *compose.ContentError
 	if !errors.As(err, &fault) {
 		return err
 	}
@@ -60,9 +60,9 @@ func (f *variantFields) fault(err error, field string) error {
 		switch {
 		case !own:
 		case fault.Field == name:
-			return contentFault(&messaging.ContentError{Field: at, Err: fault.Err})
+			return contentFault(&compose.ContentError{Field: at, Err: fault.Err})
 		case fault.Field == "" && begins: // its own words begin with the field
-			return contentFault(&messaging.ContentError{Err: fmt.Errorf("%s %s", at, rest)})
+			return contentFault(&compose.ContentError{Err: fmt.Errorf("%s %s", at, rest)})
 		}
 	}
 	return contentFault(err)
@@ -77,7 +77,7 @@ func (k campaignCalls) prepareVariants(c *keycall.Call, x *campaigns.Campaign, b
 		}
 		with := *x
 		set(&with.Body, f.Body) // where its text stands, in the words of a fault
-		content, err := messaging.PrepareCampaign(&with, f.apply(base))
+		content, err := compose.PrepareCampaign(&with, f.apply(base))
 		if err == nil {
 			err = c.Read(func(v *resolver.View) error {
 				return k.sender.CheckProviders(v, &with, []campaigns.Content{content})

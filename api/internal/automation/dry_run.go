@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/flows"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
 )
@@ -59,7 +59,7 @@ type dryHost struct {
 	p     *evaluation.Profile
 	f     *automation.FlowState
 	trial automation.Trial
-	holes messaging.Holed
+	holes compose.Holed
 	// failed says why the last message of a step would fail, by the place of the step.
 	failed map[int]string
 	nowMs  int64
@@ -150,7 +150,7 @@ func (a *API) dryRun(c *handler.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		if h.holes, err = messaging.FlowHoles(v, f.Def, p); err != nil {
+		if h.holes, err = compose.FlowHoles(v, f.Def, p); err != nil {
 			return err
 		}
 		if before, err = v.Flows().EnrolmentsOf(f.ID, ordinal); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/flows/ready"
 	"github.com/musterhq/muster/internal/jsonform"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
@@ -239,8 +239,8 @@ func (a *API) publishFlow(c *handler.Call) (any, error) {
 // machine: webhooks to places that this server does not call, messages whose merge tags have no
 // value, and those that the account's providers never take.
 func (a *API) faultsOutside(v *resolver.View, id string, def *flows.Flow) (flows.Faults, error) {
-	providers, err := messaging.FlowProviderFaults(v, a.opts.PublicURL, id, def)
-	return slices.Concat(def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, def), providers), err
+	providers, err := compose.FlowProviderFaults(v, a.opts.PublicURL, id, def)
+	return slices.Concat(def.TargetFaults(a.webhookGuard()), compose.FlowTagFaults(v, def), providers), err
 }
 
 // checkTargets refuses to publish a flow that has [API.faultsOutside]. What else is wrong with the

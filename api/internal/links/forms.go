@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/clientaddr"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/weborigin"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/forms"
@@ -137,7 +137,7 @@ func (a *API) form(id string) (*formPage, error) {
 			return errNoFormHere
 		}
 		p.Company, p.Form = v.Company(), f
-		p.key, err = messaging.AccountKey(v, account)
+		p.key, err = compose.AccountKey(v, account)
 		return err
 	})
 	if errors.Is(err, resolver.ErrNoAccount) {

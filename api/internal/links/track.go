@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
@@ -94,7 +94,7 @@ func (f *followed) location() (string, error) {
 	if f.claims.URL != "" {
 		return f.claims.URL, nil // rendered and checked when the message was made
 	}
-	return messaging.ClickLocation(f.link(), f.profile)
+	return compose.ClickLocation(f.link(), f.profile)
 }
 
 var (
@@ -226,7 +226,7 @@ func (a *API) Claims(ctx context.Context, token string) (tracking.Claims, error)
 	var fault error
 	c, err := tracking.Parse(token, func(account uint64) (key tracking.Key, ok bool) {
 		err := a.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
-			key, err = messaging.AccountKey(v, account)
+			key, err = compose.AccountKey(v, account)
 			return err
 		})
 		if err != nil && !errors.Is(err, resolver.ErrNoAccount) {
@@ -328,7 +328,7 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 // unsubscribe withdraws the consent of the message's channel. A repeat changes
 // nothing.
 func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error {
-	channel := messaging.UnsubscribeChannel(&f.claims, f.sent)
+	channel := compose.UnsubscribeChannel(&f.claims, f.sent)
 	if f.profile.Consent(channel).Status == "unsubscribed" {
 		return nil
 	}
@@ -348,7 +348,7 @@ func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
 	if f.left {
 		return errLeft
 	}
-	if f.claims.Flow != "" { // of a form, see messaging.Links.ConfirmURL
+	if f.claims.Flow != "" { // of a form, see compose.Links.ConfirmURL
 		_, err := a.opts.Node.Command(ctx, f.claims.Account, forms.CommandConfirm, forms.Confirm{Profile: f.profile.ID.String(), Submission: f.claims.Flow})
 		var refusal *resolver.Refusal
 		if errors.As(err, &refusal) && refusal.Code == "not_found" {

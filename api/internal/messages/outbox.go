@@ -6,8 +6,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/paging"
-	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/compose"
 )
 
 // Captured are the messages that development senders kept: a [*capture.Store].
@@ -45,7 +45,7 @@ func (a *API) listOutbox(c *handler.Call) (any, error) {
 			return nil, err
 		}
 		for i, m := range list {
-			account, _, ok := messaging.ParseSend(m.SendID)
+			account, _, ok := compose.ParseSend(m.SendID)
 			ours := ok && account == c.Account
 			if ours && !room.Take(&list[i]) {
 				return handler.Page{Items: out, Next: outboxCursor(cursor)}, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/view"
@@ -118,8 +118,8 @@ func (a *API) saveTemplate(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	t := campaigns.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
-	var fault *messaging.ContentError
-	if err := messaging.CheckTemplate(&t); errors.As(err, &fault) {
+	var fault *compose.ContentError
+	if err := compose.CheckTemplate(&t); errors.As(err, &fault) {
 		return nil, handler.BadField(fault.Field, "%s", fault)
 	} else if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/api/internal/handler"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
 )
@@ -56,8 +56,8 @@ func (a *API) renderTemplate(c *handler.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		r, err := messaging.Render(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
-		var fault *messaging.ContentError
+		r, err := compose.Render(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
+		var fault *compose.ContentError
 		if errors.As(err, &fault) {
 			if fault.Field == "body" {
 				fault.Field = "html"

@@ -6,7 +6,7 @@ import (
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -44,8 +44,8 @@ func (a *API) preferencesLink(c *handler.Call) (any, error) {
 		if !ok {
 			return handler.ErrNoProfile
 		}
-		key, err := messaging.AccountKey(v, c.Account)
-		url = messaging.Links{Base: a.opts.PublicURL, Account: c.Account, Key: key}.PreferencesURL(o)
+		key, err := compose.AccountKey(v, c.Account)
+		url = compose.Links{Base: a.opts.PublicURL, Account: c.Account, Key: key}.PreferencesURL(o)
 		return err
 	})
 	return map[string]string{"url": url}, err

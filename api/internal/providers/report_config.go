@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/handler"
 	"github.com/musterhq/muster/api/internal/tokens"
-	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
@@ -88,7 +88,7 @@ func prepareInboundProvider(a *API, _ *handler.Call, name string, body map[strin
 		if len(f.text) > maxReplyBytes {
 			return nil, nil, handler.BadField(f.field, "%s must have at most %d bytes", f.field, maxReplyBytes)
 		}
-		if err := messaging.CheckText(f.text); err != nil {
+		if err := compose.CheckText(f.text); err != nil {
 			return nil, nil, handler.BadField(f.field, "%s: %s", f.field, err)
 		}
 	}

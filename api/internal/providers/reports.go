@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -184,7 +185,7 @@ func (a *API) source(ctx context.Context, c *handler.Call) (*source, error) {
 			return errNotProvider
 		}
 		if err = json.Unmarshal(x.Config, &s.config); err == nil {
-			s.key, err = messaging.AccountKey(v, account)
+			s.key, err = compose.AccountKey(v, account)
 		}
 		return err
 	})
@@ -353,9 +354,9 @@ func (a *API) sendRecords(ctx context.Context, account uint64, list []messages.E
 
 // isTest reports whether an event is about a test of a campaign, which counts for nothing.
 func isTest(e *inbound.Event, account uint64) bool {
-	_, send, ok := messaging.ParseAddressID(e.SendID, account)
+	_, send, ok := compose.ParseAddressID(e.SendID, account)
 	if !ok {
-		_, send, ok = messaging.ParseMessageID(e.MessageID)
+		_, send, ok = compose.ParseMessageID(e.MessageID)
 	}
 	return ok && send.IsTest()
 }
@@ -409,7 +410,7 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 			r.Source = messaging.SourceProvider
 		}
 		if found && send == messages.ID(token.Send) {
-			r.Channel, r.Flow, r.Step = messaging.UnsubscribeChannel(&token, sent), token.Flow, token.Step
+			r.Channel, r.Flow, r.Step = compose.UnsubscribeChannel(&token, sent), token.Flow, token.Step
 		}
 	case inbound.Open, inbound.Click:
 		r.Kind = messages.EngagementOpen
@@ -432,17 +433,17 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 // token. Ids are sealed, so that who knows one of them knows no other.
 func (s *source) message(v *resolver.View, e *inbound.Event, token messages.ID) (sent view.Sent, send messages.ID, ok bool) {
 	try := func(account uint64, id messages.ID, is bool) bool {
-		if !is || account != s.account || !messaging.Sealed(s.key, id) {
+		if !is || account != s.account || !compose.Sealed(s.key, id) {
 			return false
 		}
 		sent, ok = v.Sent(id)
 		send = id
 		return ok
 	}
-	if account, id, is := messaging.ParseAddressID(e.SendID, s.account); try(account, id, is) {
+	if account, id, is := compose.ParseAddressID(e.SendID, s.account); try(account, id, is) {
 		return sent, send, true
 	}
-	if account, id, is := messaging.ParseMessageID(e.MessageID); try(account, id, is) {
+	if account, id, is := compose.ParseMessageID(e.MessageID); try(account, id, is) {
 		return sent, send, true
 	}
 	if token != (messages.ID{}) {

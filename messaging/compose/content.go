@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"cmp"
@@ -16,14 +16,14 @@ import (
 
 // The merge tags that stand for a recipient's own links.
 const (
-	tagOpen  = "muster_open"
-	tagClick = "muster_click"
+	TagOpen  = "muster_open"
+	TagClick = "muster_click"
 	// TagUnsubscribe is for authors: the recipient's link to unsubscribe.
 	TagUnsubscribe = "unsubscribe_url"
 	// TagPreferences is for authors: the recipient's link to the preference page.
 	TagPreferences = "preferences_url"
-	// tagCompany is the company's name, in messages that ask for a confirmation.
-	tagCompany = "company_name"
+	// TagCompany is the company's name, in messages that ask for a confirmation.
+	TagCompany = "company_name"
 )
 
 // ContentError says what is wrong with a text, by the field it stands in; without
@@ -60,7 +60,7 @@ func PrepareEmail(c campaigns.Content) (campaigns.Content, error) {
 			return c, &ContentError{"", fmt.Errorf("%s %w", f.field, err)}
 		}
 	}
-	c, err := takeLinks(c)
+	c, err := TakeLinks(c)
 	if err == nil {
 		err = checkText(c)
 	}
@@ -81,7 +81,7 @@ func CheckCampaign(x *campaigns.Campaign) error {
 
 func checkPart(x *campaigns.Campaign) error {
 	c := ownTexts(x)
-	if x.Medium() != mediumEmail {
+	if x.Medium() != MediumEmail {
 		c.HTML, c.Text = "", x.Body // as it is
 		_, err := PrepareText(c)
 		if strings.TrimSpace(c.Subject) == "" { // not written yet, or a template's
@@ -93,12 +93,12 @@ func checkPart(x *campaigns.Campaign) error {
 			if f := x.WhatsApp.CheckHost(); f != nil {
 				err = &ContentError{"", fault("whatsapp." + f.Field + " Input " + f.Text)}
 			}
-		case x.Medium() == mediumPush:
+		case x.Medium() == MediumPush:
 			if err = cmp.Or(checkPushLink(c.Link), checkPushImage(c.Push)); err == nil {
 				c.Push = nil // the state machine has its own words for options
 				_, err = PreparePush(c)
 			}
-		case x.Medium() == mediumInApp:
+		case x.Medium() == MediumInApp:
 			err = checkInApp(&card.Card{Title: c.Subject, Body: c.Text, Link: c.Link}, nil) // likewise
 		}
 		var f *ContentError
@@ -114,7 +114,7 @@ func checkPart(x *campaigns.Campaign) error {
 // CheckTemplate says what is wrong with the texts of a template: a
 // [*ContentError] by the template's own fields.
 func CheckTemplate(t *campaigns.Template) error {
-	x, err := compile(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
+	x, err := Compile(campaigns.Content{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
 	if err == nil {
 		err = x.check(templateTags())
 	}
@@ -125,9 +125,9 @@ func CheckTemplate(t *campaigns.Template) error {
 	return err
 }
 
-// takeLinks puts merge tags in place of the links of an HTML body, and adds the
+// TakeLinks puts merge tags in place of the links of an HTML body, and adds the
 // one of the picture that records opens.
-func takeLinks(c campaigns.Content) (campaigns.Content, error) {
+func TakeLinks(c campaigns.Content) (campaigns.Content, error) {
 	if c.HTML == "" {
 		return c, nil
 	}
@@ -138,9 +138,9 @@ func takeLinks(c campaigns.Content) (campaigns.Content, error) {
 	c.Links = links
 	c.HTML = body.Template(func(s tracking.Slot) string {
 		if s.Kind == tracking.Open {
-			return "{{" + tagOpen + "}}"
+			return "{{" + TagOpen + "}}"
 		}
-		return "{{" + tagClick + "." + strconv.Itoa(int(s.Link)) + "}}"
+		return "{{" + TagClick + "." + strconv.Itoa(int(s.Link)) + "}}"
 	})
 	return c, nil
 }
@@ -150,11 +150,11 @@ func PrepareText(c campaigns.Content) (campaigns.Content, error) {
 	return c, checkText(c)
 }
 
-// compiled is a content whose texts are parsed.
-type compiled struct {
+// Compiled is a content whose texts are parsed.
+type Compiled struct {
 	campaigns.Content
-	subject, name, html, text, link *merge.Template
-	links                           []*merge.Template
+	SubjectTemplate, name, html, TextTemplate, LinkTemplate *merge.Template
+	links                                                   []*merge.Template
 	// whatsApp are the values of the template that is sent by WhatsApp.
 	whatsApp []templateValue
 }
@@ -165,16 +165,16 @@ type templateValue struct {
 	t     *merge.Template
 }
 
-func compile(c campaigns.Content) (*compiled, error) {
-	out := &compiled{Content: c}
+func Compile(c campaigns.Content) (*Compiled, error) {
+	out := &Compiled{Content: c}
 	for _, f := range []struct {
 		field string
 		text  string
 		mode  merge.Mode
 		dst   **merge.Template
 	}{
-		{"subject", c.Subject, merge.Header, &out.subject}, {"sender_name", c.SenderName, merge.Header, &out.name},
-		{"body", c.HTML, merge.HTML, &out.html}, {"text", c.Text, merge.Text, &out.text}, {"link", c.Link, merge.URL, &out.link},
+		{"subject", c.Subject, merge.Header, &out.SubjectTemplate}, {"sender_name", c.SenderName, merge.Header, &out.name},
+		{"body", c.HTML, merge.HTML, &out.html}, {"text", c.Text, merge.Text, &out.TextTemplate}, {"link", c.Link, merge.URL, &out.LinkTemplate},
 	} {
 		t, err := merge.Parse(f.text, f.mode)
 		if err != nil {

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"github.com/musterhq/muster/internal/rawjson"
@@ -23,15 +23,15 @@ type Rendered struct {
 // values of the caller, which come before the profile's as in a single e-mail. A fault is a
 // [*ContentError].
 func Render(content campaigns.Content, p *view.Profile, company string, data []byte) (out Rendered, err error) {
-	c, err := compile(content)
+	c, err := Compile(content)
 	if err != nil {
 		return out, err
 	}
-	values := sampleValues(p, company, data)
+	values := SampleValues(p, company, data)
 	for _, f := range []struct {
 		t   *merge.Template
 		dst *string
-	}{{c.subject, &out.Subject}, {c.name, &out.SenderName}, {c.html, &out.HTML}, {c.text, &out.Text}, {c.link, &out.Link}} {
+	}{{c.SubjectTemplate, &out.Subject}, {c.name, &out.SenderName}, {c.html, &out.HTML}, {c.TextTemplate, &out.Text}, {c.LinkTemplate, &out.Link}} {
 		if *f.dst, err = f.t.Render(values); err != nil {
 			return out, err
 		}
@@ -39,8 +39,8 @@ func Render(content campaigns.Content, p *view.Profile, company string, data []b
 	return out, nil
 }
 
-// sampleValues answers the merge tags of what is rendered without sending it.
-func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
+// SampleValues answers the merge tags of what is rendered without sending it.
+func SampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 	profile := ProfileValues(p)
 	return func(path []string) (string, bool) {
 		if len(path) == 1 {
@@ -51,7 +51,7 @@ func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 				return samplePreferences, true
 			case campaigns.TagConfirm:
 				return sampleConfirm, true
-			case tagCompany:
+			case TagCompany:
 				return company, company != ""
 			}
 		}
@@ -64,16 +64,16 @@ func sampleValues(p *view.Profile, company string, data []byte) merge.Lookup {
 
 // OutgoingText is the text that a campaign sends to a person, as they are now, on a channel of
 // texts: with the person's own links and those that count clicks, which [RenderCampaign] shows
-// as their author wrote them.
-func (d *Dispatcher) OutgoingText(v *resolver.View, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (string, error) {
+// as their author wrote them. publicURL is where recipients reach the service.
+func OutgoingText(v *resolver.View, publicURL string, account uint64, x *campaigns.Campaign, content campaigns.Content, p *view.Profile) (string, error) {
 	content = asText(content)
 	if x.TrackLinks {
 		var err error
-		if content, err = takeTextLinks(content); err != nil {
+		if content, err = TakeTextLinks(content); err != nil {
 			return "", err
 		}
 	}
-	c, err := compile(content)
+	c, err := Compile(content)
 	if err != nil {
 		return "", err
 	}
@@ -82,19 +82,19 @@ func (d *Dispatcher) OutgoingText(v *resolver.View, account uint64, x *campaigns
 		return "", err
 	}
 	send := SealSend(key, messages.CampaignSend(x.Number, p.Ordinal, 0).On(x.Medium()))
-	return c.text.Render(c.values(Links{Base: d.opts.PublicURL, Account: account, Key: key}, p, send))
+	return c.TextTemplate.Render(c.Values(Links{Base: publicURL, Account: account, Key: key}, p, send))
 }
 
 // RenderCampaign is [Render] of what a campaign sends on its channel.
 func RenderCampaign(x *campaigns.Campaign, content campaigns.Content, p *view.Profile, company string) (Rendered, error) {
-	if x.Medium() != mediumEmail {
+	if x.Medium() != MediumEmail {
 		content = asText(content)
 	}
 	out, err := Render(content, p, company, nil)
 	if err != nil || content.WhatsApp == nil {
 		return out, err
 	}
-	t, err := fillTemplate(content.WhatsApp, sampleValues(p, company, nil))
+	t, err := FillTemplate(content.WhatsApp, SampleValues(p, company, nil))
 	if err != nil {
 		return out, &ContentError{"whatsapp", err}
 	}

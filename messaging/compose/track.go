@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"crypto/hmac"
@@ -86,12 +86,12 @@ func UnsubscribeChannel(c *tracking.Claims, sent view.Sent) string {
 // address, whose [view.Profiles.EmailHash] it carries, or the submission of a form with an id.
 func (l Links) ConfirmURL(ordinal uint32, address, submission string) string {
 	l.Flow, l.Step = submission, address
-	return l.url(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
+	return l.URL(tracking.Confirm, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 
 // PreferencesURL is a link to the preference page of a profile that belongs to no message.
 func (l Links) PreferencesURL(ordinal uint32) string {
-	return l.url(tracking.Preferences, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
+	return l.URL(tracking.Preferences, SealSend(l.Key, messages.ProfileSend(ordinal)), 0)
 }
 
 // ClickLocation is where a click on a link of a message leads: the link with the

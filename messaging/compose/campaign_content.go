@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"cmp"
@@ -39,7 +39,7 @@ func PrepareContents(x *campaigns.Campaign, contents []campaigns.Content) ([]cam
 // those of the campaign itself.
 func ofChannel(x *campaigns.Campaign, i int, err error) error {
 	var fault *ContentError
-	if len(x.Channels) == 0 || x.Channels[i].Channel == mediumEmail || !errors.As(err, &fault) {
+	if len(x.Channels) == 0 || x.Channels[i].Channel == MediumEmail || !errors.As(err, &fault) {
 		return err
 	}
 	field := campaigns.ChannelField(i)
@@ -57,7 +57,7 @@ func ofChannel(x *campaigns.Campaign, i int, err error) error {
 func PrepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Content, error) {
 	out, err := prepareCampaign(x, c)
 	var f *ContentError
-	if x.Medium() != mediumEmail && c.Text == "" && errors.As(err, &f) && f.Field == "text" {
+	if x.Medium() != MediumEmail && c.Text == "" && errors.As(err, &f) && f.Field == "text" {
 		f.Field = "body" // it was the text of a campaign that has no markup
 	}
 	return out, err
@@ -71,20 +71,20 @@ func prepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 		return c, &ContentError{"", fault("body Field required: the campaign has nothing to send")}
 	}
 	switch x.Medium() {
-	case mediumEmail:
+	case MediumEmail:
 		return PrepareEmail(c)
-	case mediumPush:
+	case MediumPush:
 		out, err := PreparePush(asText(c))
 		var f *ContentError
 		if errors.As(err, &f) && f.Field == "title" {
 			f.Field = "subject"
 		}
-		if err == nil && x.TrackLinks && isWebLink(out.Link) {
+		if err == nil && x.TrackLinks && IsWebLink(out.Link) {
 			out.Links, out.Link = []string{out.Link}, ""
 		}
 		return out, err
 	}
-	if x.Medium() == mediumInApp {
+	if x.Medium() == MediumInApp {
 		return PrepareInApp(asText(c))
 	}
 	// The sender is a number or a name; without one the provider's is taken, which by
@@ -95,7 +95,7 @@ func prepareCampaign(x *campaigns.Campaign, c campaigns.Content) (campaigns.Cont
 	}
 	if c = asText(c); x.TrackLinks {
 		var err error
-		if c, err = takeTextLinks(c); err != nil {
+		if c, err = TakeTextLinks(c); err != nil {
 			return c, err
 		}
 	}

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"github.com/musterhq/muster/messaging/merge"
@@ -17,8 +17,8 @@ func fill(source string, mode merge.Mode, values merge.Lookup) (string, error) {
 	return t.Render(values)
 }
 
-// fillTemplate fills in the merge tags of a template's values.
-func fillTemplate(in *whatsapp.Template, values merge.Lookup) (*whatsapp.Template, error) {
+// FillTemplate fills in the merge tags of a template's values.
+func FillTemplate(in *whatsapp.Template, values merge.Lookup) (*whatsapp.Template, error) {
 	out, err := in.Map(func(_, value string, mode merge.Mode) (string, error) { return fill(value, mode, values) })
 	if err == nil && in.Header != "" && out.Header == "" {
 		err = whatsapp.Faultf("header", "should not be empty; WhatsApp takes no empty values")

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"errors"
@@ -7,11 +7,11 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-func compileMail(t campaigns.Template, subject, senderName string) (*compiled, error) {
+func compileMail(t campaigns.Template, subject, senderName string) (*Compiled, error) {
 	if subject == "" {
 		subject = t.Subject
 	}
-	return compile(campaigns.Content{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	return Compile(campaigns.Content{Subject: subject, HTML: WithPixel(t.HTML), Text: t.Text, SenderName: senderName})
 }
 
 // CheckMail says what is wrong with the texts of a template for a single e-mail with the
@@ -28,12 +28,12 @@ func CheckMail(t campaigns.Template, subject, senderName string, data []byte) er
 	return err
 }
 
-// withPixel adds the picture that records opens to a body.
-func withPixel(html string) string {
+// WithPixel adds the picture that records opens to a body.
+func WithPixel(html string) string {
 	if html == "" {
 		return ""
 	}
-	pixel := `<img src="{{` + tagOpen + `}}" width="1" height="1" alt="" style="display:block">`
+	pixel := `<img src="{{` + TagOpen + `}}" width="1" height="1" alt="" style="display:block">`
 	const end = "</body>"
 	for i := len(html) - len(end); i >= 0; i-- {
 		if strings.EqualFold(html[i:i+len(end)], end) {

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"errors"
@@ -20,13 +20,13 @@ func campaignTags() *merge.Known {
 }
 
 // ownTag reports whether a merge tag is one that the service puts into texts itself.
-func ownTag(path []string) bool { return path[0] == tagOpen || path[0] == tagClick }
+func ownTag(path []string) bool { return path[0] == TagOpen || path[0] == TagClick }
 
 // templateTags are the merge tags of templates. What a template is for is not known when
 // it is saved: tags event.… are filled in by flows, and names that are like no known one
 // by the data of a single e-mail. Where it is used, its tags are checked again.
 func templateTags() *merge.Known {
-	k := merge.Profile(TagUnsubscribe, TagPreferences, campaigns.TagConfirm, tagCompany)
+	k := merge.Profile(TagUnsubscribe, TagPreferences, campaigns.TagConfirm, TagCompany)
 	k.Groups = append(k.Groups, "event")
 	k.Other = func(path []string) bool { return ownTag(path) || k.Near(path) == "" }
 	return k
@@ -45,11 +45,11 @@ func mailTags(data []byte) *merge.Known {
 }
 
 // check finds merge tags that have neither a value nor a default, by their field.
-func (c *compiled) check(known *merge.Known) error {
+func (c *Compiled) check(known *merge.Known) error {
 	for _, f := range []struct {
 		field string
 		t     *merge.Template
-	}{{"subject", c.subject}, {"sender_name", c.name}, {"body", c.html}, {"text", c.text}, {"link", c.link}} {
+	}{{"subject", c.SubjectTemplate}, {"sender_name", c.name}, {"body", c.html}, {"text", c.TextTemplate}, {"link", c.LinkTemplate}} {
 		if err := f.t.Check(known); err != nil {
 			return &ContentError{f.field, err}
 		}
@@ -69,7 +69,7 @@ func (c *compiled) check(known *merge.Known) error {
 
 // checkText says what is wrong with a content whose merge tags are those of campaigns.
 func checkText(c campaigns.Content) error {
-	x, err := compile(c)
+	x, err := Compile(c)
 	if err != nil {
 		return err
 	}

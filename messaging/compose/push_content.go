@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 		n.Image = c.Push.Image
 	}
 	over := []push.Kind{push.KindFCM, push.KindAPNs}
-	if !isAppLink(c.Link) {
+	if !IsAppLink(c.Link) {
 		over = append(over, push.KindWeb)
 	}
 	if err := push.CheckNotification(n, over...); err != nil {
@@ -49,10 +49,10 @@ func PreparePush(c campaigns.Content) (campaigns.Content, error) {
 // checkPushLink says what is wrong with the link of a push message. One with merge tags is
 // checked again in each message.
 func checkPushLink(link string) error {
-	if link != "" && !isWebLink(link) && !isAppLink(link) {
+	if link != "" && !IsWebLink(link) && !IsAppLink(link) {
 		return &ContentError{"link", fault("Input should be an absolute http or https URL, or a link into an app, such as myapp://sale")}
 	}
-	if isWebLink(link) && !strings.Contains(link, "{{") {
+	if IsWebLink(link) && !strings.Contains(link, "{{") {
 		if err := push.CheckNotification(&push.Notification{Title: "x", Link: link}); err != nil {
 			return &ContentError{"", err}
 		}
@@ -72,15 +72,15 @@ func checkPushImage(o *campaigns.PushOptions) error {
 	return nil
 }
 
-// isWebLink reports whether a link leads to a page.
-func isWebLink(link string) bool {
+// IsWebLink reports whether a link leads to a page.
+func IsWebLink(link string) bool {
 	return strings.HasPrefix(link, "http://") || strings.HasPrefix(link, "https://")
 }
 
 var schemes = regexp.MustCompile(`^[a-z][a-z0-9+.-]{1,63}$`)
 
-// isAppLink reports whether a link opens an app: its scheme is the app's own.
-func isAppLink(link string) bool {
+// IsAppLink reports whether a link opens an app: its scheme is the app's own.
+func IsAppLink(link string) bool {
 	scheme, _, ok := strings.Cut(link, "://")
 	switch scheme {
 	case "http", "https", "javascript", "data", "vbscript", "file", "blob":

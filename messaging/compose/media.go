@@ -1,11 +1,11 @@
-package messaging
+package compose
 
 // The media by their names in consents.
 const (
-	mediumEmail    = "email"
-	mediumPush     = "push"
+	MediumEmail    = "email"
+	MediumPush     = "push"
 	mediumSMS      = "sms"
 	mediumWhatsApp = "whatsapp"
 	mediumIM       = "im"
-	mediumInApp    = "in_app"
+	MediumInApp    = "in_app"
 )

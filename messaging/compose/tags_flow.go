@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func flowTags(trigger string) *merge.Known {
 
 // errMissing is why a message of a flow is not sent to a person: a merge tag of it would
 // leave a hole in the text.
-func errMissing(tag string) error { return errRefused(missing(tag)) }
+func errMissing(tag string) error { return Refused(Missing(tag)) }
 
 // FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
 // tags that never have a value. It is beside [flows.Flow.Validate], which is a rule of
@@ -58,7 +58,7 @@ func eachMessage(def *flows.Flow, visit func(s *flows.Step, m *flows.Message, pa
 // its fields.
 func messageTagFaults(v *resolver.View, def *flows.Flow, m *flows.Message) (faults []ContentError) {
 	find := func(c campaigns.Content, fields map[string]string) {
-		x, err := compile(c)
+		x, err := Compile(c)
 		if err == nil {
 			err = x.check(flowTags(def.Trigger.Type))
 		}

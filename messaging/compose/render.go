@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"encoding/hex"
@@ -27,8 +27,8 @@ type Links struct {
 	Flow, Step string
 }
 
-// url is the link of a message. kind says what it does.
-func (l Links) url(kind tracking.Kind, send messages.ID, link int) string {
+// URL is the link of a message. kind says what it does.
+func (l Links) URL(kind tracking.Kind, send messages.ID, link int) string {
 	return l.Key.URL(l.Base, l.claims(kind, send, link))
 }
 
@@ -82,24 +82,24 @@ func ProfileValues(p *view.Profile) merge.Lookup {
 
 func one(s string) (string, bool) { return s, s != "" }
 
-// values answers the merge tags of a message: the recipient's links, and what is
+// Values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.
-func (c *compiled) values(l Links, p *view.Profile, send messages.ID) merge.Lookup {
+func (c *Compiled) Values(l Links, p *view.Profile, send messages.ID) merge.Lookup {
 	profile := ProfileValues(p)
 	return func(path []string) (string, bool) {
 		switch path[0] {
 		case TagUnsubscribe:
-			return l.url(tracking.Unsubscribe, send, 0), true
+			return l.URL(tracking.Unsubscribe, send, 0), true
 		case TagPreferences:
-			return l.url(tracking.Preferences, send, 0), true
-		case tagOpen:
-			return l.url(tracking.Open, send, 0), true
-		case tagClick:
+			return l.URL(tracking.Preferences, send, 0), true
+		case TagOpen:
+			return l.URL(tracking.Open, send, 0), true
+		case TagClick:
 			n, ok := clickTag(path, len(c.links))
 			if !ok {
 				return "", false
 			}
-			return l.url(tracking.Click, send, n), true
+			return l.URL(tracking.Click, send, n), true
 		}
 		return profile(path)
 	}
@@ -107,19 +107,19 @@ func (c *compiled) values(l Links, p *view.Profile, send messages.ID) merge.Look
 
 // clickTag is the number of the link that a merge tag stands for, one of so many.
 func clickTag(path []string, links int) (n int, ok bool) {
-	if len(path) != 2 || path[0] != tagClick {
+	if len(path) != 2 || path[0] != TagClick {
 		return 0, false
 	}
 	n, err := strconv.Atoi(path[1])
 	return n, err == nil && n >= 0 && n < links
 }
 
-// email makes the e-mail of one recipient. at is the time it says it was sent.
-func (c *compiled) email(l Links, p *view.Profile, send messages.ID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
-	values := c.values(l, p, send)
+// Email makes the e-mail of one recipient. at is the time it says it was sent.
+func (c *Compiled) Email(l Links, p *view.Profile, send messages.ID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+	values := c.Values(l, p, send)
 	id := hex.EncodeToString(send[:])
 	m := &email.Message{
-		ID:      messageID(l.Account, id, c.Sender),
+		ID:      MessageID(l.Account, id, c.Sender),
 		Date:    at,
 		From:    email.Address{Addr: c.Sender},
 		ReplyTo: email.Address{Addr: c.ReplyTo},
@@ -127,30 +127,30 @@ func (c *compiled) email(l Links, p *view.Profile, send messages.ID, campaign st
 		SendID:  SendText(l.Account, send),
 		Keys:    keys,
 	}
-	m.Unsubscribe.URL = l.url(tracking.Unsubscribe, send, 0)
+	m.Unsubscribe.URL = l.URL(tracking.Unsubscribe, send, 0)
 	if campaign != "" {
 		m.FeedbackID = campaign + ":" + resolver.AccountID(l.Account) + ":muster"
 	}
-	if err := c.fill(m, values); err != nil {
+	if err := c.Fill(m, values); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// messageID is the Message-ID of a message, under the sender's domain in ASCII.
-func messageID(account uint64, id, sender string) string {
+// MessageID is the Message-ID of a message, under the sender's domain in ASCII.
+func MessageID(account uint64, id, sender string) string {
 	if ascii, err := email.CheckAddress(sender); err == nil {
 		sender = ascii
 	}
-	return fmt.Sprintf("%016x.%s@%s", account, id, domainOf(sender))
+	return fmt.Sprintf("%016x.%s@%s", account, id, DomainOf(sender))
 }
 
-// fill renders the texts of a message.
-func (c *compiled) fill(m *email.Message, values merge.Lookup) error {
+// Fill renders the texts of a message.
+func (c *Compiled) Fill(m *email.Message, values merge.Lookup) error {
 	for _, f := range []struct {
 		t   *merge.Template
 		dst *string
-	}{{c.subject, &m.Subject}, {c.name, &m.From.Name}, {c.html, &m.HTML}, {c.text, &m.Text}} {
+	}{{c.SubjectTemplate, &m.Subject}, {c.name, &m.From.Name}, {c.html, &m.HTML}, {c.TextTemplate, &m.Text}} {
 		text, err := f.t.Render(values)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func ParseSend(s string) (account uint64, send messages.ID, ok bool) {
 	return account, send, err == nil
 }
 
-func domainOf(address string) string {
+func DomainOf(address string) string {
 	for i := len(address) - 1; i >= 0; i-- {
 		if address[i] == '@' {
 			return address[i+1:]
@@ -185,20 +185,20 @@ func domainOf(address string) string {
 	return ""
 }
 
-// withClicks answers the merge tags of links whose clicks are counted, and asks values for
+// WithClicks answers the merge tags of links whose clicks are counted, and asks values for
 // all others. Nothing remembers where the links of a single message lead: each carries it.
-func (c *compiled) withClicks(l Links, send messages.ID, values merge.Lookup) merge.Lookup {
+func (c *Compiled) WithClicks(l Links, send messages.ID, values merge.Lookup) merge.Lookup {
 	return func(path []string) (string, bool) {
 		if n, is := clickTag(path, len(c.links)); is {
-			return c.click(n, l, send, values), true
+			return c.Click(n, l, send, values), true
 		}
 		return values(path)
 	}
 }
 
-// click is the link of a message that counts a click on link n and carries where
+// Click is the link of a message that counts a click on link n and carries where
 // it leads.
-func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) string {
+func (c *Compiled) Click(n int, l Links, send messages.ID, values merge.Lookup) string {
 	rendered, err := c.links[n].Render(values)
 	if err == nil {
 		rendered, err = tracking.Location(c.Links[n], rendered)
@@ -209,9 +209,9 @@ func (c *compiled) click(n int, l Links, send messages.ID, values merge.Lookup) 
 	return l.clickTo(send, n, rendered)
 }
 
-// eventValues answers the merge tags event.… from what started a flow, and asks
+// EventValues answers the merge tags event.… from what started a flow, and asks
 // next for all others.
-func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
+func EventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
 	return func(path []string) (string, bool) {
 		if len(path) > 1 && path[0] == "event" {
 			return rawjson.Scalar(event, path[1:])

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"regexp"
@@ -20,10 +20,10 @@ const inLink = `[^\s<>"'{}\x{A0}«»\x{2000}-\x{206F}\x{3000}-\x{303F}\x{FF01}-\
 // nextLink finds where another link begins behind a separator.
 var nextLink = regexp.MustCompile(`(?i)[,;|]https?://`)
 
-// takeTextLinks puts merge tags in place of the links of a text, so that clicks can be
+// TakeTextLinks puts merge tags in place of the links of a text, so that clicks can be
 // recorded. A link whose host is a merge tag could lead anywhere, and one that is too long
 // for a link of ours is left alone, too.
-func takeTextLinks(c campaigns.Content) (campaigns.Content, error) {
+func TakeTextLinks(c campaigns.Content) (campaigns.Content, error) {
 	tooMany := false
 	replace := func(before byte, found string) string {
 		link := withoutPunctuation(before, found)
@@ -38,7 +38,7 @@ func takeTextLinks(c campaigns.Content) (campaigns.Content, error) {
 			}
 			c.Links = append(c.Links, link)
 		}
-		return "{{" + tagClick + "." + strconv.Itoa(n) + "}}" + found[len(link):]
+		return "{{" + TagClick + "." + strconv.Itoa(n) + "}}" + found[len(link):]
 	}
 	var out strings.Builder
 	before := byte(0) // what stands in front of rest

@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"cmp"
@@ -14,16 +14,16 @@ import (
 	"github.com/musterhq/muster/resolver/view"
 )
 
-// missing is why a message is not sent to a recipient: a merge tag of it would leave a hole
+// Missing is why a message is not sent to a recipient: a merge tag of it would leave a hole
 // in the text ("Hello ,").
-func missing(tag string) string {
+func Missing(tag string) string {
 	return "{{" + tag + "}} has no value for this person, and no default"
 }
 
 // hole finds the first merge tag of an e-mail or a push message without a value and a
 // default, "" when there is none.
-func (c *compiled) hole(values merge.Lookup) (tag string) {
-	for _, t := range slices.Concat([]*merge.Template{c.subject, c.name, c.html, c.text, c.link}, c.links) {
+func (c *Compiled) hole(values merge.Lookup) (tag string) {
+	for _, t := range slices.Concat([]*merge.Template{c.SubjectTemplate, c.name, c.html, c.TextTemplate, c.LinkTemplate}, c.links) {
 		if tag = t.Missing(values); tag != "" {
 			break
 		}
@@ -31,21 +31,21 @@ func (c *compiled) hole(values merge.Lookup) (tag string) {
 	return tag
 }
 
-// holes refuses a message of a flow that has a hole.
-func (c *compiled) holes(values merge.Lookup) error {
+// CheckHoles refuses a message of a flow that has a hole.
+func (c *Compiled) CheckHoles(values merge.Lookup) error {
 	if tag := c.hole(values); tag != "" {
 		return errMissing(tag)
 	}
 	return nil
 }
 
-// holeOn is [compiled.hole] of what is sent on a channel of campaigns.
-func (c *compiled) holeOn(medium string, values merge.Lookup) string {
+// HoleOn is [Compiled.hole] of what is sent on a channel of campaigns.
+func (c *Compiled) HoleOn(medium string, values merge.Lookup) string {
 	switch medium {
-	case mediumEmail, mediumPush, mediumInApp:
+	case MediumEmail, MediumPush, MediumInApp:
 		return c.hole(values)
 	}
-	texts := append([]*merge.Template{c.text}, c.links...)
+	texts := append([]*merge.Template{c.TextTemplate}, c.links...)
 	for _, v := range c.whatsApp {
 		texts = append(texts, v.t)
 	}
@@ -59,22 +59,22 @@ func (c *compiled) holeOn(medium string, values merge.Lookup) string {
 
 // Holes finds those to whom a campaign is not sent since a merge tag has no value.
 type Holes struct {
-	content *compiled
+	content *Compiled
 	medium  string
 }
 
 // CampaignHoles is for what a campaign sends. It is nil for a content without merge tags,
 // and for one that cannot be sent to anybody.
 func CampaignHoles(x *campaigns.Campaign, content campaigns.Content) *Holes {
-	if x.Medium() != mediumEmail {
+	if x.Medium() != MediumEmail {
 		content = asText(content)
 	}
-	return holesOf(x.Medium(), content)
+	return HolesOf(x.Medium(), content)
 }
 
-func holesOf(medium string, content campaigns.Content) *Holes {
-	c, err := compile(content)
-	if err != nil || c.holeOn(medium, linksOnly) == "" {
+func HolesOf(medium string, content campaigns.Content) *Holes {
+	c, err := Compile(content)
+	if err != nil || c.HoleOn(medium, linksOnly) == "" {
 		return nil
 	}
 	return &Holes{c, medium}
@@ -91,7 +91,7 @@ func (h *Holes) Reason(p *view.Profile) string {
 		return ""
 	}
 	profile := ProfileValues(p)
-	tag := h.content.holeOn(h.medium, func(path []string) (string, bool) {
+	tag := h.content.HoleOn(h.medium, func(path []string) (string, bool) {
 		if value, ok := linksOnly(path); ok {
 			return value, ok
 		}
@@ -100,7 +100,7 @@ func (h *Holes) Reason(p *view.Profile) string {
 	if tag == "" {
 		return ""
 	}
-	return missing(tag)
+	return Missing(tag)
 }
 
 // MailHole refuses a single e-mail with a merge tag that has no value: neither data nor the
@@ -124,7 +124,7 @@ func MailHole(t campaigns.Template, subject, senderName string, data []byte, p *
 	for _, f := range []struct {
 		field string
 		t     *merge.Template
-	}{{"subject", c.subject}, {"sender_name", c.name}, {"body", c.html}, {"text", c.text}} {
+	}{{"subject", c.SubjectTemplate}, {"sender_name", c.name}, {"body", c.html}, {"text", c.TextTemplate}} {
 		if tag := f.t.Missing(values); tag != "" {
 			return &ContentError{f.field, fmt.Errorf("{{%s}} has no value for this person; give data.%[1]s, or a default in the template, such as {{%[1]s | default: \"\"}}", tag)}
 		}
@@ -198,12 +198,12 @@ func messageHole(v *resolver.View, m *flows.Message, p *view.Profile, values mer
 		}
 		content.Subject, content.SenderName = cmp.Or(x.Subject, content.Subject), x.SenderName
 	}
-	c, err := compile(content)
+	c, err := Compile(content)
 	if err != nil {
 		return "", nil
 	}
-	if tag := c.holeOn(m.Channel, values); tag != "" {
-		return missing(tag), nil
+	if tag := c.HoleOn(m.Channel, values); tag != "" {
+		return Missing(tag), nil
 	}
 	return "", nil
 }

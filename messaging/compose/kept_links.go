@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func KeepLinks(v *resolver.View, start *campaigns.Start) error {
 	return nil
 }
 
-var clickTags = regexp.MustCompile(`\{\{` + tagClick + `\.(\d+)\}\}`)
+var clickTags = regexp.MustCompile(`\{\{` + TagClick + `\.(\d+)\}\}`)
 
 // keepLinks puts kept in front of the links of a content. A link that is among them keeps its
 // number. The link of a push message, which no merge tag stands for, is the last.
@@ -72,7 +72,7 @@ func keepLinks(c *campaigns.Content, kept []string) error {
 			if err != nil || n >= len(number) {
 				return tag
 			}
-			return "{{" + tagClick + "." + strconv.Itoa(number[n]) + "}}"
+			return "{{" + TagClick + "." + strconv.Itoa(number[n]) + "}}"
 		})
 	}
 	c.HTML, c.Text, c.Links, c.NoLinks = renumber(c.HTML), renumber(c.Text), links, len(c.Links) == 0

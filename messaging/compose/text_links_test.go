@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func TestTakeTextLinks(t *testing.T) {
 		{"https://x.io/a,https://y.io/b;http://z.io {{first_name}},https://x.io/a", "{{muster_click.0}},{{muster_click.1}};{{muster_click.2}} {{first_name}},{{muster_click.0}}", []string{"https://x.io/a", "https://y.io/b", "http://z.io"}},
 		{"https://x.io/r?to=https://y.io/b", "{{muster_click.0}}", []string{"https://x.io/r?to=https://y.io/b"}},
 	} {
-		got, err := takeTextLinks(campaigns.Content{Text: c.text})
+		got, err := TakeTextLinks(campaigns.Content{Text: c.text})
 		if err != nil || got.Text != c.want || !slices.Equal(got.Links, c.links) {
 			t.Errorf("%.60q: %.60q %q %v", c.text, got.Text, got.Links, err)
 		}
@@ -41,17 +41,7 @@ func TestTakeTextLinks(t *testing.T) {
 	for i := range tracking.MaxLinks + 1 {
 		many.WriteString("https://x.io/" + strings.Repeat("a", i) + " ")
 	}
-	if _, err := takeTextLinks(campaigns.Content{Text: many.String()}); err == nil {
+	if _, err := TakeTextLinks(campaigns.Content{Text: many.String()}); err == nil {
 		t.Error("any number of links was taken")
-	}
-}
-
-// An e-mail address is no sender of a text; what else a provider may take goes to it.
-func TestTextSender(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{"news@muster.local": "", "": "", "Shop": "Shop", "+15005550006": "+15005550006", "MG0123456789abcdef0123456789abcdef": "MG0123456789abcdef0123456789abcdef"} {
-		if got := TextSender(given); got != want {
-			t.Errorf("%q: %q", given, got)
-		}
 	}
 }

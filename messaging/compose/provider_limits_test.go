@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"encoding/json"
@@ -46,7 +46,7 @@ func TestProviderLimits(t *testing.T) {
 		content := campaigns.Content{Text: c.text}
 		if c.tracked {
 			var err error
-			if content, err = takeTextLinks(content); err != nil {
+			if content, err = TakeTextLinks(content); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,26 +86,26 @@ func TestProviderLimits(t *testing.T) {
 // it goes out, of a campaign and of a flow.
 func TestMadeLinksAreAsLongAsTheirs(t *testing.T) {
 	t.Parallel()
-	content, err := takeTextLinks(campaigns.Content{Text: "a https://x.io/{{attributes.none}}sale https://bücher.example https://x.io/ü|y b {{unsubscribe_url}} {{preferences_url}} https://x.io/" + strings.Repeat("x", 1100)})
+	content, err := TakeTextLinks(campaigns.Content{Text: "a https://x.io/{{attributes.none}}sale https://bücher.example https://x.io/ü|y b {{unsubscribe_url}} {{preferences_url}} https://x.io/" + strings.Repeat("x", 1100)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := compile(content)
+	c, err := Compile(content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	send := messages.ID{1, 2, 3}
 	for _, l := range []Links{{Base: "https://muster.test", Account: 7}, {Base: "https://muster.test", Account: 7, Flow: "flow_0123", Step: "welcome"}} {
-		values := c.values(l, new(view.Profile), send)
+		values := c.Values(l, new(view.Profile), send)
 		if l.Flow != "" {
-			values = c.withClicks(l, send, values)
+			values = c.WithClicks(l, send, values)
 		}
-		sent, err := c.text.Render(values)
+		sent, err := c.TextTemplate.Render(values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := len(c.text.Literal())
-		c.text.Paths(func(path []string) { n += len(c.madeLink(l, path)) })
+		n := len(c.TextTemplate.Literal())
+		c.TextTemplate.Paths(func(path []string) { n += len(c.madeLink(l, path)) })
 		if n != len(sent) {
 			t.Errorf("flow %q: %d characters are counted, and %d go out", l.Flow, n, len(sent))
 		}

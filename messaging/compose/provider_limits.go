@@ -1,4 +1,4 @@
-package messaging
+package compose
 
 import (
 	"cmp"
@@ -21,11 +21,12 @@ import (
 
 // CheckProviders says what of the texts of a campaign the account's providers never take; there is
 // a content for each of its parts, prepared or not. What depends on the values of merge tags is
-// left to the sending. A fault is a [*ContentError].
-func (d *Dispatcher) CheckProviders(v *resolver.View, x *campaigns.Campaign, contents []campaigns.Content) error {
+// left to the sending. publicURL is where recipients reach the service. A fault is a
+// [*ContentError].
+func CheckProviders(v *resolver.View, publicURL string, x *campaigns.Campaign, contents []campaigns.Content) error {
 	parts := x.Parts()
 	for i := range parts {
-		if err := checkProvider(v, d.opts.PublicURL, &parts[i], contents[i]); err != nil {
+		if err := checkProvider(v, publicURL, &parts[i], contents[i]); err != nil {
 			return ofChannel(x, i, err)
 		}
 	}
@@ -48,7 +49,7 @@ func checkProvider(v *resolver.View, publicURL string, x *campaigns.Campaign, c 
 	}
 	c = asText(c)
 	if x.TrackLinks {
-		if c, err = takeTextLinks(c); err != nil {
+		if c, err = TakeTextLinks(c); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,7 @@ func checkProvider(v *resolver.View, publicURL string, x *campaigns.Campaign, c 
 }
 
 // FlowProviderFaults lists what of the messages of a flow the account's providers never take, as
-// [Dispatcher.CheckProviders] does for a campaign. flow is the id of the flow, publicURL where
+// [CheckProviders] does for a campaign. flow is the id of the flow, publicURL where
 // recipients reach the service. What is a fault of the definition is left to [flows.Flow.Validate].
 func FlowProviderFaults(v *resolver.View, publicURL, flow string, def *flows.Flow) (faults flows.Faults, err error) {
 	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) {
@@ -78,7 +79,7 @@ func FlowProviderFaults(v *resolver.View, publicURL, flow string, def *flows.Flo
 		text := func(body string, tracked bool) (reason string, err error) {
 			c := campaigns.Content{Text: body}
 			if tracked {
-				if c, err = takeTextLinks(c); err != nil {
+				if c, err = TakeTextLinks(c); err != nil {
 					return "", err
 				}
 			}
@@ -129,13 +130,13 @@ func (p *provider) checkText(content campaigns.Content, l Links) (reason string)
 	if !p.set {
 		return ""
 	}
-	c, err := compile(content)
+	c, err := Compile(content)
 	if err != nil {
 		return "" // said elsewhere, with its place
 	}
 	made := 0
-	c.text.Paths(func(path []string) { made += utf8.RuneCountInString(c.madeLink(l, path)) })
-	n, most := utf8.RuneCountInString(c.text.Literal())+made, p.config.Longest()
+	c.TextTemplate.Paths(func(path []string) { made += utf8.RuneCountInString(c.madeLink(l, path)) })
+	n, most := utf8.RuneCountInString(c.TextTemplate.Literal())+made, p.config.Longest()
 	switch {
 	case n <= most:
 		return ""
@@ -148,7 +149,7 @@ func (p *provider) checkText(content campaigns.Content, l Links) (reason string)
 // madeLink is a link as long as the one that stands in the place of a merge tag when a text goes
 // out, "" for a tag that is no link of Muster's. Merge tags of the address that a link of a flow
 // carries count as nothing.
-func (c *compiled) madeLink(l Links, path []string) string {
+func (c *Compiled) madeLink(l Links, path []string) string {
 	var send messages.ID
 	n, click := clickTag(path, len(c.links))
 	switch {
@@ -159,11 +160,11 @@ func (c *compiled) madeLink(l Links, path []string) string {
 		}
 		return l.clickTo(send, n, least)
 	case click:
-		return l.url(tracking.Click, send, n)
+		return l.URL(tracking.Click, send, n)
 	case len(path) == 1 && path[0] == TagUnsubscribe:
-		return l.url(tracking.Unsubscribe, send, 0)
+		return l.URL(tracking.Unsubscribe, send, 0)
 	case len(path) == 1 && path[0] == TagPreferences:
-		return l.url(tracking.Preferences, send, 0)
+		return l.URL(tracking.Preferences, send, 0)
 	}
 	return ""
 }
