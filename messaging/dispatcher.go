@@ -251,7 +251,7 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 // run here now: it is for the node that acts for the account, or for this one at
 // its next start.
 func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
-	epoch, acts := d.opts.Node.Acting(account)
+	epoch, acts := d.opts.Node.Lease(account)
 	if !acts {
 		return nil // the node that acts takes it up
 	}

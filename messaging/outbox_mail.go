@@ -120,7 +120,7 @@ func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork,
 // queued since this one acts for the account. Otherwise it may be out already, whatever
 // becomes of it now, and no other channel must take its place.
 func (o *Outbox) neverOut(account uint64, w *view.OutboxWork) bool {
-	return w.Flow != "" && w.Queued > o.opts.Node.ActingSince(account)
+	return w.Flow != "" && w.Queued > o.opts.Node.LeasedSince(account)
 }
 
 // judge decides what follows from an attempt to send a message.

@@ -58,5 +58,5 @@ func (m *Machine) WriteKeys() map[[32]byte]sources.Access {
 	return out
 }
 
-// Emails is the directory of e-mails, as far as the partition has it.
-func (m *Machine) Emails() *emaildir.State { return m.emails }
+// EmailDirectory is the directory of e-mails, as far as the partition has it.
+func (m *Machine) EmailDirectory() *emaildir.State { return m.emailDirectory }

@@ -36,8 +36,8 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.InApp = inapp.New(number, m.inApp, a.Sets, inAppHost{m, a})
 	a.Campaigns = campaigns.New(number, m.campaigns, campaignHost{m, a})
 	a.Audit = audit.New(number, m.store)
-	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.keys, sendingHost{m, a})
-	a.Signup = signup.New(signup.Parts{Profiles: a.Profiles, Forms: a.Forms, Contacts: a.Contacts, Sending: a.Sending, Erasure: a.Erasure, Keys: &m.keys}, formHost{m, a})
+	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.idempotencyKeys, sendingHost{m, a})
+	a.Signup = signup.New(signup.Parts{Profiles: a.Profiles, Forms: a.Forms, Contacts: a.Contacts, Sending: a.Sending, Erasure: a.Erasure, Keys: &m.idempotencyKeys}, formHost{m, a})
 	a.Features.Register()
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)

@@ -43,7 +43,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	}
 
 	if len(ev.IdempotencyKey) > 0 {
-		v, ok, err := m.keys.Get(p.Key)
+		v, ok, err := m.idempotencyKeys.Get(p.Key)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		return err
 	}
 	if len(ev.IdempotencyKey) > 0 {
-		m.keys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
+		m.idempotencyKeys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
 	typ := a.Types.CountSent(ev, at, rules)
 	typ.Tell(m.tx(a), winner, at)
@@ -166,7 +166,7 @@ func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resol
 			m.scratch.touched += a.Engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {
-			m.scratch.touched += m.keys.Touch(p.Key)
+			m.scratch.touched += m.idempotencyKeys.Touch(p.Key)
 		}
 	}
 	return window

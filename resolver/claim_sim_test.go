@@ -119,7 +119,7 @@ func (w *claimWorld) apply(n *claimNode) {
 	n.workers = slices.DeleteFunc(n.workers, func(x *claimWorker) bool { return x.step == stepOver })
 }
 
-func (n *claimNode) acts() bool { return n.epoch != 0 && n.epoch == n.m.epoch.Number }
+func (n *claimNode) holdsLease() bool { return n.epoch != 0 && n.epoch == n.m.epoch.Number }
 
 // begin takes an item that is due here and not under way here.
 func (w *claimWorld) begin(n *claimNode) {
@@ -188,7 +188,7 @@ func (w *claimWorld) step(n *claimNode) {
 		n.frozen--
 	case n.behind(w) && w.rng.IntN(3) > 0:
 		w.apply(n)
-	case n.acts() && len(n.workers) < simWorkers && w.rng.IntN(3) == 0:
+	case n.holdsLease() && len(n.workers) < simWorkers && w.rng.IntN(3) == 0:
 		w.begin(n)
 	case len(n.workers) > 0:
 		w.work(pick(w.rng, n.workers...))

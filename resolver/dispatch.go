@@ -131,7 +131,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	if do, ok := emaildir.Commands[name]; ok {
 		m.rec.name, m.rec.args = name, args
 		m.rec.work.Account = env.Account
-		return carryOut(&m.rec, do, m.emails, &m.rec.work)
+		return carryOut(&m.rec, do, m.emailDirectory, &m.rec.work)
 	}
 	fn, ok := commandTable[name]
 	if !ok {

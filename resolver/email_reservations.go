@@ -21,7 +21,7 @@ func (m *Machine) hasEmail(a *account.State, email string, except uint32) bool {
 		return true
 	}
 	for _, r := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
-		if owner, held := m.emails.Owner(r); held && owner != a.Number {
+		if owner, held := m.emailDirectory.Owner(r); held && owner != a.Number {
 			return true
 		}
 	}
@@ -31,7 +31,7 @@ func (m *Machine) hasEmail(a *account.State, email string, except uint32) bool {
 // reserve keeps an e-mail from being a contact's in other accounts. With a grant it
 // is kept with the id under which the directory has it.
 func (m *Machine) reserve(a *account.State, email string, g *emaildir.Grant) {
-	m.emails.Hold(a.Number, emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal), g)
+	m.emailDirectory.Hold(a.Number, emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal), g)
 }
 
 // unreserve gives up what an e-mail of the account reserved. An e-mail that
@@ -39,8 +39,8 @@ func (m *Machine) reserve(a *account.State, email string, g *emaildir.Grant) {
 // with its folded form has reserved.
 func (m *Machine) unreserve(a *account.State, email string) {
 	list := emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal)
-	if owner, held := m.emails.Owner(list[0]); held && owner == a.Number {
-		m.emails.LetGo(a.Number, list)
+	if owner, held := m.emailDirectory.Owner(list[0]); held && owner == a.Number {
+		m.emailDirectory.LetGo(a.Number, list)
 	}
 }
 
@@ -52,7 +52,7 @@ func (m *Machine) namesToReserve(a *account.State, email string) (names []emaild
 		return nil
 	}
 	for _, n := range emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal) {
-		if owner, held := m.emails.Owner(n); !held || owner != a.Number {
+		if owner, held := m.emailDirectory.Owner(n); !held || owner != a.Number {
 			names = append(names, n)
 		}
 	}

@@ -232,7 +232,7 @@ func (s *emailSim) check() {
 	owner := map[emaildir.Name]uint64{}
 	directory := s.parts[0].m
 	for i, p := range s.parts {
-		for name, account := range p.m.emails.Held() {
+		for name, account := range p.m.emailDirectory.Held() {
 			if int(account%emailPartitions) != i {
 				s.fatalf("partition %d has a reservation of account %d", i, account)
 			}
@@ -240,8 +240,8 @@ func (s *emailSim) check() {
 				s.fatalf("M1: accounts %d and %d hold one e-mail", account, other)
 			}
 			owner[name] = account
-			h, has := directory.emails.Holder(name)
-			if !has || h.Account != account || len(p.m.emails.HeldUnder(account, h.ID, []emaildir.Name{name})) != 1 {
+			h, has := directory.emailDirectory.Holder(name)
+			if !has || h.Account != account || len(p.m.emailDirectory.HeldUnder(account, h.ID, []emaildir.Name{name})) != 1 {
 				s.fatalf("M2: account %d holds a name, the directory has %+v (%v)", account, h, has)
 			}
 		}
@@ -269,7 +269,7 @@ func (s *emailSim) has(account uint64, email string) bool {
 		return true
 	}
 	for _, n := range emailNamesOf(email) {
-		if h, ok := directory.emails.Holder(n); ok && h.Account != account && !directory.emails.Reserved(h.ID) {
+		if h, ok := directory.emailDirectory.Holder(n); ok && h.Account != account && !directory.emailDirectory.Reserved(h.ID) {
 			return true
 		}
 	}
@@ -371,7 +371,7 @@ func (w *simWay) Submit(_ context.Context, env eventlog.Envelope, rec []byte) (r
 
 func (w *simWay) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
 	w.step()
-	return w.s.part(account).m.emails.HeldUnder(account, id, names), nil
+	return w.s.part(account).m.emailDirectory.HeldUnder(account, id, names), nil
 }
 
 func (w *simWay) Confirm(x emaildir.Confirmed) {
@@ -470,7 +470,7 @@ func (s *emailSim) command(account uint64, name string, args any) *Outcome {
 func (s *emailSim) releaseRun(partition int) {
 	own := func(uint64) int { return partition }
 	s.spawn(func(step func()) {
-		list := s.parts[partition].m.emails.ReleasesWaiting()
+		list := s.parts[partition].m.emailDirectory.ReleasesWaiting()
 		if len(list) > 0 && emaildir.ReleaseNames(context.Background(), list, s.ask(step, s.partitionOf), s.ask(step, own)) == nil {
 			s.released += len(list)
 		}
@@ -483,7 +483,7 @@ func (s *emailSim) settleRun() {
 		if !s.calm && s.rng.IntN(3) == 0 {
 			now += 70_000 // a clock that is far ahead, or was
 		}
-		due := s.parts[0].m.emails.ReservationsDue(now)
+		due := s.parts[0].m.emailDirectory.ReservationsDue(now)
 		s.settled += len(due)
 		_ = emaildir.Reconcile(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
 	})
@@ -555,7 +555,7 @@ func (s *emailSim) reopen() {
 
 // directory is what the directory has, by name.
 func (s *emailSim) directory() map[emaildir.Name]uint64 {
-	holders, err := s.parts[0].m.emails.Holders()
+	holders, err := s.parts[0].m.emailDirectory.Holders()
 	if err != nil {
 		s.fatalf("%v", err)
 	}
@@ -569,15 +569,15 @@ func (s *emailSim) directory() map[emaildir.Name]uint64 {
 // checkSettled checks M3: the directory has what is held, and no more.
 func (s *emailSim) checkSettled() {
 	s.t.Helper()
-	if n := s.parts[0].m.emails.Unconfirmed(); n > 0 {
+	if n := s.parts[0].m.emailDirectory.Unconfirmed(); n > 0 {
 		s.fatalf("M3: %d reservations are not settled", n)
 	}
 	held := map[emaildir.Name]uint64{}
 	for i, p := range s.parts {
-		if n := p.m.emails.Unreleased(); n > 0 {
+		if n := p.m.emailDirectory.Unreleased(); n > 0 {
 			s.fatalf("M3: partition %d has %d names to release", i, n)
 		}
-		for n, a := range p.m.emails.Held() {
+		for n, a := range p.m.emailDirectory.Held() {
 			held[n] = a
 		}
 	}

@@ -38,8 +38,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	if r := a.Erasure.Room(len(d.Identifiers)); r != nil {
 		return r
 	}
-	if m.emails.Unreleased()+2*len(d.Identifiers) > emaildir.MaxReleases {
-		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", m.emails.Unreleased())
+	if m.emailDirectory.Unreleased()+2*len(d.Identifiers) > emaildir.MaxReleases {
+		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", m.emailDirectory.Unreleased())
 	}
 	task := &erasure.Task{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
 	for _, p := range d.Merged {

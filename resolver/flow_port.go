@@ -81,7 +81,7 @@ func (p flowPort) HasOpenCart(o uint32) bool { return p.a.Orders.HasOpenCart(o) 
 func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.Profiles.Hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
-	v, ok, err := p.m.keys.Get(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
+	v, ok, err := p.m.idempotencyKeys.Get(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -89,7 +89,7 @@ func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
 }
 
 func (p flowPort) UseKey(flow, key string, o uint32) {
-	p.m.keys.Put(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
+	p.m.idempotencyKeys.Put(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
 }
 
 func (p flowPort) Engine() *engine.Engine { return p.a.Engine }

@@ -93,7 +93,7 @@ func (n *flowNode) open() {
 
 // close gives up the machine, as a crash does.
 func (n *flowNode) close() {
-	for _, r := range n.m.keys.Runs {
+	for _, r := range n.m.idempotencyKeys.Runs {
 		_ = r.Close()
 	}
 	n.must(n.m.store.DB.Close())

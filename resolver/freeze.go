@@ -19,7 +19,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
 		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: search.IndexVersion, Reach: reach.Version, Rules: m.rules, Epoch: m.epochEntity()},
 		Records:  m.records.List(),
-		KeyRuns:  slices.Clone(m.keys.Runs),
+		KeyRuns:  slices.Clone(m.idempotencyKeys.Runs),
 		DropKeys: m.logTime,
 		Scrub:    m.scrub,
 	}
@@ -36,7 +36,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	}
 	f.Docs, f.Entities = m.store.Freeze()
 	f.Index = m.store.FrozenIndex
-	f.Keys = m.keys.Freeze()
+	f.Keys = m.idempotencyKeys.Freeze()
 	return f
 }
 
@@ -44,7 +44,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 // read from there. The caller keeps Apply and readers out.
 func (m *Machine) Thaw(w checkpoint.Written) {
 	m.store.Thaw()
-	m.keys.SetRuns(w.Runs)
+	m.idempotencyKeys.SetRuns(w.Runs)
 	m.segmentFiles = w.Segments
 }
 

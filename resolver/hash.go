@@ -35,7 +35,7 @@ func (m *Machine) Hash() (string, error) {
 		fmt.Fprintf(h, "rules %d\n", m.rules)
 	}
 	put(must.JSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
-	if err := m.emails.Hash(put); err != nil {
+	if err := m.emailDirectory.Hash(put); err != nil {
 		return "", err
 	}
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {
@@ -55,7 +55,7 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 	for _, a := range m.accounts {
 		from = min(from, a.KeysFromMs(m.logTime))
 	}
-	return m.keys.Each(func(h identifier.Hash, v dedup.Answer) {
+	return m.idempotencyKeys.Each(func(h identifier.Hash, v dedup.Answer) {
 		if v.AtMs > from {
 			put(h[:])
 			put(must.JSON([2]int64{v.AtMs, int64(v.Ordinal)}))

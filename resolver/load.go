@@ -80,7 +80,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 	for _, id := range ids {
 		m.records.Add(id)
 	}
-	m.keys.SetRuns(runs)
+	m.idempotencyKeys.SetRuns(runs)
 	for _, load := range []struct {
 		table byte
 		entry func(account uint64, rest, value []byte) error
@@ -95,7 +95,7 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 	if err := m.loadEnrolments(); err != nil {
 		return nil, err
 	}
-	if err := m.emails.Open(); err != nil {
+	if err := m.emailDirectory.Open(); err != nil {
 		return nil, err
 	}
 	for _, a := range m.byIndex {
@@ -133,7 +133,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	var err error
 	switch kind {
 	case state.EntityReservation:
-		return m.emails.LoadHeld(number, name, value)
+		return m.emailDirectory.LoadHeld(number, name, value)
 	case state.EntityTask:
 		var t task
 		err = json.Unmarshal(value, &t)

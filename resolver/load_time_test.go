@@ -39,7 +39,7 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		log.Info("loaded", c.Took.Attr())
 		b.StopTimer()
-		if err := closeAll(m.store, m.keys.Runs); err != nil {
+		if err := closeAll(m.store, m.idempotencyKeys.Runs); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

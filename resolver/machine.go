@@ -57,16 +57,16 @@ const (
 type Machine struct {
 	store *state.Store
 
-	next     int64 // offset of the next record
-	logTime  int64 // Unix ms, the largest stamp so far
-	accounts map[uint64]*account.State
-	byIndex  []*account.State // the same, by State.Index
-	totals   account.Totals   // over all accounts, see tally
-	index    *search.Index    // of profiles
-	emails   *emaildir.State  // of contacts, over all accounts
-	keys     dedup.Keys
-	records  dedup.Records
-	epoch    state.Epoch // the newest
+	next            int64 // offset of the next record
+	logTime         int64 // Unix ms, the largest stamp so far
+	accounts        map[uint64]*account.State
+	byIndex         []*account.State // the same, by State.Index
+	totals          account.Totals   // over all accounts, see tally
+	index           *search.Index    // of profiles
+	emailDirectory  *emaildir.State  // of contacts, over all accounts
+	idempotencyKeys dedup.Keys
+	records         dedup.Records
+	epoch           state.Epoch // the newest
 	// rules is the newest version of the rules that a record has said, 0 before
 	// [state.RulesNoted].
 	rules    int
@@ -127,13 +127,13 @@ type Counters struct {
 
 func newMachine(s *state.Store) *Machine {
 	m := &Machine{
-		store:    s,
-		accounts: map[uint64]*account.State{},
-		index:    search.NewIndex(s),
-		keys:     dedup.NewKeys(),
-		backlog:  backlog{busy: map[uint64]*account.State{}},
-		emails:   emaildir.New(s),
-		records:  dedup.NewRecords(recordWindow),
+		store:           s,
+		accounts:        map[uint64]*account.State{},
+		index:           search.NewIndex(s),
+		idempotencyKeys: dedup.NewKeys(),
+		backlog:         backlog{busy: map[uint64]*account.State{}},
+		emailDirectory:  emaildir.New(s),
+		records:         dedup.NewRecords(recordWindow),
 	}
 	m.shared = shared{
 		resolution: resolution.NewShared(s, m.index), outboxes: outbox.NewShared(s),

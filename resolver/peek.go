@@ -12,10 +12,10 @@ func init() {
 
 // emailNames lists the names that accounts hold, and those that the directory has.
 func (m *Machine) emailNames() (held, directory []string) {
-	for n := range m.emails.Held() {
+	for n := range m.emailDirectory.Held() {
 		held = append(held, string(n[:]))
 	}
-	holders, err := m.emails.Holders()
+	holders, err := m.emailDirectory.Holders()
 	if err != nil {
 		panic(err)
 	}

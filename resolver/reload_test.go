@@ -74,7 +74,7 @@ func (d *durable) open(f checkpoint.Manifest) {
 
 func (d *durable) close() {
 	d.t.Helper()
-	for _, r := range d.m.keys.Runs {
+	for _, r := range d.m.idempotencyKeys.Runs {
 		_ = r.Close()
 	}
 	if err := d.m.store.DB.Close(); err != nil {

@@ -36,7 +36,7 @@ func (m *Machine) PublishRecord(p *view.Published, env eventlog.Envelope) {
 }
 
 // Close closes the machine's files.
-func (m *Machine) Close() error { return closeAll(m.store, m.keys.Runs) }
+func (m *Machine) Close() error { return closeAll(m.store, m.idempotencyKeys.Runs) }
 
 // Next is the offset of the record that is to be applied next.
 func (m *Machine) Next() int64 { return m.next }
@@ -90,16 +90,16 @@ func (m *Machine) Stats() MachineStats {
 	counters.ProfilesCreated, counters.Merges, counters.Conflicts = m.resolution.Created, m.resolution.Merges, m.resolution.Conflicts
 	counters.Enrolments, counters.FlowLoops = m.flows.Enrolments, m.flows.Loops
 	return MachineStats{
-		Profiles: m.totals.Profiles, Identities: m.totals.Identities, IdempotencyKeys: m.keys.Size(),
+		Profiles: m.totals.Profiles, Identities: m.totals.Identities, IdempotencyKeys: m.idempotencyKeys.Size(),
 		FlowsWaiting: m.totals.Waiting, Erased: m.totals.Erased,
-		EmailsReserved: int64(m.emails.Unconfirmed()), EmailsToRelease: int64(m.emails.Unreleased()),
+		EmailsReserved: int64(m.emailDirectory.Unconfirmed()), EmailsToRelease: int64(m.emailDirectory.Unreleased()),
 		Counters: counters,
 	}
 }
 
 // GenerationBytes estimates the memory of what changed since the last freeze.
 func (m *Machine) GenerationBytes() int64 {
-	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.Unsaved
+	return m.store.CurrentBytes + int64(m.idempotencyKeys.Unsaved())*48 + m.totals.Unsaved
 }
 
 // Apps are the accounts as requests need them, by number.

@@ -73,7 +73,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 		return res, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(src.Path(checkpoint.DirLive)))
+		err = errors.Join(err, closeAll(m.store, m.idempotencyKeys.Runs), o.FS.RemoveAll(src.Path(checkpoint.DirLive)))
 	}()
 	if m.epoch.Number != 0 {
 		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
@@ -96,7 +96,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if err != nil {
 		return res, err
 	}
-	from := split.Source{Dir: src, DB: m.store.DB, Frozen: f, Runs: m.keys.Runs, Emails: m.emails, Logger: o.Logger}
+	from := split.Source{Dir: src, DB: m.store.DB, Frozen: f, Runs: m.idempotencyKeys.Runs, Emails: m.emailDirectory, Logger: o.Logger}
 	for i := range o.Partitions {
 		part := split.Part{Source: from, ID: i, Of: o.Partitions,
 			To: &checkpoint.Dir{FS: o.FS, Root: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), Log: o.ToLog, Fatal: o.End}}
@@ -191,7 +191,7 @@ func (m *Machine) verifyPart(ctx context.Context, part *split.Part, want map[uin
 		return 0, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(made.store, made.keys.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
+		err = errors.Join(err, closeAll(made.store, made.idempotencyKeys.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
 	}()
 	have, err := made.accountHashes(ctx)
 	if err != nil {
@@ -212,14 +212,14 @@ func (m *Machine) verifyPart(ctx context.Context, part *split.Part, want map[uin
 	if !bytes.Equal(must.JSON(made.records.List()), must.JSON(m.records.List())) {
 		return 0, errors.New("the record ids are not what they were")
 	}
-	for name, account := range m.emails.Held() {
-		if have, _ := made.emails.Owner(name); part.Owns(account) && have != account {
+	for name, account := range m.emailDirectory.Held() {
+		if have, _ := made.emailDirectory.Owner(name); part.Owns(account) && have != account {
 			return 0, fmt.Errorf("account %016x has lost the reservation of an e-mail", account)
 		}
 		if part.Of == 1 || part.ID != 0 {
 			continue
 		}
-		if h, ok := made.emails.Holder(name); !ok || h.Account != account {
+		if h, ok := made.emailDirectory.Holder(name); !ok || h.Account != account {
 			return 0, fmt.Errorf("the directory has lost an e-mail of account %016x", account)
 		}
 	}

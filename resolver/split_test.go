@@ -69,7 +69,7 @@ func newLockstep(t *testing.T, rng *rand.Rand) *lockstep {
 	t.Cleanup(func() {
 		for _, m := range append(l.parts, l.whole) {
 			if m != nil {
-				l.must(closeAll(m.store, m.keys.Runs))
+				l.must(closeAll(m.store, m.idempotencyKeys.Runs))
 			}
 		}
 	})

@@ -43,8 +43,8 @@ func TestQ1ErasuresWaitForReleases(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "ada@x.io"})
 	for i := range emaildir.MaxReleases - 1 {
 		name := []emaildir.Name{{byte(i), byte(i >> 8), byte(i >> 16)}}
-		r.m.emails.Hold(testAccount, name, &emaildir.Grant{})
-		r.m.emails.LetGo(testAccount, name)
+		r.m.emailDirectory.Hold(testAccount, name, &emaildir.Grant{})
+		r.m.emailDirectory.LetGo(testAccount, name)
 	}
 	if out := r.command(CommandContactErase, ContactErase{ID: id}); out.Refusal == nil || out.Refusal.Code != "limit" {
 		t.Errorf("an erasure beyond what can wait to be released: %v", out.Refusal)

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/blobtree"
 )
 
-// Publish stores the checkpoint in dir. It sends what no other has, and nothing
+// Upload stores the checkpoint in dir. It sends what no other has, and nothing
 // when it is there or of no use: two newer ones are.
-func (s *Store) Publish(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error {
+func (s *Store) Upload(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error {
 	set, err := s.set(partition)
 	if err != nil {
 		return err

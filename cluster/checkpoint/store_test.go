@@ -68,7 +68,7 @@ func (w *world) checkpoint(offset int64) string {
 
 func (w *world) publish(s *Store, offset int64) {
 	w.t.Helper()
-	if err := s.Publish(context.Background(), 0, w.checkpoint(offset), offset, 7); err != nil {
+	if err := s.Upload(context.Background(), 0, w.checkpoint(offset), offset, 7); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -217,7 +217,7 @@ func TestOtherLogIsRefused(t *testing.T) {
 			t.Errorf("have %d: %v", have, err)
 		}
 	}
-	if err := other.Publish(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, node.ErrForeignCheckpoints) {
+	if err := other.Upload(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, node.ErrForeignCheckpoints) {
 		t.Error(err)
 	}
 	if got := w.manifests(); !slices.Equal(got, []int64{10}) {
@@ -327,7 +327,7 @@ func TestB3CrashAtEveryStepOfPublish(t *testing.T) {
 			n++
 			return nil
 		}
-		err := w.node("log").Publish(context.Background(), 0, w.checkpoint(40), 40, 7)
+		err := w.node("log").Upload(context.Background(), 0, w.checkpoint(40), 40, 7)
 		w.b.Before = nil
 		if err != nil && !errors.Is(err, crash) {
 			t.Fatalf("step %d: %v", step, err)

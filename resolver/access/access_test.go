@@ -108,7 +108,7 @@ func TestAPIKeyRules(t *testing.T) {
 	noKeys := r.Must(CommandUserCreate, newUser("usr_1", "b@x.io", "segments:read", "segments:write"))
 	create := APIKeyCreate{ActorID: "usr_1", Name: " mine ", Hash: featuretest.TextHash("key 2"), Permissions: []string{"segments:write", "segments:read", "segments:read"}}
 	id := r.Must(CommandAPIKeyCreate, create)
-	if k := r.State.keys.Get(id); k.Name != "mine" || !slices.Equal(k.Permissions, []string{"segments:read", "segments:write"}) || k.CreatorID != "usr_1" || k.CreatedMs != r.Now {
+	if k := r.State.apiKeys.Get(id); k.Name != "mine" || !slices.Equal(k.Permissions, []string{"segments:read", "segments:write"}) || k.CreatorID != "usr_1" || k.CreatedMs != r.Now {
 		t.Fatalf("have %+v", k)
 	}
 	r.Refused("conflict", CommandAPIKeyCreate, create)
@@ -130,14 +130,14 @@ func TestAPIKeyRules(t *testing.T) {
 	r.Must(CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: id})
 	r.Now += 5
 	r.Must(CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: id})
-	if k := r.State.keys.Get(id); k.RevokedMs != r.Now-5 {
+	if k := r.State.apiKeys.Get(id); k.RevokedMs != r.Now-5 {
 		t.Fatalf("revoked twice: %+v", k)
 	}
 
 	r.State.KeyUsed(r.Tx(), id, 50)
 	r.State.KeyUsed(r.Tx(), "key_none", 50)
 	r.State.KeyUsed(r.Tx(), id, 40)
-	if k := r.State.keys.Get(id); k.LastUsedMs != 50 {
+	if k := r.State.apiKeys.Get(id); k.LastUsedMs != 50 {
 		t.Fatalf("last used at %d", k.LastUsedMs)
 	}
 }
@@ -159,7 +159,7 @@ func TestAPIKeysBounded(t *testing.T) {
 	}
 	for i := range MaxAPIKeyRecords {
 		k := &APIKey{ID: fmt.Sprintf("key_old%d", i), Hash: featuretest.TextHash(fmt.Sprint("old ", i)), RevokedMs: int64(i + 1)}
-		if r.State.keys.Len() < MaxAPIKeyRecords {
+		if r.State.apiKeys.Len() < MaxAPIKeyRecords {
 			r.State.putKey(r.Tx(), k)
 		}
 	}
@@ -167,8 +167,8 @@ func TestAPIKeysBounded(t *testing.T) {
 	if out := create(MaxAPIKeys); out != nil {
 		t.Fatal(out)
 	}
-	if r.State.keys.Len() != MaxAPIKeyRecords || len(r.State.hashes) != MaxAPIKeyRecords || r.State.keys.Get("key_old0") != nil || r.State.keys.Get("key_old1") == nil {
-		t.Fatalf("%d records, %d hashes", r.State.keys.Len(), len(r.State.hashes))
+	if r.State.apiKeys.Len() != MaxAPIKeyRecords || len(r.State.keysByHash) != MaxAPIKeyRecords || r.State.apiKeys.Get("key_old0") != nil || r.State.apiKeys.Get("key_old1") == nil {
+		t.Fatalf("%d records, %d hashes", r.State.apiKeys.Len(), len(r.State.keysByHash))
 	}
 }
 

@@ -54,12 +54,12 @@ type KeyUse struct {
 // no request.
 func (s *State) noteHash(k *APIKey) {
 	if hash, ok := feature.ParseHash(k.Hash); ok {
-		s.hashes[hash] = k
+		s.keysByHash[hash] = k
 	}
 }
 
 func (s *State) putKey(tx *feature.Tx, k *APIKey) {
-	s.keys.Put(tx, k.ID, k)
+	s.apiKeys.Put(tx, k.ID, k)
 	s.noteHash(k)
 }
 
@@ -75,7 +75,7 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 	if !ok {
 		return refuse.Invalid("hash", "hash must be 32 bytes in hexadecimal")
 	}
-	if s.hashes[hash] != nil {
+	if s.keysByHash[hash] != nil {
 		return refuse.Conflicts("hash", "this key was made before")
 	}
 	permissions, r := granted(actor, c.Permissions)
@@ -84,7 +84,7 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 	}
 	holding := 0
 	var oldest *APIKey
-	for _, k := range s.keys.All() {
+	for _, k := range s.apiKeys.All() {
 		switch {
 		case k.RevokedMs == 0:
 			holding++
@@ -95,7 +95,7 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 	if holding >= MaxAPIKeys {
 		return refuse.AtLimit("", "this account has %d API keys, the most it can have; revoke one first", MaxAPIKeys)
 	}
-	if s.keys.Len() >= MaxAPIKeyRecords {
+	if s.apiKeys.Len() >= MaxAPIKeyRecords {
 		s.dropKey(tx, oldest)
 	}
 	k := &APIKey{
@@ -108,9 +108,9 @@ func (s *State) createAPIKey(tx *feature.Tx, c APIKeyCreate) *refuse.Refusal {
 }
 
 func (s *State) dropKey(tx *feature.Tx, k *APIKey) {
-	s.keys.Delete(tx, k.ID)
+	s.apiKeys.Delete(tx, k.ID)
 	if hash, ok := feature.ParseHash(k.Hash); ok {
-		delete(s.hashes, hash)
+		delete(s.keysByHash, hash)
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *State) revokeAPIKey(tx *feature.Tx, c APIKeyRevoke) *refuse.Refusal {
 	if _, r := s.actor(c.ActorID, permitAPIKeys); r != nil {
 		return r
 	}
-	old := s.keys.Get(c.ID)
+	old := s.apiKeys.Get(c.ID)
 	if old == nil {
 		return refuse.NotFound("id", "there is no API key with this id")
 	}
@@ -132,7 +132,7 @@ func (s *State) revokeAPIKey(tx *feature.Tx, c APIKeyRevoke) *refuse.Refusal {
 
 // KeyUsed notes when a key was used. It may have gone since.
 func (s *State) KeyUsed(tx *feature.Tx, keyID string, atMs int64) {
-	if old := s.keys.Get(keyID); old != nil && old.LastUsedMs < atMs {
+	if old := s.apiKeys.Get(keyID); old != nil && old.LastUsedMs < atMs {
 		k := *old
 		k.LastUsedMs = atMs
 		s.putKey(tx, &k)
@@ -145,7 +145,7 @@ var decoyKey = &APIKey{Hash: strings.Repeat("0", 64), RevokedMs: 1}
 // Holds finds the key with the SHA-256 of its text, and what it may do. ok is false when
 // there is none, or one that was revoked. Both take the same steps.
 func (s *State) Holds(hash [32]byte) (k *APIKey, permissions []string, ok bool) {
-	k, known := s.hashes[hash]
+	k, known := s.keysByHash[hash]
 	if !known {
 		k = decoyKey
 	}

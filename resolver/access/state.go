@@ -54,19 +54,19 @@ const (
 
 // State is who may do what in one account.
 type State struct {
-	users    feature.Table[User]
-	emails   map[string]*User // by normal form
-	sessions feature.Table[Session]
-	keys     feature.Table[APIKey]
-	hashes   map[[32]byte]*APIKey // keys by the hash of their text
+	users        feature.Table[User]
+	usersByEmail map[string]*User // by normal form
+	sessions     feature.Table[Session]
+	apiKeys      feature.Table[APIKey]
+	keysByHash   map[[32]byte]*APIKey // keys by the hash of their text
 }
 
 // New is the state of an account without users and keys.
 func New() *State {
 	return &State{
-		users: feature.NewTable[User](state.EntityUser), emails: map[string]*User{},
+		users: feature.NewTable[User](state.EntityUser), usersByEmail: map[string]*User{},
 		sessions: feature.NewTable[Session](state.EntitySession),
-		keys:     feature.NewTable[APIKey](state.EntityAPIKey), hashes: map[[32]byte]*APIKey{},
+		apiKeys:  feature.NewTable[APIKey](state.EntityAPIKey), keysByHash: map[[32]byte]*APIKey{},
 	}
 }
 
@@ -88,14 +88,14 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 	case state.EntityUser:
 		u, err := s.users.Load(name, value)
 		if err == nil {
-			s.emails[identity.NormalizeEmail(u.Email)] = u
+			s.usersByEmail[identity.NormalizeEmail(u.Email)] = u
 		}
 		return true, err
 	case state.EntitySession:
 		_, err = s.sessions.Load(name, value)
 		return true, err
 	case state.EntityAPIKey:
-		k, err := s.keys.Load(name, value)
+		k, err := s.apiKeys.Load(name, value)
 		if err == nil {
 			s.noteHash(k)
 		}
@@ -108,23 +108,23 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 func (s *State) Hash(put func([]byte)) error {
 	s.users.Hash(put)
 	s.sessions.Hash(put)
-	s.keys.Hash(put)
+	s.apiKeys.Hash(put)
 	for _, u := range s.users.All() {
-		if s.emails[identity.NormalizeEmail(u.Email)] != u {
+		if s.usersByEmail[identity.NormalizeEmail(u.Email)] != u {
 			return fmt.Errorf("user %s is not found by e-mail", u.ID)
 		}
 	}
 	readable := 0
-	for _, k := range s.keys.All() {
+	for _, k := range s.apiKeys.All() {
 		if hash, ok := feature.ParseHash(k.Hash); ok {
 			readable++
-			if s.hashes[hash] != k {
+			if s.keysByHash[hash] != k {
 				return fmt.Errorf("API key %s is not found by its hash", k.ID)
 			}
 		}
 	}
-	if len(s.emails) != s.users.Len() || len(s.hashes) != readable {
-		return fmt.Errorf("%d users are found by %d e-mails, %d API keys by %d hashes", s.users.Len(), len(s.emails), readable, len(s.hashes))
+	if len(s.usersByEmail) != s.users.Len() || len(s.keysByHash) != readable {
+		return fmt.Errorf("%d users are found by %d e-mails, %d API keys by %d hashes", s.users.Len(), len(s.usersByEmail), readable, len(s.keysByHash))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *State) User(id string) (User, bool) {
 
 // UserByEmail finds a user by e-mail, compared trimmed and lower-cased.
 func (s *State) UserByEmail(email string) (User, bool) {
-	if u := s.emails[identity.NormalizeEmail(email)]; u != nil {
+	if u := s.usersByEmail[identity.NormalizeEmail(email)]; u != nil {
 		return *u, true
 	}
 	return User{}, false
@@ -185,14 +185,14 @@ func (s *State) Session(tokenHash string) (Session, bool) {
 
 // APIKeys lists the account's keys, the oldest first, also those revoked.
 func (s *State) APIKeys() []APIKey {
-	return s.keys.Sorted(func(x, y APIKey) int {
+	return s.apiKeys.Sorted(func(x, y APIKey) int {
 		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
 	})
 }
 
 // APIKey finds a key by its id.
 func (s *State) APIKey(id string) (APIKey, bool) {
-	if k := s.keys.Get(id); k != nil {
+	if k := s.apiKeys.Get(id); k != nil {
 		return *k, true
 	}
 	return APIKey{}, false

@@ -120,7 +120,7 @@ func (s *State) updateUser(tx *feature.Tx, c UserSave) *refuse.Refusal {
 func (s *State) change(u, actor *User, c *UserSave) *refuse.Refusal {
 	if c.Email != nil {
 		normal := identity.NormalizeEmail(*c.Email)
-		switch other := s.emails[normal]; {
+		switch other := s.usersByEmail[normal]; {
 		case normal == "" || len(*c.Email) > MaxUserEmailBytes:
 			return refuse.Invalid("email", "email must have 1 to %d bytes", MaxUserEmailBytes)
 		case other != nil && other.ID != u.ID:
@@ -215,7 +215,7 @@ func (s *State) deleteUser(tx *feature.Tx, c UserDelete) *refuse.Refusal {
 	}
 	s.endSessions(tx, u.ID, "")
 	s.users.Delete(tx, u.ID)
-	delete(s.emails, identity.NormalizeEmail(u.Email))
+	delete(s.usersByEmail, identity.NormalizeEmail(u.Email))
 	return nil
 }
 
@@ -235,10 +235,10 @@ func (s *State) setPassword(tx *feature.Tx, c PasswordSet) *refuse.Refusal {
 // of the one with the id.
 func (s *State) putUser(tx *feature.Tx, u *User) {
 	if old := s.users.Get(u.ID); old != nil {
-		delete(s.emails, identity.NormalizeEmail(old.Email))
+		delete(s.usersByEmail, identity.NormalizeEmail(old.Email))
 	}
 	s.users.Put(tx, u.ID, u)
-	s.emails[identity.NormalizeEmail(u.Email)] = u
+	s.usersByEmail[identity.NormalizeEmail(u.Email)] = u
 }
 
 // Found gives a new account its first user, and a key of that user's.

@@ -29,10 +29,10 @@ func TestR1EpochIsInTheState(t *testing.T) {
 	if _, end, err := f.log.Bounds(ctx, 0); err != nil || end != 0 {
 		t.Fatalf("a node alone wrote %d records, %v", end, err)
 	}
-	if _, ok := n.Epoch(0); ok || !n.Acts(0) || n.Clustered() {
+	if _, ok := n.Epoch(0); ok || !n.HoldsLease(0) || n.Clustered() {
 		t.Fatal("a node alone acts without an epoch")
 	}
-	if epoch, ok := n.Acting(testAccount); epoch != 0 || !ok {
+	if epoch, ok := n.Lease(testAccount); epoch != 0 || !ok {
 		t.Fatal(epoch, ok)
 	}
 	f.close(t, n)
@@ -41,7 +41,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 		f.openLog(t)
 		n = open("one")
 		e, ok := n.Epoch(0)
-		if !ok || e.Number <= last || e.Node != "one" || e.Address != "one:1" || !n.Acts(0) {
+		if !ok || e.Number <= last || e.Node != "one" || e.Address != "one:1" || !n.HoldsLease(0) {
 			t.Fatalf("%+v after %d", e, last)
 		}
 		last = e.Number
@@ -61,8 +61,8 @@ func TestR1EpochIsInTheState(t *testing.T) {
 	// A node without an id does not act in a cluster's partition.
 	f.openLog(t)
 	n = open("")
-	if e, ok := n.Epoch(0); !ok || e.Number != last || n.Acts(0) {
-		t.Fatalf("%+v, acts: %v", e, n.Acts(0))
+	if e, ok := n.Epoch(0); !ok || e.Number != last || n.HoldsLease(0) {
+		t.Fatalf("%+v, acts: %v", e, n.HoldsLease(0))
 	}
 	if _, ok := n.Effect(testAccount, 0); ok {
 		t.Error("an effect without an epoch")
@@ -88,7 +88,7 @@ func TestNodeIsSuperseded(t *testing.T) {
 	if _, err := one.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
 		t.Fatal(err)
 	}
-	first, ok := one.Acting(testAccount)
+	first, ok := one.Lease(testAccount)
 	if !ok || first == 0 {
 		t.Fatal(first, ok)
 	}
@@ -102,8 +102,8 @@ func TestNodeIsSuperseded(t *testing.T) {
 	changed := one.Changed()
 	two := open("two")
 	<-changed
-	if one.Acts(0) || !one.Owns(0) || !two.Acts(0) {
-		t.Fatalf("one acts: %v, two acts: %v", one.Acts(0), two.Acts(0))
+	if one.HoldsLease(0) || !one.Owns(0) || !two.HoldsLease(0) {
+		t.Fatalf("one acts: %v, two acts: %v", one.HoldsLease(0), two.HoldsLease(0))
 	}
 	if _, ok := one.Effect(testAccount, first); ok {
 		t.Error("an effect is begun under an epoch that is over")
@@ -114,14 +114,14 @@ func TestNodeIsSuperseded(t *testing.T) {
 	if err := one.Take(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
-	again, ok := one.Acting(testAccount)
+	again, ok := one.Lease(testAccount)
 	if !ok || again <= first {
 		t.Fatal(again, ok)
 	}
 	if err := one.Take(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := one.Acting(testAccount); now != again {
+	if now, _ := one.Lease(testAccount); now != again {
 		t.Error("what is held is taken again")
 	}
 	if _, ok := one.Effect(testAccount, first); ok {
@@ -130,7 +130,7 @@ func TestNodeIsSuperseded(t *testing.T) {
 	// What is under way holds up the release, until it ends.
 	released := make(chan error)
 	go func() { released <- one.Release(ctx, 0) }()
-	for _, ok := one.Acting(testAccount); ok; _, ok = one.Acting(testAccount) {
+	for _, ok := one.Lease(testAccount); ok; _, ok = one.Lease(testAccount) {
 		select {
 		case err := <-released:
 			t.Fatal("released with an effect under way", err)

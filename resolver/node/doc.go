@@ -43,7 +43,7 @@
 // is warm. begin adds those that act: continueLoop, tickLoop, eraseLoop, buildLoop,
 // rebuildLoop, and where there are several partitions releaseLoop and, with the
 // directory, reconcileLoop. All but continueLoop end when the partition is given up
-// (lifetime.acting); continueLoop, apply and checkpointLoop end with lifetime.run, since
+// (lifetime.owned); continueLoop, apply and checkpointLoop end with lifetime.run, since
 // requests that still wait for a record may need them. The goroutine of sharing.Sharing is
 // waited for only as long as a stop allows: storage of others may hang. A node owns the
 // three that send to the directory.

@@ -31,8 +31,9 @@ func (l *lease) held() (epoch uint64, ok bool) {
 	return own, own == newest && (own != 0) == l.clustered
 }
 
-// acts reports whether this node acts for the partition, and under which epoch.
-func (l *lease) acts() (epoch uint64, ok bool) {
+// active reports whether this node holds the lease and may still begin effects, and the
+// number of its epoch.
+func (l *lease) active() (epoch uint64, ok bool) {
 	epoch, ok = l.held()
 	return epoch, ok && !l.ended.Load()
 }
@@ -63,12 +64,12 @@ func (l *lease) note(newest uint64, id eventlog.RecordID) (won, lost bool) {
 // not act any more under the epoch.
 func (l *lease) effect(epoch uint64) (end func(), ok bool) {
 	if epoch == 0 && !l.clustered {
-		_, ok := l.acts()
+		_, ok := l.active()
 		return func() {}, ok
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now, ok := l.acts(); !ok || now != epoch {
+	if now, ok := l.active(); !ok || now != epoch {
 		return nil, false
 	}
 	l.mu.effects++

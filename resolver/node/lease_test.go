@@ -11,16 +11,16 @@ import (
 func TestLease(t *testing.T) {
 	t.Parallel()
 	alone := &lease{}
-	if epoch, ok := alone.acts(); epoch != 0 || !ok {
+	if epoch, ok := alone.active(); epoch != 0 || !ok {
 		t.Errorf("a node alone: epoch %d, acts %v", epoch, ok)
 	}
 	alone.note(5, eventlog.RecordID{1})
-	if _, ok := alone.acts(); ok {
+	if _, ok := alone.active(); ok {
 		t.Error("a node without an id acts in a cluster's partition")
 	}
 
 	l := &lease{clustered: true}
-	if _, ok := l.acts(); ok {
+	if _, ok := l.active(); ok {
 		t.Error("acts without an epoch")
 	}
 	if won, lost := l.note(5, eventlog.RecordID{}); won || lost {
@@ -31,7 +31,7 @@ func TestLease(t *testing.T) {
 	if won, lost := l.note(8, own); !won || lost {
 		t.Errorf("its own: won %v, lost %v", won, lost)
 	}
-	if epoch, ok := l.acts(); epoch != 8 || !ok {
+	if epoch, ok := l.active(); epoch != 8 || !ok {
 		t.Errorf("epoch %d, acts %v", epoch, ok)
 	}
 	if won, lost := l.note(9, eventlog.RecordID{2}); won || !lost {

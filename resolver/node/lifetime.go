@@ -6,25 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// lifetime has a partition's goroutines and how it ends. A release first stops acting,
-// what the node does by itself, and lets run go on for those who still wait; the end of
+// lifetime has a partition's goroutines and how it ends. A release first ends owned,
+// what the node does by itself as the owner, and lets run go on for those who still wait; the end of
 // run ends everything.
 type lifetime struct {
-	run, acting      context.Context // nil before begin
-	stop, stopActing context.CancelFunc
-	done             sync.WaitGroup // the partition's goroutines
-	released         atomic.Bool    // this node gave the partition up; set before left is closed
-	discarded        atomic.Bool    // the end leaves nothing behind
-	left             chan struct{}  // closed when the partition begins to end
-	leaves           sync.Once
-	closes           sync.Once
-	closeErr         error
+	run, owned      context.Context // nil before begin
+	stop, stopOwned context.CancelFunc
+	done            sync.WaitGroup // the partition's goroutines
+	released        atomic.Bool    // this node gave the partition up; set before left is closed
+	discarded       atomic.Bool    // the end leaves nothing behind
+	left            chan struct{}  // closed when the partition begins to end
+	leaves          sync.Once
+	closes          sync.Once
+	closeErr        error
 }
 
 // begin lets goroutines run.
 func (l *lifetime) begin() {
 	l.run, l.stop = context.WithCancel(context.Background())
-	l.acting, l.stopActing = context.WithCancel(l.run)
+	l.owned, l.stopOwned = context.WithCancel(l.run)
 }
 
 // begun reports whether there is anything to end.
@@ -33,13 +33,13 @@ func (l *lifetime) begun() bool { return l.run != nil }
 // follow starts a goroutine that follows the log until everything ends.
 func (l *lifetime) follow(loop func(context.Context)) { l.done.Go(func() { loop(l.run) }) }
 
-// act starts a goroutine that acts for the partition until this is given up.
-func (l *lifetime) act(loop func(context.Context)) { l.done.Go(func() { loop(l.acting) }) }
+// whileOwned starts a goroutine that works for the partition until this is given up.
+func (l *lifetime) whileOwned(loop func(context.Context)) { l.done.Go(func() { loop(l.owned) }) }
 
 // release stops what the partition does by itself.
 func (l *lifetime) release() {
 	l.released.Store(true)
-	l.stopActing()
+	l.stopOwned()
 }
 
 // leave signals the watchers of the partition's end that it has begun.

@@ -15,7 +15,7 @@ func TestReleaseStopsActingFirst(t *testing.T) {
 	}
 	l.begin()
 	acted, followed := make(chan struct{}), make(chan struct{})
-	l.act(func(ctx context.Context) { <-ctx.Done(); close(acted) })
+	l.whileOwned(func(ctx context.Context) { <-ctx.Done(); close(acted) })
 	l.follow(func(ctx context.Context) { <-ctx.Done(); close(followed) })
 	l.release()
 	<-acted

@@ -175,9 +175,9 @@ type Node struct {
 	campaigns *wake.Broadcast // a campaign was started
 	inboxes   *wake.Broadcast // an inbox of in-app messages has changed
 
-	// emails is the way to the directory of e-mails, which the first partition has and
+	// directory is the client of the directory of e-mails, which the first partition has and
 	// another node may serve; nil where one partition knows all e-mails.
-	emails *emails
+	directory *directoryClient
 }
 
 // Failed is closed when the node cannot go on; Err says why.

@@ -14,10 +14,10 @@ import (
 // OutboxAccounts lists the accounts that have items due at nowMs, of partitions
 // for which this node acts, and how many items wait in all.
 func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
-	n.machines(func(m *resolver.Machine, acts bool) {
+	n.machines(func(m *resolver.Machine, held bool) {
 		list, k := m.OutboxAccounts(nowMs)
 		waiting += k
-		if acts {
+		if held {
 			due = append(due, list...)
 		}
 	})
@@ -27,8 +27,8 @@ func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 // AccountsSending lists the accounts that have campaigns whose run goes on, of
 // partitions for which this node acts. It looks at all runs.
 func (n *Node) AccountsSending() (list []uint64) {
-	n.machines(func(m *resolver.Machine, acts bool) {
-		if acts {
+	n.machines(func(m *resolver.Machine, held bool) {
+		if held {
 			list = append(list, m.AccountsSending()...)
 		}
 	})
@@ -38,22 +38,22 @@ func (n *Node) AccountsSending() (list []uint64) {
 // AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come,
 // of partitions for which this node acts.
 func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
-	n.machines(func(m *resolver.Machine, acts bool) {
-		if acts {
+	n.machines(func(m *resolver.Machine, held bool) {
+		if held {
 			list = append(list, m.AccountsWithDueCampaigns()...)
 		}
 	})
 	return list
 }
 
-// machines calls fn with each machine that is here and whether this node acts for it.
+// machines calls fn with each machine that is here and whether this node holds its lease.
 // Apply waits meanwhile.
-func (n *Node) machines(fn func(m *resolver.Machine, acts bool)) {
+func (n *Node) machines(fn func(m *resolver.Machine, held bool)) {
 	for p := range n.here() {
-		_, acts := p.lease.acts()
+		_, held := p.lease.active()
 		p.mu.RLock()
 		if p.mu.m != nil {
-			fn(p.mu.m, acts)
+			fn(p.mu.m, held)
 		}
 		p.mu.RUnlock()
 	}

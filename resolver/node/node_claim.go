@@ -10,26 +10,26 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// Acting returns the epoch under which this node acts for an account, 0 when
-// embedded; ok is false when it does not.
-func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
+// Lease returns the epoch under which this node owns an account, 0 when embedded; ok is
+// false when it does not own it.
+func (n *Node) Lease(account uint64) (epoch uint64, ok bool) {
 	p, err := n.owner(account)
 	if err != nil {
 		return 0, false
 	}
-	return p.lease.acts()
+	return p.lease.active()
 }
 
-// ActingSince is the offset behind which everything was recorded since this node acts for
+// LeasedSince is the offset behind which everything was recorded since this node owns
 // an account without a break: what earlier records ask for, another node or an
 // earlier process may have begun. It is at most the log's end, math.MaxInt64 when the
-// node does not act.
-func (n *Node) ActingSince(account uint64) (offset int64) {
+// node does not own it.
+func (n *Node) LeasedSince(account uint64) (offset int64) {
 	p, err := n.owner(account)
 	if err != nil {
 		return math.MaxInt64
 	}
-	switch epoch, ok := p.lease.acts(); {
+	switch epoch, ok := p.lease.active(); {
 	case !ok:
 		return math.MaxInt64
 	case epoch != 0:

@@ -100,11 +100,11 @@ func (n *Node) Epoch(partition int) (e resolver.Epoch, ok bool) {
 	return e, e.Number != 0
 }
 
-// Acts reports whether this node acts for a partition: it is here and the newest
+// HoldsLease reports whether this node holds the lease of a partition: it is here and the newest
 // epoch is this node's. [Node.Changed] says when that may have changed. One that
 // is here for which the node does not act was taken by another: what decides
 // on ownership gives it back, or takes it again once it is sure.
-func (n *Node) Acts(partition int) bool {
+func (n *Node) HoldsLease(partition int) bool {
 	if !n.Owns(partition) {
 		return false
 	}
@@ -112,7 +112,7 @@ func (n *Node) Acts(partition int) bool {
 	if p == nil {
 		return false
 	}
-	_, ok := p.lease.acts()
+	_, ok := p.lease.active()
 	return ok
 }
 

@@ -27,7 +27,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
 		h.OnLoss(n.historyLost)
 	}
-	n.emails = startEmails(n)
+	n.directory = startDirectoryClient(n)
 	owned := o.Owned
 	if owned == nil {
 		for i := range count {

@@ -75,7 +75,7 @@ func (p *partition) Partition() int        { return p.id }
 func (p *partition) Left() <-chan struct{} { return p.life.left }
 
 func (p *partition) Epoch() uint64 {
-	epoch, _ := p.lease.acts()
+	epoch, _ := p.lease.active()
 	return epoch
 }
 

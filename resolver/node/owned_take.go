@@ -168,6 +168,6 @@ func (n *Node) close(ctx context.Context) (err error) {
 		}
 	}
 	n.leaving.Wait()
-	n.emails.close()
+	n.directory.close()
 	return err
 }

@@ -91,7 +91,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if _, ok := two.App([]byte(resolver.AppID(account))); ok {
 		t.Error("W1: an app is known")
 	}
-	if _, ok := two.Acting(account); ok || two.Acts(1) {
+	if _, ok := two.Lease(account); ok || two.HoldsLease(1) {
 		t.Error("W2: it acts")
 	}
 	if n := counted.appends.Load(); n > 0 {
@@ -101,7 +101,7 @@ func TestW1W2W3Warm(t *testing.T) {
 		t.Errorf("warmed twice: %v", err)
 	}
 	before, _ := one.Epoch(1)
-	if !one.Acts(1) {
+	if !one.HoldsLease(1) {
 		t.Error("W2: the owner does not act any more")
 	}
 
@@ -112,10 +112,10 @@ func TestW1W2W3Warm(t *testing.T) {
 		t.Errorf("the log was opened %d times", n)
 	}
 	after, ok := two.Epoch(1)
-	if !ok || after.Node != "two" || after.Number <= before.Number || !two.Acts(1) {
+	if !ok || after.Node != "two" || after.Number <= before.Number || !two.HoldsLease(1) {
 		t.Errorf("W3: the epoch is %+v after %+v", after, before)
 	}
-	eventually.Holds(t, "the former owner knows", func() bool { return !one.Acts(1) })
+	eventually.Holds(t, "the former owner knows", func() bool { return !one.HoldsLease(1) })
 	if n, err := viewed(ctx, two, account); err != nil || n != 60 {
 		t.Errorf("L1: %d events of 60, %v", n, err)
 	}
@@ -143,7 +143,7 @@ func TestW1W2W3Warm(t *testing.T) {
 		t.Errorf("cooling what is not warm: %v", err)
 	}
 	mustTake(t, two, 1)
-	if err := two.Cool(ctx, 1); err != nil || !two.Acts(1) {
+	if err := two.Cool(ctx, 1); err != nil || !two.HoldsLease(1) {
 		t.Errorf("cooling what is served: %v", err)
 	}
 	if n, err := viewed(ctx, two, account); err != nil || n != 61 {

@@ -220,7 +220,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	}
 	var caused map[resolver.ProfileID][]live.Caused
 	if alone {
-		p.node.transitions.Publish(p.mu.m, rows.Transitions[entries:])
+		p.node.transitions.Send(p.mu.m, rows.Transitions[entries:])
 		caused = p.node.live.Caused(p.mu.m, env.Account, rows.Transitions[entries:])
 	}
 	p.feed.End(done - 1)
@@ -240,7 +240,7 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 	p.checkpoint.noteApplied(bytes, p.node.opts.CheckpointLogBytes)
 	p.position.advance(done)
 	if alone && env.Kind == eventlog.KindEvents {
-		p.node.live.Publish(env, e.Data, dst, caused)
+		p.node.live.Send(env, e.Data, dst, caused)
 	}
 	if alone && erases(env, e.Data) {
 		p.node.live.Forget(env.Account)

@@ -18,15 +18,15 @@ func (p *partition) begin(ctx context.Context) error {
 	p.sharing.Start(p.life.run, p.loaded.from)
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
-	p.life.act(p.rebuildLoop)
+	p.life.whileOwned(p.rebuildLoop)
 	p.life.follow(p.continueLoop)
-	p.life.act(p.tickLoop)
-	p.life.act(p.eraseLoop)
-	p.life.act(p.buildLoop)
-	if p.node.emails != nil {
-		p.life.act(p.releaseLoop)
+	p.life.whileOwned(p.tickLoop)
+	p.life.whileOwned(p.eraseLoop)
+	p.life.whileOwned(p.buildLoop)
+	if p.node.directory != nil {
+		p.life.whileOwned(p.releaseLoop)
 		if p.id == 0 {
-			p.life.act(p.reconcileLoop)
+			p.life.whileOwned(p.reconcileLoop)
 		}
 	}
 	if p.loaded.from.Next < end {

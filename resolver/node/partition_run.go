@@ -192,7 +192,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	var dueByLog <-chan struct{} // nil during the pause
 	wait := time.Duration(0)     // after an attempt that found the disk full
 	for {
-		publish := true
+		upload := true
 		select {
 		case <-p.checkpoint.due:
 		case <-t.C:
@@ -203,7 +203,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 			if !p.checkpoint.behind.due(p.node.opts.CheckpointLogBytes) {
 				continue // another one came in between
 			}
-			publish = false
+			upload = false
 		case <-ctx.Done():
 			return
 		case <-p.failed.Done():
@@ -211,7 +211,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		}
 		begun := time.Now() // it is the processor's time that counts
 		slept = 0
-		err := p.writeCheckpointAt(&throttle, publish)
+		err := p.writeCheckpointAt(&throttle, upload)
 		dueByLog = nil
 		between.Reset(max(leastBetween, time.Since(begun)-slept))
 		switch {
@@ -248,16 +248,16 @@ func (p *partition) writeCheckpoint() error {
 	return p.writeCheckpointAt(nil, true)
 }
 
-// writeCheckpointAt is writeCheckpoint with a throttle, nil for none. publish says
-// whether other nodes get it; one that they do not get may be published later.
-func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, publish bool) error {
+// writeCheckpointAt is writeCheckpoint with a throttle, nil for none. upload says
+// whether other nodes get it; one that they do not get may be uploaded later.
+func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	begun := time.Now() // for the metric only
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
 		p.feed.Hold()
-		if err := p.finishCheckpoint(f, throttle, begun, publish); err != nil {
+		if err := p.finishCheckpoint(f, throttle, begun, upload); err != nil {
 			return err
 		}
 	}
@@ -277,8 +277,8 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, publish boo
 		if lagging {
 			return resolver.ErrLagging
 		}
-		if publish {
-			p.sharing.PublishNewest()
+		if upload {
+			p.sharing.RequestUpload()
 		}
 		return nil
 	}
@@ -288,7 +288,7 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, publish boo
 	p.mu.Unlock()
 	p.feed.Unlock()
 	p.checkpoint.noteFreeze(time.Since(begun))
-	return p.finishCheckpoint(f, throttle, begun, publish)
+	return p.finishCheckpoint(f, throttle, begun, upload)
 }
 
 // machine is the partition's, nil once it is closed.
@@ -300,7 +300,7 @@ func (p *partition) machine() *resolver.Machine {
 
 // finishCheckpoint writes what was frozen. When that fails it is held, and written
 // before anything else is frozen: what it has is nowhere else.
-func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.Throttle, begun time.Time, publish bool) error {
+func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.Throttle, begun time.Time, upload bool) error {
 	p.checkpoint.held = f
 	w, err := p.mu.m.WriteCheckpoint(&p.ckpt, f, p.feed, throttle)
 	p.feed.Thaw()
@@ -318,7 +318,7 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
 		return err
 	}
-	p.sharing.Offer(f, publish)
+	p.sharing.Offer(f, upload)
 	if log, is := p.node.opts.Log.(notingLog); is {
 		if err := log.NoteEnds(); err != nil {
 			p.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)

@@ -115,9 +115,9 @@ const (
 	directoryPause    = 50 * time.Millisecond // doubled with each attempt
 )
 
-// emails is a node's way to the directory of e-mails. A log of one partition needs
+// directoryClient is a node's client of the directory of e-mails. A log of one partition needs
 // none.
-type emails struct {
+type directoryClient struct {
 	reserves *emailBatches[emaildir.Ask, emaildir.Answered]
 	confirms *emailBatches[emaildir.Confirmed, struct{}]
 	releases *emailBatches[emaildir.Names, struct{}]

@@ -25,7 +25,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := p.position.progress.Wait()
 		p.mu.RLock()
-		list := p.mu.m.Emails().ReleasesWaiting()
+		list := p.mu.m.EmailDirectory().ReleasesWaiting()
 		p.mu.RUnlock()
 		if len(list) == 0 {
 			wait = releasePause
@@ -58,7 +58,7 @@ func (p *partition) reconcileLoop(ctx context.Context) {
 		changed := p.position.progress.Wait()
 		p.mu.RLock()
 		open := p.mu.m.Stats().EmailsReserved
-		due := p.mu.m.Emails().ReservationsDue(p.node.opts.Now().UnixMilli())
+		due := p.mu.m.EmailDirectory().ReservationsDue(p.node.opts.Now().UnixMilli())
 		p.mu.RUnlock()
 		if open == 0 {
 			select {

@@ -17,13 +17,13 @@ import (
 	"github.com/musterhq/muster/resolver/internal/reservation"
 )
 
-// startEmails begins to send to the directory. It returns nil where a single
+// startDirectoryClient begins to send to the directory. It returns nil where a single
 // partition knows all e-mails.
-func startEmails(n *Node) *emails {
+func startDirectoryClient(n *Node) *directoryClient {
 	if n.Partitions() == 1 {
 		return nil
 	}
-	e := new(emails)
+	e := new(directoryClient)
 	e.reserves = newEmailBatches(emaildir.MaxItems, func(ctx context.Context, items []emaildir.Ask) ([]emaildir.Answered, error) {
 		reply, err := n.callDirectory(ctx, emaildir.CommandReserve, emaildir.Reserve{Items: items})
 		if err != nil {
@@ -52,7 +52,7 @@ func startEmails(n *Node) *emails {
 }
 
 // close ends the sending. What was not sent is settled by the directory.
-func (e *emails) close() {
+func (e *directoryClient) close() {
 	if e != nil {
 		e.stop()
 		e.done.Wait()
@@ -62,7 +62,7 @@ func (e *emails) close() {
 // carryOut submits a record. Where there are several partitions, a command that may
 // give a contact an e-mail reserves it first.
 func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
-	if p.node.emails == nil || env.Kind != eventlog.KindCommand {
+	if p.node.directory == nil || env.Kind != eventlog.KindCommand {
 		return p.submit(ctx, env, rec, out)
 	}
 	c, err := contacts.ParseEmailCommand(rec)
@@ -109,7 +109,7 @@ func (w nodeEmails) Missing(account uint64, c *contacts.EmailCommand) (take, che
 }
 
 func (w nodeEmails) Reserve(ctx context.Context, ask emaildir.Ask) (emaildir.Answered, error) {
-	return w.p.node.emails.reserves.do(ctx, ask)
+	return w.p.node.directory.reserves.do(ctx, ask)
 }
 
 func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byte) (*refuse.Refusal, error) {
@@ -123,12 +123,12 @@ func (w nodeEmails) Held(account uint64, id emaildir.ReservationID, names []emai
 	if w.p.mu.m == nil {
 		return nil, w.p.Gone()
 	}
-	return w.p.mu.m.Emails().HeldUnder(account, id, names), nil
+	return w.p.mu.m.EmailDirectory().HeldUnder(account, id, names), nil
 }
 
-func (w nodeEmails) Confirm(x emaildir.Confirmed) { w.p.node.emails.confirms.post(x) }
+func (w nodeEmails) Confirm(x emaildir.Confirmed) { w.p.node.directory.confirms.post(x) }
 
-func (w nodeEmails) Release(x emaildir.Names) { w.p.node.emails.releases.post(x) }
+func (w nodeEmails) Release(x emaildir.Names) { w.p.node.directory.releases.post(x) }
 
 // The pauses between attempts: another node that makes the same contact is done within
 // milliseconds. What a node left half done takes until it is settled, which is not waited

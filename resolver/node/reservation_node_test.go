@@ -295,7 +295,7 @@ func TestEmailsOfOnePartitionCostNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := n.Stats()[0].Applied - before; got != 10 || n.emails != nil {
+	if got := n.Stats()[0].Applied - before; got != 10 || n.directory != nil {
 		t.Errorf("10 contacts took %d records", got)
 	}
 }

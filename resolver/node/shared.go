@@ -9,5 +9,5 @@ type SharedCheckpoints = sharing.Storage
 // ErrForeignCheckpoints means that shared checkpoints are those of another log.
 var ErrForeignCheckpoints = sharing.ErrForeign
 
-// SharingStats say how far a partition's checkpoints are published.
+// SharingStats say how far a partition's checkpoints are uploaded.
 type SharingStats = sharing.Stats

@@ -27,14 +27,14 @@ import (
 type shelf struct {
 	fs vfs.FS // where it is
 
-	mu        sync.Mutex
-	published map[int][]int64             // offsets by partition
-	newest    func() error                // asked before Newest
-	publish   func(context.Context) error // asked before Publish
-	asked     []int64                     // what Newest was called with
+	mu           sync.Mutex
+	uploaded     map[int][]int64             // offsets by partition
+	newest       func() error                // asked before Newest
+	beforeUpload func(context.Context) error // asked before Upload
+	asked        []int64                     // what Newest was called with
 }
 
-func newShelf() *shelf { return &shelf{fs: vfs.NewMem(), published: map[int][]int64{}} }
+func newShelf() *shelf { return &shelf{fs: vfs.NewMem(), uploaded: map[int][]int64{}} }
 
 // of is the shelf as a node sees it that keeps its files in fs.
 func (s *shelf) of(fs vfs.FS) SharedCheckpoints { return shelfOf{s, fs} }
@@ -53,7 +53,7 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 			return 0, err
 		}
 	}
-	there := s.published[partition]
+	there := s.uploaded[partition]
 	if len(there) == 0 || slices.Max(there) <= have {
 		return -1, nil
 	}
@@ -62,9 +62,9 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 	return offset, err
 }
 
-func (s shelfOf) Publish(ctx context.Context, partition int, dir string, offset int64, _ uint64) error {
+func (s shelfOf) Upload(ctx context.Context, partition int, dir string, offset int64, _ uint64) error {
 	s.mu.Lock()
-	ask := s.publish
+	ask := s.beforeUpload
 	s.mu.Unlock()
 	if ask != nil {
 		if err := ask(ctx); err != nil {
@@ -72,17 +72,17 @@ func (s shelfOf) Publish(ctx context.Context, partition int, dir string, offset 
 		}
 	}
 	if _, err := s.local.Stat(s.local.PathJoin(dir, checkpoint.FileManifest)); err != nil {
-		return err // pruned while it was published
+		return err // pruned while it was uploaded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(s.published[partition], offset) {
+	if slices.Contains(s.uploaded[partition], offset) {
 		return nil
 	}
 	if _, err := vfs.Clone(s.local, s.fs, dir, fmt.Sprintf("p%d-%d", partition, offset)); err != nil {
 		return err
 	}
-	s.published[partition] = append(s.published[partition], offset)
+	s.uploaded[partition] = append(s.uploaded[partition], offset)
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (s shelfOf) Publish(ctx context.Context, partition int, dir string, offset 
 func (s *shelf) has(partition int) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.published[partition])
+	return slices.Clone(s.uploaded[partition])
 }
 
 // pair is several nodes that own the partition one after the other.
@@ -171,7 +171,7 @@ func (p *pair) state(n *Node) string {
 }
 
 // TestR1SharedCheckpointIsTaken: a node without state has the same as the one that
-// published, without replaying; of its own checkpoint and the shared one it takes
+// uploaded, without replaying; of its own checkpoint and the shared one it takes
 // the newer.
 func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	t.Parallel()
@@ -181,13 +181,13 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	if err := a.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	eventually.Holds(t, "published in the background", func() bool { return len(p.shelf.has(0)) > 0 })
+	eventually.Holds(t, "uploaded in the background", func() bool { return len(p.shelf.has(0)) > 0 })
 	p.events(a, 5)
 	want := p.state(a)
 	p.stop(a)
 	last := slices.Max(p.shelf.has(0))
 	if st, err := p.fs.Stat(fmt.Sprintf("a/p0/checkpoints/%020d", last)); err != nil || !st.IsDir() {
-		t.Fatalf("the last checkpoint was not published: %v", p.shelf.has(0))
+		t.Fatalf("the last checkpoint was not uploaded: %v", p.shelf.has(0))
 	}
 
 	b := p.open("b")
@@ -208,18 +208,18 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 		t.Errorf("R1: %s after %d records, want %s", got, st.Records, want)
 	}
 	p.shelf.mu.Lock()
-	p.shelf.publish = func(context.Context) error { return errors.New("no room") }
+	p.shelf.beforeUpload = func(context.Context) error { return errors.New("no room") }
 	p.shelf.mu.Unlock()
 	p.events(a, 2)
 	want = p.state(a)
 	p.stop(a)
-	p.shelf.publish = nil
+	p.shelf.beforeUpload = nil
 	before := len(p.shelf.has(0))
 	a = p.open("a")
 	if got, st := p.state(a), a.Stats()[0]; got != want || st.Records != 0 {
 		t.Errorf("R1: %s after %d records, want %s", got, st.Records, want)
 	}
-	eventually.Holds(t, "what shared storage lacks is published at the start", func() bool { return len(p.shelf.has(0)) > before })
+	eventually.Holds(t, "what shared storage lacks is uploaded at the start", func() bool { return len(p.shelf.has(0)) > before })
 	p.stop(a)
 	if asked := p.shelf.asked; asked[0] != -1 || asked[1] != -1 || asked[2] != last || asked[3] <= asked[2] {
 		t.Errorf("the nodes said they had %d", asked)
@@ -323,13 +323,13 @@ func (l laterLog) Bounds(ctx context.Context, p int) (start, end int64, err erro
 
 // TestPublishingStopsNothing: while storage hangs, events are taken, checkpoints
 // written and old ones pruned, but for the one being read; then the newest is
-// published and none in between. Failures are counted and tried again.
+// uploaded and none in between. Failures are counted and tried again.
 func TestPublishingStopsNothing(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	entered, release := make(chan struct{}, 100), make(chan struct{})
 	fails := atomic.Int64{}
-	p.shelf.publish = func(ctx context.Context) error {
+	p.shelf.beforeUpload = func(ctx context.Context) error {
 		entered <- struct{}{}
 		select {
 		case <-release:
@@ -356,13 +356,13 @@ func TestPublishingStopsNothing(t *testing.T) {
 	}
 	list, err := a.partitions[0].Load().ckpt.List()
 	if err != nil || len(list) != 3 || list[0] != first {
-		t.Errorf("the checkpoints are %d; %d is being published: %v", list, first, err)
+		t.Errorf("the checkpoints are %d; %d is being uploaded: %v", list, first, err)
 	}
 	close(release)
 	newest := a.Stats()[0].LastCheckpoint
-	eventually.Holds(t, "the newest is published", func() bool { return a.Stats()[0].SharedOffset == newest })
+	eventually.Holds(t, "the newest is uploaded", func() bool { return a.Stats()[0].SharedOffset == newest })
 	if got := p.shelf.has(0); !slices.Equal(got, []int64{newest}) {
-		t.Errorf("published %d; the newest is %d", got, newest)
+		t.Errorf("uploaded %d; the newest is %d", got, newest)
 	}
 	if st := a.Stats()[0]; st.SharedFailures != 1 || st.SharedFailing {
 		t.Errorf("%+v", st)
@@ -384,7 +384,7 @@ func TestStorageThatHangsIsNotWaitedFor(t *testing.T) {
 	for _, heeds := range []bool{true, false} {
 		p := newPair(t)
 		stuck := make(chan struct{})
-		p.shelf.publish = func(ctx context.Context) error {
+		p.shelf.beforeUpload = func(ctx context.Context) error {
 			if heeds {
 				<-ctx.Done()
 			} else {
@@ -408,7 +408,7 @@ func TestStorageThatHangsIsNotWaitedFor(t *testing.T) {
 		cancel()
 		close(stuck)
 		p.shelf.mu.Lock()
-		p.shelf.publish = nil
+		p.shelf.beforeUpload = nil
 		p.shelf.mu.Unlock()
 		a = p.open("a")
 		if got, st := p.state(a), a.Stats()[0]; got != want || st.Records != 0 {
@@ -493,7 +493,7 @@ func TestReleasedPartitionIsForgotten(t *testing.T) {
 	p.events(n, 2)
 	want = p.state(n)
 	p.shelf.mu.Lock()
-	p.shelf.publish = func(context.Context) error { return errors.New("no room") }
+	p.shelf.beforeUpload = func(context.Context) error { return errors.New("no room") }
 	p.shelf.mu.Unlock()
 	if !move() {
 		t.Error("files are gone that shared storage does not have")

@@ -24,7 +24,7 @@ import (
 //	checkpoints/<offset>/MANIFEST   what belongs to it, with a checksum
 //
 // Large files are hard links to the live ones, so writing a checkpoint costs
-// what changed. It is published by renaming the finished directory.
+// what changed. It is committed by renaming the finished directory.
 const (
 	DirCheckpoints = "checkpoints"
 	DirLive        = "live" // the store in use, beside the checkpoints

@@ -38,7 +38,7 @@ func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, throttle *Throttl
 	if w.Segments, err = c.WriteSegments(f); err != nil {
 		return w, fmt.Errorf("write segment state: %w", err)
 	}
-	if err := c.Publish(f, db, feed, w); err != nil {
+	if err := c.Commit(f, db, feed, w); err != nil {
 		return w, fmt.Errorf("publish checkpoint %d: %w", f.Next, err)
 	}
 	return w, nil
@@ -55,9 +55,9 @@ func (c *Dir) discard(f *Frozen, w Written) {
 	}
 }
 
-// Publish makes a checkpoint of what is in db and of the files in w, under the name that the
+// Commit makes a checkpoint of what is in db and of the files in w, under the name that the
 // manifest of f has the offset of. Rows of f that feed has not stored yet go with it.
-func (c *Dir) Publish(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) error {
+func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) error {
 	f.Segments, f.Runs, f.Spool = nil, nil, nil
 	tmp := TmpPrefix + Name(f.Next)
 	if err := c.FS.RemoveAll(c.Path(DirCheckpoints, tmp)); err != nil {

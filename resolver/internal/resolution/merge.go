@@ -20,11 +20,11 @@ type Merged struct {
 	merged      []profile.MergedProfile // into it, before
 }
 
-// fold merges the profile other into the document d in scratch memory, because
+// mergeDocuments merges the profile other into the document d in scratch memory, because
 // an event brought them together by an identifier of the kind. A reason other
 // than 0 says why they stay apart; d is then unchanged. public says that everybody may
 // have sent the event.
-func (s *State) fold(d *profile.Document, other uint32, kind identifier.Kind, public bool, how identrules.Identifiers) (profile.ConflictReason, error) {
+func (s *State) mergeDocuments(d *profile.Document, other uint32, kind identifier.Kind, public bool, how identrules.Identifiers) (profile.ConflictReason, error) {
 	o := &s.other
 	if err := s.Load(other, o); err != nil {
 		return 0, err
@@ -171,7 +171,7 @@ func (s *State) noteMerged(d *profile.Document, winner uint32, lastEvent int64) 
 		return err
 	}
 	s.identifiers = s.identifiers[:0]
-	for i := len(s.mergedProfiles) - 1; i >= 0; i-- { // the newest stand last, see fold
+	for i := len(s.mergedProfiles) - 1; i >= 0; i-- { // the newest stand last, see mergeDocuments
 		s.identifiers = append(s.identifiers, s.mergedProfiles[i].identifiers...)
 	}
 	s.identifiers = append(s.identifiers, s.other.Identifiers...)

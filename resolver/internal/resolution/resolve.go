@@ -170,7 +170,7 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 	if previous != profile.NoOrdinal && previous != winner {
 		reason := apart
 		if apart == 0 {
-			if reason, err = s.fold(d, previous, identifier.ExternalID, weak, how); err != nil {
+			if reason, err = s.mergeDocuments(d, previous, identifier.ExternalID, weak, how); err != nil {
 				return r, nil, err
 			}
 		}
@@ -264,7 +264,7 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 				if public {
 					reason = profile.ConflictPublic
 				}
-			} else if reason, err = s.fold(d, o, k, public, how); err != nil {
+			} else if reason, err = s.mergeDocuments(d, o, k, public, how); err != nil {
 				return r, nil, err
 			}
 			changed = true

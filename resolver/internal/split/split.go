@@ -123,7 +123,7 @@ func (p *Part) Write(ctx context.Context, ranges []Range) (err error) {
 	if w.Segments, err = c.WriteSegments(f); err != nil {
 		return err
 	}
-	return c.Publish(f, store.DB, nil, w)
+	return c.Commit(f, store.DB, nil, w)
 }
 
 // copyStore copies the entries of the partition's accounts.

@@ -155,9 +155,9 @@ func (l *Events) Caused(m *resolver.Machine, account uint64, list []query.Transi
 	return out
 }
 
-// Publish hands the stored events of a record to watchers. caused is what
+// Send hands the stored events of a record to watchers. caused is what
 // [Events.Caused] answered.
-func (l *Events) Publish(env eventlog.Envelope, data []byte, out *resolver.Outcome, caused map[resolver.ProfileID][]Caused) {
+func (l *Events) Send(env eventlog.Envelope, data []byte, out *resolver.Outcome, caused map[resolver.ProfileID][]Caused) {
 	if !l.watches(env.Account) {
 		return
 	}

@@ -98,9 +98,9 @@ func (l *Transitions) drop(w *TransitionWatcher) {
 	l.count.Store(int32(len(l.subs)))
 }
 
-// Publish hands the transitions of a record to watchers. It is called by the
+// Send hands the transitions of a record to watchers. It is called by the
 // goroutine that applies.
-func (l *Transitions) Publish(m *resolver.Machine, list []query.Transition) {
+func (l *Transitions) Send(m *resolver.Machine, list []query.Transition) {
 	if len(list) == 0 || l.count.Load() == 0 {
 		return
 	}

@@ -30,7 +30,7 @@ type taker interface {
 	Cool(ctx context.Context, partition int) error
 	Release(ctx context.Context, partition int) error
 	Owns(partition int) bool
-	Acts(partition int) bool
+	HoldsLease(partition int) bool
 	Changed() <-chan struct{}
 	Failed() <-chan struct{}
 }
@@ -189,7 +189,7 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 			}
 			k.log.Error("a partition cannot be taken, trying again", "partition", partition, "after", retry, "err", err)
 			pause, retry = retry, min(2*retry, lastRetry)
-		case assigned && !k.node.Acts(partition) && stats.Confirmed:
+		case assigned && !k.node.HoldsLease(partition) && stats.Confirmed:
 			// Another node's epoch stands behind ours, and Kafka says that the
 			// partition is ours: a record that was late.
 			if since := time.Since(renewed); since < renewPause {

@@ -154,7 +154,7 @@ func (n *partitions) Owns(partition int) bool {
 	return n.here[partition]
 }
 
-func (n *partitions) Acts(partition int) bool {
+func (n *partitions) HoldsLease(partition int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.here[partition] && !n.behind[partition]
@@ -211,7 +211,7 @@ func keeperFollows(t *testing.T) {
 	// Another node's epoch, in no new generation: ours is renewed, not at once.
 	n.set("", func() { n.behind[1] = true })
 	n.did(t)
-	if n.Acts(1) {
+	if n.HoldsLease(1) {
 		t.Error("renewed at once")
 	}
 	n.did(t, "take 1")

@@ -393,7 +393,7 @@ func (m *migration) handOver(ctx context.Context, split resolver.SplitResult) er
 		return err
 	}
 	m.o.Report("log: %s begins at record %d", m.identity, m.plan.Base)
-	if err := m.publish(ctx, split.Checkpoints); err != nil {
+	if err := m.upload(ctx, split.Checkpoints); err != nil {
 		return err
 	}
 	if m.plan.To != "" {
@@ -415,8 +415,8 @@ func (m *migration) handOver(ctx context.Context, split resolver.SplitResult) er
 	return removeJSON(m.o.Dir, planFile)
 }
 
-// publish leaves the checkpoints for other nodes.
-func (m *migration) publish(ctx context.Context, dirs []string) (err error) {
+// upload leaves the checkpoints for other nodes.
+func (m *migration) upload(ctx context.Context, dirs []string) (err error) {
 	if m.plan.Checkpoints == "" {
 		return nil
 	}
@@ -432,7 +432,7 @@ func (m *migration) publish(ctx context.Context, dirs []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	for i, dir := range dirs {
-		if err := store.Publish(ctx, i, dir, m.plan.Base, 0); err != nil {
+		if err := store.Upload(ctx, i, dir, m.plan.Base, 0); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package sharing has the checkpoints of a partition that nodes leave for each other:
-// a node publishes its own in storage that all nodes reach, and fetches those of others.
+// a node uploads its own in storage that all nodes reach, and fetches those of others.
 package sharing
 
 import (
@@ -26,10 +26,10 @@ type Storage interface {
 	// an error dir may hold a part. The error wraps [ErrForeign] when
 	// what is there belongs to another log.
 	Newest(ctx context.Context, partition int, dir string, have int64) (offset int64, err error)
-	// Publish stores the checkpoint in dir, which must not change meanwhile. The
+	// Upload stores the checkpoint in dir, which must not change meanwhile. The
 	// checkpoint has the state before offset, under the epoch of that number. A
-	// partition is published by one call at a time.
-	Publish(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error
+	// partition is uploaded by one call at a time.
+	Upload(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error
 }
 
 // ErrForeign means that shared checkpoints are those of another log.
@@ -38,14 +38,14 @@ var ErrForeign = errors.New("the shared checkpoints belong to another log")
 // tmp is the directory that a shared checkpoint is fetched to.
 const tmp = checkpoint.TmpPrefix + "shared"
 
-// The pause before a checkpoint that could not be published is tried again,
+// The pause before a checkpoint that could not be uploaded is tried again,
 // from the first time on.
 const (
-	publishPause    = time.Second
-	publishPauseMax = time.Minute
+	uploadPause    = time.Second
+	uploadPauseMax = time.Minute
 )
 
-// Sharing publishes a partition's checkpoints, one at a time, the newest first. Without a
+// Sharing uploads a partition's checkpoints, one at a time, the newest first. Without a
 // storage it does nothing.
 type Sharing struct {
 	store     Storage // nil for none
@@ -57,9 +57,9 @@ type Sharing struct {
 		sync.Mutex
 		// newest is the newest checkpoint, nil before there is one. It is never pruned.
 		newest *noted
-		// offered says that newest is to be published.
+		// offered says that newest is to be uploaded.
 		offered bool
-		// pinned is the one being published: its files must stay.
+		// pinned is the one being uploaded: its files must stay.
 		pinned *noted
 	}
 	due   chan struct{} // something is offered
@@ -75,9 +75,9 @@ func New(store Storage, partition int, dir *checkpoint.Dir, log *slog.Logger) *S
 	return &Sharing{store: store, partition: partition, dir: dir, log: log, due: make(chan struct{}, 1)}
 }
 
-// Stats say how far a partition's checkpoints are published.
+// Stats say how far a partition's checkpoints are uploaded.
 type Stats struct {
-	// Shared reports whether checkpoints are published; SharedOffset is the offset of
+	// Shared reports whether checkpoints are uploaded; SharedOffset is the offset of
 	// the newest one known to be (-1 for none), SharedFailures how often that
 	// failed, SharedFailing whether it did the last time.
 	Shared                       bool
@@ -100,7 +100,7 @@ type noted struct {
 }
 
 // note says that there is a checkpoint. Call it before checkpoints are pruned: what
-// is published is then the newest, or pinned.
+// is uploaded is then the newest, or pinned.
 func (s *Sharing) note(c noted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,9 +109,9 @@ func (s *Sharing) note(c noted) {
 	}
 }
 
-// PublishNewest has the newest checkpoint published unless it is already, or there is
+// RequestUpload has the newest checkpoint uploaded unless it is already, or there is
 // none.
-func (s *Sharing) PublishNewest() {
+func (s *Sharing) RequestUpload() {
 	s.mu.Lock()
 	offered := s.mu.newest != nil && s.mu.newest.offset > s.offset.Load()
 	s.mu.offered = s.mu.offered || offered
@@ -125,7 +125,7 @@ func (s *Sharing) PublishNewest() {
 	}
 }
 
-// take returns what is to be published and pins it, nil for nothing.
+// take returns what is to be uploaded and pins it, nil for nothing.
 func (s *Sharing) take() *noted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,7 @@ func (s *Sharing) unpin() {
 	s.mu.pinned = nil
 }
 
-// Pinned is the offset of the checkpoint being published, -1 for none.
+// Pinned is the offset of the checkpoint being uploaded, -1 for none.
 func (s *Sharing) Pinned() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Sharing) Adopt(f Fetched, end int64) error {
 	return statefiles.SyncDir(s.dir.FS, s.dir.Path(checkpoint.DirCheckpoints))
 }
 
-// Start begins to publish, with the checkpoint that the partition was
+// Start begins to upload, with the checkpoint that the partition was
 // opened from: shared storage may lack it.
 func (s *Sharing) Start(ctx context.Context, f checkpoint.Manifest) {
 	if s.store == nil {
@@ -217,23 +217,23 @@ func (s *Sharing) Start(ctx context.Context, f checkpoint.Manifest) {
 	if f.Version != 0 {
 		s.note(noted{f.Next, f.EpochNumber()})
 	}
-	s.PublishNewest()
+	s.RequestUpload()
 	s.ended = make(chan struct{})
 	go s.loop(ctx)
 }
 
-// Offer notes the checkpoint, and has it published if it is to be.
-func (s *Sharing) Offer(f *checkpoint.Frozen, publish bool) {
+// Offer notes the checkpoint, and has it uploaded if it is to be.
+func (s *Sharing) Offer(f *checkpoint.Frozen, upload bool) {
 	if s.store == nil {
 		return
 	}
 	s.note(noted{f.Next, f.EpochNumber()})
-	if publish {
-		s.PublishNewest()
+	if upload {
+		s.RequestUpload()
 	}
 }
 
-// loop publishes what is offered until ctx ends.
+// loop uploads what is offered until ctx ends.
 func (s *Sharing) loop(ctx context.Context) {
 	defer close(s.ended)
 	for {
@@ -242,7 +242,7 @@ func (s *Sharing) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for wait := publishPause; s.publish(ctx) != nil; wait = min(2*wait, publishPauseMax) {
+		for wait := uploadPause; s.uploadNewest(ctx) != nil; wait = min(2*wait, uploadPauseMax) {
 			if pause.For(ctx, wait) != nil {
 				return
 			}
@@ -250,33 +250,33 @@ func (s *Sharing) loop(ctx context.Context) {
 	}
 }
 
-// publish publishes the newest checkpoint that was offered. One that
-// could not be published is offered again.
-func (s *Sharing) publish(ctx context.Context) error {
+// uploadNewest uploads the newest checkpoint that was offered. One that
+// could not be uploaded is offered again.
+func (s *Sharing) uploadNewest(ctx context.Context) error {
 	c := s.take()
 	if c == nil {
 		return nil
 	}
 	begun := time.Now() // for the log line only
-	err := s.store.Publish(ctx, s.partition, s.dir.Path(checkpoint.DirCheckpoints, checkpoint.Name(c.offset)), c.offset, c.epoch)
+	err := s.store.Upload(ctx, s.partition, s.dir.Path(checkpoint.DirCheckpoints, checkpoint.Name(c.offset)), c.offset, c.epoch)
 	if err != nil {
-		s.PublishNewest()
+		s.RequestUpload()
 	}
 	s.unpin()
 	switch {
 	case err == nil:
 		s.failing.Store(false)
 		s.offset.Store(c.offset)
-		s.log.Debug("published a checkpoint", "offset", c.offset, "took", time.Since(begun))
+		s.log.Debug("uploaded a checkpoint", "offset", c.offset, "took", time.Since(begun))
 	case ctx.Err() == nil:
 		s.failures.Add(1)
 		s.failing.Store(true)
-		s.log.Error("a checkpoint could not be published; trying again with the newest one", "offset", c.offset, "error", err)
+		s.log.Error("a checkpoint could not be uploaded; trying again with the newest one", "offset", c.offset, "error", err)
 	}
 	return err
 }
 
-// End publishes the last checkpoint as far as ctx allows. The loop's
+// End uploads the last checkpoint as far as ctx allows. The loop's
 // context has ended. Storage that hangs is not waited for: the node that takes the
 // partition replays instead.
 func (s *Sharing) End(ctx context.Context) {
@@ -288,20 +288,20 @@ func (s *Sharing) End(ctx context.Context) {
 		defer close(done)
 		<-s.ended
 		if ctx.Err() == nil {
-			s.PublishNewest()
-			_ = s.publish(ctx) // told by its log line
+			s.RequestUpload()
+			_ = s.uploadNewest(ctx) // told by its log line
 		}
 	}()
 	select {
 	case <-done:
 	case <-ctx.Done():
 		// What heeds its context ends now.
-		t := time.NewTimer(publishPause)
+		t := time.NewTimer(uploadPause)
 		defer t.Stop()
 		select {
 		case <-done:
 		case <-t.C:
-			s.log.Warn("shared storage hangs; the last checkpoint is not there", "published", s.offset.Load())
+			s.log.Warn("shared storage hangs; the last checkpoint is not there", "uploaded", s.offset.Load())
 		}
 	}
 }
