@@ -134,7 +134,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 		err = fmt.Errorf("cluster: enter group %s: %w", Group(opts.Topic), wait.Err())
 	}
 	if err == nil {
-		err = m.settle(wait)
+		err = m.awaitOwners(wait)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -142,10 +142,10 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	return m, nil
 }
 
-// settle waits until it is known who owns the partitions, if this node owns
+// awaitOwners waits until it is known who owns the partitions, if this node owns
 // none: that may be a foreign node. A coordinator that does not answer in time is no
 // reason to stay away.
-func (m *Member) settle(ctx context.Context) error {
+func (m *Member) awaitOwners(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for {

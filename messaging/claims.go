@@ -86,11 +86,12 @@ func (c *claims) ask(key claimKey) {
 		n := min(len(list), resolver.MaxClaims)
 		c.mu.waiting[key] = list[n:]
 		c.mu.Unlock()
-		c.settle(key, list[:n])
+		c.commit(key, list[:n])
 	}
 }
 
-func (c *claims) settle(key claimKey, list []*claim) {
+// commit appends the claims of an account, and tells those who wait for them.
+func (c *claims) commit(key claimKey, list []*claim) {
 	items := make([]resolver.ClaimItem, len(list))
 	for i, x := range list {
 		items[i] = x.item

@@ -277,8 +277,8 @@ func (c *Client) prefix() (n int, full bool) {
 	return n, n == c.cfg.BatchEvents
 }
 
-// settle takes the first n events off the queue: they are recorded or dropped.
-func (c *Client) settle(n, recorded int) {
+// dequeue takes the first n events off the queue: they are recorded or dropped.
+func (c *Client) dequeue(n, recorded int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range n {

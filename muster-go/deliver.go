@@ -76,7 +76,7 @@ func (c *Client) backoff(attempt int, after time.Duration) time.Duration {
 	return time.Duration(wait)
 }
 
-// report settles a batch that was answered.
+// report takes a batch off the queue that was answered.
 func (c *Client) report(batch []queued, results []result) {
 	recorded := 0
 	for i, r := range results {
@@ -89,10 +89,10 @@ func (c *Client) report(batch []queued, results []result) {
 		}
 		recorded++
 	}
-	c.settle(len(batch), recorded)
+	c.dequeue(len(batch), recorded)
 }
 
-// dropAll settles a batch that is not recorded, or not known to be.
+// dropAll takes a batch off the queue that is not recorded, or not known to be.
 func (c *Client) dropAll(batch []queued, err error, uncertain bool) {
 	for _, q := range batch {
 		c.drop(q, err, uncertain)
@@ -102,7 +102,7 @@ func (c *Client) dropAll(batch []queued, err error, uncertain bool) {
 		c.mu.notSent += len(batch)
 		c.mu.Unlock()
 	}
-	c.settle(len(batch), 0)
+	c.dequeue(len(batch), 0)
 }
 
 // drop reports an event of the queue that is not recorded, or not known to be.

@@ -59,7 +59,7 @@ func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {
 	if len(mergedProfiles) > 0 {
 		now, x := o.who.profiles[p], o.people[p]
 		o.who.profiles[p], x.facts = joinedAlone(were, p, mergedProfiles), nil
-		o.settle(p, segment.CauseMerge)
+		o.evaluate(p, segment.CauseMerge)
 		o.who.profiles[p], x.facts = now, nil
 	}
 	o.dates(p)
@@ -117,7 +117,7 @@ func (o *flowOracle) event(ev *eventlog.Event) (int, EventStatus) {
 		at = ev.TimeMs
 	}
 	o.happened(p, at, string(ev.Type), ev.Properties)
-	o.settle(p, segment.CauseEvent)
+	o.evaluate(p, segment.CauseEvent)
 	o.react()
 	return p, status
 }
@@ -234,7 +234,7 @@ func (o *flowOracle) left(p int, list string) bool {
 	}
 	x.lists = slices.Delete(slices.Clone(x.lists), i, i+1)
 	o.own(p, contacts.EventListLeft, feature.Properties{"list_id": list, "list_name": "l"})
-	o.settle(p, segment.CauseProfile)
+	o.evaluate(p, segment.CauseProfile)
 	return true
 }
 
@@ -259,7 +259,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 		}
 		o.people[p].facts = nil
 		o.joined(p, c.ListID)
-		o.settle(p, segment.CauseProfile)
+		o.evaluate(p, segment.CauseProfile)
 		return false
 	}
 	phone := IdentityPhone.String() + "\x00" + normal(IdentityPhone, c.Phone)
@@ -280,7 +280,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	if c.ListID != "" {
 		o.joined(p, c.ListID)
 	}
-	o.settle(p, segment.CauseProfile)
+	o.evaluate(p, segment.CauseProfile)
 	return false
 }
 

@@ -315,7 +315,7 @@ func (o *flowOracle) done(d outbox.Done) {
 		props["reason"] = d.Reason
 	}
 	o.own(p, typ, props)
-	o.settle(p, segment.CauseEvent)
+	o.evaluate(p, segment.CauseEvent)
 	if d.Result != outbox.ResultSent {
 		o.goOn(it, p, d.Unreachable && !d.Handed && !it.Handed)
 	}

@@ -138,7 +138,7 @@ func (o *flowOracle) flowEvent(f *oracleFlow, p int, typ, reason string) {
 		props["reason"] = reason
 	}
 	o.own(p, typ, props)
-	o.settle(p, segment.CauseEvent)
+	o.evaluate(p, segment.CauseEvent)
 }
 
 // runDue does what is due in a live flow: a date, or a step.
@@ -503,5 +503,5 @@ func (o *flowOracle) update(p int, w *flows.Enrolment, x *flows.Update) {
 func (o *flowOracle) amended(p int) {
 	o.people[p].facts = nil
 	o.dates(p)
-	o.settle(p, segment.CauseProfile)
+	o.evaluate(p, segment.CauseProfile)
 }

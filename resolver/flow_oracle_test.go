@@ -139,7 +139,7 @@ func (o *flowOracle) advance() {
 		}
 		if x, at, ok := o.nextChange(until); ok {
 			o.at = max(o.at, at)
-			o.settle(x, segment.CauseExpiry)
+			o.evaluate(x, segment.CauseExpiry)
 			o.react()
 			continue
 		}
@@ -287,8 +287,8 @@ func (o *flowOracle) facts(p int) *segment.NaiveProfile {
 	return x.facts
 }
 
-// settle evaluates the segments of a person after a change.
-func (o *flowOracle) settle(p int, cause segment.Cause) {
+// evaluate evaluates the segments of a person after a change.
+func (o *flowOracle) evaluate(p int, cause segment.Cause) {
 	for _, id := range o.ranked() {
 		s := o.segs[id]
 		if is := o.member(s.live, p, o.at); is != s.members[p] {

@@ -198,7 +198,7 @@ func (s *flowSim) person() {
 		c := contacts.ConsentSet{ID: id, Channel: channel, Status: pick(s.rng, "subscribed", "unsubscribed"), Source: "form"}
 		s.command(contacts.CommandConsentSet, c, func(*Outcome) {
 			if s.o.consent(p, c.Channel, c.Status, c.Source) {
-				s.o.settle(p, segment.CauseProfile)
+				s.o.evaluate(p, segment.CauseProfile)
 			}
 		})
 	case 2:
@@ -214,7 +214,7 @@ func (s *flowSim) person() {
 				s.o.own(p, contacts.EventSuppressed, props)
 				s.o.people[p].blocks[channel] = is
 			}
-			s.o.settle(p, segment.CauseEvent)
+			s.o.evaluate(p, segment.CauseEvent)
 		})
 	default:
 		l := pick(s.rng, s.w.lists...)

@@ -34,9 +34,9 @@ type founder struct {
 	exists func(ctx context.Context) (bool, error)
 }
 
-// settle returns once there is a company, made here or elsewhere. It is for
+// awaitCompany returns once there is a company, made here or elsewhere. It is for
 // several nodes: the owner of the directory makes it when it finds none.
-func (f *founder) settle(ctx context.Context) error {
+func (f *founder) awaitCompany(ctx context.Context) error {
 	told := false
 	for {
 		changed := f.eng.Node.Changed()

@@ -162,12 +162,12 @@ func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.
 		return f.foundAlone(ctx)
 	}
 	if eng.Node.Owns(directoryPartition) {
-		return f.settle(ctx)
+		return f.awaitCompany(ctx)
 	}
 	// The owner of the directory does it; should it die first, this one may be
 	// the next.
 	s.background(func(ctx context.Context) {
-		if err := f.settle(ctx); err != nil && ctx.Err() == nil {
+		if err := f.awaitCompany(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("the first company could not be made", "err", err)
 		}
 	})

@@ -118,9 +118,9 @@ func (s *State) forgetReleases(tx *feature.Tx, c Released) *refuse.Refusal {
 	return nil
 }
 
-// settle says what the account holds for good: a grant that ends no later
+// closeGrants says what the account holds for good: a grant that ends no later
 // than now is not taken any more.
-func (s *State) settle(tx *feature.Tx, c Settle) *refuse.Refusal {
+func (s *State) closeGrants(tx *feature.Tx, c Settle) *refuse.Refusal {
 	if r := checkItems(c.Items); r != nil {
 		return r
 	}

@@ -197,7 +197,7 @@ var Commands = map[string]feature.Command[*State]{
 	CommandReserve:  feature.Do((*State).reserve),
 	CommandConfirm:  feature.Do((*State).confirm),
 	CommandRelease:  feature.Do((*State).release),
-	CommandSettle:   feature.Do((*State).settle),
+	CommandSettle:   feature.Do((*State).closeGrants),
 	CommandReleased: feature.Do((*State).forgetReleases),
 }
 

@@ -83,9 +83,9 @@ func (c *testCluster) machines(fn func(partition int, m *resolver.Machine)) {
 	}
 }
 
-// settled waits until nothing is reserved or to be released, and returns how many
+// reconciled waits until nothing is reserved or to be released, and returns how many
 // names the accounts hold and how many the directory has.
-func (c *testCluster) settled() (held, has int) {
+func (c *testCluster) reconciled() (held, has int) {
 	c.t.Helper()
 	eventually.Succeeds(c.t, func() error {
 		open := 0
@@ -194,7 +194,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 			t.Errorf("M1: %q was made %d times", email, len(got[email]))
 		}
 	}
-	if held, has := c.settled(); held != len(emails) || has != len(emails) {
+	if held, has := c.reconciled(); held != len(emails) || has != len(emails) {
 		t.Errorf("M2: %d are held and %d in the directory, expected %d", held, has, len(emails))
 	}
 	// 20 contacts of the directory's own partition are among them; each e-mail is
@@ -215,7 +215,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 			return nil
 		})
 	}
-	c.settled()
+	c.reconciled()
 }
 
 // TestM3NodesFailAndMove: the same with calls between nodes that fail before or
@@ -260,7 +260,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 		t.Errorf("%d calls failed, %d contacts were made: this checks too little", r.fails.Load(), len(got))
 	}
 	c.clock.Add((reservation.For + 5*time.Second).Milliseconds())
-	held, _ := c.settled()
+	held, _ := c.reconciled()
 	if held < len(got) {
 		t.Errorf("M2: %d e-mails were answered as made, %d are held", len(got), held)
 	}
@@ -353,7 +353,7 @@ func TestM3NodesSettle(t *testing.T) {
 		}
 	}
 	c.clock.Add((reservation.For + 2*time.Second).Milliseconds())
-	if held, _ := c.settled(); held != 1 {
+	if held, _ := c.reconciled(); held != 1 {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}
 	if err := create(before, time.Minute); err != nil {

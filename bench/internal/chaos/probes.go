@@ -210,8 +210,8 @@ func (p *probes) read(ctx context.Context, x probe) (a answer, err error) {
 	return answer{profile: told.ProfileID}, nil
 }
 
-// settle posts again what has no answer.
-func (p *probes) settle(ctx context.Context) error {
+// repostUnanswered posts again what has no answer.
+func (p *probes) repostUnanswered(ctx context.Context) error {
 	p.mu.Lock()
 	var left []probe
 	for x := range p.mu.posted {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 		return Report{}, err
 	}
 	flows, err := flowcrash.NewLoad(flowcrash.LoadOptions{
-		Seed: config.Seed, Workers: flowWorkers, Think: flowThink, Windows: windows, SettleTimeout: config.HealTimeout,
+		Seed: config.Seed, Workers: flowWorkers, Think: flowThink, Windows: windows, IdleTimeout: config.HealTimeout,
 	})
 	if err != nil {
 		return Report{}, err
@@ -227,7 +227,7 @@ func (r *run) oneRound(ctx context.Context, faults []fault) error {
 	}
 	within, cancel = context.WithTimeout(ctx, r.config.HealTimeout)
 	defer cancel()
-	if err := r.flows.Settle(within, r.site.Origins()...); err != nil {
+	if err := r.flows.AwaitIdle(within, r.site.Origins()...); err != nil {
 		return err
 	}
 	quiet := time.Now()
@@ -281,7 +281,7 @@ func (r *run) disturb(ctx context.Context, faults []fault) (d flowcrash.Disturba
 	err = group.Wait()
 	for _, p := range r.probes {
 		if err == nil {
-			err = p.settle(ctx)
+			err = p.repostUnanswered(ctx)
 		}
 	}
 	if err != nil {

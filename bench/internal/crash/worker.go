@@ -44,7 +44,7 @@ func newWorker(number int, seed uint64, site *surface.Site, people *people, thin
 	return w
 }
 
-// run works until finish is closed; what is open then is still settled. An
+// run works until finish is closed; what is open then is still delivered. An
 // error is a broken promise of the server, or ctx's.
 func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 	defer func() {
@@ -52,11 +52,11 @@ func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 			w.clients[i].caller.Close()
 		}
 	}()
-	return gate.Until(ctx, finish, w.plan.rng, w.think, func(ctx context.Context) error { return w.settle(ctx, w.plan.next()) })
+	return gate.Until(ctx, finish, w.plan.rng, w.think, func(ctx context.Context) error { return w.deliver(ctx, w.plan.next()) })
 }
 
-// settle sends a request until it is acknowledged or given up.
-func (w *worker) settle(ctx context.Context, r request) error {
+// deliver sends a request until it is acknowledged or given up.
+func (w *worker) deliver(ctx context.Context, r request) error {
 	for _, n := range r.items {
 		if w.book.events[n].Acked {
 			w.counts.repeated++
@@ -116,7 +116,7 @@ func (w *worker) send(r request) error {
 	}()
 	ids, err := w.clients[0].post(body, len(r.items), r.batch)
 	second := <-other
-	// One acknowledgement settles the request, two must agree.
+	// One acknowledgement delivers the request, two must agree.
 	for _, a := range []answer{{ids, err}, second} {
 		if a.err == nil {
 			if err := w.enter(r, a.ids); err != nil {

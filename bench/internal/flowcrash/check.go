@@ -26,7 +26,7 @@ type oracle struct {
 
 // Check compares everything that the server and the receivers tell with what must
 // have happened to the people who acted since the last check. It is called when
-// the load has settled; stop, unless it is nil, stops the server once that has
+// the load is idle; stop, unless it is nil, stops the server once that has
 // told everything. After a check that passed, other people act.
 func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() error) error {
 	found, err := l.gather(ctx)

@@ -19,9 +19,9 @@ type Config struct {
 	// MailFaults has the SMTP server fail some messages at the first attempt. They
 	// are tried again after 7.5 s and more, which makes the end of a run longer.
 	MailFaults bool
-	// SettleTimeout bounds the time until all enrolments have ended, after
+	// IdleTimeout bounds the time until all enrolments have ended, after
 	// the last kill. Default 2 min.
-	SettleTimeout time.Duration
+	IdleTimeout time.Duration
 }
 
 // usual is the defaults of a run.

@@ -28,10 +28,10 @@ type LoadOptions struct {
 	// Windows of the segments that flows look at. Defaults 3 s, 4 s and 1.5 s.
 	Windows Windows
 	// MailFaults has the SMTP server fail some messages at the first attempt. They
-	// are tried again after 7.5 s and more, which makes settling longer.
+	// are tried again after 7.5 s and more, which makes that wait longer.
 	MailFaults bool
-	// SettleTimeout bounds [Load.Settle]. Default 2 min.
-	SettleTimeout time.Duration
+	// IdleTimeout bounds [Load.AwaitIdle]. Default 2 min.
+	IdleTimeout time.Duration
 }
 
 // Load is people who act and run through flows, the receivers of what the flows
@@ -58,8 +58,8 @@ func NewLoad(o LoadOptions) (*Load, error) {
 	if o.Windows == (Windows{}) {
 		o.Windows = usualWindows
 	}
-	if o.SettleTimeout == 0 {
-		o.SettleTimeout = 2 * time.Minute
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 2 * time.Minute
 	}
 	if o.Think == 0 {
 		o.Think = think
@@ -182,10 +182,10 @@ func (l *Load) readCredits(ctx context.Context) (int, error) {
 	return c.EmailCredits, err
 }
 
-// Settle resumes what is paused and waits until nothing goes on any more: windows
+// AwaitIdle resumes what is paused and waits until nothing goes on any more: windows
 // have run out, enrolments have ended, the outboxes of the nodes, given by their
 // origins, are empty. No origin is that of the load's own client.
-func (l *Load) Settle(ctx context.Context, nodes ...string) error {
+func (l *Load) AwaitIdle(ctx context.Context, nodes ...string) error {
 	for _, p := range l.pauses {
 		if p.isPaused() {
 			if err := p.toggle(ctx); err != nil {
@@ -193,7 +193,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 			}
 		}
 	}
-	deadline := time.Now().Add(l.options.SettleTimeout)
+	deadline := time.Now().Add(l.options.IdleTimeout)
 	// Events of the last moment may still be to come through windows.
 	pause.For(ctx, time.Duration(max(l.options.Windows.Cart, l.options.Windows.Browse)+200)*time.Millisecond)
 	asked := []*surface.Client{l.client}
@@ -211,7 +211,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 		case open == "":
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("after %v nothing should go on any more: %s", l.options.SettleTimeout, open)
+			return fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
 		}
 		pause.For(ctx, 100*time.Millisecond)
 	}

@@ -19,7 +19,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	if err := config.Validate(MaxRounds, minWorkers, maxWorkers); err != nil {
 		return Report{}, err
 	}
-	load, err := NewLoad(LoadOptions{Seed: config.Seed, Workers: config.Workers, MailFaults: config.MailFaults, SettleTimeout: config.SettleTimeout})
+	load, err := NewLoad(LoadOptions{Seed: config.Seed, Workers: config.Workers, MailFaults: config.MailFaults, IdleTimeout: config.IdleTimeout})
 	if err != nil {
 		return Report{}, err
 	}
@@ -61,7 +61,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := r.victim.Run(ctx, r.Load.Run, r.beforeKill, r.CheckPauses); err != nil {
 		return err
 	}
-	if err := r.Settle(ctx); err != nil {
+	if err := r.AwaitIdle(ctx); err != nil {
 		return err
 	}
 	var disturbed []Disturbance

@@ -69,7 +69,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err := pause.For(ctx, r.o.Duration); err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.awaitHistory(ctx); err != nil {
 		return err
 	}
 	b.prober.flows = ids[:minFlows]
@@ -156,7 +156,7 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	b.o.Log("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
 		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
 	// What history has not stored yet would be done in the next phase.
-	return p, b.settle(ctx)
+	return p, b.awaitHistory(ctx)
 }
 
 // checkLimit is how long after the last effect the counts may take to tell it.
@@ -187,11 +187,11 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 	}
 }
 
-// settleLimit bounds the wait for history between two phases.
-const settleLimit = 2 * time.Minute
+// historyLimit bounds the wait for history between two phases.
+const historyLimit = 2 * time.Minute
 
-func (b *bench) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+func (b *bench) awaitHistory(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, historyLimit)
 	defer cancel()
-	return b.s.settle(ctx)
+	return b.s.awaitHistory(ctx)
 }

@@ -209,8 +209,8 @@ func (s *service) entered(ctx context.Context) (n uint64, err error) {
 // unknown is a condition no segment has, so that history must answer it.
 const unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
 
-// settle waits until history has stored what came so far.
-func (s *service) settle(ctx context.Context) error {
+// awaitHistory waits until history has stored what came so far.
+func (s *service) awaitHistory(ctx context.Context) error {
 	_, err := s.console.Preview(ctx, unknown)
 	return err
 }

@@ -39,7 +39,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 		return err
 	}
 	x.GrownPerSecond = grown.EventsPerSecond()
-	if err := s.settle(ctx); err != nil {
+	if err := s.awaitHistory(ctx); err != nil {
 		return err
 	}
 	r.enter("sleepers: restart without flows")
@@ -60,7 +60,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 	}
 	x.Enrol = enrol
 	r.o.Log("  %d in %.1f s", enrol.Enrolments, enrol.Seconds)
-	if err := errors.Join(r.asleep(ctx, s, ids[0]), s.settle(ctx)); err != nil {
+	if err := errors.Join(r.asleep(ctx, s, ids[0]), s.awaitHistory(ctx)); err != nil {
 		return err
 	}
 	if x.Served, err = s.stand(ctx); err != nil {

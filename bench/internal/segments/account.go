@@ -135,8 +135,8 @@ func (a *account) cut(ctx context.Context) (c query.Cut, err error) {
 	return c, err
 }
 
-// settle waits until history holds everything.
-func (a *account) settle(ctx context.Context) error {
+// awaitHistory waits until history holds everything.
+func (a *account) awaitHistory(ctx context.Context) error {
 	c, err := a.cut(ctx)
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (a *account) submit(ctx context.Context, rec []byte, out *resolver.Outcome)
 // measures that. It waits for history first, so that what came before is not
 // counted, and afterwards, so that all of this is.
 func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Rate, error) {
-	if err := a.settle(ctx); err != nil {
+	if err := a.awaitHistory(ctx); err != nil {
 		return Rate{}, err
 	}
 	var next atomic.Int64
@@ -98,7 +98,7 @@ func (a *account) measure(ctx context.Context, workers int, work func(ctx contex
 	err := parallel(ctx, workers, work)
 	took := time.Since(begun)
 	if err == nil {
-		err = a.settle(ctx)
+		err = a.awaitHistory(ctx)
 	}
 	spent := cpuTime() - cpu
 	after := a.node.Stats()[0]

@@ -112,7 +112,7 @@ func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
 	if err := m.openTarget(ctx); err != nil {
 		return res, err
 	}
-	if err := m.settle(ctx); err != nil {
+	if err := m.catchUp(ctx); err != nil {
 		return res, err
 	}
 	res.plan = m.plan
@@ -241,13 +241,13 @@ func (m *migration) checkTo() error {
 	return nil
 }
 
-// maxSettle is how often the directory is opened to get a checkpoint at the end
+// maxCatchUps is how often the directory is opened to get a checkpoint at the end
 // of its log: what a node has begun when it closes comes behind.
-const maxSettle = 10
+const maxCatchUps = 10
 
-// settle finds the end of the log, and sees to it that state and history are at
+// catchUp finds the end of the log, and sees to it that state and history are at
 // it. Then the plan is written, if there was none.
-func (m *migration) settle(ctx context.Context) error {
+func (m *migration) catchUp(ctx context.Context) error {
 	start, end, err := m.log.Bounds(ctx, 0)
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func (m *migration) settle(ctx context.Context) error {
 		if ready {
 			break
 		}
-		if m.resumed || n == maxSettle {
+		if m.resumed || n == maxCatchUps {
 			return fmt.Errorf("state and history of %s do not reach the end of its log, %d. Serve it once more and stop it, then try again", m.o.Dir, end)
 		}
 		m.o.Report("state: bringing it up to the end of the log, record %d", end)
