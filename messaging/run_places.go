@@ -145,7 +145,7 @@ func (r *run) try(ctx context.Context, p *place, retried *metrics.Counter, attem
 			return o, nil
 		}
 		retried.Inc()
-		if err := r.rest(ctx, p, min(max(pause, o.RetryAfter), maxPause)); err != nil {
+		if err := r.awaitRetry(ctx, p, min(max(pause, o.RetryAfter), maxPause)); err != nil {
 			return o, err
 		}
 		pause *= 4
@@ -156,8 +156,8 @@ func (r *run) try(ctx context.Context, p *place, retried *metrics.Counter, attem
 	}
 }
 
-// rest waits until the next attempt of a message, outside its place if it may give that up.
-func (r *run) rest(ctx context.Context, p *place, pause time.Duration) error {
+// awaitRetry waits until the next attempt of a message, outside its place if it may give that up.
+func (r *run) awaitRetry(ctx context.Context, p *place, pause time.Duration) error {
 	if !r.places.mayLeave() {
 		return r.d.opts.Sleep(ctx, pause)
 	}

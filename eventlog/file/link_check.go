@@ -12,9 +12,9 @@ import (
 // CheckLinked reads the segments in the directory that [Log.Link] made and compares the
 // checksums of their records. Its error is an [*eventlog.CorruptError] where one is
 // damaged; it names the file of the log. skip reports which of links.Files need not be
-// read; nil reads all. pace is called before each read, with how many bytes it has, and
+// read; nil reads all. throttle is called before each read, with how many bytes it has, and
 // may wait; nil never does. Redactions may go on meanwhile.
-func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, pace func(ctx context.Context, bytes int) error, skip func(Linked) bool) (err error) {
+func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, throttle func(ctx context.Context, bytes int) error, skip func(Linked) bool) (err error) {
 	defer func() { _ = l.noticed.notice(err) }()
 	firsts := map[int][]int64{}
 	sizes := map[string]int64{}
@@ -32,11 +32,11 @@ func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, pace fun
 		}
 		sizes[f.Path], skipped[f.Path] = f.Size, skip != nil && skip(f)
 	}
-	fsys := pacedFS{l.opts.FS, func(bytes int) error {
-		if pace == nil {
+	fsys := throttledFS{l.opts.FS, func(bytes int) error {
+		if throttle == nil {
 			return ctx.Err()
 		}
-		return pace(ctx, bytes)
+		return throttle(ctx, bytes)
 	}}
 	for _, p := range l.partitions {
 		of := firsts[p.id] // in order, as Link made them
@@ -59,7 +59,7 @@ func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, pace fun
 
 // checkLinked reads the link of one segment, which must hold the records from first to
 // next in its first size bytes, -1 for all.
-func (p *partition) checkLinked(fsys pacedFS, path string, first, next, size int64) error {
+func (p *partition) checkLinked(fsys throttledFS, path string, first, next, size int64) error {
 	live := &segment{path: p.segmentPath(first)}
 	linked := &segment{path: path}
 	corrupt := func(pos, offset int64, reason string) error {

@@ -10,11 +10,11 @@ import (
 )
 
 // Scrub reads the segments that are closed, one after the other, and compares their
-// checksums. pace is asked before each read of so many bytes and may wait; its error ends
+// checksums. throttle is asked before each read of so many bytes and may wait; its error ends
 // it. found is called for each damaged file, with a [*eventlog.CorruptError]. Nothing
 // waits for it: what is trimmed or redacted meanwhile is no damage.
-func (l *Log) Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error {
-	c := checker{fs: pacedFS{l.opts.FS, func(bytes int) error { return pace(ctx, bytes) }}, dir: l.dir}
+func (l *Log) Scrub(ctx context.Context, throttle func(ctx context.Context, bytes int) error, found func(error)) error {
+	c := checker{fs: throttledFS{l.opts.FS, func(bytes int) error { return throttle(ctx, bytes) }}, dir: l.dir}
 	for _, p := range l.partitions {
 		prev := int64(-1)
 		segs := p.kept()
@@ -97,27 +97,27 @@ func (p *partition) keeps(seg *segment) bool {
 	return len(p.mu.segments) > 0 && p.mu.segments[0].header.first <= seg.header.first
 }
 
-// pacedFS asks before it reads from a file.
-type pacedFS struct {
+// throttledFS asks before it reads from a file.
+type throttledFS struct {
 	vfs.FS
-	pace func(bytes int) error
+	throttle func(bytes int) error
 }
 
-func (fs pacedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (fs throttledFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return pacedFile{f, fs.pace}, nil
+	return throttledFile{f, fs.throttle}, nil
 }
 
-type pacedFile struct {
+type throttledFile struct {
 	vfs.File
-	pace func(bytes int) error
+	throttle func(bytes int) error
 }
 
-func (f pacedFile) ReadAt(b []byte, at int64) (int, error) {
-	if err := f.pace(len(b)); err != nil {
+func (f throttledFile) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.throttle(len(b)); err != nil {
 		return 0, fmt.Errorf("wait to read: %w", err)
 	}
 	return f.File.ReadAt(b, at)

@@ -311,7 +311,7 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 		return "", err
 	}
 	check := sha256.New()
-	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: p.paced(ctx, body), sum: func(b []byte) { check.Write(b) }, end: func() error {
+	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: p.throttled(ctx, body), sum: func(b []byte) { check.Write(b) }, end: func() error {
 		if hash(check.Sum(nil)) != h {
 			return errChanged
 		}
@@ -341,7 +341,7 @@ func (p *put) sum(ctx context.Context, part *io.SectionReader) (h hash, err erro
 		return h, err
 	}
 	d := sha256.New()
-	if _, err = io.CopyBuffer(onlyWriter{d}, p.paced(ctx, part), make([]byte, 256<<10)); err == nil {
+	if _, err = io.CopyBuffer(onlyWriter{d}, p.throttled(ctx, part), make([]byte, 256<<10)); err == nil {
 		d.Sum(h[:0])
 	}
 	return h, err
@@ -349,23 +349,23 @@ func (p *put) sum(ctx context.Context, part *io.SectionReader) (h hash, err erro
 
 type onlyWriter struct{ io.Writer }
 
-// paced reads as fast as [Options.Pace] lets it.
-func (p *put) paced(ctx context.Context, r io.Reader) io.Reader {
-	if p.set.opts.Pace == nil {
+// throttled reads as fast as [Options.Throttle] lets it.
+func (p *put) throttled(ctx context.Context, r io.Reader) io.Reader {
+	if p.set.opts.Throttle == nil {
 		return r
 	}
-	return &pacedReader{ctx, r, p.set.opts.Pace}
+	return &throttledReader{ctx, r, p.set.opts.Throttle}
 }
 
-type pacedReader struct {
-	ctx  context.Context
-	r    io.Reader
-	pace func(ctx context.Context, bytes int) error
+type throttledReader struct {
+	ctx      context.Context
+	r        io.Reader
+	throttle func(ctx context.Context, bytes int) error
 }
 
-func (r *pacedReader) Read(b []byte) (int, error) {
+func (r *throttledReader) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b[:min(len(b), 256<<10)])
-	if e := r.pace(r.ctx, n); e != nil {
+	if e := r.throttle(r.ctx, n); e != nil {
 		return n, e
 	}
 	return n, err

@@ -27,9 +27,9 @@ type Options struct {
 	// PieceBytes is the size of the pieces that files are cut into (default
 	// 64 MiB).
 	PieceBytes int64
-	// Pace is called for the bytes of files that were read and returns when the next
+	// Throttle is called for the bytes of files that were read and returns when the next
 	// ones may be; nil reads as fast as that goes.
-	Pace func(ctx context.Context, bytes int) error
+	Throttle func(ctx context.Context, bytes int) error
 	// Parallel is how many objects are sent or read at once (default 4).
 	Parallel int
 }

@@ -47,7 +47,7 @@ func TestSources(t *testing.T) {
 	write("late", "early")
 	bucket := blobtest.New()
 	paced := 0
-	set, err := blobtree.NewSet(bucket, "x", blobtree.Options{FS: fs, Rand: rand.Reader, PieceBytes: 4, Parallel: 1, Pace: func(ctx context.Context, n int) error {
+	set, err := blobtree.NewSet(bucket, "x", blobtree.Options{FS: fs, Rand: rand.Reader, PieceBytes: 4, Parallel: 1, Throttle: func(ctx context.Context, n int) error {
 		// After the hash of the first piece, before it is sent.
 		if paced++; paced == 2 {
 			overwrite("grows", 1, "XX")

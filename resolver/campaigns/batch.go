@@ -153,7 +153,7 @@ func (s *State) batch(tx *feature.Tx, c Batch) *refuse.Refusal {
 	s.host.SpendCredits(emails) // there are enough
 	reply.Left = audience.Bits.GetCardinality() + s.held(x, r)
 	if r.Busy() && len(reply.Recipients) == 0 && reply.Left > 0 {
-		s.rest(tx, x, r, &reply)
+		s.deferRun(tx, x, r, &reply)
 	}
 	tx.Reply = reply
 	return nil
@@ -188,19 +188,19 @@ func (s *State) putAside(x *Campaign, r *Run, ordinal uint32, before string, unt
 	}
 }
 
-// rest has a run pause or wait that has no recipient it can send to now.
-func (s *State) rest(tx *feature.Tx, x *Campaign, r *Run, reply *BatchReply) {
-	restMs := r.rateMs(x.Rate, tx.AtMs)
+// deferRun has a run pause or wait that has no recipient it can send to now.
+func (s *State) deferRun(tx *feature.Tx, x *Campaign, r *Run, reply *BatchReply) {
+	waitMs := r.rateMs(x.Rate, tx.AtMs)
 	if s.members(x, setAudience).IsEmpty() {
-		restMs = max(restMs, r.Held[0]-tx.AtMs)
-	} else if restMs == 0 {
+		waitMs = max(waitMs, r.Held[0]-tx.AtMs)
+	} else if waitMs == 0 {
 		return // those who were looked at were passed over
 	}
-	if restMs <= maxPauseMs || !s.members(x, setPending).IsEmpty() {
-		reply.PauseMs = min(restMs, maxPauseMs)
+	if waitMs <= maxPauseMs || !s.members(x, setPending).IsEmpty() {
+		reply.PauseMs = min(waitMs, maxPauseMs)
 		return
 	}
-	s.wait(x, r, tx.AtMs+restMs)
+	s.wait(x, r, tx.AtMs+waitMs)
 	reply.Waiting = true
 }
 

@@ -23,8 +23,8 @@ const (
 	redactBytes = 16 << 20
 	// The scan of the log pauses for a while after so many bytes, so that it does not
 	// keep a processor to itself.
-	redactRestBytes = 8 << 20
-	redactRest      = 5 * time.Millisecond
+	redactThrottleBytes = 8 << 20
+	redactThrottlePause = 5 * time.Millisecond
 )
 
 // redact takes the persons of a batch out of the log, and what was refused because of
@@ -81,9 +81,9 @@ func (p *partition) redact(ctx context.Context, log redactingLog, b *erasure.Bat
 				return err
 			}
 		}
-		if read += len(e.Data); read > redactRestBytes {
+		if read += len(e.Data); read > redactThrottleBytes {
 			read = 0
-			p.pause(ctx, redactRest)
+			p.pause(ctx, redactThrottlePause)
 		}
 	}
 	return flush()

@@ -28,8 +28,8 @@ const (
 	// inboxBeat is the pause between signs of life; a token that does not hold any more ends
 	// its stream then.
 	inboxBeat = 15 * time.Second
-	// inboxRest is the least pause between two looks at an inbox: a campaign changes many.
-	inboxRest = 250 * time.Millisecond
+	// inboxThrottle is the least pause between two looks at an inbox: a campaign changes many.
+	inboxThrottle = 250 * time.Millisecond
 )
 
 // inboxWatchers counts the pages that watch inboxes.
@@ -161,7 +161,7 @@ func (s *inboxStream) next() {
 		select {
 		case <-changed:
 			select { // many change at once
-			case <-time.After(inboxRest):
+			case <-time.After(inboxThrottle):
 			case <-s.a.watchers.stop:
 			}
 		case <-s.beat.C:

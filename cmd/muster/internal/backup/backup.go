@@ -26,8 +26,8 @@ type Options struct {
 	Bucket blobtree.Bucket
 	Rand   io.Reader
 	Now    func() time.Time
-	// Pace is that of package blobtree; nil is as fast as it goes.
-	Pace func(ctx context.Context, bytes int) error
+	// Throttle is that of package blobtree; nil is as fast as it goes.
+	Throttle func(ctx context.Context, bytes int) error
 	// Log is the directory of what is left of the log that was backed up, for [Restore];
 	// empty for none.
 	Log string
@@ -54,7 +54,7 @@ const (
 )
 
 func (o *Options) set() (*blobtree.Set, error) {
-	return blobtree.NewSet(o.Bucket, prefix, blobtree.Options{FS: o.FS, Rand: o.Rand, PieceBytes: pieceBytes, Pace: o.Pace, Parallel: o.Parallel})
+	return blobtree.NewSet(o.Bucket, prefix, blobtree.Options{FS: o.FS, Rand: o.Rand, PieceBytes: pieceBytes, Throttle: o.Throttle, Parallel: o.Parallel})
 }
 
 // about is what a manifest says of a backup.

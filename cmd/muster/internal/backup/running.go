@@ -20,7 +20,7 @@ type Running struct {
 	// Check compares the checksums of the records in the log among Sources, when they are
 	// stored; its error is why there is no backup. reused reports whether the file of a
 	// path was stored whole by the backup before, and has not changed.
-	Check func(ctx context.Context, pace func(ctx context.Context, bytes int) error, reused func(path string) bool) error
+	Check func(ctx context.Context, throttle func(ctx context.Context, bytes int) error, reused func(path string) bool) error
 	// Last names files to store when the others are, see [blobtree.Set.PutSources].
 	Last func() ([]blobtree.Source, error)
 }
@@ -45,7 +45,7 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 		return done, err
 	}
 	done.Sent, err = p.set.PutSources(ctx, done.Name, about{logName(r.Log), r.Ends}, r.Sources, func(reused func(path string) bool) ([]blobtree.Source, error) {
-		if err := r.Check(ctx, p.o.Pace, reused); err != nil {
+		if err := r.Check(ctx, p.o.Throttle, reused); err != nil {
 			return nil, notBackedUp(err)
 		}
 		return r.Last()

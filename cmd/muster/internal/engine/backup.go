@@ -148,8 +148,8 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		add("log/"+f.Path, f.Size)
 	}
 	r.Log, r.Ends = e.file.ID(), links.Ends
-	r.Check = func(ctx context.Context, pace func(ctx context.Context, bytes int) error, reused func(path string) bool) error {
-		return e.file.CheckLinked(ctx, logDir, links, pace, func(f file.Linked) bool { return reused("log/" + f.Path) })
+	r.Check = func(ctx context.Context, throttle func(ctx context.Context, bytes int) error, reused func(path string) bool) error {
+		return e.file.CheckLinked(ctx, logDir, links, throttle, func(f file.Linked) bool { return reused("log/" + f.Path) })
 	}
 	r.Last = func() (last []blobtree.Source, err error) {
 		more, err := e.file.LinkSidecars(logDir, links)
@@ -181,9 +181,9 @@ func size(sources []blobtree.Source) (total int64, err error) {
 	return total, nil
 }
 
-// Pace returns a function that lets bytesPerSecond pass for all its callers
+// Throttle returns a function that lets bytesPerSecond pass for all its callers
 // together, and calls count with the bytes unless it is nil. Zero is without bound.
-func Pace(bytesPerSecond int64, now func() time.Time, count func(bytes int)) func(ctx context.Context, bytes int) error {
+func Throttle(bytesPerSecond int64, now func() time.Time, count func(bytes int)) func(ctx context.Context, bytes int) error {
 	var mu sync.Mutex
 	var free time.Time // when what was let pass is used up
 	return func(ctx context.Context, bytes int) error {

@@ -29,7 +29,7 @@ const (
 
 // scrubbed is a log whose files are looked at while it is in use.
 type scrubbed interface {
-	Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error
+	Scrub(ctx context.Context, throttle func(ctx context.Context, bytes int) error, found func(error)) error
 	Missing() ([]error, error)
 	// Noticed is the damage that readers of the log have met.
 	Noticed() []*eventlog.CorruptError
@@ -43,8 +43,8 @@ type scrubber struct {
 	now func() time.Time
 	// wait waits for a time, or until ctx ends, which is an error.
 	wait func(ctx context.Context, d time.Duration) error
-	// pace bounds the reading, and counts it.
-	pace func(ctx context.Context, bytes int) error
+	// throttle bounds the reading, and counts it.
+	throttle func(ctx context.Context, bytes int) error
 
 	bytes, passes atomic.Int64
 	// stop ends it; nil before run.
@@ -62,7 +62,7 @@ func newScrubber(of scrubbed, log *slog.Logger) *scrubber {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.pace = Pace(scrubRate, time.Now, func(n int) { s.bytes.Add(int64(n)) })
+	s.throttle = Throttle(scrubRate, time.Now, func(n int) { s.bytes.Add(int64(n)) })
 	return s
 }
 
@@ -113,7 +113,7 @@ func (s *scrubber) reads(ctx context.Context) {
 	for wait := scrubFirst; s.wait(ctx, wait) == nil; {
 		begun := s.now()
 		now := map[string]string{}
-		err := s.of.Scrub(ctx, s.pace, func(err error) {
+		err := s.of.Scrub(ctx, s.throttle, func(err error) {
 			text := err.Error()
 			now[text] = fileOf(err)
 			s.mu.Lock()

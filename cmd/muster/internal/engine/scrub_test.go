@@ -113,7 +113,7 @@ func TestScrub(t *testing.T) {
 		return read.wait(ctx, d)
 	}
 	var scrubbed atomic.Int64
-	s.pace = func(ctx context.Context, n int) error { scrubbed.Add(int64(n)); return ctx.Err() }
+	s.throttle = func(ctx context.Context, n int) error { scrubbed.Add(int64(n)); return ctx.Err() }
 	s.start()
 	written := func() string {
 		var b bytes.Buffer
@@ -214,9 +214,9 @@ func replace(t *testing.T, path string, b []byte) {
 // endless is a log that is read for ever.
 type endless struct{}
 
-func (endless) Scrub(ctx context.Context, pace func(context.Context, int) error, _ func(error)) error {
+func (endless) Scrub(ctx context.Context, throttle func(context.Context, int) error, _ func(error)) error {
 	for {
-		if err := pace(ctx, 1<<20); err != nil {
+		if err := throttle(ctx, 1<<20); err != nil {
 			return err
 		}
 	}
@@ -321,10 +321,10 @@ func TestScrubEnds(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	pace, once := s.pace, sync.OnceFunc(func() { close(reading) })
-	s.pace = func(ctx context.Context, n int) error {
+	throttle, once := s.throttle, sync.OnceFunc(func() { close(reading) })
+	s.throttle = func(ctx context.Context, n int) error {
 		once()
-		return pace(ctx, n)
+		return throttle(ctx, n)
 	}
 	s.start()
 	<-reading

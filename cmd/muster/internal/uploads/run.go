@@ -18,8 +18,8 @@ const (
 	// firstPause and longestPause are between tries of an import that cannot go on now.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 15 * time.Second
-	// longestRest bounds how long the importer leaves the node to others after a window.
-	longestRest = 5 * time.Second
+	// longestThrottle bounds how long the importer leaves the node to others after a window.
+	longestThrottle = 5 * time.Second
 )
 
 // run works off what is queued, one import at a time, until ctx ends.
@@ -239,7 +239,7 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 			return err
 		}
 		// Others come first: half of the time is theirs.
-		if more && !sleep(ctx, min(took, longestRest)) {
+		if more && !sleep(ctx, min(took, longestThrottle)) {
 			return ctx.Err()
 		}
 		if more && s.erasuresDue(ctx, u.account) {
