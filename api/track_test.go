@@ -360,7 +360,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if res, body := m.visit("GET", path, browser, ""); res.StatusCode != 200 || !strings.Contains(body, `<form method="post">`) || m.profile("ada@x.io").Blocked("email") != "pending" {
+	if res, body := m.visit("GET", path, browser, ""); res.StatusCode != 200 || !strings.Contains(body, `<form method="post">`) || m.profile("ada@x.io").BlockReason("email") != "pending" {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
 	for range 2 {
@@ -368,7 +368,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 			t.Fatalf("%d %s", res.StatusCode, body)
 		}
 	}
-	if p := m.profile("ada@x.io"); p.Blocked("email") != "" || p.Consent("email").Status != "subscribed" {
+	if p := m.profile("ada@x.io"); p.BlockReason("email") != "" || p.Consent("email").Status != "subscribed" {
 		t.Errorf("%+v", p.ContactInfo)
 	}
 	if r := m.send(); r.Sent != 1 {
@@ -407,7 +407,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 				t.Errorf("%s: %d %s", method, res.StatusCode, body)
 			}
 		}
-		if got := m.profile("old@x.io").Blocked("email"); got != blocked {
+		if got := m.profile("old@x.io").BlockReason("email"); got != blocked {
 			t.Errorf("the block is %q, expected %q", got, blocked)
 		}
 	}
@@ -428,7 +428,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 		older = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
 		return err
 	}))
-	if res, body := m.visit("POST", older, browser, ""); res.StatusCode != 200 || m.profile("one@x.io").Blocked("email") != "" {
+	if res, body := m.visit("POST", older, browser, ""); res.StatusCode != 200 || m.profile("one@x.io").BlockReason("email") != "" {
 		t.Errorf("a link of an older build: %d %s", res.StatusCode, body)
 	}
 }

@@ -193,7 +193,7 @@ func (m *Member) Warmed(partitions []int) {
 	}
 	tell := func() {
 		m.balancer.again()
-		m.tell()
+		m.requestRejoin()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,8 +214,8 @@ func (m *Member) Warmed(partitions []int) {
 	}
 }
 
-// tell has the group entered again if it must learn something.
-func (m *Member) tell() {
+// requestRejoin has the group entered again if it must learn something.
+func (m *Member) requestRejoin() {
 	select {
 	case m.news <- struct{}{}:
 	default:
@@ -289,7 +289,7 @@ func (m *Member) handOver(ctx context.Context) {
 		defer cancel()
 	}
 	m.balancer.leaves()
-	m.tell()
+	m.requestRejoin()
 	for {
 		m.mu.Lock()
 		changed := m.mu.changed

@@ -127,7 +127,7 @@ func (m *Member) remove(ctx context.Context, c candidate) {
 	}
 	m.opts.Logger.Warn("a node refuses connections: its process has ended, and others take over", "node", c.Node.ID, "address", c.Address, "err", err)
 	m.balancer.again()
-	m.tell()
+	m.requestRejoin()
 }
 
 // knock reports whether an address has a listener.

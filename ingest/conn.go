@@ -20,8 +20,8 @@ type clientConn struct {
 	malformed atomic.Bool
 	from      netip.Prefix
 	closed    atomic.Bool
-	// stranger is true while the connection counts among those of its address.
-	stranger atomic.Bool
+	// counted is true while the connection counts among those of its address.
+	counted atomic.Bool
 	// vouched is set when a request is authenticated; see TakeAuthenticated. The
 	// handlers of the connection's requests touch it, one at a time.
 	vouched bool
@@ -106,7 +106,7 @@ func connOf(ctx *fasthttp.RequestCtx) *clientConn {
 func Authenticated(ctx *fasthttp.RequestCtx) {
 	if c := connOf(ctx); c != nil {
 		c.vouched = true
-		if c.stranger.Load() {
+		if c.counted.Load() {
 			c.owner.trust(c)
 		}
 	}

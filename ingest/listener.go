@@ -154,13 +154,13 @@ func (l *listener) register(c *clientConn) bool {
 	l.mu.strangers[c.from]++
 	l.counters.strangers.Add(1)
 	l.counters.strangers.Add(1)
-	c.stranger.Store(true)
+	c.counted.Store(true)
 	return true
 }
 
 // trust ends the counting of a connection among those of its address.
 func (l *listener) trust(c *clientConn) {
-	if !c.stranger.Swap(false) {
+	if !c.counted.Swap(false) {
 		return
 	}
 	l.mu.Lock()

@@ -74,11 +74,11 @@ func (o Options) withDefaults() (Options, error) {
 
 // Dispatcher carries out what is to be sent. It is safe for concurrent use.
 type Dispatcher struct {
-	opts  Options
-	ctx   context.Context // ends when the dispatcher closes
-	stop  context.CancelFunc
-	done  sync.WaitGroup
-	slots chan struct{} // one per campaign being sent
+	opts      Options
+	ctx       context.Context // ends when the dispatcher closes
+	stop      context.CancelFunc
+	done      sync.WaitGroup
+	semaphore chan struct{} // one per campaign being sent
 
 	again chan struct{} // a run ended before its end
 
@@ -104,7 +104,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
+	d := &Dispatcher{opts: o, semaphore: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.mu.runs, d.mu.starting = map[runKey]*run{}, map[runKey]int{}
 	newChannelCounters(o.Metrics, compose.MediumEmail) // they are there from the start
@@ -266,9 +266,9 @@ func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *r
 	d.done.Go(func() {
 		defer close(r.ended)
 		select {
-		case d.slots <- struct{}{}:
+		case d.semaphore <- struct{}{}:
 			r.send(d.ctx)
-			<-d.slots
+			<-d.semaphore
 		case <-d.ctx.Done():
 			r.err = errStopping
 		}

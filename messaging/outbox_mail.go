@@ -48,7 +48,7 @@ var confirmation = campaigns.Content{
 // maySend reports whether a profile may get advertising on a channel, by the same
 // rule as campaigns.
 func maySend(v *resolver.View, p *view.Profile, channel string) error {
-	if reason := p.Blocked(channel); reason != "" {
+	if reason := p.BlockReason(channel); reason != "" {
 		return errBlocked(reason)
 	}
 	reason, err := v.Reach().WhyUnreachable(p.Ordinal, channel)
@@ -189,7 +189,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			}
 		case in.Confirm:
 			address = v.Profiles().EmailHash(in.To)
-			waits = p.Blocked(compose.MediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
+			waits = p.BlockReason(compose.MediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
 		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
@@ -217,7 +217,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 	if err != nil {
 		return nil, err
 	}
-	switch reason := p.Blocked(compose.MediumEmail); {
+	switch reason := p.BlockReason(compose.MediumEmail); {
 	case slices.Contains(messages.Undeliverable, reason):
 		return nil, errBlocked(reason)
 	case in.Confirm && !waits:

@@ -289,7 +289,7 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 			return false
 		}
 		p, err := v.Profiles().Get(o)
-		return err == nil && p.Blocked("email") == "bounced" && count(v, "email_bounced") == 1
+		return err == nil && p.BlockReason("email") == "bounced" && count(v, "email_bounced") == 1
 	})
 }
 

@@ -89,7 +89,7 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		}
 		if in.Answer && !in.Start {
 			// Mobile networks want STOP and HELP answered, also to who has unsubscribed.
-			if reason := p.Blocked(w.Kind); reason != "" {
+			if reason := p.BlockReason(w.Kind); reason != "" {
 				return errBlocked(reason)
 			}
 		} else if err := maySend(v, p, w.Kind); err != nil {

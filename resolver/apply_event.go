@@ -37,7 +37,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		if at = ev.TimeMs; at > m.logTime {
 			return refuse(invalid("timestamp", "timestamp must not be in the future"))
 		}
-		if rules.Aged() && at < m.logTime-a.Settings.MaxEventAgeMs() {
+		if rules.JudgedByAge() && at < m.logTime-a.Settings.MaxEventAgeMs() {
 			return refuse(invalid("timestamp", "timestamp is more than %d hours ago, the most that max_event_age_hours of the settings allows; bring in older events by an import, and check the unit (Unix milliseconds)", a.Settings.Shown().MaxEventAgeHours))
 		}
 	}
@@ -97,7 +97,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		m.idempotencyKeys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
 	typ := a.Types.CountSent(ev, at, rules)
-	typ.Tell(m.tx(a), winner, at)
+	typ.Notify(m.tx(a), winner, at)
 	if !ev.Redacted { // history and catalog are rid of those
 		a.Types.Look(typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
@@ -108,7 +108,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		appendRow(rows, a.Number, m.rec.work.Offset, index, winner, at, ev, key)
 	}
 	staleMs := int64(math.MinInt64) // what happened then or before triggers no flow
-	if rules.Aged() {
+	if rules.JudgedByAge() {
 		staleMs = m.logTime - a.Settings.FlowEventAgeMs()
 	}
 	if reader != nil {

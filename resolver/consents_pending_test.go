@@ -121,7 +121,7 @@ func TestC1LiftedBlockLeavesPending(t *testing.T) {
 				d := newDurableUnder(t, settings, rules)
 				r := d.recorder
 				id := c.do(r)
-				if got := r.profile(id).Blocked("email"); got != c.blocked {
+				if got := r.profile(id).BlockReason("email"); got != c.blocked {
 					t.Fatalf("the block is %q, expected %q", got, c.blocked)
 				}
 				d.reload()
@@ -130,14 +130,14 @@ func TestC1LiftedBlockLeavesPending(t *testing.T) {
 				if rules < ApplyVersion {
 					want = c.olderLifted
 				}
-				if got := r.profile(id).Blocked("email"); got != want {
+				if got := r.profile(id).BlockReason("email"); got != want {
 					t.Fatalf("the block is %q after the lift, expected %q", got, want)
 				}
 				if want == "" {
 					return
 				}
 				r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
-				if p := r.profile(id); p.Blocked("email") != "" || p.Consent("email").Status != "subscribed" {
+				if p := r.profile(id); p.BlockReason("email") != "" || p.Consent("email").Status != "subscribed" {
 					t.Errorf("after the confirmation: %+v", p)
 				}
 			})
@@ -167,7 +167,7 @@ func TestC1LiftAsksToConfirm(t *testing.T) {
 	}
 	r.now += sending.ConfirmEveryMs
 	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
-	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).Blocked("email") != "pending" {
+	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).BlockReason("email") != "pending" {
 		t.Fatalf("%d messages ask to confirm", len(list))
 	}
 }
@@ -190,7 +190,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		confirm := contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true, Address: older}
 		replace("new@x.io")
 		r.refuses("another e-mail by now", contacts.CommandConsentSet, confirm)
-		if r.profile(id).Blocked("email") != "pending" {
+		if r.profile(id).BlockReason("email") != "pending" {
 			t.Fatal("a refused confirmation confirms")
 		}
 		var asked []string
@@ -210,7 +210,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		}
 		confirm.Address = newer
 		r.must(contacts.CommandConsentSet, confirm)
-		if r.profile(id).Blocked("email") != "" {
+		if r.profile(id).BlockReason("email") != "" {
 			t.Error("still pending")
 		}
 	}

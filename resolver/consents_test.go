@@ -148,7 +148,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	}
 	id := r.events(ev(identifiers...)).Events[0].Profile.String()
 	s.do(r, id, channel)
-	pending := r.profile(id).Blocked(channel) == "pending"
+	pending := r.profile(id).BlockReason(channel) == "pending"
 	r.now += 1000
 	w.do(r, id, l)
 
@@ -162,7 +162,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	if got := p.Consent(channel); got.Status != status {
 		t.Errorf("the consent is %+v, expected %s", got, status)
 	}
-	if got := p.Blocked(channel); got != blocked && !(blocked == "" && got == "pending" && doubleOptIn && status == "subscribed") || pending && got != "pending" {
+	if got := p.BlockReason(channel); got != blocked && !(blocked == "" && got == "pending" && doubleOptIn && status == "subscribed") || pending && got != "pending" {
 		t.Errorf("the block is %q, expected %q", got, blocked)
 	}
 	if status == "unsubscribed" && p.Status(channel, r.now) == view.StatusSubscribed {

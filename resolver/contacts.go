@@ -84,7 +84,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		assume(profile.ChannelEmail)
 		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}, m.rules) {
 			r.Fields |= engine.FieldConsents
-			if d.Blocked(profile.ChannelEmail) == profile.BlockPending {
+			if d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
 				events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 			}
 		}
@@ -312,7 +312,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
-	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.Blocked(profile.ChannelEmail) == profile.BlockPending {
+	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
 		events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 	}
 	fields |= a.Contacts.TakeOn(o, d)

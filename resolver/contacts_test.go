@@ -243,7 +243,7 @@ func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {
 	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: a, Channel: "email", Reason: "bounced"})
 	r.events(ev("email", "ada@x.io", "external_id", "7"))
 	p := r.profile(b)
-	if p.ID.String() != a || len(p.Lists) != 1 || p.Blocked("email") != "complained" || p.Consent("sms").Status != "subscribed" {
+	if p.ID.String() != a || len(p.Lists) != 1 || p.BlockReason("email") != "complained" || p.Consent("sms").Status != "subscribed" {
 		t.Fatalf("%+v", p.ContactInfo)
 	}
 	v := r.view()

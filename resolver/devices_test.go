@@ -41,7 +41,7 @@ func checkDevices(t *testing.T, m *Machine) {
 		var d profile.Document
 		hashes := map[identifier.Hash]bool{}
 		for o := range a.Profiles.Headers.Count {
-			if a.Profiles.Root(o) != o || a.Profiles.Gone(o) {
+			if a.Profiles.Root(o) != o || a.Profiles.Erased(o) {
 				if a.Sets.Members(contacts.SetDevices).Contains(o) {
 					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
 				}
@@ -180,7 +180,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "one@x.io"})
 	say := func(kind, agent string) string {
 		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
-		return r.profile(id).Blocked("email")
+		return r.profile(id).BlockReason("email")
 	}
 	day := int64(dayMs)
 	// each says what blocks the contact after the last of some events.

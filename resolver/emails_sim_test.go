@@ -679,7 +679,7 @@ func (s *emailSim) checkFree() {
 	for _, account := range emailAccounts {
 		a := s.part(account).m.accounts[account]
 		for o := range a.Profiles.Headers.Count {
-			if a.Profiles.Root(o) == o && !a.Profiles.Gone(o) {
+			if a.Profiles.Root(o) == o && !a.Profiles.Erased(o) {
 				if out := s.command(account, CommandContactErase, ContactErase{ID: a.Profiles.Headers.Get(o).ID.String()}); out.Refusal != nil {
 					s.fatalf("%v", out.Refusal)
 				}

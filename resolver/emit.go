@@ -132,7 +132,7 @@ func (m *Machine) makeProfile(a *account.State, of eventlog.Event) (uint32, *Ref
 func (m *Machine) profileOf(a *account.State, id string) (o uint32, d *profile.Document, refusal *Refusal) {
 	o, ok := a.ResolveText(id)
 	if !ok {
-		if o, ok := a.OrdinalOf(id); ok && a.Profiles.Gone(o) {
+		if o, ok := a.OrdinalOf(id); ok && a.Profiles.Erased(o) {
 			a.Erasure.NoteRefused()
 		}
 		return 0, nil, resolution.NoProfile()

@@ -118,7 +118,7 @@ func (m *Machine) forgetConflicts(a *account.State, conflicts []profile.Conflict
 			continue
 		}
 		o := a.Profiles.Root(c.Other)
-		if a.Profiles.Gone(o) {
+		if a.Profiles.Erased(o) {
 			continue
 		}
 		if err := a.Profiles.Load(o, &m.scratch.other); err != nil {
@@ -158,7 +158,7 @@ func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
 	for _, a := range m.byIndex {
 		for o := range a.Profiles.Headers.Count {
-			if a.Profiles.Gone(o) {
+			if a.Profiles.Erased(o) {
 				out[a.Number] = append(out[a.Number], o)
 			}
 		}

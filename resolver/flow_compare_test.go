@@ -308,7 +308,7 @@ func (s *flowSim) consistent() {
 			}
 			known.Add(o)
 			r := s.enrolments(&f, o)
-			if !f.Deleted && (a.Profiles.Root(o) != o || a.Profiles.Gone(o)) {
+			if !f.Deleted && (a.Profiles.Root(o) != o || a.Profiles.Erased(o)) {
 				s.fatalf("F1: flow %d has enrolments of profile %d, which is no more", f.Number, o)
 			}
 			if len(r.Enrolments) > 0 {

@@ -29,7 +29,7 @@ func (p flowPort) ProfileID(o uint32) ProfileID { return p.a.Profiles.Headers.Ge
 
 func (p flowPort) Root(o uint32) uint32 { return p.a.Profiles.Root(o) }
 
-func (p flowPort) Erased(o uint32) bool { return p.a.Profiles.Gone(o) }
+func (p flowPort) Erased(o uint32) bool { return p.a.Profiles.Erased(o) }
 
 // Named notes identifiers of erased persons that a call names.
 func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
@@ -118,7 +118,7 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 		return flows.NoAddress
 	case reason == "":
 		return flows.Queued
-	case d.Blocked(byte(slices.Index(profile.Channels, channel))) != 0:
+	case d.GravestBlock(byte(slices.Index(profile.Channels, channel))) != 0:
 		return flows.Blocked
 	}
 	return flows.NotSubscribed

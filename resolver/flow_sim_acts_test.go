@@ -184,7 +184,7 @@ func (s *flowSim) someone() (p int, id string, ok bool) {
 		return 0, "", false
 	}
 	o := uint32(s.rng.IntN(int(a.Profiles.Headers.Count)))
-	return int(a.Profiles.Root(o)), a.Profiles.Headers.Get(o).ID.String(), !a.Profiles.Gone(a.Profiles.Root(o))
+	return int(a.Profiles.Root(o)), a.Profiles.Headers.Get(o).ID.String(), !a.Profiles.Erased(a.Profiles.Root(o))
 }
 
 // person changes consents, blocks and lists.

@@ -98,7 +98,7 @@ func TestFormsStory(t *testing.T) {
 	}
 	ann := r.idOf("ann@x.io")
 	p := r.profile(ann)
-	if p.FirstName != "Ann" || string(p.Attributes) != `{"city":"Ulm"}` || len(p.Lists) != 2 || p.Consent("email").Source != "form" || p.Consent("sms").Status != "subscribed" || !p.IsContact || p.Blocked("email") != "" {
+	if p.FirstName != "Ann" || string(p.Attributes) != `{"city":"Ulm"}` || len(p.Lists) != 2 || p.Consent("email").Source != "form" || p.Consent("sms").Status != "subscribed" || !p.IsContact || p.BlockReason("email") != "" {
 		t.Fatalf("%+v", p)
 	}
 	r.logged(ann, "News of news subscribed form 192.0.2.0/24", "sms subscribed form 192.0.2.0/24", "email subscribed form 192.0.2.0/24")
@@ -194,13 +194,13 @@ func TestFormsStory(t *testing.T) {
 	r.must(forms.CommandUpdate, signed(forms.Save{ID: form, DoubleOptIn: addr(true), RedirectURL: addr("https://shop.example/thanks")}, "usr_1"))
 	r.sends(forms.Submit{ID: form, Email: "fay@x.io", Consented: true, Values: forms.Values{FirstName: "Fay", Wording: "Send me news."}})
 	fay := r.idOf("fay@x.io")
-	if p = r.profile(fay); p.FirstName != "" || len(p.Lists) != 0 || p.IsContact || p.Blocked("email") != "pending" || p.Consent("email").Status != "subscribed" {
+	if p = r.profile(fay); p.FirstName != "" || len(p.Lists) != 0 || p.IsContact || p.BlockReason("email") != "pending" || p.Consent("email").Status != "subscribed" {
 		t.Errorf("%+v", p)
 	}
 	_, ids = r.asked()
 	r.now += 1000
 	r.must(forms.CommandConfirm, forms.Confirm{Profile: fay, Submission: ids[0]})
-	if p = r.profile(fay); p.FirstName != "Fay" || len(p.Lists) != 2 || !p.IsContact || p.Blocked("email") != "" {
+	if p = r.profile(fay); p.FirstName != "Fay" || len(p.Lists) != 2 || !p.IsContact || p.BlockReason("email") != "" {
 		t.Errorf("%+v", p)
 	}
 	r.logged(fay, "News of news subscribed form", "email subscribed form", "email subscribed form")
@@ -469,7 +469,7 @@ func compareForms(t *testing.T, seed uint64) {
 			if p.suppressed {
 				blocked = "suppressed"
 			}
-			if got.FirstName != p.name || got.Consent("email").Status != p.consent || (len(got.Lists) == 1) != p.on || got.Blocked("email") != blocked {
+			if got.FirstName != p.name || got.Consent("email").Status != p.consent || (len(got.Lists) == 1) != p.on || got.BlockReason("email") != blocked {
 				t.Fatalf("step %d: %s is %+v, expected %+v", step, email, got, p)
 			}
 		}

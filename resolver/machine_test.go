@@ -261,8 +261,8 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if p.winner != i {
 			continue
 		}
-		if p.erased != a.Profiles.Gone(o) {
-			t.Fatalf("profile %d: erased %v, naive says %v", i, a.Profiles.Gone(o), p.erased)
+		if p.erased != a.Profiles.Erased(o) {
+			t.Fatalf("profile %d: erased %v, naive says %v", i, a.Profiles.Erased(o), p.erased)
 		}
 		if p.erased {
 			continue

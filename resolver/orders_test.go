@@ -453,7 +453,7 @@ func ordersMatchNaive(t *testing.T, rng *rand.Rand, kinds map[string]int) {
 	profiles := func() (list []uint32) {
 		p := r.m.accounts[testAccount].Profiles
 		for o := range p.Headers.Count {
-			if p.Root(o) == o && !p.Gone(o) {
+			if p.Root(o) == o && !p.Erased(o) {
 				list = append(list, o)
 			}
 		}

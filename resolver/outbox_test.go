@@ -169,7 +169,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
 	}
 	p, err := r.view().Profiles().Get(w.Root)
-	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
+	if err != nil || p.BlockReason("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if b, _ := a.Outbox.Payload(w.Origin); b != nil {
@@ -205,7 +205,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 0
 	broke := r.contact(contacts.Create{Email: "broke@x.io"})
-	if r.count("email_failed") != 1 || r.profile(broke).Blocked("email") != "pending" {
+	if r.count("email_failed") != 1 || r.profile(broke).BlockReason("email") != "pending" {
 		t.Fatal("without credits the contact's history must say so")
 	}
 	a.EmailCredits = 10
@@ -220,7 +220,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		}
 	}
 	flip()
-	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).Blocked("email") != "pending" {
+	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).BlockReason("email") != "pending" {
 		t.Fatal("asked twice within the hour")
 	}
 	r.now += sending.ConfirmEveryMs
@@ -229,7 +229,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		t.Fatal("not asked again after an hour")
 	}
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
-	if r.profile(id).Blocked("email") != "" {
+	if r.profile(id).BlockReason("email") != "" {
 		t.Fatal("still pending")
 	}
 	// The template of one's own must have the link, and stays while it is used.

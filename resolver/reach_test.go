@@ -34,7 +34,7 @@ func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
 		default:
 			asked = true
 		}
-		if address && p.Blocked(channel) == "" && (status == "subscribed" || status == "never_subscribed" && !asked) {
+		if address && p.BlockReason(channel) == "" && (status == "subscribed" || status == "never_subscribed" && !asked) {
 			channels = append(channels, channel)
 		}
 	}

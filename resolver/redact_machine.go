@@ -34,8 +34,8 @@ func (m *Machine) Redactor(b *erasure.Batch, held func(fn func())) (*redact.Reda
 			held(func() { o, ok = now.Named(id) })
 			return o, ok
 		},
-		Gone: func(o uint32) (gone bool) {
-			held(func() { gone = now.Gone(o) })
+		Erased: func(o uint32) (gone bool) {
+			held(func() { gone = now.Erased(o) })
 			return gone
 		},
 	})
@@ -56,8 +56,8 @@ func (m *Machine) redactPeople(a *account.State) redact.People {
 		Shows: func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
 			return a.Profiles.ProfileShows(o, kind, h)
 		},
-		Named: a.OrdinalOf,
-		Gone:  a.IsGone,
+		Named:  a.OrdinalOf,
+		Erased: a.IsErased,
 	}
 }
 

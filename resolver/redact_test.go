@@ -234,7 +234,7 @@ func (w *redactWorld) parts() string {
 			same := x.Profiles.Headers.Count == y.Profiles.Headers.Count && x.Profiles.Identifiers.Size() == y.Profiles.Identifiers.Size()
 			x.Profiles.Identifiers.Each(func(h identifier.Hash, o uint32) { same = same && y.Profiles.Identifiers.Owner(h) == o })
 			for o := range min(x.Profiles.Headers.Count, y.Profiles.Headers.Count) {
-				if !w.m.accounts[number].Profiles.Gone(w.m.accounts[number].Profiles.Root(o)) {
+				if !w.m.accounts[number].Profiles.Erased(w.m.accounts[number].Profiles.Root(o)) {
 					same = same && *x.Profiles.Headers.Get(o) == *y.Profiles.Headers.Get(o) && (x.Profiles.Root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
 				}
 			}
@@ -381,7 +381,7 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 			if x, y := *a.Profiles.Headers.Get(o), *b.Profiles.Headers.Get(o); x != y {
 				t.Fatalf("profile %d is %+v, %+v after a replay; %s", o, x, y, w.parts())
 			}
-			if a.Profiles.Gone(o) {
+			if a.Profiles.Erased(o) {
 				sum.erased++
 			}
 		}
@@ -397,7 +397,7 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	same := true
 	for number, a := range w.m.accounts {
 		for o := range a.Profiles.Headers.Count {
-			if a.Profiles.Headers.Get(o).Winner != o || a.Profiles.Gone(o) {
+			if a.Profiles.Headers.Get(o).Winner != o || a.Profiles.Erased(o) {
 				continue
 			}
 			var x, y profile.Document
@@ -444,7 +444,7 @@ func replayOfRedacted(t *testing.T, w *redactWorld, seed uint64, limit int, rng 
 	for i, o := range rows.Ordinal {
 		// What came with an identifier of two persons counts as that of the one whose
 		// identifier ranks higher, which is wrong where that was attached later.
-		if w.m.accounts[rows.Account[i]].Profiles.Gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
+		if w.m.accounts[rows.Account[i]].Profiles.Erased(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
 			t.Fatalf("history gets %s of an erased person, %d, from record %d: %.500q", rows.Properties.At(i), o, rows.Offset[i], w.log[rows.Offset[i]])
 		}
 	}

@@ -310,7 +310,7 @@ func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory
 				}
 			}
 			for o := range accountOf(v).Profiles.Headers.Count {
-				gone[o] = accountOf(v).Profiles.Gone(o)
+				gone[o] = accountOf(v).Profiles.Erased(o)
 			}
 			return nil
 		}); err != nil {

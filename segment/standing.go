@@ -89,8 +89,8 @@ func (e *Engagement) eachTurn(fn func(ms int64)) {
 	}
 }
 
-// Blocked is why a channel is blocked, "" if it is not.
-func (f *Facts) Blocked(channel string) string {
+// BlockReason is why a channel is blocked, "" if it is not.
+func (f *Facts) BlockReason(channel string) string {
 	for i := range f.Blocks {
 		if f.Blocks[i].Channel == channel {
 			return f.Blocks[i].Reason
@@ -102,7 +102,7 @@ func (f *Facts) Blocked(channel string) string {
 // suppressed reports whether a channel may not be sent to until that is lifted. A
 // contact who has not confirmed yet is not suppressed.
 func (f *Facts) suppressed(channel string) bool {
-	switch f.Blocked(channel) {
+	switch f.BlockReason(channel) {
 	case BlockBounced, BlockComplained, BlockSuppressed:
 		return true
 	}
@@ -123,7 +123,7 @@ func (f *Facts) consentOf(channel string) *ConsentFact {
 // never subscribed to it. What forbids sending comes first, the gravest of it
 // before all.
 func (f *Facts) Status(channel string, atMs int64) string {
-	blocked := f.Blocked(channel)
+	blocked := f.BlockReason(channel)
 	switch blocked {
 	case BlockSuppressed:
 		return ContactSuppressed

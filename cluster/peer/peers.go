@@ -186,8 +186,8 @@ func (p *Peers) turnedAway(resp *fasthttp.Response, err error) bool {
 	return false
 }
 
-// stranger reports that a node answered what it should not, once a minute.
-func (p *Peers) stranger(addr string, status int) {
+// reportRefused reports that a node answered what it should not, once a minute.
+func (p *Peers) reportRefused(addr string, status int) {
 	if status != http.StatusNotFound {
 		return // it is starting, or stops
 	}

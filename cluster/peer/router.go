@@ -164,7 +164,7 @@ func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault i
 		r.unavailable(rc, textUnknown)
 	case len(resp.Header.Peek(headerAnswered)) == 0:
 		// It did not come to the handlers.
-		r.peers.stranger(addr, resp.StatusCode())
+		r.peers.reportRefused(addr, resp.StatusCode())
 		discard(resp)
 		return again
 	default:

@@ -16,9 +16,9 @@ import (
 // Sender hands messages to one relay. It may be used by many goroutines.
 type Sender struct {
 	o Options
-	// slots holds a token per connection in use. Idle connections need none:
+	// semaphore holds a token per connection in use. Idle connections need none:
 	// one is opened only while there are none, or instead of one.
-	slots chan struct{}
+	semaphore chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -40,7 +40,7 @@ func NewSender(o Options) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{o: o, slots: make(chan struct{}, o.Connections)}, nil
+	return &Sender{o: o, semaphore: make(chan struct{}, o.Connections)}, nil
 }
 
 // Stats are counters since the start.
@@ -147,16 +147,16 @@ func (s *Sender) envelope(m *Message) (*envelope, outcome.Result) {
 // take waits for a slot and returns a connection, a new one if fresh.
 func (s *Sender) take(ctx context.Context, fresh bool) (*conn, outcome.Result) {
 	select {
-	case s.slots <- struct{}{}:
+	case s.semaphore <- struct{}{}:
 	default:
 		select {
-		case s.slots <- struct{}{}:
+		case s.semaphore <- struct{}{}:
 		case <-ctx.Done():
 			return nil, outcome.Failed(outcome.Temporary, "no_connection_free", ctx.Err())
 		}
 	}
 	if c, err := s.idle(fresh); err != nil {
-		<-s.slots
+		<-s.semaphore
 		return nil, outcome.Failed(outcome.Temporary, "closed", err)
 	} else if c != nil {
 		s.reused.Add(1)
@@ -164,7 +164,7 @@ func (s *Sender) take(ctx context.Context, fresh bool) (*conn, outcome.Result) {
 	}
 	c, err := s.o.connect(ctx)
 	if err != nil {
-		<-s.slots
+		<-s.semaphore
 		return nil, classifyConnect(err)
 	}
 	s.dials.Add(1)
@@ -181,7 +181,7 @@ func (s *Sender) idle(fresh bool) (*conn, error) {
 	if fresh {
 		// One more beside the idle ones may exceed the bound. The one idle the
 		// longest goes.
-		if len(s.mu.idle)+len(s.slots) > cap(s.slots) {
+		if len(s.mu.idle)+len(s.semaphore) > cap(s.semaphore) {
 			s.mu.idle[0].close()
 			s.mu.idle = s.mu.idle[1:]
 		}
@@ -201,7 +201,7 @@ func (s *Sender) idle(fresh bool) (*conn, error) {
 
 // put gives a usable connection back and frees its slot.
 func (s *Sender) put(c *conn) {
-	defer func() { <-s.slots }()
+	defer func() { <-s.semaphore }()
 	if c.used >= s.o.MessagesPerConnection {
 		c.quit(s.o.CommandTimeout)
 		return
@@ -223,7 +223,7 @@ func (s *Sender) put(c *conn) {
 // drop closes a connection and frees its slot.
 func (s *Sender) drop(c *conn) {
 	c.close()
-	<-s.slots
+	<-s.semaphore
 }
 
 // reap closes connections that have been idle for too long and comes again

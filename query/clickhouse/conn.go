@@ -9,11 +9,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// slots bound the connections of one kind. They are taken before a connection
+// semaphore bounds the connections of one kind. It is taken before a connection
 // is, so that the driver never waits for one.
-type slots chan struct{}
+type semaphore chan struct{}
 
-func (s slots) take(ctx context.Context) (done func(), err error) {
+func (s semaphore) take(ctx context.Context) (done func(), err error) {
 	select {
 	case s <- struct{}{}:
 		return func() { <-s }, nil

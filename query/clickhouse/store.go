@@ -18,7 +18,7 @@ import (
 type Store struct {
 	opts                      Options
 	conn                      driver.Conn
-	readers, replays, writers slots
+	readers, replays, writers semaphore
 	// blockRows and pieceRows are maxBlockRows and maxPieceRows but in tests.
 	blockRows, pieceRows int
 	closed               atomic.Bool
@@ -40,7 +40,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: ClickHouse: options: %w", err)
 	}
-	s := &Store{opts: opts, readers: make(slots, opts.Readers), replays: make(slots, opts.Replays), writers: make(slots, opts.Writers),
+	s := &Store{opts: opts, readers: make(semaphore, opts.Readers), replays: make(semaphore, opts.Replays), writers: make(semaphore, opts.Writers),
 		blockRows: maxBlockRows, pieceRows: maxPieceRows}
 	s.mu.partitions = make(map[int]*partition)
 	if err := s.open(ctx, co); err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Close() error {
 	s.stop()
 	s.sweeper.Wait()
 	// Every connection is given back once all slots are taken.
-	for _, kind := range []slots{s.replays, s.readers, s.writers} {
+	for _, kind := range []semaphore{s.replays, s.readers, s.writers} {
 		for range cap(kind) {
 			kind <- struct{}{}
 		}

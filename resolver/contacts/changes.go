@@ -33,7 +33,7 @@ func CheckConsents(d *profile.Document, changes []ConsentChange) *refuse.Refusal
 		case slices.ContainsFunc(changes[:i], func(x ConsentChange) bool { return x.Channel == c.Channel }):
 			return refuse.Invalid("consents", "consents: %s is given twice", c.Channel)
 		}
-		if why := d.Blocked(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.BlockPending {
+		if why := d.GravestBlock(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.BlockPending {
 			return &refuse.Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
 		}
 	}

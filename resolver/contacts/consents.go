@@ -105,7 +105,7 @@ func Record(d *profile.Document, atMs int64, channel, status byte, source string
 // address of it was given or a device registered. An opt-out stays: only the person, or
 // an explicit consent, lifts it. A complaint is an opt-out as well.
 func Assume(d *profile.Document, atMs int64, channel byte, source string) bool {
-	if d.ConsentOf(channel) != nil || d.Blocked(channel) == profile.BlockComplained {
+	if d.ConsentOf(channel) != nil || d.GravestBlock(channel) == profile.BlockComplained {
 		return false
 	}
 	return Record(d, atMs, channel, profile.ConsentSubscribed, source)
@@ -194,7 +194,7 @@ func (s *State) decide(tx *feature.Tx, o uint32, d *profile.Document, c *Consent
 			changed = true
 		}
 	case changed && channel == profile.ChannelEmail && s.host.DoubleOptIn():
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) && d.Blocked(channel) == profile.BlockPending {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) && d.GravestBlock(channel) == profile.BlockPending {
 			failed = s.host.AskToConfirm(o, d)
 		}
 	}
@@ -245,7 +245,7 @@ func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	was := d.Blocked(channel)
+	was := d.GravestBlock(channel)
 	if reason == 0 {
 		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil

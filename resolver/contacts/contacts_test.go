@@ -122,12 +122,12 @@ func TestConsentIsConfirmed(t *testing.T) {
 	p.optIn = true
 	w.Must(CommandConsentSet, ConsentSet{ID: "a", Channel: "email", Status: "subscribed", Source: "form"})
 	p.recorded(t, "a asked", "a subscribed")
-	if p.documents[0].Blocked(profile.ChannelEmail) != profile.BlockPending {
+	if p.documents[0].GravestBlock(profile.ChannelEmail) != profile.BlockPending {
 		t.Fatal("the subscription is not pending")
 	}
 	w.Must(CommandConsentSet, ConsentSet{ID: "a", Channel: "email", Status: "subscribed", Confirm: true})
 	p.recorded(t, "a subscribed")
-	if p.documents[0].Blocked(profile.ChannelEmail) != 0 {
+	if p.documents[0].GravestBlock(profile.ChannelEmail) != 0 {
 		t.Fatal("the subscription is pending still")
 	}
 	w.Must(CommandBlockSet, BlockSet{ID: "a", Channel: "email", Reason: "complained"})

@@ -61,7 +61,7 @@ func TestMarkKeepsOutUntilRevoked(t *testing.T) {
 	if loaded.Hash() != w.Hash() {
 		t.Fatal("the state is not loaded as it was")
 	}
-	if !w.State.Restore(w.Tx(), &d, h) || !d.Unsubscribed(profile.ChannelEmail) || d.Blocked(profile.ChannelSMS) != profile.BlockComplained {
+	if !w.State.Restore(w.Tx(), &d, h) || !d.Unsubscribed(profile.ChannelEmail) || d.GravestBlock(profile.ChannelSMS) != profile.BlockComplained {
 		t.Fatalf("%+v", d)
 	}
 	if w.State.Erased(h) || w.State.Restore(w.Tx(), &d, h) || w.State.Kept() != 0 {

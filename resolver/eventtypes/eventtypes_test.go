@@ -110,7 +110,7 @@ func TestListenersAreTold(t *testing.T) {
 	l := new(listener)
 	w := newWorld(t, map[string]feature.Listener{"answered": l}, nobody)
 	for i, typ := range []string{"answered", "bought", "answered"} {
-		seen(w, typ, uint32(i), "", false).Tell(w.Tx(), uint32(i), w.Now)
+		seen(w, typ, uint32(i), "", false).Notify(w.Tx(), uint32(i), w.Now)
 	}
 	if len(l.told) != 2 || l.told[1] != 2 {
 		t.Errorf("%v", l.told)

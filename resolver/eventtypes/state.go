@@ -151,9 +151,9 @@ func (s *State) Count(typ []byte, atMs int64) *Type {
 	return t
 }
 
-// Tell calls the listener of the type, if there is one, with an event that was
+// Notify calls the listener of the type, if there is one, with an event that was
 // sent.
-func (t *Type) Tell(tx *feature.Tx, ordinal uint32, atMs int64) {
+func (t *Type) Notify(tx *feature.Tx, ordinal uint32, atMs int64) {
 	if t.listener != nil {
 		t.listener.OnEvent(tx, ordinal, atMs)
 	}

@@ -84,7 +84,7 @@ func (n *Node) KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAcce
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {
-		return access, false, p.Gone()
+		return access, false, p.StopErr()
 	}
 	access, ok = p.mu.m.KeyAccess(account, hash)
 	return access, ok, nil
@@ -100,7 +100,7 @@ func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.m == nil {
-		return 0, "", p.Gone()
+		return 0, "", p.StopErr()
 	}
 	sum, err = p.mu.m.Hash()
 	return p.mu.m.Next(), sum, err

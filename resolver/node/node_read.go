@@ -66,7 +66,7 @@ func (p *partition) look(account uint64, fn func(*resolver.View) error) (err err
 		}
 	}()
 	if p.mu.m == nil {
-		return p.Gone()
+		return p.StopErr()
 	}
 	v := p.mu.m.View(p, account)
 	if v == nil {
@@ -85,7 +85,7 @@ func (n *Node) WaitHistory(ctx context.Context, cut query.Cut) error {
 	}
 	err := p.feed.WaitStored(ctx, cut.UpTo)
 	if errors.Is(err, feed.ErrClosed) {
-		return p.Gone()
+		return p.StopErr()
 	}
 	return err
 }

@@ -84,16 +84,16 @@ func (p *partition) HoldFiles() (release func()) {
 	return p.files.done
 }
 
-// Gone says why the partition does not answer: it was released, or the node
+// StopErr says why the partition does not answer: it was released, or the node
 // stops. Nothing was stored.
-func (p *partition) Gone() error {
+func (p *partition) StopErr() error {
 	if p.life.released.Load() {
 		return notOwner(p.id)
 	}
 	return fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
 }
 
-// stopped is gone for a record that may have been stored.
+// stopped is StopErr for a record that may have been stored.
 func (p *partition) stopped(what string) error {
 	if p.life.released.Load() {
 		return fmt.Errorf("%w: %s: this node no longer serves partition %d", resolver.ErrUnavailable, what, p.id)

@@ -58,7 +58,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	}
 	w := p.requests.add(env, out)
 	if w == nil {
-		return p.Gone()
+		return p.StopErr()
 	}
 	p.requests.count.Add(1)
 	defer p.requests.count.Add(-1)
@@ -170,7 +170,7 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 	err := p.position.reach(ctx, offset, p.failed)
 	if errors.Is(err, errEnded) {
-		return p.Gone()
+		return p.StopErr()
 	}
 	return err
 }

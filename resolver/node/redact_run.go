@@ -107,7 +107,7 @@ func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {
-		return nil, p.Gone()
+		return nil, p.StopErr()
 	}
 	return p.mu.m.Redactor(b, func(fn func()) {
 		p.mu.RLock()

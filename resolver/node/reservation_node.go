@@ -102,7 +102,7 @@ func (w nodeEmails) Missing(account uint64, c *contacts.EmailCommand) (take, che
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {
-		return nil, nil, w.p.Gone()
+		return nil, nil, w.p.StopErr()
 	}
 	take, check = w.p.mu.m.MissingEmail(account, c)
 	return take, check, nil
@@ -121,7 +121,7 @@ func (w nodeEmails) Held(account uint64, id emaildir.ReservationID, names []emai
 	w.p.mu.RLock()
 	defer w.p.mu.RUnlock()
 	if w.p.mu.m == nil {
-		return nil, w.p.Gone()
+		return nil, w.p.StopErr()
 	}
 	return w.p.mu.m.EmailDirectory().HeldUnder(account, id, names), nil
 }
@@ -151,7 +151,7 @@ func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", reservation.ErrUndecided, ctx.Err())
 	case <-w.p.position.ended:
-		return w.p.Gone()
+		return w.p.StopErr()
 	case <-w.p.failed.Done():
 		return w.p.failed.unavailable()
 	}

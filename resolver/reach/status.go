@@ -40,7 +40,7 @@ func newStatusSets(of *profile.OrdinalSets) statusSets {
 // standingOf is what kind of status a profile has on a channel, see
 // [segment.Facts.Status].
 func standingOf(d *profile.Document, channel byte) int {
-	blocked := d.Blocked(channel)
+	blocked := d.GravestBlock(channel)
 	if blocked > profile.BlockPending {
 		return standingBlocked
 	}

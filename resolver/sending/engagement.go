@@ -69,7 +69,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		if o, _, refusal = s.host.Profile(c.Profile); refusal != nil {
 			return refusal
 		}
-	} else if s.profiles.Gone(o) {
+	} else if s.profiles.Erased(o) {
 		return s.host.ErasedProfile()
 	} else if err := s.profiles.Load(o, &s.profiles.Doc); err != nil {
 		panic(err)

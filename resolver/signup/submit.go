@@ -127,7 +127,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 	switch {
 	case hold == forms.HoldAgain:
 		return
-	case hold == forms.HoldNot, x.Email == "", d.Blocked(profile.ChannelEmail) > profile.BlockPending,
+	case hold == forms.HoldNot, x.Email == "", d.GravestBlock(profile.ChannelEmail) > profile.BlockPending,
 		s.sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
 		s.forms.Unconfirmable(tx, x.Form)
 		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) {

@@ -76,8 +76,8 @@ func (p *Profile) Consent(channel string) Consent {
 	return Consent{Channel: channel, Status: profile.ConsentStatuses[0]}
 }
 
-// Blocked is the block of a channel, "" if there is none.
-func (p *Profile) Blocked(channel string) string {
+// BlockReason is the reason of the block of a channel, "" if there is none.
+func (p *Profile) BlockReason(channel string) string {
 	for _, b := range p.Blocks {
 		if b.Channel == channel {
 			return b.Reason

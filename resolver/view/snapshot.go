@@ -83,7 +83,7 @@ func (s *Snapshot) stopped() error {
 	}
 	select {
 	case <-s.host.Left():
-		return s.host.Gone()
+		return s.host.StopErr()
 	default:
 		return nil
 	}

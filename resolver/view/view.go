@@ -281,7 +281,7 @@ func (v *base) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
 		}
 		if c.Other != profile.NoOrdinal {
 			o := v.a.Profiles.Root(c.Other)
-			if o == ordinal || v.a.Profiles.Gone(o) {
+			if o == ordinal || v.a.Profiles.Erased(o) {
 				continue
 			}
 			id := Profiles{v}.ID(o)
@@ -311,7 +311,7 @@ type Host interface {
 	// HoldFiles keeps the machine's files open until release is called once. The
 	// machine is held still meanwhile.
 	HoldFiles() (release func())
-	// Left is closed when the machine is given up, and Gone says why.
+	// Left is closed when the machine is given up, and StopErr says why.
 	Left() <-chan struct{}
-	Gone() error
+	StopErr() error
 }

@@ -36,7 +36,7 @@ func (a *State) Load(kind byte, name string, value []byte) (known bool, err erro
 		a.Imports[file] = binary.LittleEndian.Uint64(value)
 	case state.EntitySet:
 		err = a.LoadSet(name, value)
-	case state.EntityAlike:
+	case state.EntityCaseFold:
 		err = a.Profiles.LoadCaseFold(name)
 	default:
 		return false, nil

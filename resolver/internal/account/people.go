@@ -30,8 +30,8 @@ func (a *State) OrdinalOf(id string) (uint32, bool) {
 	return a.Profiles.Ordinal(x)
 }
 
-// IsGone is gone of an ordinal that need not be one.
-func (a *State) IsGone(o uint32) bool { return o < a.Profiles.Headers.Count && a.Profiles.Gone(o) }
+// IsErased is Erased of an ordinal that need not be one.
+func (a *State) IsErased(o uint32) bool { return o < a.Profiles.Headers.Count && a.Profiles.Erased(o) }
 
 // Knows checks an ordinal from history.
 func (a *State) Knows(ordinal uint32) error {
@@ -48,7 +48,7 @@ var ErrOtherHistory = errors.New("history has rows that are not of this state: t
 // HasErased reports whether one of the account's profiles was erased.
 func (a *State) HasErased() bool {
 	for o := range a.Profiles.Headers.Count {
-		if a.Profiles.Gone(o) {
+		if a.Profiles.Erased(o) {
 			return true
 		}
 	}

@@ -15,7 +15,7 @@ var reservationHasher = NewHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' 
 // scratch. other reports whether that is another than the normal form.
 func (h Hasher) HashFolded(email []byte, buf *[]byte) (sum Hash, other bool) {
 	if x, ok := UnmaskEmail(email); ok {
-		return x[MailAlike], x[MailFoldedIdentity] != x[MailIdentity]
+		return x[MailCaseFold], x[MailFoldedIdentity] != x[MailIdentity]
 	}
 	b := identity.AppendNormalEmail((*buf)[:0], email)
 	n := len(b)

@@ -30,7 +30,7 @@ const (
 const (
 	MailIdentity = iota
 	MailReservation
-	MailAlike
+	MailCaseFold
 	MailFoldedReservation
 	MailFoldedIdentity
 	MailReservationOfFolded

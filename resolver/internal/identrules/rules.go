@@ -19,8 +19,8 @@ func (r Event) Identifiers() Identifiers {
 	return Identifiers{Drop: r.Version >= 1, DropErased: r.Version >= 1, NoteSecond: r.Version >= 1, NoteEarlier: r.Version >= 1, KeepAddress: r.Version >= 4, KeepMerged: r.Version >= 5, Calls: r.Version >= VersionCalls, Yields: r.Version >= VersionYield}
 }
 
-// Aged reports whether an event with a time of its own is judged by its age.
-func (r Event) Aged() bool { return r.Live && r.Version >= 1 }
+// JudgedByAge reports whether an event with a time of its own is judged by its age.
+func (r Event) JudgedByAge() bool { return r.Live && r.Version >= 1 }
 
 // Sent reports whether an event counts as sent whatever its type. Earlier ones count as
 // the service's own where their type is one of its own.

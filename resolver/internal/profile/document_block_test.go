@@ -88,8 +88,8 @@ func TestC1BlocksMatchNaive(t *testing.T) {
 					}
 				})
 				want := n.blocked(c)
-				if d.Blocked(c) != want || d.Pending(c) != n.pending[c] || !slices.Equal(counts, slices.DeleteFunc([]BlockReason{want}, func(r BlockReason) bool { return r == 0 })) {
-					t.Fatalf("seed %d, step %d: %+v: %s and %v, pending %t; expected %s, pending %t", seed, step, d.Blocks, d.Blocked(c), counts, d.Pending(c), want, n.pending[c])
+				if d.GravestBlock(c) != want || d.Pending(c) != n.pending[c] || !slices.Equal(counts, slices.DeleteFunc([]BlockReason{want}, func(r BlockReason) bool { return r == 0 })) {
+					t.Fatalf("seed %d, step %d: %+v: %s and %v, pending %t; expected %s, pending %t", seed, step, d.Blocks, d.GravestBlock(c), counts, d.Pending(c), want, n.pending[c])
 				}
 			}
 		}
@@ -103,7 +103,7 @@ func TestR1BlocksOfOlderRules(t *testing.T) {
 	if !d.Block(Block{ChannelEmail, BlockBounced, 2}, rulesPendingKept-1) || d.Block(Block{ChannelEmail, BlockPending, 3}, rulesPendingKept-1) || len(d.Blocks) != 1 {
 		t.Fatalf("%+v", d.Blocks)
 	}
-	if !d.Unblock(ChannelEmail, BlockBounced) || d.Blocked(ChannelEmail) != 0 {
+	if !d.Unblock(ChannelEmail, BlockBounced) || d.GravestBlock(ChannelEmail) != 0 {
 		t.Fatalf("%+v", d.Blocks)
 	}
 }

@@ -119,7 +119,7 @@ func (d *Document) MergeConsents(o *Document) {
 
 // onlyComplained reports whether a complaint is all that was said of a channel.
 func (d *Document) onlyComplained(channel byte) bool {
-	return d.Blocked(channel) == BlockComplained && d.ConsentOf(channel) == nil
+	return d.GravestBlock(channel) == BlockComplained && d.ConsentOf(channel) == nil
 }
 
 // MergeConsent takes over a channel's consent when it is newer; of two equally

@@ -231,8 +231,8 @@ func (x *Contact) Pending(channel byte) bool {
 	return slices.ContainsFunc(x.Blocks, func(b Block) bool { return b.Channel == channel && b.Reason == BlockPending })
 }
 
-// Blocked is the gravest block of a channel, 0 if there is none.
-func (x *Contact) Blocked(channel byte) BlockReason {
+// GravestBlock is the gravest block of a channel, 0 if there is none.
+func (x *Contact) GravestBlock(channel byte) BlockReason {
 	for _, b := range x.Blocks {
 		if b.Channel == channel {
 			return b.Reason

@@ -84,10 +84,10 @@ type People struct {
 	// Shows reports whether the live profile that an ordinal leads to shows an
 	// identifier, its own or another's.
 	Shows func(ordinal uint32, kind identifier.Kind, h identifier.Hash) (bool, error)
-	// Named is the profile that an id names, merged or erased; Gone reports whether an
+	// Named is the profile that an id names, merged or erased; Erased reports whether an
 	// ordinal is of one that was erased.
-	Named func(id string) (uint32, bool)
-	Gone  func(ordinal uint32) bool
+	Named  func(id string) (uint32, bool)
+	Erased func(ordinal uint32) bool
 }
 
 // New returns one for the records of an account, with its hasher and its
@@ -360,7 +360,7 @@ func (r *Redactor) erased(id string) bool {
 }
 
 func (r *Redactor) isErased(ordinal uint32) bool {
-	return r.ordinals.Contains(ordinal) || r.people.Gone(ordinal)
+	return r.ordinals.Contains(ordinal) || r.people.Erased(ordinal)
 }
 
 // rewrite reads a command's arguments and writes them anew where fn says that it has

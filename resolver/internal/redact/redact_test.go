@@ -51,9 +51,9 @@ func redactor() *Redactor {
 			}
 			return profile.NoOrdinal
 		},
-		Shows: func(uint32, identifier.Kind, identifier.Hash) (bool, error) { return false, nil },
-		Named: func(string) (uint32, bool) { return 0, false },
-		Gone:  func(uint32) bool { return false },
+		Shows:  func(uint32, identifier.Kind, identifier.Hash) (bool, error) { return false, nil },
+		Named:  func(string) (uint32, bool) { return 0, false },
+		Erased: func(uint32) bool { return false },
 	})
 	r.Erase([]uint32{0}, below)
 	return r
@@ -260,7 +260,7 @@ func TestKeptOut(t *testing.T) {
 func TestAnswersAreRedacted(t *testing.T) {
 	r := redactor()
 	r.Erase([]uint32{7}, r.below)
-	r.people.Gone = func(o uint32) bool { return o == 8 } // erased after the batch was begun
+	r.people.Erased = func(o uint32) bool { return o == 8 } // erased after the batch was begun
 	var buf []byte
 	for o, gone := range map[uint32]bool{7: true, 8: true, 9: false} {
 		send := messages.OutboxSend(3, o)

@@ -102,7 +102,7 @@ func (s *State) calledBefore(externalID []byte) (uint32, error) {
 		return profile.NoOrdinal, nil
 	}
 	o := s.Identifiers.Owner(h)
-	if o == profile.NoOrdinal || s.Gone(o) {
+	if o == profile.NoOrdinal || s.Erased(o) {
 		return profile.NoOrdinal, nil
 	}
 	if err := s.Load(o, &s.other); err != nil {
@@ -150,7 +150,7 @@ func (s *State) previousProfile(p *Lookup, winner uint32, how identrules.Identif
 	// As an anonymous id it may be the person's own by now; then there may be another person
 	// who is called so.
 	anonymous, external := s.Identifiers.Owner(p.previous.Anonymous), s.Identifiers.Owner(p.previous.External)
-	if anonymous != profile.NoOrdinal && s.Gone(anonymous) {
+	if anonymous != profile.NoOrdinal && s.Erased(anonymous) {
 		anonymous = profile.NoOrdinal
 	}
 	switch {

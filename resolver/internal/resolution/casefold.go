@@ -52,7 +52,7 @@ func (s *State) removeCaseFold(email []byte, h identifier.Hash) {
 }
 
 func caseFoldKey(account uint64, f, h identifier.Hash) string {
-	return state.EntityKey(account, state.EntityAlike, string(f[:])+string(h[:]))
+	return state.EntityKey(account, state.EntityCaseFold, string(f[:])+string(h[:]))
 }
 
 // HasEmail reports whether an e-mail, or one that differs from it in case alone, is

@@ -46,7 +46,7 @@ func (s *State) HashProfiles(w io.Writer, put func([]byte)) (anonymous *roaring.
 		if _, err := fmt.Fprintf(w, "%x %d %d %d\n", r.ID, r.LastEvent, r.Winner, r.Flags); err != nil {
 			return nil, err
 		}
-		if r.Winner != o || s.Gone(o) {
+		if r.Winner != o || s.Erased(o) {
 			continue
 		}
 		b, err := s.store.Peek(s.account, o)

@@ -42,7 +42,7 @@ func (s *State) leftOut(p *Lookup, how identrules.Identifiers) (dropped, erased 
 // the profile which the first event was recorded against. Identifiers of a profile stay
 // its own, so a repeat of the same event has one.
 func (s *State) isForeign(p *Lookup, ordinal uint32) bool {
-	if s.Gone(ordinal) {
+	if s.Erased(ordinal) {
 		return false
 	}
 	any := false
@@ -73,7 +73,7 @@ func (s *State) notAddedBefore(p *Lookup, ordinal uint32) (set KindSet, err erro
 		if p.version != s.Identifiers.Version {
 			o = s.Identifiers.Owner(p.hashes[k])
 		}
-		if o == ordinal || s.Gone(ordinal) {
+		if o == ordinal || s.Erased(ordinal) {
 			continue
 		}
 		if !loaded {

@@ -67,7 +67,7 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 		if p.version != s.Identifiers.Version {
 			o = s.Identifiers.Owner(p.hashes[k])
 		}
-		if k == identifier.Anonymous && o != profile.NoOrdinal && s.Gone(o) {
+		if k == identifier.Anonymous && o != profile.NoOrdinal && s.Erased(o) {
 			o = profile.NoOrdinal // it was given up before its person was erased
 		}
 		if o == profile.NoOrdinal && s.keepsOut(k, p.hashes[k], how) {

@@ -138,8 +138,8 @@ func (s *State) Configure(key [16]byte, placeholders []string, identifierCap int
 // redirects everything that was merged into the merged profile.
 func (s *State) Root(ordinal uint32) uint32 { return s.Headers.Get(ordinal).Winner }
 
-// Gone reports whether nothing is left of a profile.
-func (s *State) Gone(ordinal uint32) bool { return s.Headers.Get(ordinal).Flags&FlagErased != 0 }
+// Erased reports whether nothing is left of a profile.
+func (s *State) Erased(ordinal uint32) bool { return s.Headers.Get(ordinal).Flags&FlagErased != 0 }
 
 // Ordinal is the number of the profile that was given an id; ok is false for an id that no
 // profile was given.
@@ -155,7 +155,7 @@ func (s *State) Find(id profile.ID) (o uint32, ok bool) {
 		return 0, false
 	}
 	o = s.Root(o)
-	return o, !s.Gone(o)
+	return o, !s.Erased(o)
 }
 
 // Universe is the profiles that are neither merged into another nor erased.
@@ -163,7 +163,7 @@ func (s *State) Universe() *roaring.Bitmap {
 	b := roaring.New()
 	b.AddRange(0, uint64(s.Headers.Count))
 	for o := range s.Headers.Count {
-		if s.Root(o) != o || s.Gone(o) {
+		if s.Root(o) != o || s.Erased(o) {
 			b.Remove(o)
 		}
 	}

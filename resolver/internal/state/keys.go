@@ -36,7 +36,7 @@ const (
 	EntityList        = 'l'
 	EntitySet         = 'b' // a piece of an profile.OrdinalSet
 	EntityReservation = 'r' // hash of an e-mail among all accounts
-	EntityAlike       = 'z' // hashes of an e-mail's folded form and of the e-mail
+	EntityCaseFold    = 'z' // hashes of an e-mail's folded form and of the e-mail
 	EntityErased      = 'e' // a mark that keeps an identifier out, or what history has yet to erase
 	EntityTemplate    = 'm'
 	EntityDomain      = 'd'
