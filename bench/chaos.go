@@ -45,7 +45,7 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 		r.Events.Acked, r.Events.Profiles, r.Events.Repeated)
 	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer; %d events given up, %d of them in ClickHouse, none twice\n",
 		r.Events.Requests+r.Flows.Requests, r.Events.Retried+r.Flows.Retried, r.Events.GivenUp, r.Events.GivenUpInHistory)
-	fmt.Fprintf(s.out, "%d enrolments of %d people (%d by calls that came late), %d steps, %d merges, %d pauses: each enrolment exists once, took the way it had to and is counted right\n",
+	fmt.Fprintf(s.out, "%d enrolments of %d people (%d by calls that came late), %d steps, %d merges, %d pauses: each enrolment exists once, took the path it had to and is counted right\n",
 		r.Flows.Enrolments, r.Flows.People, r.Flows.Late, r.Flows.Steps, r.Flows.Merges, r.Flows.Pauses)
 	fmt.Fprintf(s.out, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a fault of the round\n",
 		r.Flows.Calls, r.Flows.Mails, r.Flows.AfterError, r.Flows.AfterKill)

@@ -67,7 +67,7 @@ func crashFlows(ctx context.Context, s streams, c flowcrash.Config, t *trial) er
 		c.Seed, r.Kills, r.PausedKills, r.KillsWhileStart, r.Elapsed.Round(time.Second))
 	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer; %d events and %d calls to flows acknowledged, of %d people; %d merges, %d pauses\n",
 		r.Requests, r.Retried, r.Acked, r.Triggers, r.People, r.Merges, r.Pauses)
-	fmt.Fprintf(s.out, "%d enrolments, %d steps: each exists once, took the way it had to and is counted right\n", r.Enrolments, r.Steps)
+	fmt.Fprintf(s.out, "%d enrolments, %d steps: each exists once, took the path it had to and is counted right\n", r.Enrolments, r.Steps)
 	fmt.Fprintf(s.out, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a kill\n",
 		r.Calls, r.Mails, r.AfterError, r.AfterKill)
 	fmt.Fprintf(s.out, "restart: median %v, longest %v\n", r.StartMedian.Round(time.Millisecond), r.StartMax.Round(time.Millisecond))

@@ -127,10 +127,10 @@ func forCell(fields any, name string) any {
 // channelWorld is a company that sends by all channels.
 type channelWorld struct {
 	*crashed
-	people, barred int // barred are further people who unsubscribed from everything
-	post           *post
-	keys           inAppKeys
-	cells          []*cell
+	people, unsubscribed int // unsubscribed are further people who unsubscribed from everything
+	post                 *post
+	keys                 inAppKeys
+	cells                []*cell
 
 	template string
 	mails    map[int]string    // by person: the id that the call for an e-mail answered
@@ -177,7 +177,7 @@ func (w *channelWorld) wants(x *cell, person int) (channel string, refused bool)
 
 // reachable is how many people a cell reaches.
 func (w *channelWorld) reachable(x *cell) (people int) {
-	for n := range w.people + w.barred {
+	for n := range w.people + w.unsubscribed {
 		if channel, _ := w.wants(x, n); channel != "" {
 			people++
 		}
@@ -201,7 +201,7 @@ func channelsSurviveKills(t *testing.T, start start) {
 	}
 	t.Logf("seed %d: MUSTER_SEED=%d has the same moments", seed, seed)
 	kills := rounds(2, 10)
-	w := &channelWorld{people: rounds(60, 600), barred: 6, post: newPost(t), mails: map[int]string{}, pushes: map[string]string{}}
+	w := &channelWorld{people: rounds(60, 600), unsubscribed: 6, post: newPost(t), mails: map[int]string{}, pushes: map[string]string{}}
 	w.post.refuses, w.post.devices = w.refuses, devicesOf
 	roots := filepath.Join(t.TempDir(), "roots.pem")
 	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.post.push.Certificate().Raw}), 0o600))
@@ -269,7 +269,7 @@ func (w *channelWorld) setUp(t *testing.T) {
 	var making sync.WaitGroup
 	for maker := range makers {
 		making.Go(func() {
-			for n := maker; n < w.people+w.barred; n += makers {
+			for n := maker; n < w.people+w.unsubscribed; n += makers {
 				if err := w.person(n); err != nil {
 					t.Error(err)
 					return
@@ -340,7 +340,7 @@ const (
 
 // send sends by all cells of a shift at once; calls for push messages go on until finish is closed.
 func (w *channelWorld) send(ctx context.Context, t *testing.T, shift int, senders *sync.WaitGroup, finish chan struct{}) {
-	all := w.people + w.barred
+	all := w.people + w.unsubscribed
 	wave := (all + waves - 1) / waves
 	for _, x := range w.cells {
 		switch {
@@ -376,7 +376,7 @@ func (w *channelWorld) send(ctx context.Context, t *testing.T, shift int, sender
 
 // callForMails makes a call for an e-mail to each person.
 func (w *channelWorld) callForMails(ctx context.Context, t *testing.T, wave int) {
-	for n := range w.people + w.barred {
+	for n := range w.people + w.unsubscribed {
 		var a struct {
 			Status, Message string
 			Data            struct {
@@ -431,7 +431,7 @@ func (w *channelWorld) readPages(ctx context.Context, end chan struct{}) {
 			return
 		case <-time.After(10 * time.Millisecond): // a page may make 120 calls a minute
 		}
-		_ = w.readPage(ctx, n%(w.people+w.barred)) // the server may be away
+		_ = w.readPage(ctx, n%(w.people+w.unsubscribed)) // the server may be away
 	}
 }
 
@@ -447,7 +447,7 @@ func (w *channelWorld) readPage(ctx context.Context, person int) error {
 // lookAtPages reads the inbox of everybody once more.
 func (w *channelWorld) lookAtPages(t *testing.T) {
 	t.Helper()
-	for n := range w.people + w.barred {
+	for n := range w.people + w.unsubscribed {
 		ok(t, w.readPage(t.Context(), n))
 	}
 }
@@ -552,7 +552,7 @@ func (w *channelWorld) untilFlowsAreDone(t *testing.T) {
 					Entered    int
 				}
 			}
-			if w.console("GET", "/flows/"+x.id, "", &f); f.Counts.InProgress > 0 || f.Counts.Entered != w.people+w.barred {
+			if w.console("GET", "/flows/"+x.id, "", &f); f.Counts.InProgress > 0 || f.Counts.Entered != w.people+w.unsubscribed {
 				return fmt.Errorf("%s is %+v\n%s", x.message(), f, w.logs())
 			}
 			return nil
@@ -607,7 +607,7 @@ func (w *channelWorld) check(t *testing.T, x *cell) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	reached, lost := map[string]int{}, map[string]int{}
-	for n := range w.people + w.barred {
+	for n := range w.people + w.unsubscribed {
 		want, refused := w.wants(x, n)
 		got := p.reachedBy(x.message(), n)
 		for channel := range got {
@@ -658,8 +658,8 @@ func (w *channelWorld) checkCampaign(t *testing.T, x *cell, reached map[string]i
 		t.Errorf("the statistics are %+v, %d people were reached", s, all)
 	}
 	if x.channel != "omni" {
-		if s.Skipped["unsubscribed"] != w.people+w.barred-all || x.channel == "in_app" && s.Delivered != all {
-			t.Errorf("the statistics are %+v, %d people were not reached", s, w.people+w.barred-all)
+		if s.Skipped["unsubscribed"] != w.people+w.unsubscribed-all || x.channel == "in_app" && s.Delivered != all {
+			t.Errorf("the statistics are %+v, %d people were not reached", s, w.people+w.unsubscribed-all)
 		}
 		return
 	}
@@ -685,7 +685,7 @@ func (w *channelWorld) checkFlow(t *testing.T, x *cell, reached, lost map[string
 	}
 	w.console("GET", "/flows/"+x.id, "", &f)
 	s := f.Steps[0]
-	if s.Arrived != w.people+w.barred {
+	if s.Arrived != w.people+w.unsubscribed {
 		t.Errorf("%d people came to the step", s.Arrived)
 	}
 	if x.channel != "omni" {
@@ -732,7 +732,7 @@ func (w *channelWorld) checkPushCalls(t *testing.T, x *cell) {
 		}
 		all := 0
 		w.post.mu.Lock()
-		for n := range w.people + w.barred {
+		for n := range w.people + w.unsubscribed {
 			got, want := w.post.reachedBy(message, n)["push"], 0
 			if channel, _ := w.wants(x, n); channel != "" {
 				want = devicesOf(n)

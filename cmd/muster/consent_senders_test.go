@@ -33,10 +33,10 @@ import (
 // permission is what a person said about a channel.
 type permission struct {
 	consent, suppressed bool
-	// barredAt is when the last change that bars messages was acknowledged, zero while none
+	// deniedAt is when the last change that forbids messages was acknowledged, zero while none
 	// does or a change that permits them is under way; after is how many messages had
 	// arrived by then.
-	barredAt time.Time
+	deniedAt time.Time
 	after    int
 	// suppressedAt and suppressedAfter are the same of a suppression alone.
 	suppressedAt    time.Time
@@ -59,7 +59,7 @@ type providers struct {
 		taken       map[string]map[string]int // by channel and address: how often each message came
 		tried       map[string]bool
 		answers     map[string]int  // of toUnsubscribed, how often
-		asked       map[string]bool // what [providers.barred] has answered
+		asked       map[string]bool // what [providers.longestDenied] has answered
 		arrived     int
 		faults      []string
 	}
@@ -96,7 +96,7 @@ func (p *providers) take(channel, address, message, id string) bool {
 	case x == nil:
 		p.mu.faults = append(p.mu.faults, fmt.Sprintf("%s by %s: no person has that address", message, key))
 	default:
-		at, after := x.barredAt, x.after
+		at, after := x.deniedAt, x.after
 		if toUnsubscribed[message] {
 			at, after = x.suppressedAt, x.suppressedAfter
 			p.mu.answers[message]++
@@ -166,8 +166,8 @@ func (p *providers) change(channel, address string, set func(*permission), call 
 		p.mu.permissions[key] = x
 	}
 	set(x)
-	if barred := !x.consent || x.suppressed; !barred {
-		x.barredAt = time.Time{}
+	if denied := !x.consent || x.suppressed; !denied {
+		x.deniedAt = time.Time{}
 	}
 	if !x.suppressed {
 		x.suppressedAt = time.Time{}
@@ -178,8 +178,8 @@ func (p *providers) change(channel, address string, set func(*permission), call 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if (!x.consent || x.suppressed) && x.barredAt.IsZero() {
-		x.barredAt, x.after = time.Now(), p.mu.arrived
+	if (!x.consent || x.suppressed) && x.deniedAt.IsZero() {
+		x.deniedAt, x.after = time.Now(), p.mu.arrived
 	}
 	if x.suppressed && x.suppressedAt.IsZero() {
 		x.suppressedAt, x.suppressedAfter = time.Now(), p.mu.arrived
@@ -327,16 +327,16 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 			t.Error(err)
 		}
 	})
-	changing.Go(func() { // tests of a campaign and forms, mostly for people who are barred
+	changing.Go(func() { // tests of a campaign and forms, mostly for people who may get no messages
 		for n := 0; ; n++ {
 			select {
 			case <-done:
 				return
 			case <-time.After(slowest):
 			}
-			to := []string{address(n*10%people+1, "email"), p.barred("email", false)}    // a person who never subscribed, and one who changed
-			_ = s.surfaceA("POST", "/campaign/"+tested+"/test-send", obj{"to": to}, nil) // refused above the rate
-			email := p.barred("email", true)
+			to := []string{address(n*10%people+1, "email"), p.longestDenied("email", false)} // a person who never subscribed, and one who changed
+			_ = s.surfaceA("POST", "/campaign/"+tested+"/test-send", obj{"to": to}, nil)     // refused above the rate
+			email := p.longestDenied("email", true)
 			if n%3 == 0 || email == "" {
 				email = address((n*10+2)%people, "email")
 			}
@@ -380,7 +380,7 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 					})
 				case 7:
 					if n%2 == 0 {
-						_ = s.attempt("POST", "/email/send", obj{"to": address(n, "email"), "template_id": template.ID}, nil) // refused for people who are barred
+						_ = s.attempt("POST", "/email/send", obj{"to": address(n, "email"), "template_id": template.ID}, nil) // refused for people who may get no messages
 						continue
 					}
 					err = p.change("sms", address(n, "sms"), func(x *permission) { x.consent = false }, func() error {
@@ -416,7 +416,7 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	changing.Wait()
 	eventually.Holds(t, "all messages of the flow went out", s.idleOutbox)
 	for n := range people {
-		// What came to an inbox while its person was barred would show after the opt-in.
+		// What came to an inbox while its person was to get none would show after the opt-in.
 		if want := map[bool]int{true: 0, false: 2}[never(n)]; never(n) || faithful(n) {
 			ok(t, consent(n, "in_app", true))
 			eventually.Holds(t, fmt.Sprintf("person %d has %d messages", n, want), func() bool { return inApp.count(n) == want })
@@ -472,14 +472,14 @@ func consentHoldsForAllSenders(t *testing.T, args []string) {
 	}
 }
 
-// barred returns the address on a channel that has been unsubscribed or suppressed for the longest
+// longestDenied returns the address on a channel that has been unsubscribed or suppressed for the longest
 // time, with suppressed only of those that are suppressed; "" if there is none.
-func (p *providers) barred(channel string, suppressed bool) string {
+func (p *providers) longestDenied(channel string, suppressed bool) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	address, since := "", time.Now()
 	for key, x := range p.mu.permissions {
-		at := x.barredAt
+		at := x.deniedAt
 		if suppressed {
 			at = x.suppressedAt
 		}

@@ -86,7 +86,7 @@ func TestFlowTargets(t *testing.T) {
 		s.console("POST", "/flows/"+flow+"/trigger", `{"email":"a@x.io"}`, nil)
 	}
 	// last is the last step of the newest enrolment, once it has a result.
-	last := func(flow, profile string, ways int) (result, reason string) {
+	last := func(flow, profile string, enrolments int) (result, reason string) {
 		t.Helper()
 		var d struct {
 			Enrolments []struct {
@@ -98,7 +98,7 @@ func TestFlowTargets(t *testing.T) {
 		}
 		eventually.Succeeds(t, func() error {
 			s.console("GET", "/flows/"+flow+"/enrolments/"+profile, "", &d)
-			if n := len(d.Enrolments); n == ways && len(d.Enrolments[n-1].Path) == 2 {
+			if n := len(d.Enrolments); n == enrolments && len(d.Enrolments[n-1].Path) == 2 {
 				if x := d.Enrolments[n-1].Path[1]; x.Result != "pending" {
 					if d.Enrolments[n-1].Path[0].Reason != nil {
 						t.Error("a step that did not fail has a reason")

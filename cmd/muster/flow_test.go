@@ -118,7 +118,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 					return nil
 				default:
 				}
-				p, err := c.introduce(ctx, ids["call"], fmt.Sprintf("p%d-%d", w, n), n%2 == 0)
+				p, err := c.enrolPerson(ctx, ids["call"], fmt.Sprintf("p%d-%d", w, n), n%2 == 0)
 				if err != nil {
 					return err
 				}
@@ -180,9 +180,9 @@ func makeFlows(s *server, sink string) map[string]string {
 	return ids
 }
 
-// introduce sends a person's events and calls that enrol in every flow, each until
+// enrolPerson sends a person's events and calls that enrol in every flow, each until
 // it is acknowledged. The second visit may find the first enrolment in progress.
-func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold bool) (flowPerson, error) {
+func (c *crashed) enrolPerson(ctx context.Context, callFlow, name string, gold bool) (flowPerson, error) {
 	p := flowPerson{external: name, email: name + "@example.com", gold: gold}
 	tier := "plain"
 	if gold {
@@ -276,7 +276,7 @@ func checkFlows(t *testing.T, s *server, relay *relay, sink *hookSink, people []
 					}
 				}
 				if e.Status != "completed" || steps != 1 {
-					t.Errorf("%s, flow %s, way %d: %+v", p.external, flow, i+1, e)
+					t.Errorf("%s, flow %s, enrolment %d: %+v", p.external, flow, i+1, e)
 				}
 			}
 			got := 0
@@ -292,7 +292,7 @@ func checkFlows(t *testing.T, s *server, relay *relay, sink *hookSink, people []
 				}
 			}
 			if got != len(data.Enrolments) {
-				t.Errorf("%s, flow %s: %d effects, %d ways", p.external, flow, got, len(data.Enrolments))
+				t.Errorf("%s, flow %s: %d effects, %d enrolments", p.external, flow, got, len(data.Enrolments))
 			}
 			intended += len(data.Enrolments)
 		}

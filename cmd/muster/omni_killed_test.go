@@ -99,7 +99,7 @@ func TestL1OmniChannelSurvivesKills(t *testing.T) {
 
 func omniSurvivesKills(t *testing.T, args []string) {
 	t.Parallel()
-	const seed, people, barred = 7, 120, 8
+	const seed, people, unsubscribed = 7, 120, 8
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
 	providers, mails := newTextProviders(t), newRelay(t)
@@ -112,7 +112,7 @@ func omniSurvivesKills(t *testing.T, args []string) {
 	}
 	phone := func(n int) string { return fmt.Sprintf("+4917000%05d", n) }
 	mail := func(n int) string { return fmt.Sprintf("p%d@people.example", n) }
-	for n := range people + barred {
+	for n := range people + unsubscribed {
 		c.console("POST", "/contacts", fmt.Sprintf(`{"phone":%q,"email":%q}`, phone(n), mail(n)), &made)
 		consent := func(channel string, subscribed bool) {
 			c.console("POST", "/profiles/"+made.ID+"/consent", fmt.Sprintf(`{"channel":%q,"status":%q}`, channel, map[bool]string{true: "subscribed", false: "unsubscribed"}[subscribed]), nil)
@@ -191,7 +191,7 @@ func omniSurvivesKills(t *testing.T, args []string) {
 		t.Errorf("%+v", stats.Data)
 	}
 	again = 0
-	for n := range people + barred {
+	for n := range people + unsubscribed {
 		got, want := reached(n), []string{"im", "sms", "email", "email"}[n%4]
 		switch {
 		case n >= people && len(got) > 0:

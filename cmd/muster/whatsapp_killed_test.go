@@ -89,7 +89,7 @@ func TestL1WhatsAppSurvivesKills(t *testing.T) {
 
 func whatsAppSurvivesKills(t *testing.T, args []string) {
 	t.Parallel()
-	const seed, people, barred = 5, 150, 10
+	const seed, people, unsubscribed = 5, 150, 10
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
 	cloud := newWhatsAppCloud(t)
@@ -99,7 +99,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 		ID string `json:"_id"`
 	}
 	phone := func(n int) string { return fmt.Sprintf("+4917000%05d", n) }
-	for n := range people + barred {
+	for n := range people + unsubscribed {
 		c.console("POST", "/contacts", fmt.Sprintf(`{"phone":%q}`, phone(n)), &made)
 		c.console("POST", "/profiles/"+made.ID+"/consent", fmt.Sprintf(`{"channel":"whatsapp","status":%q}`, map[bool]string{true: "subscribed", false: "unsubscribed"}[n < people]), nil)
 	}
@@ -124,7 +124,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 	}(c.origin, c.token)
 	paid := make(chan error, 1)
 	go func() {
-		for n := range people + barred {
+		for n := range people + unsubscribed {
 			var a struct{ Success bool }
 			err := c.until(ctx, http.StatusAccepted, "/api/v1/events", map[string]any{"event_type": "paid", "idempotency_key": phone(n), "user": map[string]any{"phone": phone(n)}}, &a, "X-App-Id", c.creds.AppID, "X-App-Secret", c.creds.AppSecret)
 			if err != nil {
@@ -150,7 +150,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 	})
 	eventually.Holds(t, "all messages went out", func() bool { return cloud.reached() == 2*people })
 	c.stop()
-	if x := stats.Data; x.EmailsSent != people || x.Skipped["unsubscribed"] != barred || x.Resumed == 0 {
+	if x := stats.Data; x.EmailsSent != people || x.Skipped["unsubscribed"] != unsubscribed || x.Resumed == 0 {
 		t.Errorf("%+v", x)
 	}
 	cloud.mu.Lock()

@@ -60,7 +60,7 @@ var FlowStep = func() *shape.Schema {
 		on("webhook", "Calls a URL.", shape.Opt("url", shape.Text("https://hooks.example.com/x", "").Bytes(0, 2048)), shape.Opt("method", shape.Word("", "POST", "PUT", "PATCH", "GET", "DELETE").Default("POST")),
 			shape.Opt("headers", shape.MapOf(shape.Text("k", ""), "").Like(shape.Pairs("X-Key", "k"))), shape.Opt("body", shape.Anything(shape.Pairs("email", "{{email}}"), "A text, an object or an array.")),
 			shape.Opt("timeout_seconds", shape.Integer(10, "Of an attempt.").Between(1, 30).Default(10)), shape.Opt("attempts", shape.Integer(5, "").Between(1, 10).Default(5)), shape.Opt("on_failure", shape.Word("What happens when all attempts failed.", "continue", "exit").Default("continue"))),
-		of("exit", "Ends the way through the flow.", shape.Opt("next", next("None."))),
+		of("exit", "Ends the enrolment.", shape.Opt("next", next("None."))),
 	).By("type").Says("One step. Texts may have merge tags. Drafts may lack what is not required here.").Like(shape.Pairs("id", "welcome", "type", "email", "subject", "Welcome", "body", "<p>Hello</p>", "next", nil)))
 }()
 

@@ -28,28 +28,28 @@ func (c *call) must() bool { return c.acked || c.arrived }
 // acknowledged call did, as did each with an effect; those refused at once did not;
 // of the others it is not known. Late is how many enrolments began when the caller
 // had given up or was refused.
-func called(ways []way, calls []call) (began []cause, late int, err error) {
+func called(enrolments []enrolment, calls []call) (began []cause, late int, err error) {
 	for i := range calls {
 		c := &calls[i]
-		busy := slices.ContainsFunc(ways, func(w way) bool {
+		busy := slices.ContainsFunc(enrolments, func(w enrolment) bool {
 			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
 		})
 		if c.refused && !busy {
 			return nil, 0, fmt.Errorf("the call with key %s was refused at %d, when no enrolment was in progress", c.key, c.toMs)
 		}
 	}
-	m := matching{ways: ways, calls: calls, of: make([]int, len(ways)), taken: make([]bool, len(calls))}
-	for i := 1; i < len(ways); i++ {
-		if ways[i-1].EndedAt == nil || *ways[i-1].EndedAt > ways[i].StartedAt {
-			return nil, 0, fmt.Errorf("way %d began while way %d was in progress", ways[i].Number, ways[i-1].Number)
+	m := matching{enrolments: enrolments, calls: calls, of: make([]int, len(enrolments)), taken: make([]bool, len(calls))}
+	for i := 1; i < len(enrolments); i++ {
+		if enrolments[i-1].EndedAt == nil || *enrolments[i-1].EndedAt > enrolments[i].StartedAt {
+			return nil, 0, fmt.Errorf("enrolment %d began while enrolment %d was in progress", enrolments[i].Number, enrolments[i-1].Number)
 		}
 	}
 	if !m.from(0) {
 		return nil, 0, m.fault()
 	}
-	began = make([]cause, len(ways))
+	began = make([]cause, len(enrolments))
 	for i, n := range m.of {
-		began[i] = cause{atMs: int64(ways[i].StartedAt), key: calls[n].key}
+		began[i] = cause{atMs: int64(enrolments[i].StartedAt), key: calls[n].key}
 		if began[i].atMs > calls[n].toMs {
 			late++
 		}
@@ -59,10 +59,10 @@ func called(ways []way, calls []call) (began []cause, late int, err error) {
 
 // matching gives each enrolment a call of its own.
 type matching struct {
-	ways  []way
-	calls []call
-	of    []int // by enrolment
-	taken []bool
+	enrolments []enrolment
+	calls      []call
+	of         []int // by enrolment
+	taken      []bool
 	// most is the first enrolment for which no call was ever found.
 	most int
 }
@@ -71,7 +71,7 @@ type matching struct {
 // begun one is left. Both are few.
 func (m *matching) from(i int) bool {
 	m.most = max(m.most, i)
-	if i == len(m.ways) {
+	if i == len(m.enrolments) {
 		for n := range m.calls {
 			if m.calls[n].must() && !m.taken[n] {
 				return false
@@ -80,7 +80,7 @@ func (m *matching) from(i int) bool {
 		return true
 	}
 	for n := range m.calls {
-		if m.taken[n] || !m.calls[n].began(int64(m.ways[i].StartedAt)) {
+		if m.taken[n] || !m.calls[n].began(int64(m.enrolments[i].StartedAt)) {
 			continue
 		}
 		m.taken[n], m.of[i] = true, n
@@ -98,8 +98,8 @@ func (m *matching) fault() error {
 		c := &m.calls[i]
 		text += fmt.Sprintf("; key %s at %d to %d, acknowledged: %v, refused: %v, arrived: %v", c.key, c.fromMs, c.toMs, c.acked, c.refused, c.arrived)
 	}
-	if m.most < len(m.ways) {
-		return fmt.Errorf("way %d began at %d, when no call began it%s", m.most+1, m.ways[m.most].StartedAt, text)
+	if m.most < len(m.enrolments) {
+		return fmt.Errorf("enrolment %d began at %d, when no call began it%s", m.most+1, m.enrolments[m.most].StartedAt, text)
 	}
-	return fmt.Errorf("%d ways cannot be those of all calls that began one%s", len(m.ways), text)
+	return fmt.Errorf("%d enrolments cannot be those of all calls that began one%s", len(m.enrolments), text)
 }

@@ -59,7 +59,7 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 	}
 	hooks, mails := l.hooks.desk.all(), l.relay.desk.all()
 	o.events(l.workers)
-	calls, letters := o.ways(l.workers, keysOf(hooks, flowCall))
+	calls, letters := o.checkEnrolments(l.workers, keysOf(hooks, flowCall))
 	o.effects(hooks, "call", calls)
 	o.effects(mails, "e-mail", letters)
 	for f, s := range states {
@@ -104,21 +104,21 @@ func (l *Load) tally() {
 // are, each once.
 func (l *Load) noStrangers(ctx context.Context, g *gathered) error {
 	for _, f := range l.world.flows {
-		listedWays := map[wayID]int{}
-		if err := f.eachEnrolment(ctx, l.client, func(e *surface.Enrolment) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
+		listed := map[enrolmentID]int{}
+		if err := f.eachEnrolment(ctx, l.client, func(e *surface.Enrolment) { listed[enrolmentID{e.ProfileID, e.Number}]++ }); err != nil {
 			return err
 		}
 		n := 0
 		for _, h := range g.humans {
-			for i := range h.ways[f.name] {
+			for i := range h.enrolments[f.name] {
 				n++
-				if times := listedWays[wayID{h.profile, h.ways[f.name][i].Number}]; times != 1 {
-					return fmt.Errorf("flow %s lists way %d of profile %s %d times", f.name, i+1, h.profile, times)
+				if times := listed[enrolmentID{h.profile, h.enrolments[f.name][i].Number}]; times != 1 {
+					return fmt.Errorf("flow %s lists enrolment %d of profile %s %d times", f.name, i+1, h.profile, times)
 				}
 			}
 		}
-		if n += l.past[f.name].entered(); n != len(listedWays) {
-			return fmt.Errorf("flow %s lists %d ways, its people have %d", f.name, len(listedWays), n)
+		if n += l.past[f.name].entered(); n != len(listed) {
+			return fmt.Errorf("flow %s lists %d enrolments, its people have %d", f.name, len(listed), n)
 		}
 	}
 	return nil
@@ -162,9 +162,9 @@ func (o *oracle) events(workers []*worker) {
 	}
 }
 
-// ways checks each enrolment of everybody, and returns what they intended to send;
+// checkEnrolments checks each enrolment of everybody, and returns what they intended to send;
 // arrived are the keys of calls of which effects came.
-func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails []intention) {
+func (o *oracle) checkEnrolments(workers []*worker, arrived map[string]bool) (hooks, mails []intention) {
 	calls := map[*person][]call{}
 	for _, w := range workers {
 		for n, t := range w.book.triggers {
@@ -174,33 +174,33 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 	}
 	for _, h := range o.found.humans {
 		for _, f := range o.world.flows {
-			ways := h.ways[f.name]
+			enrolments := h.enrolments[f.name]
 			var began []cause
 			var err error
 			if f.name == flowCall {
 				var late int
-				began, late, err = called(ways, calls[h.people[0]])
+				began, late, err = called(enrolments, calls[h.people[0]])
 				o.report.Late += late
 			} else {
-				began, err = enrolled(f, h, ways, o.causes(f, h))
+				began, err = enrolled(f, h, enrolments, o.causes(f, h))
 			}
 			if err != nil {
 				o.Add("flow %s, profile %s (%s): %w", f.name, h.profile, h.people[0].external, err)
 				continue
 			}
-			o.told(f, h, ways)
-			for i := range ways {
+			o.told(f, h, enrolments)
+			for i := range enrolments {
 				o.report.Enrolments++
 				o.report.ByFlow[f.name]++
-				o.report.Steps += len(ways[i].Path)
-				if err := o.walk(f, h, &ways[i]); err != nil {
-					o.Add("flow %s, profile %s, way %d: %w", f.name, h.profile, i+1, err)
+				o.report.Steps += len(enrolments[i].Path)
+				if err := o.walk(f, h, &enrolments[i]); err != nil {
+					o.Add("flow %s, profile %s, enrolment %d: %w", f.name, h.profile, i+1, err)
 				}
 				key := ""
 				if f.keyed {
 					key = began[i].key
 				}
-				for _, v := range ways[i].Path {
+				for _, v := range enrolments[i].Path {
 					x := intention{flow: f.name, step: v.ID, human: h, key: key, needed: true}
 					switch s := f.step(v.ID); {
 					case s == nil:
@@ -221,11 +221,11 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 }
 
 // told checks the events that a flow records of a person's enrolments: each once.
-func (o *oracle) told(f *flow, h *human, ways []way) {
-	want := map[string]int{"flow_entered": len(ways)}
-	for i := range ways {
-		if !ways[i].merged() {
-			want["flow_"+ways[i].Status]++
+func (o *oracle) told(f *flow, h *human, enrolments []enrolment) {
+	want := map[string]int{"flow_entered": len(enrolments)}
+	for i := range enrolments {
+		if !enrolments[i].merged() {
+			want["flow_"+enrolments[i].Status]++
 		}
 	}
 	got := map[string]int{}
@@ -240,7 +240,7 @@ func (o *oracle) told(f *flow, h *human, ways []way) {
 	}
 	for _, typ := range []string{"flow_entered", "flow_completed", "flow_exited"} {
 		if got[typ] != want[typ] {
-			o.Add("flow %s, profile %s: %d events %s, its ways say %d", f.name, h.profile, got[typ], typ, want[typ])
+			o.Add("flow %s, profile %s: %d events %s, its enrolments say %d", f.name, h.profile, got[typ], typ, want[typ])
 		}
 	}
 }
@@ -267,15 +267,15 @@ func (f *flow) nothingPassed() *passed {
 func (o *oracle) counts(f *flow, s *surface.Flow) {
 	p := o.past[f.name]
 	for _, h := range o.found.humans {
-		for i := range h.ways[f.name] {
-			w := &h.ways[f.name][i]
+		for i := range h.enrolments[f.name] {
+			w := &h.enrolments[f.name][i]
 			switch w.Status {
 			case "completed":
 				p.completed++
 			case "exited":
 				p.exited++
 			default:
-				o.Add("flow %s, profile %s: way %d is %s in the end", f.name, h.profile, w.Number, w.Status)
+				o.Add("flow %s, profile %s: enrolment %d is %s in the end", f.name, h.profile, w.Number, w.Status)
 			}
 			for _, v := range w.Path {
 				p.arrived[v.ID]++
@@ -284,11 +284,11 @@ func (o *oracle) counts(f *flow, s *surface.Flow) {
 		}
 	}
 	if got, want := [4]uint64{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]uint64{uint64(p.entered()), uint64(p.completed), uint64(p.exited), 0}; got != want {
-		o.Add("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
+		o.Add("flow %s counts %v entered, completed, exited and cut, its enrolments are %v", f.name, got, want)
 	}
 	for _, x := range s.StepCounts {
 		if x.Arrived != p.arrived[x.ID] || x.At != 0 || !maps.Equal(x.Results, p.results[x.ID]) {
-			o.Add("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, p.arrived[x.ID], p.results[x.ID])
+			o.Add("flow %s, step %s counts %d arrived, %d there, %v; its enrolments say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, p.arrived[x.ID], p.results[x.ID])
 		}
 	}
 }
@@ -301,10 +301,10 @@ func (o *oracle) profile(h *human) {
 	var tags []string
 	attributes := map[string]any{"tier": h.people[0].tier}
 	for _, f := range o.world.flows {
-		ways := h.ways[f.name]
+		enrolments := h.enrolments[f.name]
 		causes := o.causes(f, h)
-		for i := range ways {
-			for _, v := range ways[i].Path {
+		for i := range enrolments {
+			for _, v := range enrolments[i].Path {
 				s := f.step(v.ID)
 				if s == nil {
 					continue
@@ -316,7 +316,7 @@ func (o *oracle) profile(h *human) {
 					}
 				}
 				for field := range s.Set {
-					at := slices.IndexFunc(causes, func(c cause) bool { return c.atMs == int64(ways[i].StartedAt) })
+					at := slices.IndexFunc(causes, func(c cause) bool { return c.atMs == int64(enrolments[i].StartedAt) })
 					if at >= 0 {
 						attributes[field[len("attributes."):]] = causes[at].key
 					}
@@ -326,16 +326,16 @@ func (o *oracle) profile(h *human) {
 	}
 	slices.Sort(tags)
 	if got := slices.Sorted(slices.Values(h.tags)); !slices.Equal(got, tags) {
-		o.Add("profile %s has the tags %v, its ways say %v", h.profile, got, tags)
+		o.Add("profile %s has the tags %v, its enrolments say %v", h.profile, got, tags)
 	}
 	for name, want := range attributes {
 		if h.attributes[name] != want {
-			o.Add("profile %s has %s %v, its ways say %v", h.profile, name, h.attributes[name], want)
+			o.Add("profile %s has %s %v, its enrolments say %v", h.profile, name, h.attributes[name], want)
 		}
 	}
 	for _, name := range []string{"order_key", "visit_key", "signup_key"} {
 		if _, is := h.attributes[name]; is && attributes[name] == nil {
-			o.Add("profile %s has %s, which no way has set", h.profile, name)
+			o.Add("profile %s has %s, which no enrolment has set", h.profile, name)
 		}
 	}
 }

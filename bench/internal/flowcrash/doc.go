@@ -17,7 +17,7 @@
 // At the end, when nothing goes on any more, everything is compared with what must
 // have happened by the events on people's timelines, which themselves are compared
 // with what was acknowledged: which people must have been enrolled when (windows,
-// re-entry and pauses included), which way each enrolment must have taken through
+// re-entry and pauses included), which path each enrolment must have taken through
 // the definition, to the millisecond where nothing is waited for from outside, what
 // tags and attributes that leaves, how many messages and calls each step made under
 // how many ids, what of them was repeated and whether a kill or a fault explains

@@ -35,18 +35,18 @@ func (f *fact) property(name string) string {
 // visit is a step that an enrolment came to.
 type visit = surface.Visit
 
-// way is one enrolment of a person in a flow.
-type way struct{ surface.Enrolment }
+// enrolment is one enrolment of a person in a flow.
+type enrolment struct{ surface.Enrolment }
 
-func (w *way) merged() bool { return w.Reason != nil && *w.Reason == "merged" }
+func (w *enrolment) merged() bool { return w.Reason != nil && *w.Reason == "merged" }
 
 // human is a profile at the end of the run, with everything that is known of it.
 // One that is to be two people in the ledger was merged, or both are listed.
 type human struct {
 	profile    string
 	people     []*person
-	facts      []fact           // in the order of the log
-	ways       map[string][]way // by name of flow, the oldest first
+	facts      []fact                 // in the order of the log
+	enrolments map[string][]enrolment // by name of flow, the oldest first
 	tags       []string
 	attributes map[string]any
 }
@@ -127,7 +127,7 @@ func (l *Load) whoIs(ctx context.Context, p *person) (*human, []string, error) {
 	if !slices.Contains(ids, p.profile) {
 		return nil, nil, fmt.Errorf("it was acknowledged as profile %s and is %s now, which was %v", p.profile, data.ProfileID, data.MergedIDs)
 	}
-	return &human{profile: data.ProfileID, tags: data.Tags, attributes: data.Attributes, ways: map[string][]way{}}, ids, nil
+	return &human{profile: data.ProfileID, tags: data.Tags, attributes: data.Attributes, enrolments: map[string][]enrolment{}}, ids, nil
 }
 
 // lookInto asks for the events and the enrolments of a person.
@@ -154,7 +154,7 @@ func (l *Load) lookInto(ctx context.Context, h *human) error {
 			return err
 		}
 		for _, e := range enrolments {
-			h.ways[f.name] = append(h.ways[f.name], way{e})
+			h.enrolments[f.name] = append(h.enrolments[f.name], enrolment{e})
 		}
 	}
 	return nil

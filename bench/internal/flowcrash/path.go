@@ -34,7 +34,7 @@ func (o *oracle) lifted(f *flow, ms int64) []int64 {
 
 // walk follows an enrolment along its definition: each step that it came to, when,
 // and what became of it (F1).
-func (o *oracle) walk(f *flow, h *human, w *way) error {
+func (o *oracle) walk(f *flow, h *human, w *enrolment) error {
 	if len(w.Path) == 0 {
 		return fmt.Errorf("it has come to no step")
 	}
@@ -69,7 +69,7 @@ func (o *oracle) walk(f *flow, h *human, w *way) error {
 	return ended(w, true, "completed", "", due)
 }
 
-func ended(w *way, last bool, status, reason string, due instants) error {
+func ended(w *enrolment, last bool, status, reason string, due instants) error {
 	was := ""
 	if w.Reason != nil {
 		was = *w.Reason

@@ -24,12 +24,12 @@ type pauses struct {
 		times  []pauseTime // the last open while paused
 		paused bool
 		// still is where everybody stood when the pause was known, nil while that is not.
-		still map[wayID]place
+		still map[enrolmentID]place
 	}
 }
 
-// wayID names a person's enrolment in a flow.
-type wayID struct {
+// enrolmentID names a person's enrolment in a flow.
+type enrolmentID struct {
 	profile string
 	number  int
 }
@@ -108,7 +108,7 @@ func (p *pauses) check(ctx context.Context) error {
 		before, there := p.mu.still[id]
 		switch {
 		case !there:
-			return fmt.Errorf("flow %s is paused and enrolled %s (way %d)", p.flow.name, id.profile, id.number)
+			return fmt.Errorf("flow %s is paused and enrolled %s (enrolment %d)", p.flow.name, id.profile, id.number)
 		case at == before:
 		case before.step != "" && p.flow.step(before.step).Type == "webhook" && p.flow.follows(before.step, at):
 		default:
@@ -116,7 +116,7 @@ func (p *pauses) check(ctx context.Context) error {
 		}
 	}
 	if len(now) != len(p.mu.still) {
-		return fmt.Errorf("flow %s is paused and has %d ways, it had %d", p.flow.name, len(now), len(p.mu.still))
+		return fmt.Errorf("flow %s is paused and has %d enrolments, it had %d", p.flow.name, len(now), len(p.mu.still))
 	}
 	return nil
 }
@@ -153,14 +153,14 @@ func (f *flow) eachEnrolment(ctx context.Context, c *surface.Client, visit func(
 }
 
 // standings is where everybody stands in a flow.
-func standings(ctx context.Context, c *surface.Client, f *flow) (map[wayID]place, error) {
-	at := map[wayID]place{}
+func standings(ctx context.Context, c *surface.Client, f *flow) (map[enrolmentID]place, error) {
+	at := map[enrolmentID]place{}
 	err := f.eachEnrolment(ctx, c, func(e *surface.Enrolment) {
 		x := place{status: e.Status}
 		if e.Step != nil {
 			x.step = *e.Step
 		}
-		at[wayID{e.ProfileID, e.Number}] = x
+		at[enrolmentID{e.ProfileID, e.Number}] = x
 	})
 	return at, err
 }

@@ -145,12 +145,12 @@ func (o *oracle) pausedAt(f *flow, atMs int64) (in *pauseTime, edge bool) {
 
 // enrolled compares a person's enrolments in a flow with what should have begun
 // them (F1). It returns the cause of each enrolment.
-func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
+func enrolled(f *flow, h *human, enrolments []enrolment, causes []cause) ([]cause, error) {
 	if h.merged() {
-		return enrolledMerged(f, ways, causes)
+		return enrolledMerged(f, enrolments, causes)
 	}
 	slices.SortStableFunc(causes, func(x, y cause) int { return int(min(max(x.atMs-y.atMs, -1), 1)) })
-	// explained reports whether a cause needed to begin nothing, with so many ways begun.
+	// explained reports whether a cause needed to begin nothing, with so many enrolments begun.
 	explained := func(c cause, begun int) bool {
 		switch {
 		case c.maybe:
@@ -160,20 +160,20 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 		case !f.again:
 			return true
 		}
-		last := &ways[begun-1]
+		last := &enrolments[begun-1]
 		return int64(last.StartedAt) <= c.atMs && (last.EndedAt == nil || c.atMs <= int64(*last.EndedAt))
 	}
-	began := make([]cause, 0, len(ways))
+	began := make([]cause, 0, len(enrolments))
 	next := 0
-	for i := range ways {
-		w := &ways[i]
+	for i := range enrolments {
+		w := &enrolments[i]
 		switch {
 		case i > 0 && !f.again:
-			return nil, fmt.Errorf("it is in the flow %d times, once is all there may be", len(ways))
-		case i > 0 && (ways[i-1].EndedAt == nil || *ways[i-1].EndedAt > w.StartedAt):
-			return nil, fmt.Errorf("way %d began while way %d was in progress", w.Number, ways[i-1].Number)
+			return nil, fmt.Errorf("it is in the flow %d times, once is all there may be", len(enrolments))
+		case i > 0 && (enrolments[i-1].EndedAt == nil || *enrolments[i-1].EndedAt > w.StartedAt):
+			return nil, fmt.Errorf("enrolment %d began while enrolment %d was in progress", w.Number, enrolments[i-1].Number)
 		case w.Number != i+1:
-			return nil, fmt.Errorf("way %d has number %d", i+1, w.Number)
+			return nil, fmt.Errorf("enrolment %d has number %d", i+1, w.Number)
 		}
 		for ; next < len(causes) && causes[next].atMs < int64(w.StartedAt); next++ {
 			if !explained(causes[next], i) {
@@ -181,13 +181,13 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 			}
 		}
 		if next == len(causes) || causes[next].atMs != int64(w.StartedAt) {
-			return nil, fmt.Errorf("way %d began at %d, when nothing happened that enrols", w.Number, w.StartedAt)
+			return nil, fmt.Errorf("enrolment %d began at %d, when nothing happened that enrols", w.Number, w.StartedAt)
 		}
 		began = append(began, causes[next])
 		next++
 	}
 	for ; next < len(causes); next++ {
-		if !explained(causes[next], len(ways)) {
+		if !explained(causes[next], len(enrolments)) {
 			return nil, fmt.Errorf("what happened at %d did not enrol", causes[next].atMs)
 		}
 	}
@@ -197,29 +197,29 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 // enrolledMerged compares the enrolments of two merged people: each half has
 // entered once at most, one enrolment at least has gone on, and which did is the
 // server's choice.
-func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
-	if len(ways) > 2 {
-		return nil, fmt.Errorf("two people who became one are in the flow %d times", len(ways))
+func enrolledMerged(f *flow, enrolments []enrolment, causes []cause) ([]cause, error) {
+	if len(enrolments) > 2 {
+		return nil, fmt.Errorf("two people who became one are in the flow %d times", len(enrolments))
 	}
-	began := make([]cause, 0, len(ways))
+	began := make([]cause, 0, len(enrolments))
 	taken := map[int]bool{}
 	on := 0
-	for i := range ways {
+	for i := range enrolments {
 		at := 0
-		for at < len(causes) && (taken[at] || causes[at].atMs != int64(ways[i].StartedAt) || entered(causes[:at], causes[at].who)) {
+		for at < len(causes) && (taken[at] || causes[at].atMs != int64(enrolments[i].StartedAt) || entered(causes[:at], causes[at].who)) {
 			at++
 		}
 		if at == len(causes) {
-			return nil, fmt.Errorf("way %d began at %d, when nothing happened that enrols", ways[i].Number, ways[i].StartedAt)
+			return nil, fmt.Errorf("enrolment %d began at %d, when nothing happened that enrols", enrolments[i].Number, enrolments[i].StartedAt)
 		}
 		taken[at] = true
 		began = append(began, causes[at])
-		if !ways[i].merged() {
+		if !enrolments[i].merged() {
 			on++
 		}
 	}
 	if on == 0 && len(causes) > 0 {
-		return nil, fmt.Errorf("of two people who became one no way through the flow has gone on")
+		return nil, fmt.Errorf("of two people who became one no enrolment has gone on")
 	}
 	return began, nil
 }

@@ -16,9 +16,9 @@ import (
 const (
 	// recent is how many of its newest people a worker acts on.
 	recent = 30
-	// maxWays bounds the entries of a person into one flow: the server keeps ten
+	// maxEnrolments bounds the entries of a person into one flow: the server keeps ten
 	// that have ended.
-	maxWays = 7
+	maxEnrolments = 7
 	// think is the usual bound of the pause between two acts of a worker.
 	think = 12 * time.Millisecond
 )
@@ -45,7 +45,7 @@ func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 func (w *worker) act(ctx context.Context) error {
 	people := w.book.people
 	if len(people) < 5 || w.rng.IntN(100) < 12 {
-		return w.introduce(ctx)
+		return w.addPerson(ctx)
 	}
 	p := people[len(people)-1-w.rng.IntN(min(recent, len(people)))]
 	if p.other != nil {
@@ -71,8 +71,8 @@ func (w *worker) act(ctx context.Context) error {
 	}
 }
 
-// introduce makes a person, or a pair that is to be merged.
-func (w *worker) introduce(ctx context.Context) error {
+// addPerson makes a person, or a pair that is to be merged.
+func (w *worker) addPerson(ctx context.Context) error {
 	n := len(w.book.people)
 	p := &person{external: fmt.Sprintf("x%d-%d", w.book.worker, n), tier: tierPlain}
 	made := []*person{p}
@@ -129,11 +129,11 @@ func (w *worker) something(p *person) *event {
 	case 0:
 		return e(&p.orders, 3, "order_placed", object{"total": []int{orderTotal - 1, orderTotal, orderTotal + 50}[w.rng.IntN(3)]})
 	case 1:
-		return e(&p.visits, maxWays, "visit", object{"page": []string{"home", pagePricing, pagePricing}[w.rng.IntN(3)]})
+		return e(&p.visits, maxEnrolments, "visit", object{"page": []string{"home", pagePricing, pagePricing}[w.rng.IntN(3)]})
 	case 2, 3:
-		return e(&p.carts, maxWays, "cart_filled", nil)
+		return e(&p.carts, maxEnrolments, "cart_filled", nil)
 	case 4, 5:
-		return e(&p.browses, maxWays, "browsed", nil)
+		return e(&p.browses, maxEnrolments, "browsed", nil)
 	default:
 		return e(&p.signups, 3, "signed_up", nil)
 	}
@@ -222,7 +222,7 @@ func (w *worker) send(ctx context.Context, giveUp bool, items []int) error {
 
 // call enrols a person in flowCall, with a key.
 func (w *worker) call(ctx context.Context, p *person) error {
-	if p.calls >= maxWays {
+	if p.calls >= maxEnrolments {
 		return nil
 	}
 	p.calls++

@@ -130,11 +130,11 @@ func (p *prober) one(ctx context.Context, s *sender, n int, due time.Time) (prob
 	}
 	x.answer = at
 	for _, f := range p.flows {
-		ways, err := p.console.Enrolments(ctx, f, profile)
+		enrolments, err := p.console.Enrolments(ctx, f, profile)
 		if err != nil {
 			return x, err
 		}
-		if len(ways) != 1 || ways[0].Number != 1 {
+		if len(enrolments) != 1 || enrolments[0].Number != 1 {
 			x.stale++
 		}
 	}

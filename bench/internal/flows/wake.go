@@ -61,15 +61,15 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 	}
 	late := newTimes()
 	for _, n := range numbers {
-		ways, err := s.console.Enrolments(ctx, ids[0], profiles[n])
+		enrolments, err := s.console.Enrolments(ctx, ids[0], profiles[n])
 		if err != nil {
 			return nil, err
 		}
-		if len(ways) != 1 || len(ways[0].Path) != 2 {
-			return nil, fmt.Errorf("%w: the path of nap %d: %+v", errStale, n, ways)
+		if len(enrolments) != 1 || len(enrolments[0].Path) != 2 {
+			return nil, fmt.Errorf("%w: the path of nap %d: %+v", errStale, n, enrolments)
 		}
 		at, _ := r.sink.calls.at(n)
-		late.add(at.Sub(time.UnixMilli(int64(ways[0].StartedAt)).Add(napSeconds * time.Second)))
+		late.add(at.Sub(time.UnixMilli(int64(enrolments[0].StartedAt)).Add(napSeconds * time.Second)))
 	}
 	l := late.summary()
 	r.o.Log("  late by %.1f ms, at most %.1f ms", l.P50Millis, l.MaxMillis)
