@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
@@ -52,11 +53,7 @@ func NewLoad(o LoadOptions) *Load {
 // Run lets the workers post until finish is closed, and until nothing is open. It
 // may be called again.
 func (l *Load) Run(ctx context.Context, finish <-chan struct{}) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, w := range l.workers {
-		group.Go(func() error { return w.run(ctx, finish) })
-	}
-	return group.Wait()
+	return gate.All(ctx, finish, l.workers, (*worker).run)
 }
 
 // Sources are what a check compares the books with.

@@ -8,8 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
@@ -118,11 +117,7 @@ func (l *Load) others() {
 
 // Run lets the workers act until finish is closed, and until nothing is open.
 func (l *Load) Run(ctx context.Context, finish <-chan struct{}) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, w := range l.workers {
-		group.Go(func() error { return w.run(ctx, finish) })
-	}
-	return group.Wait()
+	return gate.All(ctx, finish, l.workers, (*worker).run)
 }
 
 // PublishLast publishes the flow that is to be published in the middle of a run.

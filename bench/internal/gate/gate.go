@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Gate is shut until Lift. It is safe for concurrent use.
@@ -68,4 +70,14 @@ func Until(ctx context.Context, finish <-chan struct{}, rng *rand.Rand, think ti
 			time.Sleep(time.Duration(rng.Int64N(int64(think))))
 		}
 	}
+}
+
+// All runs every worker until finish is closed, all at the same time, and returns when the
+// last one has ended. The first error ends the others' ctx, and is returned.
+func All[W any](ctx context.Context, finish <-chan struct{}, workers []W, run func(w W, ctx context.Context, finish <-chan struct{}) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, w := range workers {
+		group.Go(func() error { return run(w, ctx, finish) })
+	}
+	return group.Wait()
 }
