@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -50,8 +51,21 @@ func (m *Machine) beginRules(env eventlog.Envelope, args []byte, out *Outcome) e
 
 // noteRules notes the version of the rules of a build that acts from here on.
 func (m *Machine) noteRules(version int) {
-	if version >= state.RulesNoted {
-		m.rules = max(m.rules, version)
+	if version < state.RulesNoted || version <= m.rules {
+		return
+	}
+	m.rules = version
+	for _, a := range m.byIndex {
+		m.shareWindows(a)
+	}
+}
+
+// rulesWindows is the version from which on the windows of an account's segments share states.
+const rulesWindows = 26
+
+func (m *Machine) shareWindows(a *account.State) {
+	if m.rules >= rulesWindows {
+		a.Engine.ShareWindows()
 	}
 }
 

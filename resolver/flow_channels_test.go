@@ -82,7 +82,7 @@ func TestFlowsSendInstantMessages(t *testing.T) {
 	if n := len(r.due(outbox.KindIM)); n != 2 || len(r.due(outbox.KindSMS)) != 0 {
 		t.Errorf("%d instant messages", n)
 	}
-	d = newDurableUnder(t, DefaultSettings(), ApplyVersion-1)
+	d = newDurableUnder(t, DefaultSettings(), 24)
 	r = d.recorder
 	six := `{"name":"f","steps":[{"id":"o","type":"omnichannel","channels":[` + strings.Repeat(`{"channel":"sms"},`, 5) + `{"channel":"sms"}]}]}`
 	for _, newer := range []string{definition, six} {

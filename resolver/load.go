@@ -212,6 +212,7 @@ func (m *Machine) adoptSegments(s checkpoint.SegmentStates) error {
 			return fmt.Errorf("account %016x: segments: %w", a.Number, err)
 		}
 		a.Engine = e
+		m.shareWindows(a)
 		m.updateBacklog(a)
 	}
 	m.segmentFiles = s.Chain

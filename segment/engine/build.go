@@ -236,6 +236,9 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 				l.finish()
 			}
 		}
+		if e.takeOver(st) {
+			e.arrange()
+		}
 	}
 	return err
 }

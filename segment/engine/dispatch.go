@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
 	"github.com/musterhq/muster/segment/engine/internal/sieve"
@@ -78,34 +79,90 @@ func (d *dispatch) concerned(properties []byte, event uint64) []placed {
 	return d.few
 }
 
-// asked are the leaves of a state whose answer may differ between two values of it: those
-// whose constants lie between, and the rest.
-func (st *state) asked(old, v []byte) (passed, rest []*leaf) {
-	if len(st.leaves) <= worthwhile || len(old) == 0 || len(v) == 0 || st.steps == nil && !st.arrange() {
-		return nil, st.leaves
-	}
-	return st.steps.Find(fold.Number(st.spec.Kind, old), fold.Number(st.spec.Kind, v)), st.rest
+// steps finds the leaves of a state whose answer may differ between two values of it.
+type steps struct {
+	number  sieve.Steps[*leaf] // leaves that compare the state's number
+	windows []windows          // leaves that want so many events within a window
+	rest    []*leaf            // the others
+	found   []*leaf            // scratch
 }
 
-// arrange puts the leaves in order of their constants, where the state keeps a number and
-// all of them are ready.
+// windows has the leaves that want n events, by their windows.
+type windows struct {
+	n      int
+	leaves sieve.Steps[*leaf]
+}
+
+// asked are the leaves of a state whose answer may differ between two values of it, or
+// which may have something due before they had: those whose constants lie between, which
+// never have anything due, and the rest.
+func (st *state) asked(old, v []byte, nowMs int64) (passed, rest []*leaf) {
+	switch {
+	case len(st.leaves) <= worthwhile || st.steps == nil && !st.arrange():
+		return nil, st.leaves
+	case st.spec.Kind == fold.KindTimes:
+		return nil, st.steps.reached(old, v, nowMs)
+	case len(old) == 0 || len(v) == 0:
+		return nil, st.leaves
+	}
+	return st.steps.number.Find(fold.Number(st.spec.Kind, old), fold.Number(st.spec.Kind, v)), st.steps.rest
+}
+
+// reached are the leaves whose windows reach back as far as the n-th newest event now, and
+// did not before the value became v, and the rest. Of no other does an answer change when
+// events come, and what is due comes later.
+func (s *steps) reached(old, v []byte, nowMs int64) []*leaf {
+	s.found = append(s.found[:0], s.rest...)
+	for i := range s.windows {
+		w := &s.windows[i]
+		if was, is := fold.Ago(old, w.n, nowMs), fold.Ago(v, w.n, nowMs); was != is {
+			s.found = append(s.found, w.leaves.Find(int128.From(is), int128.From(was))...)
+		}
+	}
+	return s.found
+}
+
+// arrange puts the leaves in order, where the state keeps a number or times and all of them
+// are ready.
 func (st *state) arrange() bool {
-	if !st.spec.Kind.HasNumber() || slices.ContainsFunc(st.leaves, func(l *leaf) bool { return !l.ready }) {
+	times := st.spec.Kind == fold.KindTimes
+	if !times && !st.spec.Kind.HasNumber() || slices.ContainsFunc(st.leaves, func(l *leaf) bool { return !l.ready }) {
 		return false
 	}
-	st.steps, st.rest = &sieve.Steps[*leaf]{}, nil
+	st.steps = &steps{}
 	for _, l := range st.leaves {
-		c := l.Count
-		if c == nil && l.Aggregate.Fn == segment.FnSum {
-			c = &l.Aggregate.Compare
-		}
-		if c == nil {
-			st.rest = append(st.rest, l)
-			continue
-		}
-		for _, at := range c.Micros {
-			st.steps.Add(at, l)
+		if times {
+			st.steps.addWindow(l)
+		} else {
+			st.steps.addNumber(l)
 		}
 	}
 	return true
+}
+
+func (s *steps) addNumber(l *leaf) {
+	c := l.Count
+	if c == nil && l.Aggregate.Fn == segment.FnSum {
+		c = &l.Aggregate.Compare
+	}
+	if c == nil {
+		s.rest = append(s.rest, l)
+		return
+	}
+	for _, at := range c.Micros {
+		s.number.Add(at, l)
+	}
+}
+
+func (s *steps) addWindow(l *leaf) {
+	n, ok := l.AtLeast()
+	if !ok {
+		s.rest = append(s.rest, l)
+		return
+	}
+	i := slices.IndexFunc(s.windows, func(w windows) bool { return w.n == n })
+	if i < 0 {
+		i, s.windows = len(s.windows), append(s.windows, windows{n: n})
+	}
+	s.windows[i].leaves.Add(int128.From(l.WindowMs), l)
 }

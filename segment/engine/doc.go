@@ -26,7 +26,10 @@
 //     (rowedit.go). A deleted state leaves its slot at once and its values bit by
 //     bit; no other state gets the slot before they are dropped.
 //     Of many states, those whose filters ask for another text are not looked at, and of
-//     many leaves on a count or a sum those alone whose constants it passed (dispatch.go).
+//     many leaves on a count or a sum those alone whose constants it passed, of many
+//     windows those alone that it makes full (dispatch.go).
+//   - Windows of different lengths over the same events share the state of the longest: one
+//     that becomes live takes the leaves of those that it can do for (registry.go).
 //   - A wheel keeps when profiles of a leaf must be judged again: buckets of
 //     time as bitmaps, the one at the edge opened into exact instants (internal/wheel).
 //   - A segment has the bitmap of its members. Segments are judged after those

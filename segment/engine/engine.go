@@ -60,6 +60,7 @@ type inputs struct {
 	spans   *kin            // of timed attributes
 	sources map[string]*source
 	lookups map[string]*lookup // by path
+	shares  bool               // see [Engine.ShareWindows]
 }
 
 // derived is made anew whenever definitions change.
@@ -343,7 +344,7 @@ func (e *Engine) rewrite(st *state, o uint32, cause segment.Cause, fn func(v []b
 	}
 	changed := !bytes.Equal(old, v)
 	if changed {
-		passed, rest := st.asked(old, v)
+		passed, rest := st.asked(old, v, e.now)
 		for _, l := range passed { // no instant is due for a count or a sum
 			e.changed(l, o, cause, l.holds(v, e.now), l.holds(old, e.now), never, never)
 		}

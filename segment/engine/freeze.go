@@ -17,9 +17,11 @@ const formatVersion = 2
 
 // catalog is what an engine consists of, beside values and bitmaps.
 type catalog struct {
-	NowMs    int64          `json:"now_ms"`
-	NextID   uint32         `json:"next_id"`
-	Swept    sweeper        `json:"swept"`
+	NowMs  int64   `json:"now_ms"`
+	NextID uint32  `json:"next_id"`
+	Swept  sweeper `json:"swept"`
+	// Shares says that windows share states, see [Engine.ShareWindows].
+	Shares   bool           `json:"shares,omitempty"`
 	States   []stateEntry   `json:"states"`
 	Leaves   []leafEntry    `json:"leaves"`
 	Segments []segmentEntry `json:"segments"`
@@ -57,7 +59,7 @@ type segmentEntry struct {
 }
 
 func (e *Engine) catalog() catalog {
-	c := catalog{NowMs: e.now, NextID: e.nextID, Swept: e.swept}
+	c := catalog{NowMs: e.now, NextID: e.nextID, Swept: e.swept, Shares: e.shares}
 	for _, st := range e.byState {
 		x := stateEntry{ID: st.id, Spec: st.spec, Live: st.live, Since: st.since, Cursor: st.cursor, UpTo: st.upTo}
 		if st.source != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -79,6 +80,50 @@ func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 	// Every value that comes in is judged as it comes.
 	l.cursor = ^uint32(0)
 	l.ready = st.live
+	e.takeOver(st)
+}
+
+// ShareWindows has conditions that count the same events in windows of different lengths
+// share one state, which reaches as far as the longest: those that there are, and from here
+// on those to come. Without it a longer window that comes later has a state of its own.
+func (e *Engine) ShareWindows() {
+	if e.shares {
+		return
+	}
+	e.shares = true
+	moved := false
+	for _, st := range e.byState {
+		moved = e.states[st.id] == st && e.takeOver(st) || moved
+	}
+	if moved {
+		e.arrange()
+	}
+}
+
+// takeOver gives a state that is live the leaves of others that it can do for, or another
+// its leaves, and reports whether there were some. [Engine.arrange] must follow then.
+func (e *Engine) takeOver(st *state) (moved bool) {
+	if !e.shares || !st.live || st.source == nil {
+		return false
+	}
+	for _, other := range st.source.states {
+		if other != st && other.live && other.spec.Covers(st.spec) {
+			return e.takeOver(other)
+		}
+	}
+	for _, other := range slices.Clone(st.source.states) {
+		if other == st || !other.live || !st.spec.Covers(other.spec) || st.values() == 0 && other.values() > 0 {
+			continue
+		}
+		for _, l := range other.leaves {
+			l.state = st
+		}
+		st.leaves, st.steps = append(st.leaves, other.leaves...), nil
+		e.drop(other)
+		moved = true
+	}
+	slices.SortFunc(st.leaves, func(a, b *leaf) int { return cmp.Compare(a.id, b.id) })
+	return moved
 }
 
 // newState makes a state that has no place for its values yet.
@@ -149,9 +194,13 @@ func (e *Engine) detach(l *leaf) {
 	st := l.state
 	without := func(list []*leaf) []*leaf { return slices.DeleteFunc(list, func(x *leaf) bool { return x == l }) }
 	st.steps = nil
-	if st.leaves = without(st.leaves); len(st.leaves) > 0 {
-		return
+	if st.leaves = without(st.leaves); len(st.leaves) == 0 {
+		e.drop(st)
 	}
+}
+
+// drop removes a state that has no leaves any more.
+func (e *Engine) drop(st *state) {
 	delete(e.states, st.id)
 	src := st.source
 	if src == nil {

@@ -144,7 +144,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e.universe, e.now, e.done, e.swept = universe, c.NowMs, c.NowMs, c.Swept
+	e.universe, e.now, e.done, e.swept, e.shares = universe, c.NowMs, c.NowMs, c.Swept, c.Shares
 	if len(c.Anonymous) > 0 {
 		var err error
 		if e.anonymous, err = readBitmap(c.Anonymous); err != nil {

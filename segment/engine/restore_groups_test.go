@@ -103,6 +103,7 @@ func (k *kin) groupsOrNone() []*group {
 // another, what is freed is used again, and groups without states go.
 func TestStatesShareRows(t *testing.T) {
 	e := crowd(t, 19_800*dayMs, 100)
+	e.shares = false // a state for each window
 	groups := func() int { return len(e.types["act"].groupsOrNone()) }
 	fill := func(name string, n int) {
 		for i := range n {

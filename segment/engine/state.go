@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
-	"github.com/musterhq/muster/segment/engine/internal/sieve"
 )
 
 // state is what is kept for the leaves that ask the same of the same events.
@@ -13,10 +12,7 @@ type state struct {
 	source *source // nil for timed attributes
 	fold   fold.Fold
 	leaves []*leaf
-	// steps has the leaves that compare the state's number, rest the others; steps is nil
-	// until it is asked for after a leaf came or went.
-	steps *sieve.Steps[*leaf]
-	rest  []*leaf
+	steps  *steps // nil until it is asked for after a leaf came or went
 	// property is what is aggregated; nil for counts.
 	property *lookup
 

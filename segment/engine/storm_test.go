@@ -25,6 +25,7 @@ const dayMs = 86_400_000
 // crowd is an engine of many profiles and some segments.
 func crowd(t testing.TB, nowMs int64, profiles uint32, definitions ...string) *Engine {
 	e := New()
+	e.ShareWindows()
 	e.Advance(nowMs, 1)
 	for i, text := range definitions {
 		n, err := segment.Parse([]byte(text), segment.Limits{})

@@ -49,6 +49,8 @@ type world struct {
 	liveMs   int64 // when a definition last went live
 	expiries int
 
+	sharesAt int64 // the step from which on windows share states; -1 for none
+
 	identified int // anonymous profiles that came to be identified
 }
 
@@ -75,6 +77,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		changed: map[uint32]int64{}, last: map[expiredAt]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
 	}
 	w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
+	w.sharesAt = []int64{-1, 0, 1 + int64(seed/3%150)}[seed%3]
+	w.share(w.e, w.twin)
 	inlineUpTo(t, []int{maxSection, 20, 60}[seed%3])
 	oneByOneUpTo(t, []int{8, 0, 2}[seed/3%3])
 	return w
@@ -83,6 +87,15 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) fatalf(format string, args ...any) {
 	w.t.Helper()
 	w.t.Fatalf("seed %d, offset %d, now %d: %s", w.seed, w.offset, w.now, fmt.Sprintf(format, args...))
+}
+
+// share has the windows of engines share states, if they do by now.
+func (w *world) share(engines ...*Engine) {
+	for _, e := range engines {
+		if e != nil && w.sharesAt >= 0 && w.offset >= w.sharesAt {
+			e.ShareWindows()
+		}
+	}
 }
 
 func facts(p *segment.NaiveProfile) *segment.Facts { return p.Facts() }
@@ -99,6 +112,7 @@ func (w *world) some() uint32 {
 // step does one random thing.
 func (w *world) step() {
 	w.offset++
+	w.share(w.e, w.twin)
 	budget := 1 + w.rng.IntN(4)
 	if w.rng.IntN(3) == 0 {
 		budget = 1 << 30
@@ -541,6 +555,7 @@ func (w *world) restart() {
 	if err != nil {
 		w.fatalf("restore: %v", err)
 	}
+	w.share(e)
 	if after := w.hash(e); after != before {
 		w.fatalf("R1: the state differs after a restart")
 	}

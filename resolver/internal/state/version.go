@@ -52,10 +52,12 @@ const RulesNoted = 24
 //     form confirms no address of another profile.
 //   - 25: an address that was asked to confirm is noted by its hash.
 //   - 25: an answer to START is marked, so that it goes out only to people who may be sent to.
+//   - 26: conditions that count the same events in windows of different lengths share one
+//     state (segments).
 
 // OldestRules is the oldest version whose states are read: that of release 0.1.0.
 const OldestRules = 9
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 25
+const ApplyVersion = 26

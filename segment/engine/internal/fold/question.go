@@ -2,6 +2,7 @@ package fold
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/segment"
@@ -28,6 +29,16 @@ func QuestionOf(a *segment.Activity) Question {
 		}
 	}
 	return q
+}
+
+// AtLeast is the number of events from which on the question holds, for each greater number
+// too and for none that is lower. ok is false for other questions, and where it is 0 or large.
+func (q *Question) AtLeast() (n int, ok bool) {
+	if q.Count == nil || q.distinct || q.Count.Op != segment.OpGe && q.Count.Op != segment.OpGt {
+		return 0, false
+	}
+	n = bits.TrailingZeros64(q.small)
+	return n, n > 0 && n < smallCounts
 }
 
 // smallCounts is for how many counts the answers are kept: nearly all that are

@@ -93,6 +93,15 @@ func (f timesFold) Due(q *Question, v []byte, t int64) int64 {
 	return never
 }
 
+// Ago is how long before nowMs the n-th newest event was of a value of [KindTimes], in
+// milliseconds; math.MaxInt64 where there are fewer.
+func Ago(v []byte, n int, nowMs int64) int64 {
+	if len(v) < 8*n {
+		return never
+	}
+	return nowMs - getInt(v[len(v)-8*n:])
+}
+
 func (f timesFold) Dead(v []byte, t int64) bool {
 	return len(v) == 0 || expired(getInt(v[len(v)-8:]), f.windowMs, t)
 }
