@@ -12,8 +12,8 @@
 //
 // [Log] is the contract an implementation fulfils; eventlog/file keeps
 // segment files in a directory. [Envelope] is the head every record starts
-// with, [EventsWriter] and [EventsReader] the body of records that carry
-// events. The byte layouts are written down in docs/formats.md. Decoding never
+// with. [AppendEvent] and [AppendEventCount] write the body of records that
+// carry events, and [EventsReader] reads it. The byte layouts are written down in docs/formats.md. Decoding never
 // panics, whatever the bytes.
 //
 // # Invariants

@@ -7,9 +7,9 @@ import "sync"
 // behind them, and those of other accounts do not.
 const maxParked = 1024
 
-// callHosts bounds how many calls are under way to one host. Unlike with a
-// [webhook.Limiter], those beyond wait without a goroutine and without a place
-// of the outbox: slow hosts hold back no others. It is safe for concurrent use.
+// callHosts bounds how many calls are under way to one host. Those beyond wait
+// without a goroutine and without a place of the outbox: slow hosts hold back no
+// others. It is safe for concurrent use.
 type callHosts struct {
 	perHost int
 

@@ -12,8 +12,8 @@ import (
 
 // Freeze hands over what changed since the last checkpoint, for [Machine.WriteCheckpoint].
 // It takes time in proportion to nothing but the numbers of accounts, pages and event
-// types changed. The caller keeps Apply and readers out, has asked [Machine.lagging], and
-// calls thaw before it freezes again.
+// types changed. The caller keeps Apply and readers out, has asked [Machine.Lagging], and
+// calls [Machine.Thaw] before it freezes again.
 func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
@@ -40,7 +40,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 	return f
 }
 
-// Thaw ends the checkpoint that began with freeze: what was frozen is in files now, and is
+// Thaw ends the checkpoint that began with [Machine.Freeze]: what was frozen is in files now, and is
 // read from there. The caller keeps Apply and readers out.
 func (m *Machine) Thaw(w checkpoint.Written) {
 	m.store.Thaw()
@@ -48,7 +48,7 @@ func (m *Machine) Thaw(w checkpoint.Written) {
 	m.segmentFiles = w.Segments
 }
 
-// WriteCheckpoint writes what [Machine.freeze] has handed over, and publishes the checkpoint.
+// WriteCheckpoint writes what [Machine.Freeze] has handed over, and publishes the checkpoint.
 // It runs beside Apply: it reads nothing of the machine but files. feed has the rows that
 // history lacks, nil for none; throttle slows the writing down, nil does not. An error of a
 // full disk leaves f as it is, to be written again.

@@ -39,7 +39,7 @@ func (m *Machine) deliverInApp(a *account.State, ordinal uint32, id messages.ID,
 	a.InApp.Add(m.tx(a), ordinal, x)
 }
 
-// deliverCampaignInApp is deliverInApp of a campaign's message.
+// deliverInApp is [Machine.deliverInApp] of a campaign's message.
 func (h campaignHost) deliverInApp(r *campaigns.Report) {
 	id := messages.CampaignSend(r.Campaign.Number, r.Recipient, r.Variant).On(inapp.Channel)
 	h.m.deliverInApp(h.a, r.Ordinal, id, inapp.Message{Origin: r.Campaign.ID, Campaign: r.Campaign.ID, Variant: r.Variant}, r.InApp)

@@ -36,7 +36,7 @@ type Table interface {
 	Refresh()
 }
 
-// Node is this node's state: a [*resolver.Node].
+// Node is this node's state: a *node.Node of package resolver/node.
 type Node interface {
 	Partitions() int
 	// Owns reports whether the partition is loaded and answers here; Changed is

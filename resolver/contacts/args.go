@@ -19,9 +19,9 @@ const (
 	CommandUpdate  = "contact.update"
 	CommandListAdd = "list.add.2"
 
-	// CommandContactCreate1 is [CommandContactCreate] in logs of before version 8 of the
-	// rules. Its phone and external id lead to a profile as those of an event do, and
-	// merge. CommandListAdd1 is [CommandListAdd] likewise.
+	// CommandCreate1 is [CommandCreate] in logs of before version 8 of the rules. Its phone
+	// and external id lead to a profile as those of an event do, and merge.
+	// CommandListAdd1 is [CommandListAdd] likewise.
 	CommandCreate1  = "contact.create"
 	CommandListAdd1 = "list.add"
 )
@@ -35,7 +35,7 @@ const (
 	maxPersonNameBytes = 512
 )
 
-// ContactCreate makes a contact. All fields are optional.
+// Create makes a contact. All fields are optional.
 type Create struct {
 	Email      string `json:"email,omitempty"`
 	FirstName  string `json:"first_name,omitempty"`
@@ -50,7 +50,7 @@ type Create struct {
 	Grant *emaildir.Grant `json:"grant,omitempty"`
 }
 
-// ContactUpdate changes what is set of a contact. An empty name is removed;
+// Update changes what is set of a contact. An empty name is removed;
 // identifiers are added, never removed.
 type Update struct {
 	ID         string          `json:"id"`
@@ -76,7 +76,7 @@ func (c *Update) Blank() string {
 	return ""
 }
 
-// ContactReply answers commands that make or change a contact.
+// Reply answers commands that make or change a contact.
 type Reply struct {
 	ID      string `json:"id"`
 	Created bool   `json:"created"` // the profile was made by this command

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// ConsentChange is an opt-in or opt-out of a channel in a [ContactUpdate].
+// ConsentChange is an opt-in or opt-out of a channel in an [Update].
 type ConsentChange struct {
 	Channel string `json:"channel"`
 	Status  string `json:"status"` // subscribed or unsubscribed

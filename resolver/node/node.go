@@ -97,7 +97,7 @@ type Cluster struct {
 func (o *Options) withDefaults() (Options, error) {
 	c := *o
 	if c.FS == nil || c.Dir == "" || c.Log == nil || c.History == nil || c.Now == nil || c.Rand == nil {
-		return c, errors.New("resolver: FS, Dir, Log, History, Now and Rand must be set")
+		return c, errors.New("node: FS, Dir, Log, History, Now and Rand must be set")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -135,7 +135,7 @@ func (o *Options) withDefaults() (Options, error) {
 func (c *Options) Validate() error {
 	if c.CheckpointInterval < 0 || c.CheckpointLogBytes < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
 		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
-		return errors.New("resolver: limits must not be negative")
+		return errors.New("node: limits must not be negative")
 	}
 	return nil
 }

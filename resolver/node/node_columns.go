@@ -36,7 +36,7 @@ func (n *Node) RefreshColumns(ctx context.Context, account uint64) error {
 }
 
 // BuildColumns makes the columns that the first preview would make, unless the account
-// has some: see [resolver.View.Snapshot]. Errors are those of [Node.Read].
+// has some: see [view.View.Snapshot]. Errors are those of [Node.Read].
 func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
 	var snap *view.Snapshot
 	err := n.Read(ctx, account, func(v *resolver.View) error {

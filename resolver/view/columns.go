@@ -48,7 +48,7 @@ func (v Columns) First() *Snapshot {
 	return s
 }
 
-// refreshColumns reads some of the profiles again that have changed since the columns
+// refresh reads some of the profiles again that have changed since the columns
 // were right, and returns how many are left.
 func (v Columns) refresh() (left int, err error) {
 	var d profile.Document
@@ -66,7 +66,7 @@ func (v Columns) refresh() (left int, err error) {
 	})
 }
 
-// buildColumns begins columns of the fields given beside a scan of the snapshot. It is nil
+// build begins columns of the fields given beside a scan of the snapshot. It is nil
 // when there are none to make: a field has no column, or is known to have too many values.
 func (v Columns) build(fields []string) *fieldcolumns.Builder {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
@@ -79,7 +79,7 @@ func (v Columns) build(fields []string) *fieldcolumns.Builder {
 	return v.begin(fields)
 }
 
-// beginColumns begins columns of the fields given, those that are kept, and those seen in
+// begin begins columns of the fields given, those that are kept, and those seen in
 // the account whose values are not mostly different, the fewest values first.
 func (v Columns) begin(fields []string) *fieldcolumns.Builder {
 	var seen []*catalog.Field

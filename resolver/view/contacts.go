@@ -108,7 +108,7 @@ func (v Profiles) ConsentLog(ordinal uint32) ([]consentlog.Entry, error) {
 }
 
 // KnowsAll checks ordinals from history: a chunk with one that the state does
-// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
+// not have could not be applied, now or ever again. The error wraps [account.ErrOtherHistory].
 func (v Profiles) KnowsAll(ordinals []uint32) error {
 	for _, o := range ordinals {
 		if err := v.a.Knows(o); err != nil {

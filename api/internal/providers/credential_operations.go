@@ -62,7 +62,7 @@ func (a *API) Credentials() handler.Group {
 	return g
 }
 
-// textProvider describes any provider of texts with an API over HTTP.
+// textProviderShape is the shape of any provider of texts with an API over HTTP.
 func textProviderShape() *shape.Schema {
 	fields := func(about string) *shape.Schema {
 		return shape.List(shape.Named("NameAndValue", shape.Object(shape.Req("name", shape.Text("To", "").Bytes(1, 128)), shape.Req("value", shape.Text("{{to}}", "").Bytes(0, 8192))).Strict()), about).Entries(0, 100)

@@ -27,6 +27,7 @@
 //
 // # Other work of the machine
 //
-// Each phase notes what share of the processors other processes took (busy.go).
+// Each phase notes what share of the processors other processes took (see
+// [child.Used]).
 // With much of it only ratios within the run say something.
 package flows

@@ -64,7 +64,7 @@ type Feed struct {
 	fromLog bool
 }
 
-// FeedOptions bound the way from Apply to history.
+// Options bound the way from Apply to history.
 type Options struct {
 	// Rows is how many rows are stored in one go while there are that many.
 	Rows int

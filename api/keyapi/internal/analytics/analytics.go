@@ -57,7 +57,7 @@ func Operations() keycall.Group {
 	}...)}
 }
 
-// spanOf is the time that an answer is about: from ≤ t < to.
+// span is the time that an answer is about: from ≤ t < to.
 type span struct {
 	fromMs, toMs int64
 	granularity  query.Granularity

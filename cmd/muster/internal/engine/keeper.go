@@ -23,7 +23,7 @@ type member interface {
 	Stats() cluster.Stats
 }
 
-// taker is who does it: a [*resolver.Node].
+// taker is who does it: a [*node.Node].
 type taker interface {
 	Take(ctx context.Context, partition int) error
 	Warm(ctx context.Context, partition int) error
