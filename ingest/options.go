@@ -113,6 +113,12 @@ type Options struct {
 	// for, which may be unknown; nil answers all in Surface B's.
 	Refuse func(ctx *fasthttp.RequestCtx, path string, status int, text string)
 
+	ServerOptions
+}
+
+// ServerOptions configure the HTTP server in front of a handler: its connections, the
+// heads of requests, and how long clients may take.
+type ServerOptions struct {
 	// ServerName is sent in the Server header; default "muster".
 	ServerName string
 	// HeaderBytes is the longest head of a request; default 8 KiB. Each

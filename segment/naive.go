@@ -42,12 +42,17 @@ type NaiveProfile struct {
 	Consents                    map[string]NaiveConsent
 	Blocks                      map[string]string // why a channel is blocked
 	IsContact                   bool
-	Anonymous                   bool   // nothing but ids of devices says who it is
-	Sent, Opened, Clicked       uint64 // messages
-	LastOpenMs, LastClickMs     *int64 // Unix milliseconds; nil for never
-	PushDevices                 []string
-	Lists                       []string
-	Events                      []NaiveEvent // in any order
+	Anonymous                   bool // nothing but ids of devices says who it is
+	NaiveEngagement
+	PushDevices []string
+	Lists       []string
+	Events      []NaiveEvent // in any order
+}
+
+// NaiveEngagement is what a profile did with messages.
+type NaiveEngagement struct {
+	Sent, Opened, Clicked   uint64 // messages
+	LastOpenMs, LastClickMs *int64 // Unix milliseconds; nil for never
 }
 
 // NaiveOf is the profile of which all that conditions look at is known. It
@@ -66,7 +71,7 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes), FirstSeenMs: x.FirstSeenMs,
 		Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}, Lists: slices.Clone(f.Lists), Events: events,
 		IsContact: x.IsContact, Anonymous: x.Anonymous, PushDevices: slices.Clone(x.PushDevices),
-		Sent: x.Engagement.Sent, Opened: x.Engagement.Opened, Clicked: x.Engagement.Clicked,
+		NaiveEngagement: NaiveEngagement{Sent: x.Engagement.Sent, Opened: x.Engagement.Opened, Clicked: x.Engagement.Clicked},
 	}
 	if last := x.LastEventMs; x.HasEvent {
 		p.LastEventMs = &last

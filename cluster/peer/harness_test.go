@@ -193,7 +193,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	m.server.Open(m.router, func(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
 		return m.answer(ctx, name, partitions, args)
 	})
-	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, Internal: Is, HeaderRoom: HeadRoom}, func(rc *fasthttp.RequestCtx) {
+	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, ServerOptions: ingest.ServerOptions{Internal: Is, HeaderRoom: HeadRoom}}, func(rc *fasthttp.RequestCtx) {
 		if Is(rc) {
 			m.server.Handle(rc)
 			return

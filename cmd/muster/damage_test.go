@@ -35,7 +35,7 @@ type damaged struct {
 
 func openEngine(ctx context.Context, dir string) (*engine.Engine, error) {
 	e, err := engine.Open(ctx, engine.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler), MaxRecordBytes: 16 << 20,
-		CheckpointInterval: time.Hour, HistoryMemory: 256 << 20})
+		StateLimits: engine.StateLimits{CheckpointInterval: time.Hour}, HistoryLimits: engine.HistoryLimits{HistoryMemory: 256 << 20}})
 	if err != nil {
 		return nil, err
 	}

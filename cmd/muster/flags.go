@@ -68,9 +68,13 @@ func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes
 	return engine.Options{
 		Kafka: topic, ClickHouse: history, SessionTimeout: *e.remote.session,
 		Dir: *e.dir, Logger: log, MaxRecordBytes: maxRecordBytes,
-		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads, QueryCacheBytes: int64(*e.queryCache),
-		CheckpointInterval: *e.checkpointInterval, CheckpointLogBytes: int64(*e.checkpointLog), GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
-		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
+		HistoryLimits: engine.HistoryLimits{HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads, QueryCacheBytes: int64(*e.queryCache)},
+		StateLimits: engine.StateLimits{
+			CheckpointInterval: *e.checkpointInterval, CheckpointLogBytes: int64(*e.checkpointLog),
+			GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
+			MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool),
+		},
+		Skip:        e.skip,
 		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: p.end,
 	}, nil
 }

@@ -75,7 +75,7 @@ func (r *remoteFlags) read() (*kafka.Options, *clickhouse.Options, error) {
 	if history == nil {
 		return nil, nil, wrongUsage("--kafka needs --clickhouse: what is kept in --data is lost to a node that takes over elsewhere. Name a ClickHouse, such as --clickhouse clickhouse://localhost:9000/muster")
 	}
-	k := &kafka.Options{Topic: *r.topic, Partitions: *r.partitions, Replication: *r.replication, Compression: *r.compression}
+	k := &kafka.Options{TopicOptions: kafka.TopicOptions{Topic: *r.topic, Partitions: *r.partitions, Replication: *r.replication}, Compression: *r.compression}
 	for _, addr := range strings.Split(*r.brokers, ",") {
 		k.Brokers = append(k.Brokers, strings.TrimSpace(addr))
 	}

@@ -99,8 +99,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	}
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
-		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections, AddressConnections: *perAddress,
-		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
+		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight),
+		ServerOptions: ingest.ServerOptions{Connections: *connections, AddressConnections: *perAddress},
+		Memory:        ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
 	c.uploadBytes = int64(*uploadBytes)

@@ -22,7 +22,7 @@ func TestNewerNodeEndsOlderOne(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir, args...)
 	s.event(`{"event_type":"seen","user":{"external_id":"a"}}`)
-	log, err := kafka.Open(t.Context(), kafka.Options{Brokers: servers.Kafka(t), Topic: args[3]})
+	log, err := kafka.Open(t.Context(), kafka.Options{Brokers: servers.Kafka(t), TopicOptions: kafka.TopicOptions{Topic: args[3]}})
 	ok(t, err)
 	defer log.Close()
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, StampMs: time.Now().UnixMilli()}

@@ -58,7 +58,7 @@ func BenchmarkAppend(b *testing.B) {
 	for _, compression := range []string{"none", "lz4", "zstd"} {
 		for _, appenders := range []int{1, 64, 256} {
 			b.Run(fmt.Sprintf("compression=%s/appenders=%d", compression, appenders), func(b *testing.B) {
-				opts := Options{Brokers: services.Kafka(b), Topic: services.TopicName(b), Compression: compression}
+				opts := Options{Brokers: services.Kafka(b), TopicOptions: TopicOptions{Topic: services.TopicName(b)}, Compression: compression}
 				l := mustOpen(b, opts)
 				raw := opts
 				raw.Topic += ".raw"
@@ -155,7 +155,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkReplay(b *testing.B) {
 	for _, compression := range []string{"none", "lz4", "zstd"} {
 		b.Run("compression="+compression, func(b *testing.B) {
-			l := mustOpen(b, Options{Brokers: services.Kafka(b), Topic: services.TopicName(b), Compression: compression})
+			l := mustOpen(b, Options{Brokers: services.Kafka(b), TopicOptions: TopicOptions{Topic: services.TopicName(b)}, Compression: compression})
 			data := events(1)
 			run(b, 256, func() error { _, err := l.Append(context.Background(), 0, data); return err })
 			b.SetBytes(int64(perRound * len(data)))
@@ -180,7 +180,7 @@ func BenchmarkReplay(b *testing.B) {
 func BenchmarkBounds(b *testing.B) {
 	for _, callers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			l := mustOpen(b, Options{Brokers: services.Kafka(b), Topic: services.TopicName(b), MaxRecordBytes: 1000})
+			l := mustOpen(b, Options{Brokers: services.Kafka(b), TopicOptions: TopicOptions{Topic: services.TopicName(b)}, Limits: Limits{MaxRecordBytes: 1000}})
 			begin := time.Now()
 			calls := 0
 			for b.Loop() {

@@ -187,7 +187,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
 	ownBrokers(t)
 	c := services.OwnKafka(t, 1)
-	opts := Options{Brokers: c.Addrs(), RequestTimeout: 2 * time.Second, DialTimeout: time.Second, MaxRecordBytes: 100_000, Logger: testLogger(t)}
+	opts := Options{Brokers: c.Addrs(), Timeouts: Timeouts{RequestTimeout: 2 * time.Second, DialTimeout: time.Second}, Limits: Limits{MaxRecordBytes: 100_000}, Logger: testLogger(t)}
 	l := mustOpen(t, opts)
 	d := startLoad(t, l, mustOpen(t, opts))
 	d.goesOn(t, 200)
@@ -231,8 +231,9 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	ownBrokers(t)
 	c := services.OwnKafka(t, 3)
 	opts := Options{
-		Brokers: c.Addrs(), Topic: DefaultTopic, RequestTimeout: 4 * time.Second, AppendTimeout: 30 * time.Second, DialTimeout: time.Second,
-		MaxRecordBytes: 100_000, Logger: testLogger(t),
+		Brokers: c.Addrs(), TopicOptions: TopicOptions{Topic: DefaultTopic},
+		Timeouts: Timeouts{RequestTimeout: 4 * time.Second, AppendTimeout: 30 * time.Second, DialTimeout: time.Second},
+		Limits:   Limits{MaxRecordBytes: 100_000}, Logger: testLogger(t),
 	}
 	l := mustOpen(t, opts)
 	topic, err := l.metadata(t.Context())

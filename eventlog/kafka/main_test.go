@@ -34,8 +34,8 @@ func within(t testing.TB, d time.Duration) context.Context {
 // shared are options for a new topic of the shared Kafka.
 func shared(t testing.TB) Options {
 	return Options{
-		Brokers: services.Kafka(t), Topic: services.TopicName(t), MaxRecordBytes: 1_000_000,
-		Logger: testLogger(t),
+		Brokers: services.Kafka(t), TopicOptions: TopicOptions{Topic: services.TopicName(t)},
+		Limits: Limits{MaxRecordBytes: 1_000_000}, Logger: testLogger(t),
 	}
 }
 

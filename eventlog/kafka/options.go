@@ -49,6 +49,34 @@ type Options struct {
 	// Brokers are addresses to begin with, HOST:PORT; the rest of the cluster
 	// is learnt from them. At least one.
 	Brokers []string
+	TopicOptions
+	Limits
+	Timeouts
+	// Compression of batches: none (the default), lz4, zstd, snappy or gzip.
+	Compression string
+	// TLS encrypts connections when it is set.
+	TLS *tls.Config
+	// SASL authenticates connections when it is set.
+	SASL *SASL
+	// ClientID names this client in Kafka's logs and quotas.
+	ClientID string
+	// Logger receives start-up lines and what went wrong with brokers; nil
+	// means silent.
+	Logger *slog.Logger
+	// OnProduce receives how long each acknowledged produce request took. It is
+	// called by the partition's senders and must not block.
+	OnProduce func(partition int, took time.Duration)
+	// Now is the clock for OnProduce, Stats and the age of what waits;
+	// time.Now when nil.
+	Now func() time.Time
+
+	// dial makes connections; a net.Dialer when nil. Tests cut them.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// TopicOptions say what the log's topic must be like: it is created so, and one that
+// exists is refused when it is not so.
+type TopicOptions struct {
 	// Topic holds the log. It is created when there is none.
 	Topic string
 	// Partitions is the number the topic is created with; a topic that exists
@@ -77,6 +105,10 @@ type Options struct {
 	// [Log.Begin]: needed when retention has taken all of a partition, and
 	// compared otherwise. nil: nothing is known.
 	Base *int64
+}
+
+// Limits bound the records, and what is kept of them in memory.
+type Limits struct {
 	// MaxRecordBytes is the largest record Append takes.
 	MaxRecordBytes int
 	// QueueBytes bounds the records of a partition that are not acknowledged
@@ -94,14 +126,10 @@ type Options struct {
 	// comes to them, so that they need not be fetched; see the package
 	// documentation.
 	OwnBytes int64
-	// Compression of batches: none (the default), lz4, zstd, snappy or gzip.
-	Compression string
-	// TLS encrypts connections when it is set.
-	TLS *tls.Config
-	// SASL authenticates connections when it is set.
-	SASL *SASL
-	// ClientID names this client in Kafka's logs and quotas.
-	ClientID string
+}
+
+// Timeouts bound what waits for brokers.
+type Timeouts struct {
 	// DialTimeout bounds making a connection, authentication included.
 	DialTimeout time.Duration
 	// RequestTimeout bounds one request; half of it is what Kafka may take for
@@ -113,18 +141,6 @@ type Options struct {
 	AppendTimeout time.Duration
 	// CloseTimeout bounds how long Close waits for appends under way.
 	CloseTimeout time.Duration
-	// Logger receives start-up lines and what went wrong with brokers; nil
-	// means silent.
-	Logger *slog.Logger
-	// OnProduce receives how long each acknowledged produce request took. It is
-	// called by the partition's senders and must not block.
-	OnProduce func(partition int, took time.Duration)
-	// Now is the clock for OnProduce, Stats and the age of what waits;
-	// time.Now when nil.
-	Now func() time.Time
-
-	// dial makes connections; a net.Dialer when nil. Tests cut them.
-	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // SASL names a user to Kafka.

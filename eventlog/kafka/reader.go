@@ -31,28 +31,43 @@ type Reader struct {
 	buf  []byte
 	scan scanner
 
+	link
+	request
+	// wait is the pause before the next attempt after a failure.
+	wait backoff
+	follower
+}
+
+// link is the reader's connection to the partition's leader.
+type link struct {
 	conn *brokerConn
 	// dial is a connection being made, nil when none is.
 	dial *dialing
 	// watch ends the connection's bond to its leader.
 	watch func() bool
-	// Of the request on the way: asked is false when there is none, have is
-	// what arrived of the answer, need its size or 4 before that is known.
-	asked      bool
-	head       [4]byte
-	have, need int
-	deadline   time.Time
-	wait       backoff
-	// askedAt is the offset of the request on the way. Memory may have brought what
-	// it asks for by the time of its answer.
-	askedAt int64
 	// connected is set after the first connection, usedAt when the present one was
 	// last written to or read from.
 	connected bool
 	usedAt    time.Time
+}
 
-	// follows says that the reader is the partition's follower, see own. hand is
-	// the batch that scan reads if it came from memory, ownAt when one came last.
+// request is the request on the way, and what has arrived of its answer.
+type request struct {
+	// asked is false when there is none. have is how many bytes of the answer have
+	// arrived, need its size, or 4 before that is known: head holds the size.
+	asked      bool
+	head       [4]byte
+	have, need int
+	deadline   time.Time
+	// askedAt is the offset asked for. Memory may have brought what it asks for by
+	// the time of the answer.
+	askedAt int64
+}
+
+// follower is how the reader takes batches from memory, see own.
+type follower struct {
+	// follows says that the reader is the partition's follower. hand is the batch
+	// that scan reads if it came from memory, ownAt when one came last.
 	follows bool
 	hand    ownBatch
 	ownAt   time.Time
@@ -91,7 +106,7 @@ func (l *Log) Read(partition int, from int64) (eventlog.Reader, error) {
 	case from > end:
 		return nil, fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", from, partition, end)
 	}
-	r := &Reader{p: p, next: from, woken: make(chan struct{}, 1)}
+	r := &Reader{p: p, next: from, follower: follower{woken: make(chan struct{}, 1)}}
 	r.scan.inflateLimit = l.inflateLimit()
 	return r, nil
 }

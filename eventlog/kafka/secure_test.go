@@ -145,7 +145,7 @@ func TestSecureKafka(t *testing.T) {
 		t.Fatal("no certificate")
 	}
 	good := Options{
-		Brokers: []string{addr}, TLS: &tls.Config{RootCAs: roots}, MaxRecordBytes: 1000, Logger: testLogger(t),
+		Brokers: []string{addr}, TLS: &tls.Config{RootCAs: roots}, Limits: Limits{MaxRecordBytes: 1000}, Logger: testLogger(t),
 		SASL: &SASL{Mechanism: "PLAIN", Username: "muster", Password: "secret"},
 	}
 	for i, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {

@@ -21,6 +21,20 @@ type Stats struct {
 	// QueueRecords and QueueBytes wait to be acknowledged now.
 	QueueRecords int
 	QueueBytes   int64
+	AppendStats
+	ReadStats
+	// LeaderChanges counts other leaders, the first of each partition included.
+	LeaderChanges uint64
+	// Failing is how long at least one kind of request of a partition has been
+	// failing without a success; 0 when all is well.
+	Failing time.Duration
+	// LastError is what went wrong last, nil before, and LastErrorAt when.
+	LastError   error
+	LastErrorAt time.Time
+}
+
+// AppendStats count what the senders of records did.
+type AppendStats struct {
 	// Appended counts the records acknowledged, AppendedBytes their bytes
 	// without framing, Batches the record batches they went into.
 	Appended, AppendedBytes, Batches uint64
@@ -32,6 +46,10 @@ type Stats struct {
 	Produces                 uint64
 	ProduceTime              time.Duration
 	ProduceFailures, Retries uint64
+}
+
+// ReadStats count what the readers of records did, and what they asked of brokers.
+type ReadStats struct {
 	// Questions counts the read barriers asked of brokers.
 	Questions uint64
 	// Fetches counts the answers with records, FetchedBytes their bytes as
@@ -40,12 +58,4 @@ type Stats struct {
 	Fetches, FetchedBytes, Reconnects uint64
 	// OwnBatches and OwnRecords were handed to readers from memory.
 	OwnBatches, OwnRecords uint64
-	// LeaderChanges counts other leaders, the first of each partition included.
-	LeaderChanges uint64
-	// Failing is how long at least one kind of request of a partition has been
-	// failing without a success; 0 when all is well.
-	Failing time.Duration
-	// LastError is what went wrong last, nil before, and LastErrorAt when.
-	LastError   error
-	LastErrorAt time.Time
 }

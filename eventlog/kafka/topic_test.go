@@ -113,7 +113,7 @@ func TestTopicIsCheckedAtOnce(t *testing.T) {
 
 // TestBounds of what is fine, which the check above cannot show.
 func TestTopicFaultsAtTheirLimits(t *testing.T) {
-	l := &Log{opts: Options{Brokers: []string{"h:1"}, MinRetention: time.Hour, MinRetentionBytes: 100, MaxRecordBytes: 1000}.withDefaults()}
+	l := &Log{opts: Options{Brokers: []string{"h:1"}, TopicOptions: TopicOptions{MinRetention: time.Hour, MinRetentionBytes: 100}, Limits: Limits{MaxRecordBytes: 1000}}.withDefaults()}
 	topic := kgo.Topic{Partitions: []kgo.Partition{{Replicas: make([]kgo.Broker, 3)}, {Replicas: make([]kgo.Broker, 3)}}}
 	good := map[string]string{
 		setRetentionMS: "3600000", setRetentionBytes: "100", setCleanup: "delete", setTimestamps: "LogAppendTime",
@@ -206,7 +206,7 @@ func TestNoKafkaThere(t *testing.T) {
 			if c.name == "silent" {
 				timeout = 300 * time.Millisecond
 			}
-			_, err = Open(t.Context(), Options{Brokers: []string{ln.Addr().String()}, DialTimeout: timeout})
+			_, err = Open(t.Context(), Options{Brokers: []string{ln.Addr().String()}, Timeouts: Timeouts{DialTimeout: timeout}})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), ln.Addr().String()) {
 				t.Errorf("%v", err)
 			}

@@ -34,13 +34,28 @@ func invalidEvent(format string, args ...any) *rejection {
 // message is one call as an SDK sends it. All values are canonical text of the scanner, or
 // parts of the body, and nil where they are absent or null.
 type message struct {
-	kind, event, name, category     []byte
-	userID, anonymousID, previousID []byte
-	groupID, messageID, uuid        []byte
-	properties, traits, context     []byte
-	timestamp, original, sent       []byte
-	writeKey, mergeProperties       []byte
-	// Those of PostHog.
+	kind, event, name, category []byte
+	messageIdentity
+	messageID, uuid             []byte // either makes it known that a call is repeated
+	properties, traits, context []byte
+	messageTimes
+	writeKey, mergeProperties []byte
+	messagePostHog
+}
+
+// messageIdentity says who did it.
+type messageIdentity struct {
+	userID, anonymousID, previousID, groupID []byte
+}
+
+// messageTimes are the clocks of the sender, from which the time of the event is worked
+// out.
+type messageTimes struct {
+	timestamp, original, sent []byte
+}
+
+// messagePostHog has the members that SDKs of PostHog alone send.
+type messagePostHog struct {
 	distinctID, apiKey, token, set []byte
 }
 

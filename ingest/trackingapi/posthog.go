@@ -63,7 +63,7 @@ func (p *mapper) posthog(m *message, ev *eventlog.Event) *rejection {
 	switch string(name) {
 	case "$create_alias":
 		p.call = CallAlias
-		other := message{previousID: member(m.properties, "alias")}
+		other := message{messageIdentity: messageIdentity{previousID: member(m.properties, "alias")}}
 		ev.AnonymousID = nil
 		if bad := p.alias(&other, ev); bad != nil {
 			return bad

@@ -34,17 +34,11 @@ type Options struct {
 	Mine           []string
 	Logger         *slog.Logger
 	MaxRecordBytes int
-	HistoryMemory  int64
-	HistoryThreads int
-	// QueryCacheBytes bounds what is kept of history's answers; 0 keeps nothing.
-	QueryCacheBytes    int64
-	CheckpointInterval time.Duration
-	CheckpointLogBytes int64
-	GenerationBytes    int64
-	CacheBytes         int64
-	MaxBacklog         int64
-	SpoolBytes         int64
-	Skip               map[int][]int64
+	HistoryLimits
+	StateLimits
+	// Skip are offsets of records that are not applied, by partition, see
+	// [node.Options].
+	Skip map[int][]int64
 	// TrimLog lets a log in Dir drop records that the checkpoints are beyond.
 	TrimLog bool
 
@@ -71,6 +65,25 @@ type Options struct {
 	// SessionTimeout is after how long of silence another node may take over;
 	// the default is package cluster's.
 	SessionTimeout time.Duration
+}
+
+// HistoryLimits bound what history may use of this machine.
+type HistoryLimits struct {
+	HistoryMemory  int64 // bytes, of a history in Dir
+	HistoryThreads int   // likewise
+	// QueryCacheBytes bounds what is kept of history's answers; 0 keeps nothing.
+	QueryCacheBytes int64
+}
+
+// StateLimits bound the memory of the state, how far it may be ahead of its checkpoints
+// and of history, and how far requests may be ahead of it: see [node.Options].
+type StateLimits struct {
+	CheckpointInterval time.Duration
+	CheckpointLogBytes int64
+	GenerationBytes    int64
+	CacheBytes         int64
+	MaxBacklog         int64 // records
+	SpoolBytes         int64
 }
 
 // ErrInUse means that another process has the data directory, or owns the log.

@@ -78,7 +78,7 @@ func (w *world) count() (n int) {
 // refused, with the reasons.
 func (w *world) oneByOne(text, list string) (refused []api.ImportRefusal) {
 	w.t.Helper()
-	u := &upload{account: w.account, saved: saved{Kind: api.ImportPeople, Header: strings.Split(strings.SplitN(text, "\n", 2)[0], ","), Plan: api.ImportPlan{ListID: list}}}
+	u := &upload{account: w.account, saved: saved{Kind: api.ImportPeople, fileFacts: fileFacts{Header: strings.Split(strings.SplitN(text, "\n", 2)[0], ",")}, Plan: api.ImportPlan{ListID: list}}}
 	r, err := u.plan(&u.Plan)
 	ok(w.t, err)
 	rows, err := importer.NewRows(strings.NewReader(text), r.options)

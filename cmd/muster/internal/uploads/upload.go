@@ -12,7 +12,8 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
-// saved is what upload.json has of an upload. Times are Unix milliseconds.
+// saved is what upload.json has of an upload. Times are Unix milliseconds. The order of
+// the fields, embedded ones in their place, is that of the members in the file.
 type saved struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -25,7 +26,14 @@ type saved struct {
 	// Queue is the place in the queue, by which imports are worked off.
 	Queue int64 `json:"queue,omitempty"`
 
-	// What a look at the whole file found, once it is complete.
+	fileFacts
+	Plan api.ImportPlan `json:"plan"`
+	progress
+	Error string `json:"error,omitempty"`
+}
+
+// fileFacts are what a look at the whole file found, once it is complete.
+type fileFacts struct {
 	Hash string `json:"hash,omitempty"`
 	// Sum is the SHA-256 of the file where rows were overwritten since, which Hash does not
 	// tell; [sumUnknown] while that is done.
@@ -33,8 +41,10 @@ type saved struct {
 	Rows   uint64   `json:"rows,omitempty"`
 	Header []string `json:"header,omitempty"`
 	Types  []string `json:"types,omitempty"`
+}
 
-	Plan api.ImportPlan `json:"plan"`
+// progress is how far the import is, in rows of the file.
+type progress struct {
 	// Read rows are behind us; Stored is how many rows of the file the state had when the
 	// import began.
 	Read       uint64 `json:"read,omitempty"`
@@ -43,8 +53,7 @@ type saved struct {
 	Duplicates uint64 `json:"duplicates,omitempty"`
 	Refused    uint64 `json:"refused,omitempty"`
 	// RefusedBytes is how much of refused.jsonl holds.
-	RefusedBytes int64  `json:"refused_bytes,omitempty"`
-	Error        string `json:"error,omitempty"`
+	RefusedBytes int64 `json:"refused_bytes,omitempty"`
 }
 
 // upload is one upload in memory. Its fields are under the lock of [Uploads].
