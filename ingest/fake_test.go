@@ -20,6 +20,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
 )
@@ -217,16 +218,8 @@ func serve(t testing.TB, node Submitter, opts Options) (*fasthttp.Client, *Handl
 		t.Fatal(err)
 	}
 	ln := fasthttputil.NewInmemoryListener()
-	srv := NewServer(opts, route(h))
-	done := make(chan error, 1)
-	go func() { done <- srv.Serve(ln) }()
+	servertest.Serve(t, NewServer(opts, route(h)), ln)
 	client := &fasthttp.Client{Dial: func(string) (net.Conn, error) { return ln.Dial() }}
-	t.Cleanup(func() {
-		client.CloseIdleConnections()
-		ln.Close()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(client.CloseIdleConnections) // before the server ends: it waits for connections
 	return client, h
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/api/openapi"
@@ -17,7 +19,6 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/ingest/trackingapi"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // The schema of OpenAPI 3.1 as the OpenAPI Initiative publishes it (Apache 2.0).

@@ -10,9 +10,10 @@ import (
 	"sync"
 
 	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
-	"github.com/valyala/fasthttp"
 )
 
 // The page is a few files that load nothing but the document.

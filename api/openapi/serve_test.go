@@ -5,8 +5,9 @@ import (
 	"testing"
 
 	"github.com/fasthttp/router"
-	"github.com/musterhq/muster/api/openapi"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/openapi"
 )
 
 func get(t *testing.T, r *router.Router, path string, headers ...string) *fasthttp.Response {

@@ -209,7 +209,8 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	}
 	go func() { served <- m.http.Serve(ln) }()
 	x.change(func() { x.all = append(x.all, m.Node) })
-	// Other nodes may keep connections open until they end themselves, so that a stop has a time.
+	// Not servertest.Serve, which waits for all connections: other nodes may keep theirs open
+	// until they end themselves, so that a stop has a time.
 	t.Cleanup(func() {
 		m.peers.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

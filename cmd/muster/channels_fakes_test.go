@@ -131,6 +131,7 @@ func (p *post) take(channel string, person, device int, text, id string) int {
 			defer p.answering(open, -1)
 		}
 	}
+	// The provider takes so long to answer: the pause is not for something to come.
 	defer time.Sleep(pause)
 	p.mu.Lock()
 	defer p.mu.Unlock()

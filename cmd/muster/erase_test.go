@@ -187,6 +187,8 @@ func TestAnswerAfterErasureIsInNoFile(t *testing.T) {
 func (e *eraser) untilShown(data string, paths []erasedPath, persons map[string]erasedPerson) {
 	e.Helper()
 	missing := []string{"all"}
+	// Not package eventually, which ends the test: what is missing is one of its findings.
+	// Each look reads all files, so that there is a pause between two.
 	for end := time.Now().Add(15 * time.Second); len(missing) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		missing = nil
 		files := readFiles(e.T, data)

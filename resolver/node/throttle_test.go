@@ -2,11 +2,6 @@ package node
 
 import (
 	"fmt"
-
-	"github.com/musterhq/muster/internal/eventually"
-	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/internal/checkpoint"
-
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -14,6 +9,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
 )
 
 // TestRequestWhileOneIsWritten: a checkpoint asked for while another is being written is
