@@ -25,27 +25,34 @@ const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
-	opts  Options
+	opts Options
+	// chain is what every call passes: who may make it, and how much of it is read.
 	chain *handler.Chain
-	// evaluations are questions to history, combinations those the engine knows
-	// the answers to.
+
+	// The semaphores bound how many calls work at once on what costs much: evaluations
+	// are questions to history, combinations those the engine knows the answers to,
+	// exports are downloads of whole lists.
 	evaluations  *handler.Semaphore
 	combinations *handler.Semaphore
 	exports      *handler.Semaphore
+
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (segments.Watch, bool)
 
+	// evaluation answers the questions about definitions that several parts ask.
 	evaluation *evaluation.Evaluator
-	accounts   *accounts.API
-	segments   *segments.API
-	events     *events.API
-	flows      *automation.API
-	profiles   *profiles.API
-	links      *links.API
-	providers  *providers.API
-	settings   *settings.API
-	messages   *messages.API
-	signup     *signup.API
+
+	// The parts answer the calls, each those of its subject.
+	accounts  *accounts.API // sessions, users, API keys and companies
+	segments  *segments.API
+	events    *events.API // attributes, too
+	flows     *automation.API
+	profiles  *profiles.API
+	links     *links.API // links of messages
+	providers *providers.API
+	settings  *settings.API // sender domains and sources, too
+	messages  *messages.API // campaigns, templates and webhooks
+	signup    *signup.API   // signup forms
 }
 
 // New returns an API. The error names the option at fault.

@@ -22,21 +22,26 @@ import (
 // Peers makes calls to the other nodes. It is safe for concurrent use.
 type Peers struct {
 	opts  Options
-	conns conns
-	node  atomic.Pointer[nodeBox]
+	conns conns                   // to the other nodes, kept for the next call
+	node  atomic.Pointer[nodeBox] // this node's state; nil before Start
 	// session is this process, calls counts the calls that it makes.
 	session string
 	calls   atomic.Uint64
 
 	said atomic.Int64 // when a fault of the configuration was logged last, in Unix seconds
 
+	// stop ends ctx, which Close does; done waits for the goroutines.
 	stop context.CancelFunc
-	ctx  context.Context // ends with Close
+	ctx  context.Context
 	done sync.WaitGroup
 
+	// The calls made, by kind.
 	forwarded, commands, asked *metrics.Counter
-	unreached, misdirected     *metrics.Counter
-	waited                     *histogram.Histogram
+	// The calls that failed: no owner was there in time, or the node that was called
+	// was not the owner.
+	unreached, misdirected *metrics.Counter
+	// waited is how long the calls waited that another node answered after a wait.
+	waited *histogram.Histogram
 }
 
 type nodeBox struct{ Node }

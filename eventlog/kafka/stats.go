@@ -5,14 +5,25 @@ import (
 	"time"
 )
 
-// counters of one partition.
+// counters of one partition, from when the log was opened. [Stats] adds up those of all.
 type counters struct {
+	// Records acknowledged, their bytes without framing, the record batches they went
+	// into, and the records that were not stored or not acknowledged, by reason.
 	appended, appendedBytes, batches            atomic.Uint64
 	refusedFull, refusedTooLarge, refusedFailed atomic.Uint64
-	produces, produceNanos, retries, failures   atomic.Uint64
-	questions, fetches, fetchedBytes            atomic.Uint64
-	ownBatches, ownRecords                      atomic.Uint64
-	reconnects, leaderChanges                   atomic.Uint64
+
+	// Produce requests acknowledged, the time that they took together, repetitions,
+	// and requests that failed.
+	produces, produceNanos, retries, failures atomic.Uint64
+
+	// Read barriers asked of brokers; answers with records, and their bytes as they came.
+	questions, fetches, fetchedBytes atomic.Uint64
+
+	// What readers got from memory without a fetch.
+	ownBatches, ownRecords atomic.Uint64
+
+	// Connections of readers that were made again, and other leaders, the first included.
+	reconnects, leaderChanges atomic.Uint64
 }
 
 // Stats is a snapshot of what the log did since it was opened, over all

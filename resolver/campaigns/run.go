@@ -45,16 +45,16 @@ const (
 // Run is a campaign being sent, or the last time it was. Its JSON has the fields of its
 // parts beside its own, in this order: it is what checkpoints and the state's hash have.
 type Run struct {
-	ID     string `json:"id"`
-	Run    int    `json:"run"` // from 1
-	Status string `json:"status"`
+	ID     string `json:"id"`     // of the campaign
+	Run    int    `json:"run"`    // from 1
+	Status string `json:"status"` // one of RunSending and the others
 	Plan
-	StartedMs  int64 `json:"started_ms"`
-	FinishedMs int64 `json:"finished_ms,omitempty"`
-	Resumed    int   `json:"resumed,omitempty"` // how often it went on after a stop of the service
+	StartedMs  int64 `json:"started_ms"`            // Unix ms, as is FinishedMs
+	FinishedMs int64 `json:"finished_ms,omitempty"` // 0 while it is under way
+	Resumed    int   `json:"resumed,omitempty"`     // how often it went on after a stop of the service
 	RunCounts
-	AB       *ABTest `json:"ab,omitempty"`
-	Variants int     `json:"variants"`
+	AB       *ABTest `json:"ab,omitempty"` // nil for a run without a test
+	Variants int     `json:"variants"`     // how many contents an A/B test tries
 	// Returned is how many pending messages have no credit any more: it was given
 	// back when the run was stopped.
 	Returned uint64 `json:"returned,omitempty"`
@@ -75,17 +75,20 @@ type Run struct {
 	Pace
 	Stored
 
+	// dirty says that the run changed since the last checkpoint.
 	dirty bool
 }
 
 // Plan says what a run sends to whom, and in which steps.
 type Plan struct {
-	ListIDs        []string `json:"list_ids"`
-	SegmentIDs     []string `json:"segment_ids"`
-	TemplateSource string   `json:"template_source,omitempty"`
-	TemplateID     string   `json:"template_id,omitempty"`
-	BatchSize      int      `json:"batch_size"`
-	DelayMs        int64    `json:"delay_ms"` // between two batches
+	// The audience is who is in any of these.
+	ListIDs    []string `json:"list_ids"`
+	SegmentIDs []string `json:"segment_ids"`
+	// The template of the message; both are "" for a message of the campaign's own.
+	TemplateSource string `json:"template_source,omitempty"`
+	TemplateID     string `json:"template_id,omitempty"`
+	BatchSize      int    `json:"batch_size"` // recipients
+	DelayMs        int64  `json:"delay_ms"`   // between two batches
 }
 
 // check says what is wrong with the steps; nil for nothing.

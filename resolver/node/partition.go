@@ -35,24 +35,24 @@ type partition struct {
 		m *resolver.Machine
 	}
 
-	position  position
-	requests  *requests
+	position  position      // how far the log is applied
+	requests  *requests     // that wait until their record is applied
 	published published     // what requests read without a lock
 	pending   chan struct{} // the machine has tasks
-	lease     lease
+	lease     lease         // whether this node owns the partition, and may act for it
 
 	loaded struct {
 		from checkpoint.Manifest // of the checkpoint that was loaded
 		to   int64               // the end of the log when the partition began to load it
 	}
-	checkpoint *checkpointing
-	sharing    *sharing.Sharing
-	history    historyRepair
+	checkpoint *checkpointing   // when the state is written to disk
+	sharing    *sharing.Sharing // of checkpoints with other nodes
+	history    historyRepair    // makes rows anew that history has lost
 	// eraseFailed says that the newest attempt to take the erased out of all files failed:
 	// a stop does not wait for another one.
 	eraseFailed atomic.Bool
 
-	life   lifetime
+	life   lifetime  // ends the goroutines
 	files  openFiles // they outlive the partition while a snapshot is read
 	failed *fatal    // nothing is applied or acknowledged any more, and no checkpoint is written
 }

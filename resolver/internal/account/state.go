@@ -89,25 +89,33 @@ type State struct {
 	Features
 }
 
-// Features are the parts of the account that are packages of their own.
+// Features are the parts of the account that are packages of their own. None is nil once
+// the machine has registered them.
 type Features struct {
-	Access        *access.State
-	Contacts      *contacts.State
-	Domains       *domains.State
-	Credentials   *credentials.State
-	Sources       *sources.State
-	Conversations *conversations.State
-	Outbox        *outbox.State
+	// Who works in the account, and what they did.
+	Access *access.State // users, sessions and API keys
+	Audit  *audit.State
+
+	// How events come in, and how messages go out.
+	Sources     *sources.State     // write keys
+	Domains     *domains.State     // of senders
+	Credentials *credentials.State // of providers
+	Types       *eventtypes.State  // the event catalog
+
+	// What is known of profiles beside their documents.
+	Contacts   *contacts.State // lists, too
+	ConsentLog *consentlog.State
+	Forms      *forms.State
+	Orders     *orders.State
+	Erasure    *erasure.State
+
+	// Messages, from the rule that makes one to what became of it.
 	Campaigns     *campaigns.State
-	Types         *eventtypes.State
 	Flows         *automation.State
-	Erasure       *erasure.State
-	Audit         *audit.State
-	ConsentLog    *consentlog.State
-	Forms         *forms.State
-	Pacing        *pacing.State
-	Orders        *orders.State
-	InApp         *inapp.State
+	Pacing        *pacing.State // how many messages a profile may get
+	Outbox        *outbox.State // messages and webhooks that are to be sent
+	InApp         *inapp.State  // the inboxes of profiles
+	Conversations *conversations.State
 
 	registered
 }

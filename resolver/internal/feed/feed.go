@@ -23,28 +23,30 @@ import (
 // checkpoint, so a history that is down holds up neither checkpoints nor the
 // trimming of the log.
 type Feed struct {
+	// These do not change.
 	opts    Options
-	part    int
-	history query.History
+	part    int           // number of the partition
+	history query.History // takes the rows
 	fs      vfs.FS
 	dir     string // of spool files
 	log     *slog.Logger
 
+	// mu guards the queue between Apply, which fills it, and the loop that stores rows.
 	mu struct {
 		sync.Mutex
-		cur     *query.Batch // being filled by Apply; From is always set
-		curAt   time.Time    // when cur got its first row
-		items   []*Item      // sealed and not stored, oldest first
-		mem     int64        // bytes of items in memory
-		disk    int64        // bytes of spool files
-		stored  int64        // history's position
-		demand  int64        // a reader waits for this position
-		free    []*query.Batch
-		freeAt  time.Time // when a batch was last stored; zero once the free ones are let go
-		hold    int       // checkpoints that are linking spool files
-		doomed  []string  // spool files to be removed once hold is 0
-		lastErr error
-		closed  bool
+		cur     *query.Batch   // being filled by Apply; From is always set
+		curAt   time.Time      // when cur got its first row
+		items   []*Item        // sealed and not stored, oldest first
+		mem     int64          // bytes of items in memory
+		disk    int64          // bytes of spool files
+		stored  int64          // history's position
+		demand  int64          // a reader waits for this position
+		free    []*query.Batch // empty, for rows to come: they keep their memory
+		freeAt  time.Time      // when a batch was last stored; zero once the free ones are let go
+		hold    int            // checkpoints that are linking spool files
+		doomed  []string       // spool files to be removed once hold is 0
+		lastErr error          // of the newest attempt to store rows; nil after a success
+		closed  bool           // no rows are taken any more
 		// next is the offset of the next record to be applied.
 		next int64
 		// compare says that history may have lost rows.
@@ -52,13 +54,13 @@ type Feed struct {
 		// lack says that history lacks rows which only the log still has.
 		lack lack
 	}
-	discard query.Batch // takes rows that history has already
-	fileMu  sync.Mutex  // one spool file is written at a time; before mu
-	wake    chan struct{}
-	changed *wake.Broadcast
-	stop    context.CancelFunc
+	discard query.Batch        // takes rows that history has already
+	fileMu  sync.Mutex         // one spool file is written at a time; before mu
+	wake    chan struct{}      // has a token when the loop has something to do
+	changed *wake.Broadcast    // signalled when what others wait for in mu has changed
+	stop    context.CancelFunc // ends the loop; done waits for it
 	done    sync.WaitGroup
-	// lacking is sent to when rows have to be made anew from the log; fromLog says
+	// Lacking is sent to when rows have to be made anew from the log; fromLog says
 	// that the log still has its beginning, so that they can be.
 	Lacking chan struct{}
 	fromLog bool
