@@ -10,7 +10,7 @@ import (
 )
 
 // TestAUsedFormLinkSaysThatThePersonLeft: a link that confirmed a form says so again when it is
-// opened again, until the person has unsubscribed. Then it says that, and subscribes nobody.
+// opened again, until the person has unsubscribed. Then it says so and changes no consent.
 func TestAUsedFormLinkSaysThatThePersonLeft(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -50,7 +50,7 @@ func TestAUsedFormLinkSaysThatThePersonLeft(t *testing.T) {
 		t.Errorf("a used link made the person %s", s)
 	}
 
-	// Somebody who has come back by other means is not told of having left.
+	// A person who has subscribed again in another way is not told that they are unsubscribed.
 	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: p.ID.String(), Channel: "email", Status: "subscribed", Source: "preferences"}, nil)
 	says("POST", "Your subscription is confirmed.")
 }

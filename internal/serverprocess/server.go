@@ -102,7 +102,7 @@ func (w *output) Write(b []byte) (int, error) {
 		w.from += len(line) + 1
 		if text, is := strings.CutPrefix(line, "ready: "); is {
 			select {
-			case <-w.ready: // nobody waited for the one before
+			case <-w.ready: // no test waited for the one before
 			default:
 			}
 			w.ready <- strings.Fields(text)[0]

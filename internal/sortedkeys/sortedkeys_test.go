@@ -57,8 +57,8 @@ func TestMatchesMap(t *testing.T) {
 	}
 }
 
-// TestReaderWaitsForOrder: a reader gets the keys in order also of a full chunk that nobody has
-// sorted yet.
+// TestReaderWaitsForOrder: a reader gets the keys in order also of a full chunk that has not
+// been sorted yet.
 func TestReaderWaitsForOrder(t *testing.T) {
 	var c Changes
 	for i := range chunkKeys - 1 {

@@ -81,7 +81,7 @@ type Run struct {
 
 // Plan says what a run sends to whom, and in which steps.
 type Plan struct {
-	// The audience is who is in any of these.
+	// The audience is the union of these.
 	ListIDs    []string `json:"list_ids"`
 	SegmentIDs []string `json:"segment_ids"`
 	// The template of the message; both are "" for a message of the campaign's own.

@@ -31,7 +31,7 @@ type base struct {
 // documents.
 type Profiles struct{ *base }
 
-// Segments are the account's segments and who is in them.
+// Segments are the account's segments and their members.
 type Segments struct{ *base }
 
 // Reach says who can be sent to on which channel.
