@@ -1,14 +1,12 @@
 package serverprocess
 
 import (
-	"bytes"
 	"errors"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -35,11 +33,12 @@ type Server struct {
 	dir     string
 	command func(args ...string) *exec.Cmd
 	args    []string
-	ready   chan string // its origin, each time that it is ready
 	over    atomic.Bool // the test ended it
 
-	mu             sync.Mutex
-	stdout, stderr bytes.Buffer // of all starts
+	// What it writes, as files, so that what it wrote before it answered a request is there
+	// when the answer is.
+	stdout, stderr *os.File
+	seen           int // the bytes of stdout that isReady has looked at
 }
 
 // Start starts the server of [Binary] in an empty directory, and waits until it is ready.
@@ -56,9 +55,18 @@ func Start(t testing.TB, args ...string) *Server {
 func Launch(t testing.TB, dir string, command func(args ...string) *exec.Cmd, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: dir, command: command, args: args}
+	output := t.TempDir()
+	for path, f := range map[string]**os.File{"stdout": &s.stdout, "stderr": &s.stderr} {
+		var err error
+		if *f, err = os.OpenFile(filepath.Join(output, path), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.start("127.0.0.1:0")
 	t.Cleanup(func() {
 		s.Kill()
+		defer s.stdout.Close()
+		defer s.stderr.Close()
 		if log := s.Log(); t.Failed() {
 			t.Logf("the output of process %d, %s:\n%s", s.Cmd.Process.Pid, s.Origin, log[max(0, len(log)-100_000):])
 		}
@@ -69,9 +77,9 @@ func Launch(t testing.TB, dir string, command func(args ...string) *exec.Cmd, ar
 func (s *Server) start(address string) {
 	s.t.Helper()
 	s.Cmd = s.command(append([]string{"serve", "--data", filepath.Join(s.dir, "data"), "--listen", address, "--credentials", s.Credentials()}, s.args...)...)
-	s.ready, s.Ended = make(chan string, 1), make(chan struct{})
+	s.Ended = make(chan struct{})
 	s.over.Store(false)
-	s.Cmd.Stdout, s.Cmd.Stderr = &output{s: s, buffer: &s.stdout, from: s.stdout.Len(), ready: s.ready}, &output{s: s, buffer: &s.stderr}
+	s.Cmd.Stdout, s.Cmd.Stderr = s.stdout, s.stderr
 	if err := s.Cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -81,65 +89,59 @@ func (s *Server) start(address string) {
 	}(s.Cmd, s.Ended)
 }
 
-// output keeps what a process writes, and sends the origin of each line "ready: ORIGIN
-// (ADDRESS)": a process that finds its state damaged starts again by itself.
-type output struct {
-	s      *Server
-	buffer *bytes.Buffer
-	from   int         // where the first line begins that was not looked at
-	ready  chan string // nil when there are none
-}
-
-func (w *output) Write(b []byte) (int, error) {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	w.buffer.Write(b)
-	for w.ready != nil {
-		line, _, whole := strings.Cut(w.buffer.String()[w.from:], "\n")
-		if !whole {
-			break
-		}
-		w.from += len(line) + 1
-		if text, is := strings.CutPrefix(line, "ready: "); is {
-			select {
-			case <-w.ready: // no test waited for the one before
-			default:
-			}
-			w.ready <- strings.Fields(text)[0]
-		}
-	}
-	return len(b), nil
-}
-
-// UntilReady waits until the server says that it is ready. Other than GET /readyz this is
-// when the first company and its credentials are there too, and it tells the port. A second
-// call waits until a server that starts again by itself is ready anew.
+// UntilReady waits until the server says "ready: ORIGIN (ADDRESS)". Other than GET /readyz
+// this is when the first company and its credentials are there too, and it tells the port. A
+// second call waits until a server that starts again by itself, because it found its state
+// damaged, is ready anew.
 func (s *Server) UntilReady() {
 	s.t.Helper()
-	select {
-	case s.Origin = <-s.ready:
-	case <-s.Ended:
-		s.t.Fatal("the server ended before it was ready")
-	case <-time.After(eventually.Limit):
-		s.t.Fatalf("the server was not ready within %v", eventually.Limit)
+	for end := time.Now().Add(eventually.Limit); !s.isReady(); {
+		select {
+		case <-s.Ended:
+			if !s.isReady() {
+				s.t.Fatal("the server ended before it was ready")
+			}
+			return
+		case <-time.After(20 * time.Millisecond): // the next look at its output
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("the server was not ready within %v", eventually.Limit)
+		}
 	}
+}
+
+// isReady reports whether a line says so that none of its calls has seen.
+func (s *Server) isReady() bool {
+	s.t.Helper()
+	out, found := s.read(s.stdout)[s.seen:], false
+	for line := range strings.Lines(out) {
+		if !strings.HasSuffix(line, "\n") {
+			break
+		}
+		s.seen += len(line)
+		if text, is := strings.CutPrefix(line, "ready: "); is {
+			s.Origin, found = strings.Fields(text)[0], true
+		}
+	}
+	return found
 }
 
 // Credentials is the file of credentials that the first start writes.
 func (s *Server) Credentials() string { return filepath.Join(s.dir, "credentials.json") }
 
-// Log is what the server wrote, on standard output and then on standard error.
-func (s *Server) Log() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stdout.String() + s.stderr.String()
-}
+// Log is what the server wrote, on standard output and then on standard error, of all starts.
+func (s *Server) Log() string { return s.read(s.stdout) + s.read(s.stderr) }
 
 // Errors is what the server wrote on standard error.
-func (s *Server) Errors() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stderr.String()
+func (s *Server) Errors() string { return s.read(s.stderr) }
+
+func (s *Server) read(f *os.File) string {
+	s.t.Helper()
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(b)
 }
 
 // Running reports whether the test has neither stopped nor killed the server.
