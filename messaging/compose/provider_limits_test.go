@@ -62,7 +62,8 @@ func TestProviderLimits(t *testing.T) {
 		want string // the field
 	}{
 		{cloud, whatsapp.Template{Name: "sale"}, "language"},
-		{twilio, whatsapp.Template{Name: "sale"}, ""},
+		{twilio, whatsapp.Template{Name: "sale"}, "template"},
+		{twilio, whatsapp.Template{Name: "HX0123"}, ""},
 		{provider{}, whatsapp.Template{Name: "sale"}, ""},
 		{provider{}, whatsapp.Template{Name: "HX0123"}, ""},
 		{provider{set: true}, whatsapp.Template{Name: "sale", Language: "en"}, "template"},

@@ -3,6 +3,7 @@ package text
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -14,8 +15,11 @@ func Twilio(accountSID, authToken, from, base string, whatsapp bool) (Config, er
 	if accountSID == "" || strings.Trim(accountSID, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
 		return Config{}, errors.New("text: account sid is missing or malformed; it begins with AC")
 	}
-	if authToken == "" || from == "" {
-		return Config{}, errors.New("text: auth token or from is missing")
+	if authToken == "" {
+		return Config{}, errors.New("text: auth token is missing")
+	}
+	if sender := strings.TrimPrefix(from, twilioWhatsApp); !isTwilioService(sender) && !twilioPhone.MatchString(sender) && !isTwilioName(sender) {
+		return Config{}, errors.New("text: from must be a number such as +15005550006, a short code, a name of at most 11 letters, digits and spaces, or a messaging service, which begins with MG")
 	}
 	prefix := ""
 	if whatsapp {
@@ -57,12 +61,29 @@ const (
 	twilioWhatsApp = "whatsapp:"
 )
 
+// twilioPhone matches numbers and short codes.
+var twilioPhone = regexp.MustCompile(`^(\+[1-9][0-9]{6,14}|[0-9]{3,8})$`)
+
+// twilioName matches names, which have a letter and at most maxTwilioName characters.
+var twilioName = regexp.MustCompile(`^[0-9 ._&+-]*[A-Za-z][0-9A-Za-z ._&+-]*$`)
+
+const maxTwilioName = 11
+
+func isTwilioName(sender string) bool {
+	return len(sender) <= maxTwilioName && twilioName.MatchString(sender)
+}
+
+// isTwilioService reports whether a sender is a messaging service; names are shorter.
+func isTwilioService(sender string) bool {
+	return strings.HasPrefix(sender, "MG") && len(sender) > maxTwilioName
+}
+
 // twilioSender is the parameter of a sender, which may be the provider's or a message's own: of a
-// messaging service, or of a number or a name. Names have at most 11 characters.
+// messaging service, or of a number or a name.
 func twilioSender(to, value string) (name, sender string) {
 	sender = strings.ReplaceAll(value, twilioWhatsApp, "") // it may be given with it, as Twilio shows it
 	switch {
-	case strings.HasPrefix(sender, "MG") && len(sender) > 11:
+	case isTwilioService(sender):
 		return twilioService, sender
 	case strings.HasPrefix(to, twilioWhatsApp):
 		return twilioNumber, twilioWhatsApp + sender

@@ -36,6 +36,8 @@ func CheckTemplate(templates string, t *whatsapp.Template) *whatsapp.Fault {
 		return whatsapp.Faultf("template", "should be left out: the provider takes no templates; use the preset whatsapp_cloud or twilio")
 	case t.Name == "" || len(t.Name) > 512:
 		return whatsapp.Faultf("template", "should have 1 to 512 bytes")
+	case templates == TwilioContent && !strings.HasPrefix(t.Name, "HX"):
+		return whatsapp.Faultf("template", "should be the template's content SID at Twilio, which begins with HX")
 	case templates == CloudTemplates && (t.Language == "" || len(t.Language) > 20):
 		return whatsapp.Faultf("language", "should be given: that of the template, such as en_US, in at most 20 bytes")
 	case len(t.Parameters) > whatsapp.MaxParameters:

@@ -303,11 +303,19 @@ func TestConfigNamesTheField(t *testing.T) {
 	}
 	for _, err := range []error{
 		second(Twilio("", "t", "f", "", false)), second(Twilio("../x", "t", "f", "", false)), second(Twilio("AC1", "", "f", "", false)),
+		second(Twilio("AC1", "t", "", "", false)), second(Twilio("AC1", "t", "+0123456789", "", false)), second(Twilio("AC1", "t", "a name of some length", "", false)), second(Twilio("AC1", "t", "+4930&Body=x", "", false)),
 		second(WhatsAppCloud("v1", "x/y", "t", "")), second(WhatsAppCloud("../", "1", "t", "")), second(ParseConfig([]byte("["))),
 	} {
 		if err == nil {
 			t.Error("a wrong setting was taken")
 		}
+	}
+}
+
+// TestTwilioSenders: each kind of sender that Twilio has is taken.
+func TestTwilioSenders(t *testing.T) {
+	for _, from := range []string{"+15005550006", "whatsapp:+15005550006", "80808", "Shop 24", "MG" + strings.Repeat("0", 32)} {
+		twilio(t, from, true)
 	}
 }
 
@@ -404,7 +412,7 @@ func TestTemplatesAsProvidersTakeThem(t *testing.T) {
 // What a provider refuses of a template is found before it is called, by the field.
 func TestCheckTemplate(t *testing.T) {
 	t.Parallel()
-	base := whatsapp.Template{Name: "sale", Language: "en"}
+	base := whatsapp.Template{Name: "HX0123", Language: "en"}
 	with := func(change func(*whatsapp.Template)) *whatsapp.Template {
 		c := base
 		change(&c)
@@ -419,6 +427,8 @@ func TestCheckTemplate(t *testing.T) {
 		{CloudTemplates, "", &base},
 		{TwilioContent, "", with(func(t *whatsapp.Template) { t.Language = "" })},
 		{"", "template", &base},
+		{CloudTemplates, "", with(func(t *whatsapp.Template) { t.Name = "sale" })},
+		{TwilioContent, "template", with(func(t *whatsapp.Template) { t.Name = "sale" })},
 		{CloudTemplates, "template", with(func(t *whatsapp.Template) { t.Name = "" })},
 		{CloudTemplates, "language", with(func(t *whatsapp.Template) { t.Language = "" })},
 		{CloudTemplates, "parameters[1]", with(func(t *whatsapp.Template) { t.Parameters = []string{"a", " "} })},
