@@ -39,9 +39,6 @@ func newTrial(f *flag.FlagSet, s streams) *trial {
 	return t
 }
 
-// serverArgs are further arguments of muster serve.
-func (t *trial) serverArgs() []string { return strings.Fields(t.args) }
-
 // open makes the directory and sees to the program. A program that cannot be started
 // is refused before anything is made.
 func (t *trial) open(ctx context.Context) (err error) {
@@ -84,15 +81,6 @@ type report[T any] interface {
 	Print(io.Writer) error
 }
 
-// finish closes the trial and prints the report, if there is one: what was measured
-// before the error err is worth having.
-func finish[T any, R report[T]](t *trial, r R, err error) error {
-	if r == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, r), r.Print(t.streams.out))
-}
-
 // measure runs a command that measures: it parses the flags, prepares, which judges
 // the options before anything is made or built, runs, and prints the report. Both
 // functions read options that the flags have set by then.
@@ -100,7 +88,7 @@ func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial,
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	o.ServerArgs, o.Log = t.serverArgs(), t.streams.logf
+	o.ServerArgs, o.Log = strings.Fields(t.args), t.streams.logf
 	if err := prepare(); err != nil {
 		return err
 	}
@@ -112,7 +100,10 @@ func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial,
 		o.Binary = ""
 	}
 	r, err := run()
-	return finish(t, r, err)
+	if r == nil {
+		return t.close(err, nil)
+	}
+	return errors.Join(t.close(err, r), r.Print(t.streams.out))
 }
 
 // workDir makes a directory to work in, below the given one or the system's

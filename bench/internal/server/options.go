@@ -10,6 +10,13 @@ type Options struct {
 	ServerArgs []string `json:"server_args"`
 	// Dir takes data and logs of everything that is started; it must be empty or absent.
 	Dir string `json:"-"`
-	// Log receives progress.
+	// Log receives progress; nil is silent.
 	Log func(format string, args ...any) `json:"-"`
+}
+
+// Logf reports progress.
+func (o Options) Logf(format string, args ...any) {
+	if o.Log != nil {
+		o.Log(format, args...)
+	}
 }

@@ -30,6 +30,9 @@ type Installation struct {
 
 // NewInstallation prepares a directory, which must be empty or absent.
 func NewInstallation(dir, binary string, args []string) (*Installation, error) {
+	if binary == "" {
+		return nil, errors.New("a server needs a binary")
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("preparing the server's directory: %w", err)
 	}
