@@ -115,7 +115,7 @@ func (m *mover) fill(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	m.o.Log("filling partition %d with %d profiles", m.big, spec.Profiles)
+	m.o.Logf("filling partition %d with %d profiles", m.big, spec.Profiles)
 	done, err := f.Sweep(ctx)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *topology.N
 	s.P50Millis, s.P99Millis = report.Millis(seen.waits, 50), report.Millis(seen.waits, 99)
 	s.Probes, s.Refused = seen.probes, seen.refused
 	m.moves.Steps = append(m.moves.Steps, s)
-	m.o.Log("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
+	m.o.Logf("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
 		name, m.big, s.From, s.To, s.Seconds, s.Behind, s.EventSeconds, s.CountSeconds, s.Refused)
 	return nil
 }

@@ -61,7 +61,7 @@ func (r *run) fill(ctx context.Context) error {
 		}
 		if now := time.Now(); now.Sub(said) > logEvery {
 			said = now
-			r.o.Log("%d of %d events, %.0f/s", row, total, float64(row)/now.Sub(began).Seconds())
+			r.o.Logf("%d of %d events, %.0f/s", row, total, float64(row)/now.Sub(began).Seconds())
 		}
 	}
 	r.report.FillSeconds = time.Since(began).Seconds()

@@ -11,14 +11,11 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
-const (
-	startLimit = time.Minute
-	stopLimit  = 5 * time.Minute
-	liveLimit  = 10 * time.Minute
-)
+const liveLimit = 10 * time.Minute
 
 // run is one measurement.
 type run struct {
@@ -37,23 +34,23 @@ var ErrDiffers = errors.New("the answers differ")
 
 // Run fills a server and measures it. What was measured before an error is in the report.
 func Run(ctx context.Context, o Options) (rep *Report, err error) {
-	site, err := server.NewInstallation(filepath.Join(o.Dir, "server"), o.Binary, o.ServerArgs)
+	i, err := server.NewInstallation(filepath.Join(o.Dir, "server"), o.Binary, o.ServerArgs)
 	if o.Kept != "" {
-		site, err = server.KeptInstallation(o.Kept, o.Binary, o.ServerArgs)
+		i, err = server.KeptInstallation(o.Kept, o.Binary, o.ServerArgs)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := site.Start(ctx, startLimit)
+	s, err := topology.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Stop(stopLimit)) }()
-	r := &run{o: o, credentials: s.Credentials, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
-	if r.credentialsFile, err = filepath.Abs(site.CredentialsFile()); err != nil {
-		return nil, err
-	}
-	if r.client, err = surface.SignIn(ctx, s.Credentials); err != nil {
+	defer func() {
+		_, fault := s.Stop()
+		err = errors.Join(err, fault)
+	}()
+	r := &run{o: o, credentials: s.Credentials, client: s.Console, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
+	if r.credentialsFile, err = filepath.Abs(s.CredentialsFile()); err != nil {
 		return nil, err
 	}
 	defer r.client.SignOut(context.WithoutCancel(ctx))
@@ -73,7 +70,7 @@ func Run(ctx context.Context, o Options) (rep *Report, err error) {
 func (r *run) define(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
-	r.o.Log("saving segments")
+	r.o.Logf("saving segments")
 	began := time.Now()
 	for i, c := range known() {
 		text, err := jsonText(c)
@@ -105,7 +102,7 @@ func (r *run) findSegment(ctx context.Context) error {
 
 // timed asks n times, a different question each.
 func (r *run) timed(name string, target float64, n int, ask func(i int) error) error {
-	r.o.Log("%s", name)
+	r.o.Logf("%s", name)
 	times := make([]float64, 0, n)
 	for i := range n {
 		began := time.Now()
@@ -178,9 +175,8 @@ func (r *run) suggestions(ctx context.Context) error {
 // previews asks definitions of ten conditions, three of them new, and then edits their
 // thresholds. One is saved in the end: the segment must hold as many.
 func (r *run) previews(ctx context.Context) error {
-	r.o.Log("previews")
-	// Until history has all events, a question waits for it.
-	if _, err := r.client.Preview(ctx, `{"kind":"activity","event":"signed_up"}`); err != nil {
+	r.o.Logf("previews")
+	if err := r.client.AwaitHistory(ctx); err != nil {
 		return err
 	}
 	var first, edited, again []float64

@@ -55,8 +55,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if r.Version, err = server.Version(ctx, o.Binary); err != nil {
 		return nil, err
 	}
-	o.Ingest.Options, o.Recovery.Options = o.Options, o.Options
-	o.Segments.Log = o.Log
+	o.Ingest.Options, o.Recovery.Options, o.Segments.Options = o.Options, o.Options, o.Options
 	for _, dir := range []*string{&o.Ingest.Dir, &o.Recovery.Dir, &o.Segments.Dir} {
 		if *dir, err = os.MkdirTemp(o.Dir, "figures-"); err != nil {
 			return r, fmt.Errorf("making a directory: %w", err)

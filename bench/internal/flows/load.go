@@ -23,14 +23,10 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
-	var segments []string
-	for n, d := range segmenttest.LiveSegments {
-		id, err := s.console.CreateLiveSegment(ctx, fmt.Sprintf("live %d", n+1), d)
-		if err != nil {
-			return err
-		}
-		segments = append(segments, id)
+	defer func() { err = errors.Join(err, s.Kill()) }()
+	segments, err := s.Console.CreateUsualSegments(ctx, l.Segments)
+	if err != nil {
+		return err
 	}
 	fleet, err := r.fleet(s, 0, r.o.Connections, r.o.Profiles)
 	if err != nil {
@@ -44,7 +40,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{run: r, s: s, fleet: fleet, prober: &prober{target: target, console: s.console, sink: r.sink}}
+	b := &bench{run: r, s: s, fleet: fleet, prober: &prober{target: target, console: s.Console, sink: r.sink}}
 	if l.Without, err = b.measure(ctx, "without flows", 0); err != nil {
 		return err
 	}
@@ -56,7 +52,7 @@ func (r *run) load(ctx context.Context) (err error) {
 		return err
 	}
 	r.enter("load: taking %d flows live", r.o.Flows)
-	if err := s.console.SetUpEmail(ctx, "bench.example", credits); err != nil {
+	if err := s.Console.SetUpEmail(ctx, "bench.example", credits); err != nil {
 		return err
 	}
 	var ids []string
@@ -64,7 +60,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	if ids, l.Publish, err = s.publish(ctx, definitions); err != nil {
 		return err
 	}
-	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
+	r.o.Logf("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
 	// What so many people do first is no part of a steady load.
 	if err := pause.For(ctx, r.o.Duration); err != nil {
 		return err
@@ -89,7 +85,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	}
 	r.enter("load: pausing the flows")
 	for _, id := range ids {
-		if _, err := s.console.PauseFlow(ctx, id); err != nil {
+		if _, err := s.Console.PauseFlow(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -101,7 +97,7 @@ func (r *run) load(ctx context.Context) (err error) {
 // bench is a load and its probes on one server.
 type bench struct {
 	*run
-	s      *service
+	s      service
 	fleet  *loader.Fleet
 	prober *prober
 }
@@ -153,7 +149,7 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	callsNow, _, _ := b.sink.calls.counts()
 	mailsNow, _, _ := b.sink.mails.counts()
 	p.Calls, p.Mails, p.Others = callsNow-calls, mailsNow-mails, used.Others
-	b.o.Log("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
+	b.o.Logf("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
 		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
 	// What history has not stored yet would be done in the next phase.
 	return p, b.awaitHistory(ctx)
@@ -171,7 +167,7 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 		c.Entered, c.Completed = nil, nil
 		done := true
 		for _, id := range b.prober.flows {
-			f, err := b.s.console.Flow(ctx, id)
+			f, err := b.s.Console.Flow(ctx, id)
 			if err != nil {
 				return nil, err
 			}
@@ -193,5 +189,5 @@ const historyLimit = 2 * time.Minute
 func (b *bench) awaitHistory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, historyLimit)
 	defer cancel()
-	return b.s.awaitHistory(ctx)
+	return b.s.Console.AwaitHistory(ctx)
 }

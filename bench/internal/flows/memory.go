@@ -17,7 +17,7 @@ import (
 const maxProfile = 16 << 20
 
 // stand is a server as it stands, after garbage was collected.
-func (s *service) stand(ctx context.Context) (*Stand, error) {
+func (s service) stand(ctx context.Context) (*Stand, error) {
 	var heap goHeap
 	// Twice: what pools hold is let go at the second collection.
 	for range 2 {
@@ -30,7 +30,7 @@ func (s *service) stand(ctx context.Context) (*Stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk, err := s.installation.DiskBytes()
+	disk, err := s.DiskBytes()
 	return &Stand{HeapBytes: heap.alloc, RSSBytes: u.RSSBytes, RSSHeldBytes: u.RSSBytes - (heap.idle - heap.released), Disk: disk}, err
 }
 
@@ -38,7 +38,7 @@ func (s *service) stand(ctx context.Context) (*Stand, error) {
 type goHeap struct{ alloc, idle, released int64 }
 
 // heap collects garbage in the server and asks for its heap.
-func (s *service) heap(ctx context.Context) (h goHeap, err error) {
+func (s service) heap(ctx context.Context) (h goHeap, err error) {
 	u, err := server.LoopbackURL(s.Credentials.ConsoleURL)
 	if err != nil {
 		return h, err

@@ -80,12 +80,11 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	i, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
+	s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
-	running := s.Process
-	defer func() { err = errors.Join(err, running.Kill()) }()
+	defer func() { err = errors.Join(err, s.Kill()) }()
 	acked, err := o.fill(ctx, s)
 	if err != nil {
 		return nil, err
@@ -106,19 +105,21 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		if err := pause.For(ctx, between); err != nil {
 			return r, err
 		}
-		if err := running.Kill(); err != nil {
+		if err := s.Kill(); err != nil {
 			return r, err
 		}
 		began := time.Now()
-		if running, err = i.Launch(); err != nil {
+		next, err := s.Launch()
+		if err != nil {
 			return r, err
 		}
-		round, err := await(ctx, began, clients, running, faults)
+		s.Process = next
+		round, err := await(ctx, began, clients, next, faults)
 		if err != nil {
 			return r, err
 		}
 		r.Rounds = append(r.Rounds, round)
-		o.Log("first event taken %.2f s after the start, each client's after %.2f s", round.FirstSeconds, round.AllSeconds)
+		o.Logf("first event taken %.2f s after the start, each client's after %.2f s", round.FirstSeconds, round.AllSeconds)
 	}
 	stop()
 	all.Wait()
@@ -133,13 +134,13 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		r.Refused += c.refused
 	}
 	// Each client may have had one event under way when it ended.
-	stopped, err := topology.Once(ctx, i, running, acked, uint64(len(clients)))
+	stopped, err := s.Once(ctx, acked, uint64(len(clients)))
 	r.Once = stopped.Once
 	return r, err
 }
 
 // fill stores the events.
-func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, error) {
+func (o Options) fill(ctx context.Context, s *topology.Single) ([]loader.Range, error) {
 	fleet, err := s.Credentials.Fleet(o.spec(fillBatch), fillConnections)
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, er
 			return nil, fmt.Errorf("storing events: %w", sent.FirstFailure)
 		}
 	}
-	o.Log("%d events stored", count(fleet.Acked()))
+	o.Logf("%d events stored", count(fleet.Acked()))
 	return fleet.Acked(), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/query"
 )
 
@@ -16,13 +17,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testRun(t *testing.T, profiles int) *run {
 	t.Helper()
-	o := &Options{EventsPerProfile: 5, Workers: 4, Seed: 1, StaleReads: 200, Dir: t.TempDir()}
+	o := &Options{EventsPerProfile: 5, Workers: 4, Seed: 1, StaleReads: 200, Options: server.Options{Dir: t.TempDir()}}
 	r := &run{o: o, base: context.Background(), profiles: profiles}
 	if err := r.fresh(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.drop(); err != nil {
+		if err := r.drop(false); err != nil {
 			t.Error(err)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // Options say what is measured and how far the account grows.
@@ -42,13 +44,11 @@ type Options struct {
 	HistoryMemory int64  `json:"history_memory_bytes"`
 	Seed          uint64 `json:"seed"`
 
-	// Dir is where the account is kept; it must be empty.
-	Dir string `json:"-"`
+	// Options say where the account is kept. There is no server.
+	server.Options
 	// ProfileDir is where CPU profiles of ingest with 20 segments are written;
 	// empty writes none.
 	ProfileDir string `json:"-"`
-	// Log receives progress; nil is silent.
-	Log func(format string, args ...any) `json:"-"`
 }
 
 // Limits of [Options].
@@ -92,12 +92,6 @@ func (o *Options) Validate() error {
 		return errors.New("history-memory-mb must be 0 (the server's default) or more")
 	}
 	return nil
-}
-
-func (o *Options) logf(format string, args ...any) {
-	if o.Log != nil {
-		o.Log(format, args...)
-	}
 }
 
 // pick chooses the profile of a present event in an account of so many.

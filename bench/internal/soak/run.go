@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
-	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
@@ -35,7 +34,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	installation, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
+	s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +54,11 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	}
 	m := &merger{target: single, caller: loader.Caller{DialTimeout: callLimit, Timeout: callLimit}}
 	defer m.caller.Close()
-	failed, err := r.load(ctx, installation, s, fleet, m)
+	failed, err := r.load(ctx, s, fleet, m)
 	if err != nil {
 		return r, err
 	}
-	r.Stopped, err = topology.Once(ctx, installation, s.Process, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
+	r.Stopped, err = s.Once(ctx, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
 	return r, err
 }
 
@@ -75,12 +74,12 @@ func (o Options) rate(ctx context.Context, fleet *loader.Fleet) (float64, error)
 	if err != nil {
 		return 0, err
 	}
-	o.Log("greatest rate: %.0f events/s", greatest.EventsPerSecond())
+	o.Logf("greatest rate: %.0f events/s", greatest.EventsPerSecond())
 	return greatest.EventsPerSecond() / 2, nil
 }
 
 // load sends at the rate, interval by interval, while pairs of profiles are merged.
-func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Server, fleet *loader.Fleet, m *merger) (failed uint64, err error) {
+func (r *Report) load(ctx context.Context, s *topology.Single, fleet *loader.Fleet, m *merger) (failed uint64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	merged := make(chan struct{})
@@ -122,11 +121,11 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		for _, acked := range fleet.Acked() {
 			sample.StoredEvents += acked.Len()
 		}
-		if err := sample.hold(i, s.PID()); err != nil {
+		if err := sample.hold(s); err != nil {
 			return failed, err
 		}
 		r.Samples = append(r.Samples, sample)
-		r.Options.Log("%s", sample)
+		r.Options.Logf("%s", sample)
 	}
 	return failed, nil
 }
