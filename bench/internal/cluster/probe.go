@@ -11,6 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/bench/internal/topology"
@@ -55,7 +56,7 @@ type stretch struct {
 }
 
 func newStretch() *stretch {
-	return &stretch{waits: hdrhistogram.New(1, maxLatencyMicros, 3)}
+	return &stretch{waits: loader.NewHistogram()}
 }
 
 func newProbe(c *company, first *topology.Node, segment string, perSecond float64) (*probe, error) {
@@ -159,8 +160,7 @@ func (p *probe) note(isEvent bool, before, got uint64, waited time.Duration, err
 	defer p.mu.Unlock()
 	s := p.mu.stretch
 	s.probes++
-	// Values are clamped, so this cannot fail.
-	_ = s.waits.RecordValue(min(max(waited.Microseconds(), 1), maxLatencyMicros))
+	loader.Record(s.waits, waited)
 	var fault error
 	switch {
 	case err != nil:

@@ -87,7 +87,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *topology.Single, fleet *
 	}
 	pace := func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }
 	if o.Stalls {
-		pace = o.traced(ctx, s.Server, fleet, result, pace)
+		pace = o.traced(ctx, s, fleet, result, pace)
 	}
 	if result.Paced, err = timed(s.PID(), fleet, o.Duration, pace); err != nil {
 		return err

@@ -87,13 +87,11 @@ func (r *Report) Write(dir string) error {
 		charts = names
 	}
 	if r.Segments != nil {
-		paths, err := r.Segments.Plot(dir)
+		names, err := r.Segments.Plot(dir)
 		if err != nil {
 			return err
 		}
-		for _, p := range paths {
-			charts = append(charts, filepath.Base(p))
-		}
+		charts = append(charts, names...)
 	}
 	slices.Sort(charts)
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), r.page(charts), 0o644); err != nil {

@@ -1,7 +1,6 @@
 package flowcrash
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -243,7 +242,7 @@ func outboxItems(ctx context.Context, c *surface.Client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	items, err := server.Metric(bytes.NewReader(text), "muster_outbox_items")
+	items, err := server.Metric(text, "muster_outbox_items")
 	if err != nil {
 		return 0, err
 	}

@@ -3,8 +3,6 @@ package flows
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -39,24 +37,11 @@ type goHeap struct{ alloc, idle, released int64 }
 
 // heap collects garbage in the server and asks for its heap.
 func (s service) heap(ctx context.Context) (h goHeap, err error) {
-	u, err := server.LoopbackURL(s.Credentials.ConsoleURL)
-	if err != nil {
-		return h, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.Host+"/debug/pprof/heap?gc=1&debug=1", nil)
+	text, err := server.Get(ctx, s.Address(), "/debug/pprof/heap?gc=1&debug=1", maxProfile)
 	if err != nil {
 		return h, err
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return h, fmt.Errorf("heap: %w", err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProfile))
-	if err != nil {
-		return h, fmt.Errorf("heap: %w", err)
 	}
 	return parseHeap(string(text))
 }

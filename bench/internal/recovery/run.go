@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
@@ -227,13 +228,11 @@ func await(ctx context.Context, began time.Time, clients []*client, running *chi
 
 // Print writes the report for people.
 func (r *Report) Print(out io.Writer) error {
-	for i, round := range r.Rounds {
-		if _, err := fmt.Fprintf(out, "kill %d: first event taken %.2f s after the start, each client's after %.2f s\n",
-			i+1, round.FirstSeconds, round.AllSeconds); err != nil {
-			return err
+	return report.PrintTables(out, func(w io.Writer) {
+		for i, round := range r.Rounds {
+			fmt.Fprintf(w, "kill %d: first event taken %.2f s after the start, each client's after %.2f s\n", i+1, round.FirstSeconds, round.AllSeconds)
 		}
-	}
-	_, err := fmt.Fprintf(out, "%d events acknowledged, %d attempts were not; %d rows, %d missing, %d doubled\n",
-		r.Once.Acked, r.Refused, r.Once.Rows, r.Once.Missing, r.Once.Doubled)
-	return err
+		fmt.Fprintf(w, "%d events acknowledged, %d attempts were not; %d rows, %d missing, %d doubled\n",
+			r.Once.Acked, r.Refused, r.Once.Rows, r.Once.Missing, r.Once.Doubled)
+	})
 }
