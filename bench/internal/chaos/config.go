@@ -65,22 +65,19 @@ func (c *Config) Complete() error {
 	c.StartTimeout, c.HealTimeout = cmp.Or(c.StartTimeout, time.Minute), cmp.Or(c.HealTimeout, time.Minute)
 	t.Session = cmp.Or(t.Session, 3*time.Second)
 	switch {
-	case c.Rounds < 1 || c.Rounds > MaxRounds:
-		return fmt.Errorf("rounds must be 1 to %d, not %d", MaxRounds, c.Rounds)
 	case len(c.Faults) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(c.Faults, k) && (k != brokerStopped || t.Brokers == 3) }):
 		return fmt.Errorf("faults must be some of %q, not %q", kinds, c.Faults)
-	case t.Nodes < 1 || t.Nodes > maxNodes:
-		return fmt.Errorf("nodes must be 1 to %d, not %d", maxNodes, t.Nodes)
 	case t.Brokers != 1 && t.Brokers != 3:
 		return fmt.Errorf("brokers must be 1 or 3, not %d", t.Brokers)
-	case t.Partitions < 1 || t.Partitions > 64:
-		return fmt.Errorf("partitions must be 1 to 64, not %d", t.Partitions)
-	case t.Session < time.Second || t.Session > maxLoad:
-		return fmt.Errorf("a session must last 1 s to %v, not %v", maxLoad, t.Session)
-	case c.MinLoad < 0 || c.MaxLoad < c.MinLoad || c.MaxLoad > maxLoad:
-		return fmt.Errorf("load must last 0 to %v, the least no longer than the most", maxLoad)
 	}
-	return nil
+	return cmp.Or(
+		server.Within("rounds", c.Rounds, 1, MaxRounds),
+		server.Within("nodes", t.Nodes, 1, maxNodes),
+		server.Within("partitions", t.Partitions, 1, 64),
+		server.Within("session-timeout", t.Session, time.Second, maxLoad),
+		server.Within("load", c.MaxLoad, 0, maxLoad),
+		server.Within("load, the least,", c.MinLoad, 0, c.MaxLoad),
+	)
 }
 
 // Report is what a run did. It is only made when every check passed.

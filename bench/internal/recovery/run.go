@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,17 +46,13 @@ type Options struct {
 // Validate reports the first fault of the options. Binary may be missing: it can be
 // built once the others are right.
 func (o Options) Validate() error {
-	switch {
-	case o.Events < fillBatch || o.Events > 100_000_000:
-		return fmt.Errorf("events must be %d to 100000000, not %d", fillBatch, o.Events)
-	case o.Clients < 1 || o.Clients > 1000:
-		return fmt.Errorf("clients must be 1 to 1000, not %d", o.Clients)
-	case o.Rounds < 1 || o.Rounds > 1000:
-		return fmt.Errorf("rounds must be 1 to 1000, not %d", o.Rounds)
-	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	}
-	return o.spec(fillBatch).Validate()
+	return cmp.Or(
+		server.Within("events", o.Events, fillBatch, 100_000_000),
+		server.Within("clients", o.Clients, 1, 1000),
+		server.Within("rounds", o.Rounds, 1, 1000),
+		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
+		o.spec(fillBatch).Validate(),
+	)
 }
 
 func (o Options) spec(batch int) payload.Spec {

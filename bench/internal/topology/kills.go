@@ -42,15 +42,12 @@ func (k *Kills) Complete(usual Kills, maxRounds, minWorkers, maxWorkers int) err
 	k.Rounds, k.Workers = cmp.Or(k.Rounds, usual.Rounds), cmp.Or(k.Workers, usual.Workers)
 	k.MinLoad, k.MaxLoad = cmp.Or(k.MinLoad, usual.MinLoad), cmp.Or(k.MaxLoad, usual.MaxLoad)
 	k.StartTimeout, k.StopTimeout = cmp.Or(k.StartTimeout, time.Minute), cmp.Or(k.StopTimeout, time.Minute)
-	switch {
-	case k.Rounds < 1 || k.Rounds > maxRounds:
-		return fmt.Errorf("rounds must be 1 to %d, not %d", maxRounds, k.Rounds)
-	case k.Workers < minWorkers || k.Workers > maxWorkers:
-		return fmt.Errorf("workers must be %d to %d, not %d", minWorkers, maxWorkers, k.Workers)
-	case k.MinLoad < 0 || k.MaxLoad < k.MinLoad || k.MaxLoad > maxLoad:
-		return fmt.Errorf("load must last 0 to %v, the least no longer than the most", maxLoad)
-	}
-	return nil
+	return cmp.Or(
+		server.Within("rounds", k.Rounds, 1, maxRounds),
+		server.Within("workers", k.Workers, minWorkers, maxWorkers),
+		server.Within("load", k.MaxLoad, 0, maxLoad),
+		server.Within("load, the least,", k.MinLoad, 0, k.MaxLoad),
+	)
 }
 
 // Killed is the part of a report that says how often and when a server was killed.
