@@ -134,17 +134,16 @@ func (m *mover) fill(ctx context.Context) error {
 func (m *mover) checkpointed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
 	defer cancel()
-	for {
-		offsets, err := m.Nodes[0].Metric(ctx, "muster_shared_checkpoint_offset")
-		if err == nil && offsets[m.big] > 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("no checkpoint of partition %d: %w", m.big, errors.Join(ctx.Err(), err))
-		case <-time.After(100 * time.Millisecond):
-		}
+	var asked error
+	err := pause.Until(ctx, 100*time.Millisecond, func() (bool, error) {
+		var offsets map[int]float64
+		offsets, asked = m.Nodes[0].Metric(ctx, "muster_shared_checkpoint_offset")
+		return offsets[m.big] > 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("no checkpoint of partition %d: %w", m.big, errors.Join(err, asked))
 	}
+	return nil
 }
 
 // steps lets nodes come and go while the probe goes on.
@@ -277,12 +276,7 @@ func (m *mover) behind(ctx context.Context, owner *topology.Node) (float64, erro
 
 // quiet waits until all probes that were due before have their answer.
 func (m *mover) quiet(ctx context.Context, before time.Time) error {
-	for m.probe.oldest().Before(before) {
-		if err := pause.For(ctx, again); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pause.Until(ctx, again, func() (bool, error) { return !m.probe.oldest().Before(before), nil })
 }
 
 // end checks that nothing was lost or counted twice.

@@ -61,23 +61,18 @@ func (l *Load) checkLive(ctx context.Context, c *surface.Client, b *totals) erro
 		if s.id == "" {
 			continue
 		}
-		began := time.Now()
-		for {
+		within, cancel := context.WithTimeout(ctx, liveTimeout)
+		err := pause.Until(within, 10*time.Millisecond, func() (bool, error) {
 			live, got, err := c.Segment(ctx, s.id)
 			if err != nil {
-				return fmt.Errorf("live segment of %s: %w", s.what, err)
+				return false, err
 			}
 			// Also while it is built the count must be right.
-			if err := compare("live segment of "+s.what, int(got), s.want(b)); err != nil {
-				return err
-			}
-			if live {
-				break
-			}
-			if time.Since(began) > liveTimeout {
-				return fmt.Errorf("live segment of %s is not live after %v", s.what, liveTimeout)
-			}
-			pause.For(ctx, 10*time.Millisecond)
+			return live, compare("members", int(got), s.want(b))
+		})
+		cancel()
+		if err != nil {
+			return fmt.Errorf("live segment of %s: %w", s.what, err)
 		}
 	}
 	return nil

@@ -225,28 +225,23 @@ func (r *run) agree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for {
+	return pause.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		before, err := r.client.Preview(ctx, text)
 		if err != nil {
-			return err
+			return false, err
 		}
 		live, have, err := r.client.Segment(ctx, id)
 		if err != nil {
-			return err
+			return false, err
 		}
 		after, err := r.client.Preview(ctx, text)
-		if err != nil {
-			return err
+		if err != nil || !live || before != after {
+			return false, err
 		}
-		if live && before == after {
-			if have != before {
-				return fmt.Errorf("a preview has %d profiles, the segment %d: %w", before, have, ErrDiffers)
-			}
-			r.report.Agreed = have
-			return nil
+		if have != before {
+			return false, fmt.Errorf("a preview has %d profiles, the segment %d: %w", before, have, ErrDiffers)
 		}
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		r.report.Agreed = have
+		return true, nil
+	})
 }

@@ -197,18 +197,13 @@ func (l *Load) AwaitIdle(ctx context.Context, nodes ...string) error {
 			asked = append(asked, l.client.At(origin))
 		}
 	}
-	for {
+	return pause.Until(ctx, 100*time.Millisecond, func() (bool, error) {
 		open, err := l.open(ctx, asked)
-		switch {
-		case err != nil:
-			return err
-		case open == "":
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
+		if err == nil && open != "" && time.Now().After(deadline) {
+			err = fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
 		}
-		pause.For(ctx, 100*time.Millisecond)
-	}
+		return open == "", err
+	})
 }
 
 // open says what still goes on.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // world is what is set up on the server.
@@ -89,15 +90,14 @@ func publish(ctx context.Context, c *surface.Client, f *flow) error {
 	if _, err := c.PublishFlow(ctx, f.id); err != nil {
 		return fmt.Errorf("flow %s: %w", f.name, err)
 	}
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	err := pause.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		s, err := c.Flow(ctx, f.id)
-		switch {
-		case err != nil:
-			return err
-		case s.Status == "live":
-			return nil
-		case time.Since(began) > buildTimeout:
-			return fmt.Errorf("flow %s is %s after %v", f.name, s.Status, buildTimeout)
-		}
+		return s.Status == "live", err
+	})
+	if err != nil {
+		return fmt.Errorf("flow %s is not live: %w", f.name, err)
 	}
+	return nil
 }

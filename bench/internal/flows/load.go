@@ -163,24 +163,24 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 	c := &Check{Probes: b.prober.enrolling}
 	_, c.Calls, c.CallsAgain = b.sink.calls.counts()
 	_, c.Mails, c.MailsAgain = b.sink.mails.counts()
-	for end := time.Now().Add(checkLimit); ; {
+	end := time.Now().Add(checkLimit)
+	err := pause.Until(ctx, 10*livePoll, func() (bool, error) {
 		c.Entered, c.Completed = nil, nil
 		done := true
 		for _, id := range b.prober.flows {
 			f, err := b.s.Console.Flow(ctx, id)
 			if err != nil {
-				return nil, err
+				return false, err
 			}
 			c.Entered, c.Completed = append(c.Entered, f.Counts.Entered), append(c.Completed, f.Counts.Completed)
 			done = done && f.Counts.Completed >= uint64(c.Probes)
 		}
-		if done || time.Now().After(end) {
-			return c, nil
-		}
-		if err := pause.For(ctx, 10*livePoll); err != nil {
-			return nil, err
-		}
+		return done || time.Now().After(end), nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return c, nil
 }
 
 // historyLimit bounds the wait for history between two phases.

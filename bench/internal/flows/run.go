@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
@@ -116,40 +117,32 @@ func (s service) publish(ctx context.Context, definitions []string) (ids []strin
 			return nil, nil, err
 		}
 	}
-	mine := map[string]bool{}
-	for _, id := range ids {
-		mine[id] = true
-	}
-	for {
+	err = pause.Until(ctx, livePoll, func() (bool, error) {
 		all, err := s.Console.Flows(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		waiting := 0
+		pending := 0
 		p.Enrolments = 0
 		for _, f := range all {
-			if !mine[f.ID] {
+			if !slices.Contains(ids, f.ID) {
 				continue
 			}
 			p.Enrolments += f.Counts.Entered
 			if f.Status != "live" || f.Counts.Pending > 0 {
-				waiting++
+				pending++
 			}
 		}
-		if waiting == 0 {
-			used, err := m.Stop()
-			if err != nil {
-				return nil, nil, err
-			}
-			p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
-			p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
-			p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
-			return ids, p, nil
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return nil, nil, err
-		}
+		return pending == 0, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	used, err := m.Stop()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
+	p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
+	p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
+	return ids, p, nil
 }
 
 // entered is how many enrolments began so far in all flows.

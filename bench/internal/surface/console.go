@@ -109,15 +109,14 @@ func (c *Client) CreateLiveSegment(ctx context.Context, name, definition string)
 	if err != nil {
 		return "", err
 	}
-	for {
-		live, _, err := c.Segment(ctx, id)
-		if err != nil || live {
-			return id, err
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return "", fmt.Errorf("segment %q is not live: %w", name, err)
-		}
+	err = pause.Until(ctx, livePoll, func() (live bool, err error) {
+		live, _, err = c.Segment(ctx, id)
+		return live, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("segment %q is not live: %w", name, err)
 	}
+	return id, nil
 }
 
 // CreateUsualSegments saves the first n of [segmenttest.LiveSegments], which the server
