@@ -116,25 +116,18 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	}
 	calls, _, _ := b.sink.calls.counts()
 	mails, _, _ := b.sink.mails.counts()
-	m, err := child.StartMeter([]int{b.s.PID()})
-	if err != nil {
-		return nil, err
-	}
 	p := &Phase{Name: name + ", " + what}
 	var group sync.WaitGroup
 	var probed error
 	group.Go(func() { p.Probes, probed = b.prober.run(ctx, b.o.ProbesPerSecond, b.o.Duration) })
-	var sent *loader.Result
-	if rate > 0 {
-		sent, err = b.fleet.Pace(ctx, rate, b.o.Duration)
-	} else {
-		sent, err = b.fleet.Saturate(ctx, b.o.Duration)
-	}
 	var used child.Used
+	p.Phase, _, used, err = report.Measure(func() (*loader.Result, error) {
+		if rate > 0 {
+			return b.fleet.Pace(ctx, rate, b.o.Duration)
+		}
+		return b.fleet.Saturate(ctx, b.o.Duration)
+	}, []int{b.s.PID()})
 	var after uint64
-	if err == nil {
-		used, err = m.Stop()
-	}
 	if err == nil {
 		after, err = b.s.entered(ctx)
 	}
@@ -142,7 +135,7 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	if err := errors.Join(err, probed); err != nil {
 		return nil, err
 	}
-	p.Phase, p.CPUMicros = report.NewPhase(sent), report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))
+	p.CPUMicros = p.PerEvent(used.Groups[0])
 	p.OfferedPerSecond = rate
 	p.Enrolments = after - entered
 	p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), used.Elapsed.Seconds())

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/topology"
@@ -103,20 +102,12 @@ func (r *Report) load(ctx context.Context, s *topology.Single, fleet *loader.Fle
 		r.Merges = m.merged
 	}()
 	for began := time.Now(); time.Since(began) < r.Options.Duration; {
-		m, err := child.StartMeter([]int{s.PID()})
-		if err != nil {
-			return failed, err
-		}
-		sent, err := fleet.Pace(ctx, r.Rate, r.Options.Interval)
+		phase, sent, used, err := report.Measure(func() (*loader.Result, error) { return fleet.Pace(ctx, r.Rate, r.Options.Interval) }, []int{s.PID()})
 		if err != nil {
 			return failed, fmt.Errorf("after %v: %w", time.Since(began).Round(time.Second), err)
 		}
-		used, err := m.Stop()
-		if err != nil {
-			return failed, err
-		}
 		failed += sent.Failed
-		sample := Sample{Phase: report.NewPhase(sent), CPUMicrosPerEvent: report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))}
+		sample := Sample{Phase: phase, CPUMicrosPerEvent: phase.PerEvent(used.Groups[0])}
 		sample.Seconds = time.Since(began).Seconds()
 		for _, acked := range fleet.Acked() {
 			sample.StoredEvents += acked.Len()
