@@ -32,7 +32,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	}
 	defer fleet.Close()
 	result := &Muster{}
-	if err := o.phases(ctx, m, s, fleet, result); err != nil {
+	if err := o.phases(ctx, s, fleet, result); err != nil {
 		return nil, err
 	}
 	if err := result.counts(ctx, s, o, fleet); err != nil {
@@ -68,7 +68,7 @@ func (o Options) fleet(ctx context.Context, m Mode, s *topology.Single) (*loader
 }
 
 // phases runs the sweep, the closed and the open loop.
-func (o Options) phases(ctx context.Context, m Mode, s *topology.Single, fleet *loader.Fleet, result *Muster) error {
+func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.Fleet, result *Muster) error {
 	whole, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return err

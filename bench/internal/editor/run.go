@@ -73,11 +73,8 @@ func (r *run) define(ctx context.Context) error {
 	r.o.Logf("saving segments")
 	began := time.Now()
 	for i, c := range known() {
-		text, err := jsonText(c)
-		if err != nil {
-			return err
-		}
-		if r.segment, err = r.client.CreateLiveSegment(ctx, fmt.Sprintf("known %d", i), text); err != nil {
+		var err error
+		if r.segment, err = r.client.CreateLiveSegment(ctx, fmt.Sprintf("known %d", i), c); err != nil {
 			return err
 		}
 	}
@@ -181,12 +178,8 @@ func (r *run) previews(ctx context.Context) error {
 	}
 	var first, edited, again []float64
 	preview := func(n, threshold int, times *[]float64) error {
-		text, err := definition(n, threshold)
-		if err != nil {
-			return err
-		}
 		began := time.Now()
-		if _, err := r.client.Preview(ctx, text); err != nil {
+		if _, err := r.client.Preview(ctx, definition(n, threshold)); err != nil {
 			return fmt.Errorf("definition %d: %w", n, err)
 		}
 		*times = append(*times, float64(time.Since(began))/1e6)
@@ -215,10 +208,7 @@ func (r *run) previews(ctx context.Context) error {
 // agree compares a preview with the saved segment. Windows move meanwhile; what did not
 // change between two previews must be what the segment has between them.
 func (r *run) agree(ctx context.Context) error {
-	text, err := definition(0, 0)
-	if err != nil {
-		return err
-	}
+	text := definition(0, 0)
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
 	id, err := r.client.CreateSegment(ctx, "as previewed", text)

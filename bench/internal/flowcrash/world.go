@@ -31,13 +31,7 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 	var made struct {
 		ID string `json:"_id"`
 	}
-	// The people are made by events and have not subscribed.
-	settings := object{}
-	if err := c.Console(ctx, "GET", "/settings", nil, &settings); err != nil {
-		return nil, err
-	}
-	settings["require_opt_in"] = false
-	if err := c.Console(ctx, "PUT", "/settings", settings, nil); err != nil {
+	if err := c.SendToAll(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.Console(ctx, "POST", "/lists", object{"name": "news"}, &made); err != nil {

@@ -65,7 +65,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err := pause.For(ctx, r.o.Duration); err != nil {
 		return err
 	}
-	if err := b.awaitHistory(ctx); err != nil {
+	if err := b.s.Console.AwaitHistory(ctx); err != nil {
 		return err
 	}
 	b.prober.flows = ids[:minFlows]
@@ -145,7 +145,7 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	b.o.Logf("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
 		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
 	// What history has not stored yet would be done in the next phase.
-	return p, b.awaitHistory(ctx)
+	return p, b.s.Console.AwaitHistory(ctx)
 }
 
 // checkLimit is how long after the last effect the counts may take to tell it.
@@ -174,13 +174,4 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// historyLimit bounds the wait for history between two phases.
-const historyLimit = 2 * time.Minute
-
-func (b *bench) awaitHistory(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, historyLimit)
-	defer cancel()
-	return b.s.Console.AwaitHistory(ctx)
 }

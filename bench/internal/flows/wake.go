@@ -59,7 +59,7 @@ func (r *run) wakeAlone(ctx context.Context, s service) (*Latency, error) {
 	if err := r.sink.calls.until(limited, numbers); err != nil {
 		return nil, fmt.Errorf("%w: not all who napped woke: %w", errStale, err)
 	}
-	late := newTimes()
+	late := &times{}
 	for _, n := range numbers {
 		enrolments, err := s.Console.Enrolments(ctx, ids[0], profiles[n])
 		if err != nil {
@@ -116,7 +116,7 @@ func (r *run) wakeMany(ctx context.Context, s service, perSecond float64) (*Wake
 	if err := pause.For(ctx, time.Until(at)-100*time.Millisecond); err != nil {
 		return nil, err
 	}
-	late := newTimes()
+	late := &times{}
 	out := &WakeMany{Sleepers: n}
 	for done := uint64(0); done < uint64(n); {
 		if f, err = s.Console.Flow(ctx, ids[0]); err != nil {

@@ -147,7 +147,7 @@ func (o Options) fill(ctx context.Context, s *topology.Single) ([]loader.Range, 
 	if _, err := fleet.Sweep(ctx); err != nil {
 		return nil, err
 	}
-	for count(fleet.Acked()) < uint64(o.Events) {
+	for loader.Events(fleet.Acked()) < uint64(o.Events) {
 		sent, err := fleet.Saturate(ctx, time.Second)
 		if err != nil {
 			return nil, err
@@ -156,15 +156,8 @@ func (o Options) fill(ctx context.Context, s *topology.Single) ([]loader.Range, 
 			return nil, fmt.Errorf("storing events: %w", sent.FirstFailure)
 		}
 	}
-	o.Logf("%d events stored", count(fleet.Acked()))
+	o.Logf("%d events stored", loader.Events(fleet.Acked()))
 	return fleet.Acked(), nil
-}
-
-func count(acked []loader.Range) (n uint64) {
-	for _, r := range acked {
-		n += r.Len()
-	}
-	return n
 }
 
 // clients are numbered behind the connections that stored the events.

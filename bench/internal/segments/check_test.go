@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/query"
 )
@@ -48,7 +49,7 @@ func (f forgetful) Activity(ctx context.Context, q query.ActivityQuery) (*roarin
 func TestS1DifferencesAreNoticed(t *testing.T) {
 	ctx := context.Background()
 	r := testRun(t, 300)
-	id, err := r.a.define(ctx, "x", activity("page_viewed", lastDays(80)))
+	id, err := r.a.define(ctx, "x", condition.Activity("page_viewed", condition.LastDays(80)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestStaleReadsAreNoticed(t *testing.T) {
 	if err := r.clear(ctx); err != nil {
 		t.Fatal(err)
 	}
-	sums, err := r.a.define(ctx, "sums", activity("stale_sum", aggregate("sum", "v", ">=", 1)))
+	sums, err := r.a.define(ctx, "sums", condition.Activity("stale_sum", condition.Aggregate("sum", "v", ">=", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

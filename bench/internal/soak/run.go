@@ -109,9 +109,7 @@ func (r *Report) load(ctx context.Context, s *topology.Single, fleet *loader.Fle
 		failed += sent.Failed
 		sample := Sample{Phase: phase, CPUMicrosPerEvent: phase.PerEvent(used.Groups[0])}
 		sample.Seconds = time.Since(began).Seconds()
-		for _, acked := range fleet.Acked() {
-			sample.StoredEvents += acked.Len()
-		}
+		sample.StoredEvents = loader.Events(fleet.Acked())
 		if err := sample.hold(s); err != nil {
 			return failed, err
 		}
