@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -184,14 +185,10 @@ func compare(what string, got, want int) error {
 
 // median is the middle one of the values; half of the users are at or above.
 func median(of map[user]int) int {
-	values := make([]int, 0, len(of))
-	for _, v := range of {
-		values = append(values, v)
-	}
+	values := slices.Sorted(maps.Values(of))
 	if len(values) == 0 {
 		return 1
 	}
-	slices.Sort(values)
 	return values[len(values)/2]
 }
 

@@ -1,6 +1,7 @@
 package flowcrash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,15 +54,7 @@ type Load struct {
 
 // NewLoad opens the receivers of webhooks and e-mails.
 func NewLoad(o LoadOptions) (*Load, error) {
-	if o.Windows == (Windows{}) {
-		o.Windows = usualWindows
-	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = 2 * time.Minute
-	}
-	if o.Think == 0 {
-		o.Think = think
-	}
+	o.Windows, o.IdleTimeout, o.Think = cmp.Or(o.Windows, usualWindows), cmp.Or(o.IdleTimeout, 2*time.Minute), cmp.Or(o.Think, think)
 	l := &Load{options: o, past: map[string]*passed{}}
 	var err error
 	if l.hooks, err = newHooks(o.Seed); err != nil {
