@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/chaos"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/internal/serverprocess"
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/internal/testlevel"
@@ -37,8 +37,7 @@ func TestL1L2F1Chaos(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := chaos.Run(ctx, chaos.Config{
-		Binary: serverprocess.Binary(t), Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
-		Topology: chaos.Topology{Brokers: chaos.BrokersOf(seed)},
+		Options: server.Options{Binary: serverprocess.Binary(t), Dir: dir, Log: t.Logf}, Rounds: rounds, Seed: seed,
 	})
 	if errors.Is(err, services.ErrMissing) && os.Getenv(services.EnvRequire) != "1" {
 		t.Skip(err)

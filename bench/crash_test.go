@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -37,12 +36,8 @@ func TestL1L2KillNine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	installation, err := server.NewInstallation(filepath.Join(dir, "server"), binary, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	report, err := crash.Run(ctx, topology.Kills{
-		Installation: installation, Variants: topology.UsualVariants(), Rounds: rounds, Seed: seed, Log: t.Logf,
+		Options: server.Options{Binary: binary, Dir: dir, Log: t.Logf}, Variants: topology.UsualVariants(), Rounds: rounds, Seed: seed,
 	})
 	if err != nil {
 		t.Fatalf("%v\n(the server's files are in %s)", err, dir)

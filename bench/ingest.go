@@ -57,17 +57,9 @@ func ingest(ctx context.Context, s streams, args []string) error {
 		if r == nil || *charts == "" {
 			return r, err
 		}
-		return r, errors.Join(err, plot(r, *charts))
+		_, fault := r.Plot(*charts)
+		return r, errors.Join(err, fault)
 	})
-}
-
-// plot draws a report's charts in a directory, which is made if it is not there.
-func plot(r *contest.Report, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("charts: %w", err)
-	}
-	_, err := r.Plot(dir)
-	return err
 }
 
 // ingestModes are the modes that the flags of ingest ask for.

@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/segments"
 )
 
-func segmentsRun(ctx context.Context, s streams, args []string) (err error) {
+func segmentsRun(ctx context.Context, s streams, args []string) error {
 	var o segments.Options
 	f := newFlags("segments", s)
 	f.IntVar(&o.MinProfiles, "min-profiles", 10_000, "profiles of the first size; each further one is ten times as large")
@@ -29,36 +29,40 @@ func segmentsRun(ctx context.Context, s streams, args []string) (err error) {
 	history := f.Int64("history-memory-mb", 0, "DuckDB's memory in MiB; 0 is the server's default")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of events")
 	out := f.String("out", "", "directory for report.json and the charts; empty makes a temporary one")
-	parent := f.String("dir", "", "where the data directory is made; empty is the system's temporary one. It is removed at the end")
+	t := &trial{streams: s, without: true}
+	f.StringVar(&t.parent, "dir", "", "where the data directory is made; empty is the system's temporary one. It is removed at the end, but not after a failure")
 	profile := f.Bool("cpuprofile", false, "write CPU profiles of ingest with 20 segments beside the report")
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	o.MemoryBytes, o.HistoryMemory, o.Log = *memory<<20, *history<<20, s.logf
-	if err := o.Validate(); err != nil {
-		return err
-	}
-	if *out == "" {
-		if *out, err = os.MkdirTemp("", "muster-segments-"); err != nil {
+	prepare := func() (err error) {
+		o.MemoryBytes, o.HistoryMemory = *memory<<20, *history<<20
+		if err := o.Validate(); err != nil {
+			return err
+		}
+		if *out == "" {
+			*out, err = os.MkdirTemp("", "muster-segments-")
+		} else {
+			err = os.MkdirAll(*out, 0o755)
+		}
+		if err != nil {
 			return fmt.Errorf("out: %w", err)
 		}
-	} else if err := os.MkdirAll(*out, 0o755); err != nil {
-		return fmt.Errorf("out: %w", err)
+		if *profile {
+			o.ProfileDir = *out
+		}
+		t.json = filepath.Join(*out, "report.json")
+		return nil
 	}
-	if *profile {
-		o.ProfileDir = *out
+	charts := 0
+	err := measure(ctx, f, t, args, &o.Options, prepare, func() (*segments.Report, error) {
+		r, err := segments.Run(ctx, o)
+		if r == nil {
+			return nil, err
+		}
+		plots, fault := r.Plot(*out)
+		charts = len(plots)
+		return r, errors.Join(err, fault)
+	})
+	if charts > 0 {
+		fmt.Fprintf(s.out, "\nreport.json and %d charts are in %s\n", charts, *out)
 	}
-	if o.Dir, err = workDir(*parent); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
-	report, err := segments.Run(ctx, o)
-	if report == nil {
-		return err
-	}
-	// What was measured before a fault is worth having.
-	err = errors.Join(err, report.Print(s.out), writeJSON(filepath.Join(*out, "report.json"), report))
-	plots, fault := report.Plot(*out)
-	fmt.Fprintf(s.out, "\nreport.json and %d charts are in %s\n", len(plots), *out)
-	return errors.Join(err, fault)
+	return err
 }

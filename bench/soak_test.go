@@ -53,10 +53,10 @@ func TestSoakAndRecovery(t *testing.T) {
 // TestOptionsAreJudgedBeforeBuilding: a mistaken option is reported before the
 // server is built.
 func TestOptionsAreJudgedBeforeBuilding(t *testing.T) {
-	for _, run := range []func(context.Context, streams, []string) error{soakRun, recoveryRun} {
+	for _, args := range [][]string{{"soak", "--segments", "99"}, {"recovery", "--segments", "99"}, {"crash", "--rounds", "-1"}, {"crash", "--flows", "--rounds", "-1"}, {"chaos", "--rounds", "-1"}} {
 		var said bytes.Buffer
-		err := run(t.Context(), streams{out: io.Discard, err: &said}, []string{"--segments", "99"})
-		if err == nil || !strings.Contains(err.Error(), "segments must be") || strings.Contains(said.String(), "building") {
+		err := dispatch(t.Context(), streams{out: io.Discard, err: &said}, args)
+		if err == nil || !strings.Contains(err.Error(), args[len(args)-2][2:]+" must be") || strings.Contains(said.String(), "building") {
 			t.Errorf("%v, said %q; expected the mistake before the server is built", err, said.String())
 		}
 	}

@@ -39,9 +39,6 @@ func newTrial(f *flag.FlagSet, s streams) *trial {
 	return t
 }
 
-// serverArgs are further arguments of muster serve.
-func (t *trial) serverArgs() []string { return strings.Fields(t.args) }
-
 // open makes the directory and sees to the program. A program that cannot be started
 // is refused before anything is made.
 func (t *trial) open(ctx context.Context) (err error) {
@@ -50,8 +47,8 @@ func (t *trial) open(ctx context.Context) (err error) {
 			return fmt.Errorf("binary: %w", err)
 		}
 	}
-	if t.dir, err = workDir(t.parent); err != nil {
-		return err
+	if t.dir, err = os.MkdirTemp(t.parent, "muster-bench-"); err != nil {
+		return fmt.Errorf("making a directory to work in: %w", err)
 	}
 	if t.binary == "" && !t.without {
 		t.streams.logf("building muster")
@@ -62,45 +59,21 @@ func (t *trial) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// close removes the directory, unless it is to be kept: then the error says where it
-// is. It writes the report, if there is one: what was measured before a fault is
-// worth having.
-func (t *trial) close(err error, report any) error {
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%w\n(data and logs are in %s)", err, t.dir)
-	case !t.keep:
-		err = os.RemoveAll(t.dir)
-	}
-	if report == nil || t.json == "" {
-		return err
-	}
-	return errors.Join(err, writeJSON(t.json, report))
-}
-
 // report is what a command measured.
 type report[T any] interface {
 	*T
 	Print(io.Writer) error
 }
 
-// finish closes the trial and prints the report, if there is one: what was measured
-// before the error err is worth having.
-func finish[T any, R report[T]](t *trial, r R, err error) error {
-	if r == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, r), r.Print(t.streams.out))
-}
-
 // measure runs a command that measures: it parses the flags, prepares, which judges
-// the options before anything is made or built, runs, and prints the report. Both
-// functions read options that the flags have set by then.
+// the options before anything is made or built, runs, prints the report and writes it as
+// JSON. Both functions read options that the flags have set by then. The directory is
+// removed, unless it is to be kept: then the error says where it is.
 func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial, args []string, o *server.Options, prepare func() error, run func() (R, error)) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	o.ServerArgs, o.Log = t.serverArgs(), t.streams.logf
+	o.ServerArgs, o.Log = strings.Fields(t.args), t.streams.logf
 	if err := prepare(); err != nil {
 		return err
 	}
@@ -112,17 +85,20 @@ func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial,
 		o.Binary = ""
 	}
 	r, err := run()
-	return finish(t, r, err)
-}
-
-// workDir makes a directory to work in, below the given one or the system's
-// temporary one.
-func workDir(parent string) (string, error) {
-	dir, err := os.MkdirTemp(parent, "muster-bench-")
-	if err != nil {
-		return "", fmt.Errorf("making a directory to work in: %w", err)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w\n(data and logs are in %s)", err, t.dir)
+	case !t.keep:
+		err = os.RemoveAll(t.dir)
 	}
-	return dir, nil
+	if r == nil {
+		return err
+	}
+	// What was measured before a fault is worth having.
+	if t.json != "" {
+		err = errors.Join(err, writeJSON(t.json, r))
+	}
+	return errors.Join(err, r.Print(t.streams.out))
 }
 
 func writeJSON(path string, report any) error {

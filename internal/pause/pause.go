@@ -20,3 +20,16 @@ func For(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// Until asks again and again, with pauses of d, until done reports true or an error,
+// or ctx ends.
+func Until(ctx context.Context, d time.Duration, done func() (bool, error)) error {
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if err := For(ctx, d); err != nil {
+			return err
+		}
+	}
+}

@@ -20,3 +20,20 @@ func TestFor(t *testing.T) {
 		t.Errorf("cut off: %v", err)
 	}
 }
+
+// TestUntil: it asks until the answer is yes or an error, or the context ends.
+func TestUntil(t *testing.T) {
+	asked, why := 0, errors.New("enough")
+	third := func() (bool, error) { asked++; return asked == 3, nil }
+	if err := Until(t.Context(), time.Millisecond, third); err != nil || asked != 3 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+	if err := Until(t.Context(), time.Hour, func() (bool, error) { return false, why }); !errors.Is(err, why) {
+		t.Errorf("an error: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := Until(ctx, time.Hour, func() (bool, error) { return false, nil }); !errors.Is(err, why) {
+		t.Errorf("cut off: %v", err)
+	}
+}

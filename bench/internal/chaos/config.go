@@ -3,11 +3,14 @@ package chaos
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/flowcrash"
+	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // Limits of a [Config].
@@ -17,13 +20,9 @@ const (
 	maxLoad   = time.Minute
 )
 
-// Config says what to do. The zero value of a field but Binary and Dir means its
-// default.
+// Config says what to do. The zero value of a number means its default.
 type Config struct {
-	// Binary is the path of muster.
-	Binary string
-	// Dir, an empty directory, takes data and logs of all processes.
-	Dir string
+	server.Options
 	// Topology is what runs.
 	Topology Topology
 	// Rounds is how often there are faults. Default 10.
@@ -39,63 +38,54 @@ type Config struct {
 	// the end of the faults until everything has an answer, and again until nothing
 	// goes on any more. Defaults 60 s.
 	StartTimeout, HealTimeout time.Duration
-	// Log receives a line per fault and per round; nil is silent.
-	Log func(format string, args ...any)
 }
 
 // Topology is what runs.
 type Topology struct {
 	// Nodes of muster. Default 3.
 	Nodes int
-	// Brokers of Kafka, 1 or 3. Default 1.
+	// Brokers of Kafka, 1 or 3. Default 3 for every fourth seed, 1 for the others.
 	Brokers int
 	// Partitions of the log. Default 3, 1 with one node.
 	Partitions int
 	// Session is how long a node may be silent before another takes over. Default 3 s.
 	Session time.Duration
-	// Args are further arguments of muster serve.
-	Args []string
 }
 
-func (c Config) withDefaults() Config {
+// Complete puts the defaults in place of zero values, and reports the first fault.
+func (c *Config) Complete() error {
 	t := &c.Topology
-	c.Rounds, t.Nodes, t.Brokers = cmp.Or(c.Rounds, 10), cmp.Or(t.Nodes, 3), cmp.Or(t.Brokers, 1)
+	brokers := 1
+	if c.Seed%4 == 3 {
+		brokers = 3
+	}
+	c.Rounds, t.Nodes, t.Brokers = cmp.Or(c.Rounds, 10), cmp.Or(t.Nodes, 3), cmp.Or(t.Brokers, brokers)
 	t.Partitions = cmp.Or(t.Partitions, min(3, t.Nodes))
 	c.MinLoad, c.MaxLoad = cmp.Or(c.MinLoad, 200*time.Millisecond), cmp.Or(c.MaxLoad, time.Second)
 	c.StartTimeout, c.HealTimeout = cmp.Or(c.StartTimeout, time.Minute), cmp.Or(c.HealTimeout, time.Minute)
 	t.Session = cmp.Or(t.Session, 3*time.Second)
-	if c.Log == nil {
-		c.Log = func(string, ...any) {}
-	}
-	return c
-}
-
-func (c Config) validate() error {
-	switch t := c.Topology; {
-	case c.Binary == "" || c.Dir == "":
-		return fmt.Errorf("a chaos run needs a binary and a directory")
-	case c.Rounds < 1 || c.Rounds > MaxRounds:
-		return fmt.Errorf("rounds must be 1 to %d, not %d", MaxRounds, c.Rounds)
+	switch {
 	case len(c.Faults) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(c.Faults, k) && (k != brokerStopped || t.Brokers == 3) }):
 		return fmt.Errorf("faults must be some of %q, not %q", kinds, c.Faults)
-	case t.Nodes < 1 || t.Nodes > maxNodes:
-		return fmt.Errorf("nodes must be 1 to %d, not %d", maxNodes, t.Nodes)
 	case t.Brokers != 1 && t.Brokers != 3:
 		return fmt.Errorf("brokers must be 1 or 3, not %d", t.Brokers)
-	case t.Partitions < 1 || t.Partitions > 64:
-		return fmt.Errorf("partitions must be 1 to 64, not %d", t.Partitions)
-	case t.Session < time.Second || t.Session > maxLoad:
-		return fmt.Errorf("a session must last 1 s to %v, not %v", maxLoad, t.Session)
-	case c.MinLoad < 0 || c.MaxLoad < c.MinLoad || c.MaxLoad > maxLoad:
-		return fmt.Errorf("load must last 0 to %v, the least no longer than the most", maxLoad)
 	}
-	return nil
+	return cmp.Or(
+		server.Within("rounds", c.Rounds, 1, MaxRounds),
+		server.Within("nodes", t.Nodes, 1, maxNodes),
+		server.Within("partitions", t.Partitions, 1, 64),
+		server.Within("session-timeout", t.Session, time.Second, maxLoad),
+		server.Within("load", c.MaxLoad, 0, maxLoad),
+		server.Within("load, the least,", c.MinLoad, 0, c.MaxLoad),
+	)
 }
 
-// Report is what a run did. It says more than counts only when every check
-// passed.
+// Report is what a run did. It is only made when every check passed.
 type Report struct {
-	Rounds int `json:"rounds"`
+	Seed    uint64 `json:"seed"`
+	Nodes   int    `json:"nodes"`
+	Brokers int    `json:"brokers"`
+	Rounds  int    `json:"rounds"`
 	// Faults are how often each kind happened.
 	Faults map[string]int `json:"faults"`
 	// Ended is how often a node that was frozen or cut off for longer than its
@@ -126,11 +116,21 @@ func (w *ProbeWork) add(x ProbeWork) {
 	w.WaitMax = max(w.WaitMax, x.WaitMax)
 }
 
-// BrokersOf is how many brokers runs with a seed usually have: three for every
-// fourth.
-func BrokersOf(seed uint64) int {
-	if seed%4 == 3 {
-		return 3
-	}
-	return 1
+// Print writes the report for people.
+func (r *Report) Print(out io.Writer) error {
+	return report.PrintTables(out, func(w io.Writer) {
+		e, f := &r.Events, &r.Flows
+		fmt.Fprintf(w, "seed %d: %d rounds with %d nodes and %d brokers in %v: %v\n", r.Seed, r.Rounds, r.Nodes, r.Brokers, r.Elapsed.Round(time.Second), r.Faults)
+		fmt.Fprintf(w, "%d events of %d profiles acknowledged, %d sent again on purpose: each is in ClickHouse exactly once, each profile and segment count is right, at each node\n",
+			e.Acked, e.Profiles, e.Repeated)
+		fmt.Fprintf(w, "%d requests, %d sent again after no answer; %d events given up, %d of them in ClickHouse, none twice\n",
+			e.Requests+f.Requests, e.Retried+f.Retried, e.GivenUp, e.GivenUpInHistory)
+		fmt.Fprintf(w, "%d enrolments of %d people (%d by calls that came late), %d steps, %d merges, %d pauses: each enrolment exists once, took the path it had to and is counted right\n",
+			f.Enrolments, f.People, f.Late, f.Steps, f.Merges, f.Pauses)
+		fmt.Fprintf(w, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a fault of the round\n",
+			f.Calls, f.Mails, f.AfterError, f.AfterKill)
+		fmt.Fprintf(w, "%d posts (%d more were given up) and %d reads of probes are linearizable; the longest post took %v\n",
+			r.Probes.Posts, r.Probes.GivenUp, r.Probes.Reads, r.Probes.WaitMax.Round(time.Millisecond))
+		fmt.Fprintf(w, "after the faults of a round all was answered within %v; %d times a node ended when it woke\n", r.HealMax.Round(time.Millisecond), r.Ended)
+	})
 }

@@ -10,11 +10,16 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/ledger"
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 func TestDeck(t *testing.T) {
 	for _, brokers := range []int{1, 3} {
-		topology := Config{Topology: Topology{Brokers: brokers}}.withDefaults().Topology
+		c := Config{Topology: Topology{Brokers: brokers}}
+		if err := c.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		topology := c.Topology
 		deal := func(seed uint64) (rounds [][]fault) {
 			d := &deck{rng: rand.New(rand.NewPCG(seed, 0)), topology: topology}
 			for range 30 {
@@ -90,24 +95,30 @@ func TestSentCatches(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	if got := (Config{}).withDefaults().Topology; got.Nodes != 3 || got.Brokers != 1 || got.Partitions != 3 || got.Session != 3*time.Second {
-		t.Errorf("%+v", got)
-	}
-	if got := (Config{Topology: Topology{Nodes: 1}}).withDefaults().Topology; got.Partitions != 1 {
-		t.Errorf("%+v", got)
+	for _, x := range []struct {
+		given Config
+		want  Topology
+	}{
+		{Config{}, Topology{Nodes: 3, Brokers: 1, Partitions: 3, Session: 3 * time.Second}},
+		{Config{Seed: 7}, Topology{Nodes: 3, Brokers: 3, Partitions: 3, Session: 3 * time.Second}},
+		{Config{Topology: Topology{Nodes: 1}}, Topology{Nodes: 1, Brokers: 1, Partitions: 1, Session: 3 * time.Second}},
+	} {
+		if err := x.given.Complete(); err != nil || x.given.Topology != x.want {
+			t.Errorf("%+v, %v, want %+v", x.given.Topology, err, x.want)
+		}
 	}
 }
 
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]Config{
-		"a binary":   {Dir: "x"},
-		"rounds":     {Binary: "x", Dir: "x", Rounds: -1},
-		"faults":     {Binary: "x", Dir: "x", Faults: []string{"rain"}},
-		"nodes":      {Binary: "x", Dir: "x", Topology: Topology{Nodes: 100}},
-		"brokers":    {Binary: "x", Dir: "x", Topology: Topology{Brokers: 2}},
-		"partitions": {Binary: "x", Dir: "x", Topology: Topology{Partitions: -1}},
-		"session":    {Binary: "x", Dir: "x", Topology: Topology{Session: time.Millisecond}},
-		"load":       {Binary: "x", Dir: "x", MinLoad: time.Second, MaxLoad: time.Millisecond},
+		"binary":     {Options: server.Options{Dir: t.TempDir()}},
+		"rounds":     {Rounds: -1},
+		"faults":     {Faults: []string{"rain"}},
+		"nodes":      {Topology: Topology{Nodes: 100}},
+		"brokers":    {Topology: Topology{Brokers: 2}},
+		"partitions": {Topology: Topology{Partitions: -1}},
+		"session":    {Topology: Topology{Session: time.Millisecond}},
+		"load":       {MinLoad: time.Second, MaxLoad: time.Millisecond},
 	} {
 		if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/surface"
@@ -62,7 +63,7 @@ func (p *probes) key(x probe) string {
 func (p *probes) setUp(ctx context.Context) (err error) {
 	for g := range groups {
 		for l := range levels {
-			definition := fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, probeType(g), l+1)
+			definition := condition.Activity(probeType(g), condition.Count(">=", l+1))
 			if p.segments[g][l], err = p.client.CreateLiveSegment(ctx, fmt.Sprintf("probes %d, %d or more", g, l+1), definition); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,24 +35,24 @@ const (
 // windows are short, so that a round ends soon.
 var windows = flowcrash.Windows{Cart: 1200, Browse: 1600, Busy: 700}
 
-// Run does a whole run. The error says in which round of which seed something was
-// lost, doubled or changed; data and logs of all processes are left in the
-// directory.
-func Run(ctx context.Context, config Config) (report Report, err error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
-		return Report{}, err
+// Run does a whole run. Without a report, the error says in which round of which
+// seed something was lost, doubled or changed; data and logs of all processes are
+// left in the directory.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if err := config.Complete(); err != nil {
+		return nil, err
 	}
+	t := config.Topology
 	flows, err := flowcrash.NewLoad(flowcrash.LoadOptions{
 		Seed: config.Seed, Workers: flowWorkers, Think: flowThink, Windows: windows, IdleTimeout: config.HealTimeout,
 	})
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
-	config.Topology.Args = append(flows.Args(), config.Topology.Args...)
+	config.Dir, config.ServerArgs = filepath.Join(config.Dir, "chaos"), append(flows.Args(), config.ServerArgs...)
 	began := time.Now()
-	r := &run{config: config, flows: flows, sent: sent{}, stored: stored{next: make([]int64, config.Topology.Partitions)}, rng: rand.New(rand.NewPCG(config.Seed, 0))}
-	r.report.Faults = map[string]int{}
+	r := &run{config: config, flows: flows, sent: sent{}, stored: stored{next: make([]int64, t.Partitions)}, rng: rand.New(rand.NewPCG(config.Seed, 0))}
+	r.report = Report{Seed: config.Seed, Nodes: t.Nodes, Brokers: t.Brokers, Faults: map[string]int{}}
 	err = r.do(ctx)
 	for _, c := range r.clients {
 		c.Close()
@@ -62,9 +63,9 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	err = errors.Join(err, flows.Close())
 	r.report.Elapsed = time.Since(began)
 	if err != nil {
-		return r.report, fmt.Errorf("seed %d, %d brokers: %w", config.Seed, config.Topology.Brokers, err)
+		return nil, fmt.Errorf("seed %d, %d brokers: %w", config.Seed, t.Brokers, err)
 	}
-	return r.report, nil
+	return &r.report, nil
 }
 
 type run struct {
@@ -216,7 +217,7 @@ func (r *run) oneRound(ctx context.Context, faults []fault) error {
 		r.report.Faults[f.kind]++
 		said = append(said, f.String())
 	}
-	r.config.Log("round %d: %s", r.round.Load()+1, strings.Join(said, "; "))
+	r.config.Logf("round %d: %s", r.round.Load()+1, strings.Join(said, "; "))
 	// Built while there are faults.
 	if err := r.events.Define(ctx, r.companies[0]); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (r *run) oneRound(ctx context.Context, faults []fault) error {
 	for _, p := range r.probes {
 		r.report.Probes.add(p.work)
 	}
-	r.config.Log("round %d: all is answered %v after the faults, quiet after %v, checked in %v; %v in all",
+	r.config.Logf("round %d: all is answered %v after the faults, quiet after %v, checked in %v; %v in all",
 		r.round.Load()+1, healed.Round(time.Millisecond), quiet.Sub(began).Round(time.Millisecond), time.Since(quiet).Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	return nil
 }
@@ -329,7 +330,7 @@ func (r *run) attend(ctx context.Context) error {
 			case err != nil:
 				return err
 			case ended:
-				r.config.Log("round %d: %v ended, as another has taken over, and was started again", r.round.Load()+1, n)
+				r.config.Logf("round %d: %v ended, as another has taken over, and was started again", r.round.Load()+1, n)
 				r.ended.Add(1)
 			}
 		}

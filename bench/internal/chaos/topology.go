@@ -61,7 +61,7 @@ func open(ctx context.Context, c Config) (s *site, err error) {
 			brokers = append(brokers, p.Addr())
 		}
 		history := url.URL{Scheme: "clickhouse", Host: n.ClickHouse.Addr(), Path: "/" + database}
-		s.Connect(n, brokers, history.String(), t.Args...)
+		s.Connect(n, brokers, history.String(), c.ServerArgs...)
 	}
 	return s, nil
 }

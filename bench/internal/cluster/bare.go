@@ -10,6 +10,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/bench/internal/loader"
 )
 
 const (
@@ -21,8 +23,6 @@ const (
 	// sampleRecords of each partition are read back at most.
 	sampleRecords = 128
 	fetchTimeout  = 30 * time.Second
-	// maxLatencyMicros is the most a histogram of latencies holds.
-	maxLatencyMicros = 300_000_000
 )
 
 // ends asks for the end offset of each partition.
@@ -102,7 +102,7 @@ func (b *backing) produce(ctx context.Context, topic string, partitions int, rec
 	var turn atomic.Uint64
 	var wg sync.WaitGroup
 	for i := range senders {
-		parts[i].latency = hdrhistogram.New(1, maxLatencyMicros, 3)
+		parts[i].latency = loader.NewHistogram()
 		wg.Go(func() {
 			p := &parts[i]
 			batch := make([]kgo.Record, perRequest)
@@ -123,8 +123,7 @@ func (b *backing) produce(ctx context.Context, topic string, partitions int, rec
 					errs[i] = fmt.Errorf("bare produce: %w", err)
 					return
 				}
-				// Values are clamped, so this cannot fail.
-				_ = p.latency.RecordValue(min(max(time.Since(sent).Microseconds(), 1), maxLatencyMicros))
+				loader.Record(p.latency, time.Since(sent))
 				p.records += uint64(perRequest)
 				p.bytes += bytes
 				p.requests++
@@ -132,7 +131,7 @@ func (b *backing) produce(ctx context.Context, topic string, partitions int, rec
 		})
 	}
 	wg.Wait()
-	total := produced{elapsed: time.Since(begun), latency: hdrhistogram.New(1, maxLatencyMicros, 3)}
+	total := produced{elapsed: time.Since(begun), latency: loader.NewHistogram()}
 	for _, p := range parts {
 		total.records += p.records
 		total.bytes += p.bytes

@@ -52,7 +52,7 @@ func (b *bare) produce(ctx context.Context, mode *ModeReport, into *Phase, perRe
 	if err := into.stop(m); err != nil {
 		return err
 	}
-	b.o.Log("  bare produce, %d records a request from %d senders: %.0f events/s, %.1f MB/s", perRequest, senders, into.EventsPerSecond, into.BytesPerSecond/1e6)
+	b.o.Logf("  bare produce, %d records a request from %d senders: %.0f events/s, %.1f MB/s", perRequest, senders, into.EventsPerSecond, into.BytesPerSecond/1e6)
 	return nil
 }
 
@@ -73,6 +73,6 @@ func (b *bare) insert(ctx context.Context, into *Phase) error {
 	if err := into.stop(m); err != nil {
 		return err
 	}
-	b.o.Log("  bare inserts: %.0f rows/s", into.EventsPerSecond)
+	b.o.Logf("  bare inserts: %.0f rows/s", into.EventsPerSecond)
 	return b.inserts.empty(ctx)
 }

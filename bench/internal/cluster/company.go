@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/segment/segmenttest"
@@ -26,7 +27,7 @@ type level struct {
 }
 
 func (l level) definition() string {
-	return fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, l.eventType, l.events)
+	return condition.Activity(l.eventType, condition.Count(">=", l.events))
 }
 
 // The levels of the segments that are checked, in order: each type with the least

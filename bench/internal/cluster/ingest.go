@@ -51,7 +51,7 @@ func (r *run) ingest(ctx context.Context) (err error) {
 		}
 		l := &loaded{group: g, ledger: ledger.NewBulk()}
 		groups = append(groups, l)
-		r.o.Log("starting %s", g.name)
+		r.o.Logf("starting %s", g.name)
 		if err := l.prepare(ctx); err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
@@ -69,7 +69,7 @@ func (r *run) ingest(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
-		r.o.Log("%s: %d events acknowledged, %d rows, %d missing, %d doubled; %d segments count right", g.name, once.Acked, once.Rows, once.Missing, once.Doubled, once.Segments)
+		r.o.Logf("%s: %d events acknowledged, %d rows, %d missing, %d doubled; %d segments count right", g.name, once.Acked, once.Rows, once.Missing, once.Doubled, once.Segments)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (r *run) rounds(ctx context.Context, groups []*loaded, contestants []contes
 	for round := range r.o.Rounds {
 		for i := range r.o.Modes {
 			mode := &r.report.Modes[i]
-			r.o.Log("round %d of %d, %s, %d connections", round+1, r.o.Rounds, mode.Mode.Name, mode.Mode.Connections)
+			r.o.Logf("round %d of %d, %s, %d connections", round+1, r.o.Rounds, mode.Mode.Name, mode.Mode.Connections)
 			if err := r.round(ctx, round, mode, bare, contestants); err != nil {
 				return errors.Join(fmt.Errorf("round %d, %s: %w", round+1, mode.Mode.Name, err), inserts.conn.Close())
 			}
@@ -226,7 +226,7 @@ func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loade
 		return out, err
 	}
 	out.Paced.OfferedPerSecond = rate
-	r.o.Log("  %s: %.0f events/s, history %.0f/s; at %.0f/s p50 %.2f ms, p99 %.2f ms; %d requests failed", out.name(),
+	r.o.Logf("  %s: %.0f events/s, history %.0f/s; at %.0f/s p50 %.2f ms, p99 %.2f ms; %d requests failed", out.name(),
 		out.Saturated.EventsPerSecond, out.HistoryPerSecond, rate, out.Paced.P50Millis, out.Paced.P99Millis, out.Saturated.Failed+out.Paced.Failed)
 	if err := c.ledger.Add(f); err != nil {
 		return out, err

@@ -115,7 +115,7 @@ func (m *mover) fill(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	m.o.Log("filling partition %d with %d profiles", m.big, spec.Profiles)
+	m.o.Logf("filling partition %d with %d profiles", m.big, spec.Profiles)
 	done, err := f.Sweep(ctx)
 	if err != nil {
 		return err
@@ -134,17 +134,16 @@ func (m *mover) fill(ctx context.Context) error {
 func (m *mover) checkpointed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
 	defer cancel()
-	for {
-		offsets, err := m.Nodes[0].Metric(ctx, "muster_shared_checkpoint_offset")
-		if err == nil && offsets[m.big] > 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("no checkpoint of partition %d: %w", m.big, errors.Join(ctx.Err(), err))
-		case <-time.After(100 * time.Millisecond):
-		}
+	var asked error
+	err := pause.Until(ctx, 100*time.Millisecond, func() (bool, error) {
+		var offsets map[int]float64
+		offsets, asked = m.Nodes[0].Metric(ctx, "muster_shared_checkpoint_offset")
+		return offsets[m.big] > 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("no checkpoint of partition %d: %w", m.big, errors.Join(err, asked))
 	}
+	return nil
 }
 
 // steps lets nodes come and go while the probe goes on.
@@ -260,7 +259,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *topology.N
 	s.P50Millis, s.P99Millis = report.Millis(seen.waits, 50), report.Millis(seen.waits, 99)
 	s.Probes, s.Refused = seen.probes, seen.refused
 	m.moves.Steps = append(m.moves.Steps, s)
-	m.o.Log("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
+	m.o.Logf("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
 		name, m.big, s.From, s.To, s.Seconds, s.Behind, s.EventSeconds, s.CountSeconds, s.Refused)
 	return nil
 }
@@ -277,12 +276,7 @@ func (m *mover) behind(ctx context.Context, owner *topology.Node) (float64, erro
 
 // quiet waits until all probes that were due before have their answer.
 func (m *mover) quiet(ctx context.Context, before time.Time) error {
-	for m.probe.oldest().Before(before) {
-		if err := pause.For(ctx, again); err != nil {
-			return err
-		}
-	}
-	return nil
+	return pause.Until(ctx, again, func() (bool, error) { return !m.probe.oldest().Before(before), nil })
 }
 
 // end checks that nothing was lost or counted twice.

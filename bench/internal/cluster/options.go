@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,40 +70,30 @@ type Options struct {
 // Validate reports the first fault of the options.
 func (o Options) Validate() error {
 	switch {
-	case o.Rounds < 0 || o.Rounds > maxRounds:
-		return fmt.Errorf("rounds must be 0 (no ingest) to %d, not %d", maxRounds, o.Rounds)
-	case o.Duration <= 0 || o.Duration > maxDuration:
-		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
 	case o.Rounds == 0 && o.MoveProfiles == 0:
 		return errors.New("rounds and move-profiles are both 0: there is nothing to do")
-	case o.Partitions < 1 || o.Partitions > maxPartitions:
-		return fmt.Errorf("partitions must be 1 to %d, not %d", maxPartitions, o.Partitions)
-	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	case o.Session < minSession || o.Session > maxDuration:
-		return fmt.Errorf("session-timeout must be %v to %v, not %v", minSession, maxDuration, o.Session)
 	case o.Services != Own && o.Services != Shared:
 		return fmt.Errorf("services must be %s or %s, not %q", Own, Shared, o.Services)
 	}
-	if o.Rounds > 0 {
-		if err := o.validateIngest(); err != nil {
-			return err
-		}
+	err := cmp.Or(
+		server.ZeroOr("rounds", "no ingest", o.Rounds, 1, maxRounds),
+		server.Within("duration", o.Duration, 1, maxDuration),
+		server.Within("partitions", o.Partitions, 1, maxPartitions),
+		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
+		server.Within("session-timeout", o.Session, minSession, maxDuration),
+		server.ZeroOr("move-profiles", "no moves", o.MoveProfiles, 1, payload.MaxProfiles),
+	)
+	if err == nil && o.Rounds > 0 {
+		err = o.validateIngest()
 	}
-	if o.MoveProfiles == 0 {
-		return nil
+	if err == nil && o.MoveProfiles > 0 {
+		err = cmp.Or(
+			server.Within("cycles", o.Cycles, 1, maxCycles),
+			server.Within("partitions, for moves,", o.Partitions, moveNodes, maxPartitions),
+			server.Within("probes", o.ProbesPerSecond, 2, 1000),
+		)
 	}
-	switch {
-	case o.MoveProfiles < 1 || o.MoveProfiles > payload.MaxProfiles:
-		return fmt.Errorf("move-profiles must be 0 (no moves) to %d, not %d", payload.MaxProfiles, o.MoveProfiles)
-	case o.Cycles < 1 || o.Cycles > maxCycles:
-		return fmt.Errorf("cycles must be 1 to %d, not %d", maxCycles, o.Cycles)
-	case o.Partitions < moveNodes:
-		return fmt.Errorf("partitions must be %d or more for moves, not %d", moveNodes, o.Partitions)
-	case !(o.ProbesPerSecond >= 2 && o.ProbesPerSecond <= 1000):
-		return fmt.Errorf("probes must be 2 to 1000 a second, not %v", o.ProbesPerSecond)
-	}
-	return nil
+	return err
 }
 
 func (o Options) validateIngest() error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/bench/internal/topology"
@@ -55,7 +56,7 @@ type stretch struct {
 }
 
 func newStretch() *stretch {
-	return &stretch{waits: hdrhistogram.New(1, maxLatencyMicros, 3)}
+	return &stretch{waits: loader.NewHistogram()}
 }
 
 func newProbe(c *company, first *topology.Node, segment string, perSecond float64) (*probe, error) {
@@ -63,7 +64,7 @@ func newProbe(c *company, first *topology.Node, segment string, perSecond float6
 	p.mu.stretch, p.mu.waiting = newStretch(), map[uint64]time.Time{}
 	p.add(first)
 	var err error
-	p.client, err = surface.NewClient(surface.Site{Credentials: c.credentials, Origin: p.origin, Timeout: attempt, Pause: again})
+	p.client, err = surface.NewClient(surface.Site{Credentials: c.credentials, Origin: p.origin, Timeout: attempt, Tries: 1})
 	return p, err
 }
 
@@ -159,8 +160,7 @@ func (p *probe) note(isEvent bool, before, got uint64, waited time.Duration, err
 	defer p.mu.Unlock()
 	s := p.mu.stretch
 	s.probes++
-	// Values are clamped, so this cannot fail.
-	_ = s.waits.RecordValue(min(max(waited.Microseconds(), 1), maxLatencyMicros))
+	loader.Record(s.waits, waited)
 	var fault error
 	switch {
 	case err != nil:
@@ -201,17 +201,8 @@ func (p *probe) event(ctx context.Context, number uint64) (uint64, error) {
 }
 
 func (p *probe) count(ctx context.Context, _ uint64) (uint64, error) {
-	text, err := p.client.Once(ctx, surface.BySession, "GET", "/console/api/v1/segments/"+p.segment, nil)
-	if err != nil {
-		return 0, err
-	}
-	var told struct {
-		Count *uint64 `json:"count"`
-	}
-	if err := json.Unmarshal(text, &told); err != nil || told.Count == nil {
-		return 0, errors.Join(fmt.Errorf("the segment answered %.200s", text), err)
-	}
-	return *told.Count, nil
+	_, n, err := p.client.Segment(ctx, p.segment)
+	return n, err
 }
 
 // oldest is when the oldest probe without an answer was due; now if there is none.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/contest"
@@ -90,7 +89,7 @@ func (p *Phase) stop(m child.Meter) error {
 	if err != nil {
 		return err
 	}
-	per := func(d time.Duration) float64 { return report.Ratio(d.Seconds()*1e6, float64(p.Events)) }
+	per := p.PerEvent
 	p.NodesMicros, p.KafkaMicros, p.ClickHouseMicros = per(used.Groups[0]), per(used.Groups[1]), per(used.Groups[2])
 	p.LoaderMicros, p.Others = per(used.Self), used.Others
 	return nil

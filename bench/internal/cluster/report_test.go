@@ -59,19 +59,19 @@ func TestOptionsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Options){
-		"rounds must":          func(o *Options) { o.Rounds = -1 },
-		"nothing to do":        func(o *Options) { o.Rounds, o.MoveProfiles = 0, 0 },
-		"partitions must be 1": func(o *Options) { o.Partitions = 0 },
-		"3 or more for moves":  func(o *Options) { o.Partitions, o.Nodes = 2, []int{1} },
-		"nodes must":           func(o *Options) { o.Nodes = []int{0} },
-		"as many as nodes":     func(o *Options) { o.Nodes = []int{7} },
-		"connections must":     func(o *Options) { o.Modes[0].Connections = 5 },
-		"profiles must":        func(o *Options) { o.Profiles = 5 },
-		"session-timeout must": func(o *Options) { o.Session = time.Second },
-		"services must":        func(o *Options) { o.Services = "none" },
-		"probes must":          func(o *Options) { o.ProbesPerSecond = 0 },
-		"cycles must":          func(o *Options) { o.Cycles = 0 },
-		"segments must":        func(o *Options) { o.Segments = 99 },
+		"rounds must":                      func(o *Options) { o.Rounds = -1 },
+		"nothing to do":                    func(o *Options) { o.Rounds, o.MoveProfiles = 0, 0 },
+		"partitions must be 1":             func(o *Options) { o.Partitions = 0 },
+		"partitions, for moves, must be 3": func(o *Options) { o.Partitions, o.Nodes = 2, []int{1} },
+		"nodes must":                       func(o *Options) { o.Nodes = []int{0} },
+		"as many as nodes":                 func(o *Options) { o.Nodes = []int{7} },
+		"connections must":                 func(o *Options) { o.Modes[0].Connections = 5 },
+		"profiles must":                    func(o *Options) { o.Profiles = 5 },
+		"session-timeout must":             func(o *Options) { o.Session = time.Second },
+		"services must":                    func(o *Options) { o.Services = "none" },
+		"probes must":                      func(o *Options) { o.ProbesPerSecond = 0 },
+		"cycles must":                      func(o *Options) { o.Cycles = 0 },
+		"segments must":                    func(o *Options) { o.Segments = 99 },
 	} {
 		o := good
 		o.Modes = append([]contest.Mode(nil), good.Modes...)

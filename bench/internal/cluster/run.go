@@ -19,13 +19,10 @@ type run struct {
 // were lost or counted twice; the report then holds what was measured before. It
 // is nil when nothing was.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	o.Log("starting Kafka and ClickHouse (%s)", o.Services)
+	o.Logf("starting Kafka and ClickHouse (%s)", o.Services)
 	b, err := openBacking(ctx, o)
 	if err != nil {
 		return nil, err

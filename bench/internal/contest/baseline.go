@@ -57,6 +57,6 @@ func (o Options) baseline(ctx context.Context, m Mode, kind baseline.Kind) (phas
 	if phase, err = measure(p.PID(), func() (*loader.Result, error) { return fleet.Saturate(ctx, o.BaselineDuration) }); err != nil {
 		return phase, fmt.Errorf("%s-only server: %w", kind, err)
 	}
-	o.Log("  %s-only: %.0f events/s, %.2f µs of CPU per event", kind, phase.EventsPerSecond, phase.CPUMicrosPerEvent)
+	o.Logf("  %s-only: %.0f events/s, %.2f µs of CPU per event", kind, phase.EventsPerSecond, phase.CPUMicrosPerEvent)
 	return phase, nil
 }

@@ -9,17 +9,11 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
-	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
-// Definitions that are counted after the load.
-const (
-	// unknown is a condition no segment has, so that history must answer it.
-	unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
-	anybody = `{"kind":"attribute","field":"external_id","op":"exists"}`
-)
+// anybody is a definition that is counted after the load.
+const anybody = `{"kind":"attribute","field":"external_id","op":"exists"}`
 
 // muster measures the real binary on a new directory.
 func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err error) {
@@ -27,7 +21,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	if o.Stalls {
 		at.ServerArgs = append(slices.Clone(at.ServerArgs), "--pprof")
 	}
-	installation, s, err := topology.Begin(ctx, at, dir, o.Segments)
+	s, err := topology.Begin(ctx, at, dir, o.Segments)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +32,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	}
 	defer fleet.Close()
 	result := &Muster{}
-	if err := o.phases(ctx, m, s, fleet, result); err != nil {
+	if err := o.phases(ctx, s, fleet, result); err != nil {
 		return nil, err
 	}
 	if err := result.counts(ctx, s, o, fleet); err != nil {
@@ -46,28 +40,23 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	}
 	fleet.Close()
 	var unequal error
-	if result.Stopped, unequal = topology.Once(ctx, installation, s.Process, fleet.Acked(), result.failedEvents(m)); unequal != nil {
+	if result.Stopped, unequal = s.Once(ctx, fleet.Acked(), result.failedEvents(m)); unequal != nil {
 		return result, unequal
 	}
-	if result.DiskBytes, err = installation.DiskBytes(); err != nil {
+	if result.DiskBytes, err = s.DiskBytes(); err != nil {
 		return nil, err
 	}
-	o.Log("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
+	o.Logf("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
 		result.Once.Acked, result.Once.Rows, result.Once.Missing, result.Once.Doubled, result.StopSeconds)
 	return result, nil
 }
 
 // fleet prepares the connections of a mode.
-func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.Fleet, error) {
+func (o Options) fleet(ctx context.Context, m Mode, s *topology.Single) (*loader.Fleet, error) {
 	if !m.Tracking {
 		return s.Credentials.Fleet(o.spec(m), m.Connections)
 	}
-	c, err := surface.SignIn(ctx, s.Credentials)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	key, err := c.CreateServerSource(ctx, "bench")
+	key, err := s.Console.CreateServerSource(ctx, "bench")
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +68,7 @@ func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.F
 }
 
 // phases runs the sweep, the closed and the open loop.
-func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *loader.Fleet, result *Muster) error {
+func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.Fleet, result *Muster) error {
 	whole, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return err
@@ -90,7 +79,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if result.Saturated, err = timed(s.PID(), fleet, o.Duration, func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
 		return err
 	}
-	o.Log("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
+	o.Logf("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
 		result.Saturated.EventsPerSecond, result.Saturated.CPUMicrosPerEvent, result.Saturated.Failed)
 	rate := o.RatePerSecond
 	if rate == 0 {
@@ -104,12 +93,14 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate
-	o.Log("  muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, %d requests failed",
+	o.Logf("  muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, %d requests failed",
 		rate, result.Paced.P50Millis, result.Paced.P99Millis, result.Paced.P999Millis, result.Paced.Failed)
 	// Counting waits for history, whose work belongs to these events.
-	if err := result.awaitHistory(ctx, s); err != nil {
+	began := time.Now()
+	if err := s.Console.AwaitHistory(ctx); err != nil {
 		return err
 	}
+	result.HistorySeconds = time.Since(began).Seconds()
 	used, err := whole.Stop()
 	if err != nil {
 		return err
@@ -120,28 +111,9 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	return nil
 }
 
-func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
-	c, err := surface.SignIn(ctx, s.Credentials)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	began := time.Now()
-	if _, err := c.Preview(ctx, unknown); err != nil {
-		return err
-	}
-	r.HistorySeconds = time.Since(began).Seconds()
-	return nil
-}
-
 // counts compares the number of profiles with what was sent.
-func (r *Muster) counts(ctx context.Context, s *server.Server, o Options, fleet *loader.Fleet) error {
-	c, err := surface.SignIn(ctx, s.Credentials)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	got, err := c.Preview(ctx, anybody)
+func (r *Muster) counts(ctx context.Context, s *topology.Single, o Options, fleet *loader.Fleet) error {
+	got, err := s.Console.Preview(ctx, anybody)
 	if err != nil {
 		return err
 	}

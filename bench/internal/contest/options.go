@@ -1,8 +1,8 @@
 package contest
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/payload"
@@ -14,6 +14,7 @@ import (
 const (
 	maxRounds   = 50
 	maxDuration = 10 * time.Minute
+	maxRate     = 1e9
 )
 
 // Mode is how events are sent.
@@ -68,26 +69,20 @@ type Options struct {
 
 // Validate reports the first fault of the options.
 func (o Options) Validate() error {
-	switch {
-	case len(o.Modes) == 0:
+	if len(o.Modes) == 0 {
 		return errors.New("modes: name at least one of single and batch")
-	case o.Rounds < 1 || o.Rounds > maxRounds:
-		return fmt.Errorf("rounds must be 1 to %d, not %d", maxRounds, o.Rounds)
-	case o.Duration <= 0 || o.Duration > maxDuration:
-		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
-	case o.BaselineDuration <= 0 || o.BaselineDuration > maxDuration:
-		return fmt.Errorf("baseline-duration must be over 0 and at most %v, not %v", maxDuration, o.BaselineDuration)
-	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	case !(o.RatePerSecond >= 0):
-		return fmt.Errorf("rate must be 0 (half of the maximum) or more events per second, not %v", o.RatePerSecond)
 	}
+	err := cmp.Or(
+		server.Within("rounds", o.Rounds, 1, maxRounds),
+		server.Within("duration", o.Duration, 1, maxDuration),
+		server.Within("baseline-duration", o.BaselineDuration, 1, maxDuration),
+		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
+		server.ZeroOr("rate", "half of the maximum", o.RatePerSecond, 0, maxRate),
+	)
 	for _, m := range o.Modes {
-		if err := o.spec(m).Validate(); err != nil {
-			return err
-		}
+		err = cmp.Or(err, o.spec(m).Validate())
 	}
-	return nil
+	return err
 }
 
 func (o Options) spec(m Mode) payload.Spec {

@@ -2,8 +2,6 @@ package contest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/musterhq/muster/bench/internal/chart"
 )
@@ -11,7 +9,8 @@ import (
 // Plot writes the charts of a report as SVG files into a directory, and returns their
 // names: for each mode the rate, latencies, CPU and memory of its last round over time, the
 // saturated phase first and the paced one behind it.
-func (r *Report) Plot(dir string) (names []string, err error) {
+func (r *Report) Plot(dir string) ([]string, error) {
+	var all []chart.Named
 	for _, m := range r.Modes {
 		if len(m.Rounds) == 0 {
 			continue
@@ -20,15 +19,9 @@ func (r *Report) Plot(dir string) (names []string, err error) {
 		if last == nil {
 			continue
 		}
-		for _, p := range m.Mode.charts(last) {
-			name := m.Mode.file() + "-" + p.name + ".svg"
-			if err := os.WriteFile(filepath.Join(dir, name), p.chart.SVG(), 0o644); err != nil {
-				return names, fmt.Errorf("charts: %w", err)
-			}
-			names = append(names, name)
-		}
+		all = append(all, m.Mode.charts(last)...)
 	}
-	return names, nil
+	return chart.Write(dir, all)
 }
 
 // file begins the names of a mode's files.
@@ -39,12 +32,7 @@ func (m Mode) file() string {
 	return m.Name
 }
 
-type plot struct {
-	name  string
-	chart chart.Chart
-}
-
-func (m Mode) charts(muster *Muster) []plot {
+func (m Mode) charts(muster *Muster) []chart.Named {
 	line := func(name string, value func(Moment) float64) (out []chart.Series) {
 		from := 0.0
 		for _, p := range []struct {
@@ -65,10 +53,10 @@ func (m Mode) charts(muster *Muster) []plot {
 	}
 	latencies := append(line("p50", func(x Moment) float64 { return x.P50Millis }), line("p99", func(x Moment) float64 { return x.P99Millis })...)
 	latencies = append(latencies, line("longest", func(x Moment) float64 { return x.MaxMillis })...)
-	return []plot{
-		{"rate", chart.Chart{Title: m.file() + ": events taken", XLabel: "seconds", YLabel: "events/s", Series: line("", func(x Moment) float64 { return x.EventsPerSecond })}},
-		{"latency", chart.Chart{Title: m.file() + ": latency of requests", XLabel: "seconds", YLabel: "ms", LogY: true, Series: latencies}},
-		{"cpu", chart.Chart{Title: m.file() + ": the server's CPU", XLabel: "seconds", YLabel: "cores", Series: line("", func(x Moment) float64 { return x.Cores })}},
-		{"memory", chart.Chart{Title: m.file() + ": the server's resident memory", XLabel: "seconds", YLabel: "MB", Series: line("", func(x Moment) float64 { return float64(x.RSSBytes) / 1e6 })}},
+	return []chart.Named{
+		{Name: m.file() + "-rate", Chart: chart.Chart{Title: m.file() + ": events taken", XLabel: "seconds", YLabel: "events/s", Series: line("", func(x Moment) float64 { return x.EventsPerSecond })}},
+		{Name: m.file() + "-latency", Chart: chart.Chart{Title: m.file() + ": latency of requests", XLabel: "seconds", YLabel: "ms", LogY: true, Series: latencies}},
+		{Name: m.file() + "-cpu", Chart: chart.Chart{Title: m.file() + ": the server's CPU", XLabel: "seconds", YLabel: "cores", Series: line("", func(x Moment) float64 { return x.Cores })}},
+		{Name: m.file() + "-memory", Chart: chart.Chart{Title: m.file() + ": the server's resident memory", XLabel: "seconds", YLabel: "MB", Series: line("", func(x Moment) float64 { return float64(x.RSSBytes) / 1e6 })}},
 	}
 }

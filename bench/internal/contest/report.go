@@ -3,7 +3,6 @@ package contest
 import (
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/stalls"
@@ -86,21 +85,14 @@ func timed(pid int, fleet *loader.Fleet, phase time.Duration, load func() (*load
 
 // measure runs a phase against a server and measures its CPU time.
 func measure(pid int, load func() (*loader.Result, error)) (p Phase, err error) {
-	m, err := child.StartMeter([]int{pid})
+	phase, r, used, err := report.Measure(load, []int{pid})
 	if err != nil {
 		return p, err
 	}
-	r, err := load()
-	if err != nil {
-		return p, err
+	p = Phase{
+		Phase: phase, CPUSeconds: used.Groups[0].Seconds(), PeakRSSBytes: used.PeakRSSBytes,
+		CPUMicrosPerEvent: phase.PerEvent(used.Groups[0]), LoaderCPUMicrosPerEvent: phase.PerEvent(used.Self),
 	}
-	used, err := m.Stop()
-	if err != nil {
-		return p, err
-	}
-	server, events := used.Groups[0].Seconds(), float64(r.Events)
-	p = Phase{Phase: report.NewPhase(r), CPUSeconds: server, PeakRSSBytes: used.PeakRSSBytes}
-	p.CPUMicrosPerEvent, p.LoaderCPUMicrosPerEvent = report.Ratio(server*1e6, events), report.Ratio(used.Self.Seconds()*1e6, events)
 	if r.Late.TotalCount() > 0 {
 		p.LateP99Millis = report.Millis(r.Late, 99)
 	}

@@ -12,9 +12,6 @@ import (
 // Run measures everything. The error says which server failed, or that events
 // were lost or doubled; the report then holds what was measured before.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -28,7 +25,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			if m.Repeat {
 				traits = fmt.Sprintf(", traits of %g of the events change", m.ChangeRatio)
 			}
-			o.Log("round %d of %d, %s, %d connections%s", i+1, o.Rounds, m.Name, m.Connections, traits)
+			o.Logf("round %d of %d, %s, %d connections%s", i+1, o.Rounds, m.Name, m.Connections, traits)
 			round, err := o.round(ctx, m)
 			if err != nil {
 				return r, fmt.Errorf("round %d, %s: %w", i+1, m.Name, err)

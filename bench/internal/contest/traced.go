@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/stalls"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // traced runs the phase while a trace of the server is recorded, and explains its slow requests.
-func (o Options) traced(ctx context.Context, s *server.Server, fleet *loader.Fleet, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
+func (o Options) traced(ctx context.Context, s *topology.Single, fleet *loader.Fleet, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
 	return func() (*loader.Result, error) {
 		fleet.Slow = slow
 		defer func() { fleet.Slow = 0 }()
@@ -44,7 +43,7 @@ func (o Options) traced(ctx context.Context, s *server.Server, fleet *loader.Fle
 			return r, err
 		}
 		if got.err != nil {
-			return r, fmt.Errorf("recording a trace: %w", got.err)
+			return r, fmt.Errorf("recording a trace, which is smaller with a shorter --duration: %w", got.err)
 		}
 		into.Stalls, err = stalls.Explain(bytes.NewReader(got.trace), r.Slow, slow)
 		return r, err
@@ -52,32 +51,9 @@ func (o Options) traced(ctx context.Context, s *server.Server, fleet *loader.Fle
 }
 
 // record records a trace of the server for a while.
-func record(ctx context.Context, s *server.Server, length time.Duration) ([]byte, error) {
+func record(ctx context.Context, s *topology.Single, length time.Duration) ([]byte, error) {
 	if err := pause.For(ctx, beforeTrace); err != nil {
 		return nil, err
 	}
-	target, err := s.Credentials.Target(false)
-	if err != nil {
-		return nil, err
-	}
-	url := fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", target.Address, max(length, time.Second).Seconds())
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(res.Body, maxTraceBytes+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case res.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("status %d: %.200s", res.StatusCode, b)
-	case len(b) > maxTraceBytes:
-		return nil, fmt.Errorf("over %d bytes; take a shorter --duration", maxTraceBytes)
-	}
-	return b, nil
+	return server.Get(ctx, s.Address(), fmt.Sprintf("/debug/pprof/trace?seconds=%g", max(length, time.Second).Seconds()), maxTraceBytes)
 }

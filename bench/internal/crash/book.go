@@ -2,6 +2,7 @@ package crash
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/musterhq/muster/bench/internal/ledger"
@@ -131,9 +132,5 @@ func (p *people) known(u user) (answered, both, phone bool) {
 func (p *people) all() map[user]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[user]string, len(p.mu.profiles))
-	for u, id := range p.mu.profiles {
-		out[u] = id
-	}
-	return out
+	return maps.Clone(p.mu.profiles)
 }

@@ -3,10 +3,12 @@ package crash
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/server"
@@ -75,10 +77,10 @@ func (l *Load) ask(ctx context.Context, node server.Credentials, b *totals) (ans
 		what, definition string
 		want             int
 	}{
-		{"users with an event", fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"all_time":true}}`, typeSure), len(b.events)},
-		{"users with many events", fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, typeSure, often), atLeast(b.events, often)},
-		{"users with just that many events", fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":"=","value":%d}}`, typeSure, often), atLeast(b.events, often) - atLeast(b.events, often+1)},
-		{"users with a great sum", fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":%d}}`, typeSure, much), atLeast(b.value, much)},
+		{"users with an event", condition.Activity(typeSure, `"window":{"all_time":true}`), len(b.events)},
+		{"users with many events", condition.Activity(typeSure, condition.Count(">=", often)), atLeast(b.events, often)},
+		{"users with just that many events", condition.Activity(typeSure, condition.Count("=", often)), atLeast(b.events, often) - atLeast(b.events, often+1)},
+		{"users with a great sum", condition.Activity(typeSure, condition.Aggregate("sum", "value", ">=", float64(much))), atLeast(b.value, much)},
 	} {
 		got, err := c.Preview(ctx, q.definition)
 		if err != nil {
@@ -91,7 +93,7 @@ func (l *Load) ask(ctx context.Context, node server.Credentials, b *totals) (ans
 	if err := l.checkLive(ctx, c, b); err != nil {
 		return a, err
 	}
-	maybe, err := c.Preview(ctx, fmt.Sprintf(`{"kind":"activity","event":%q}`, typeMaybe))
+	maybe, err := c.Preview(ctx, condition.Activity(typeMaybe))
 	if err != nil {
 		return a, err
 	}
@@ -183,14 +185,10 @@ func compare(what string, got, want int) error {
 
 // median is the middle one of the values; half of the users are at or above.
 func median(of map[user]int) int {
-	values := make([]int, 0, len(of))
-	for _, v := range of {
-		values = append(values, v)
-	}
+	values := slices.Sorted(maps.Values(of))
 	if len(values) == 0 {
 		return 1
 	}
-	slices.Sort(values)
 	return values[len(values)/2]
 }
 

@@ -44,31 +44,8 @@ func (c *client) post(body []byte, n int, batch bool) ([]string, error) {
 	if answer.Status != 202 {
 		return nil, fmt.Errorf("status %d: %.300s", answer.Status, answer.Body)
 	}
-	return c.profiles(answer.Body, n, batch)
-}
-
-// profiles reads the answer to n events, all of which must be accepted.
-func (c *client) profiles(body []byte, n int, batch bool) ([]string, error) {
-	v, err := c.parser.ParseBytes(body)
-	if err != nil {
-		return nil, fmt.Errorf("answer is no JSON (%w): %.300s", err, body)
+	if !batch {
+		n = 0
 	}
-	results := []*fastjson.Value{v}
-	if batch {
-		if !v.GetBool("success") || v.GetInt("accepted") != n || v.GetInt("total") != n {
-			return nil, fmt.Errorf("%d events were not all accepted: %.300s", n, body)
-		}
-		results = v.GetArray("results")
-	}
-	if len(results) != n {
-		return nil, fmt.Errorf("%d results for %d events", len(results), n)
-	}
-	ids := make([]string, n)
-	for i, r := range results {
-		if err := loader.CheckOutcome(r); err != nil {
-			return nil, fmt.Errorf("event %d: %w", i, err)
-		}
-		ids[i] = string(r.GetStringBytes("profile_id"))
-	}
-	return ids, nil
+	return loader.Profiles(&c.parser, answer.Body, n)
 }

@@ -13,5 +13,8 @@ const (
 	maxWorkers = 64
 )
 
+// Complete puts the usual numbers in place of zero values, and reports the first fault.
+func Complete(k *topology.Kills) error { return k.Complete(usual, MaxRounds, minWorkers, maxWorkers) }
+
 // usual is the defaults of a run.
 var usual = topology.Kills{Rounds: 5, Workers: 6, MinLoad: 30 * time.Millisecond, MaxLoad: 900 * time.Millisecond}

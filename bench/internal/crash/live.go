@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
@@ -20,15 +21,15 @@ type liveSegment struct {
 
 func liveSegments() []*liveSegment {
 	return []*liveSegment{
-		{what: "anybody with an event today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1}}`, typeSure),
+		{what: "anybody with an event today", definition: condition.Activity(typeSure, condition.LastDays(1)),
 			want: func(b *totals) int { return len(b.events) }},
-		{what: "three events or more", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":3}}`, typeSure),
+		{what: "three events or more", definition: condition.Activity(typeSure, condition.Count(">=", 3)),
 			want: func(b *totals) int { return atLeast(b.events, 3) }},
-		{what: "one event alone", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":"=","value":1}}`, typeSure),
+		{what: "one event alone", definition: condition.Activity(typeSure, condition.Count("=", 1)),
 			want: func(b *totals) int { return atLeast(b.events, 1) - atLeast(b.events, 2) }},
-		{what: "five events or more today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1},"count":{"op":">=","value":5}}`, typeSure),
+		{what: "five events or more today", definition: condition.Activity(typeSure, condition.LastDays(1), condition.Count(">=", 5)),
 			want: func(b *totals) int { return atLeast(b.events, 5) }},
-		{what: "a sum of 100", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`, typeSure),
+		{what: "a sum of 100", definition: condition.Activity(typeSure, condition.Aggregate("sum", "value", ">=", 100)),
 			want: func(b *totals) int { return atLeast(b.value, 100) }},
 	}
 }
@@ -61,23 +62,18 @@ func (l *Load) checkLive(ctx context.Context, c *surface.Client, b *totals) erro
 		if s.id == "" {
 			continue
 		}
-		began := time.Now()
-		for {
+		within, cancel := context.WithTimeout(ctx, liveTimeout)
+		err := pause.Until(within, 10*time.Millisecond, func() (bool, error) {
 			live, got, err := c.Segment(ctx, s.id)
 			if err != nil {
-				return fmt.Errorf("live segment of %s: %w", s.what, err)
+				return false, err
 			}
 			// Also while it is built the count must be right.
-			if err := compare("live segment of "+s.what, int(got), s.want(b)); err != nil {
-				return err
-			}
-			if live {
-				break
-			}
-			if time.Since(began) > liveTimeout {
-				return fmt.Errorf("live segment of %s is not live after %v", s.what, liveTimeout)
-			}
-			pause.For(ctx, 10*time.Millisecond)
+			return live, compare("members", int(got), s.want(b))
+		})
+		cancel()
+		if err != nil {
+			return fmt.Errorf("live segment of %s: %w", s.what, err)
 		}
 	}
 	return nil

@@ -12,18 +12,22 @@ import (
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
-// Run does a whole run; zero values of config but Installation mean the usual. The
-// error says what was lost, doubled or changed; the server's files are left in the
-// installation's directory.
-func Run(ctx context.Context, config topology.Kills) (report Report, err error) {
-	config = config.WithDefaults(usual)
-	if err := config.Validate(MaxRounds, minWorkers, maxWorkers); err != nil {
-		return Report{}, err
+// Run does a whole run. Without a report, the error says what was lost, doubled or
+// changed; the server's files are left in the directory.
+func Run(ctx context.Context, config topology.Kills) (*Report, error) {
+	if err := Complete(&config); err != nil {
+		return nil, err
 	}
-	r := &run{config: config, victim: topology.NewVictim(config)}
-	report.Killed, err = r.victim.Close(r.do(ctx))
-	report.Work = r.work
-	return report, err
+	victim, err := topology.NewVictim(config)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{config: config, victim: victim}
+	killed, err := victim.Close(r.do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return &Report{killed, r.work}, nil
 }
 
 type run struct {
@@ -68,7 +72,7 @@ func (r *run) check(ctx context.Context) error {
 			if err := r.victim.Stop(); err != nil {
 				return err
 			}
-			file, err := history.Open(ctx, r.config.Installation.HistoryFile())
+			file, err := history.Open(ctx, r.victim.HistoryFile())
 			if err != nil {
 				return err
 			}

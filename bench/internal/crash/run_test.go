@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,19 +29,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func runOn(t *testing.T, flaw string, rounds int) (Report, error) {
+func runOn(t *testing.T, flaw string, rounds int) (*Report, error) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(fakeVariable, flaw)
-	installation, err := server.NewInstallation(filepath.Join(t.TempDir(), "muster"), self, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return Run(context.Background(), topology.Kills{
-		Installation: installation, Rounds: rounds, Seed: 1, MaxLoad: 150 * time.Millisecond, StartTimeout: time.Minute,
+		Options: server.Options{Binary: self, Dir: t.TempDir()}, Rounds: rounds, Seed: 1, MaxLoad: 150 * time.Millisecond, StartTimeout: time.Minute,
 	})
 }
 
@@ -67,7 +62,7 @@ func TestRunPassesAnHonestServer(t *testing.T) {
 }
 
 // proves reports whether a run did enough to prove anything.
-func proves(report Report) bool {
+func proves(report *Report) bool {
 	return !(report.Acked < 500 || report.Retried == 0 || report.Repeated == 0 || report.Twins == 0 ||
 		report.Profiles < 50 || report.StartMax == 0)
 }
@@ -144,10 +139,10 @@ func TestL2FinderCatches(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]topology.Kills{
-		"installation": {},
-		"rounds":       {Installation: &server.Installation{}, Rounds: -1},
-		"workers":      {Installation: &server.Installation{}, Workers: 1},
-		"load":         {Installation: &server.Installation{}, MinLoad: time.Second, MaxLoad: time.Millisecond},
+		"binary":  {Options: server.Options{Dir: t.TempDir()}},
+		"rounds":  {Rounds: -1},
+		"workers": {Workers: 1},
+		"load":    {MinLoad: time.Second, MaxLoad: time.Millisecond},
 	} {
 		if _, err := Run(context.Background(), c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)

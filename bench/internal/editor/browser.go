@@ -34,7 +34,7 @@ func (r *run) keystrokes(ctx context.Context) error {
 	if r.o.Browser == "" {
 		return nil
 	}
-	r.o.Log("typing into the builder, in %s", r.o.Browser)
+	r.o.Logf("typing into the builder, in %s", r.o.Browser)
 	ctx, cancel := context.WithTimeout(ctx, browserLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", filepath.Base(browserScript))

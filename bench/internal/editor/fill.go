@@ -1,19 +1,15 @@
 package editor
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 const (
@@ -26,18 +22,18 @@ const (
 // fill imports all events, person by person in each round, so that the events of one are
 // spread over the days.
 func (r *run) fill(ctx context.Context) error {
-	u, err := server.LoopbackURL(r.credentials.BaseURL)
+	// The server asks for a pause when it has too much to do.
+	c, err := surface.NewClient(surface.Site{Credentials: r.credentials, Timeout: 2 * time.Minute, Pause: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}
+	defer c.Close()
 	sum := sha256.Sum256(fmt.Appendf(nil, "editor %d %d %d", r.o.Seed, r.o.Profiles, r.o.EventsPerProfile))
 	file := hex.EncodeToString(sum[:])
 	rng := rand.New(rand.NewPCG(r.o.Seed, 77))
 	end := time.Now().Add(-time.Hour).UnixMilli()
 	start := end - pastDays*24*3600*1000
 	total := r.o.Profiles * r.o.EventsPerProfile
-	client := &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{Proxy: nil}}
-	defer client.CloseIdleConnections()
 	var body []byte
 	began := time.Now()
 	said := began
@@ -56,12 +52,12 @@ func (r *run) fill(ctx context.Context) error {
 			}
 		}
 		body = append(body, "]}"...)
-		if err := r.send(ctx, client, u.String()+"/events/import", body, row); err != nil {
+		if err := send(ctx, c, body, row); err != nil {
 			return fmt.Errorf("filling: %w", err)
 		}
 		if now := time.Now(); now.Sub(said) > logEvery {
 			said = now
-			r.o.Log("%d of %d events, %.0f/s", row, total, float64(row)/now.Sub(began).Seconds())
+			r.o.Logf("%d of %d events, %.0f/s", row, total, float64(row)/now.Sub(began).Seconds())
 		}
 	}
 	r.report.FillSeconds = time.Since(began).Seconds()
@@ -69,46 +65,24 @@ func (r *run) fill(ctx context.Context) error {
 }
 
 // send posts a chunk; all of it must be stored.
-func (r *run) send(ctx context.Context, client *http.Client, url string, body []byte, next int) error {
-	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-App-Id", r.credentials.AppID)
-		req.Header.Set("X-App-Secret", r.credentials.AppSecret)
-		res, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
-		res.Body.Close()
-		if err != nil {
-			return err
-		}
-		if res.StatusCode == http.StatusServiceUnavailable {
-			if err := pause.For(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
-			continue
-		}
-		var answer struct {
+func send(ctx context.Context, c *surface.Client, body []byte, next int) error {
+	var answer struct {
+		Next    int `json:"next_row"`
+		Results []struct {
 			Success bool
-			Next    int `json:"next_row"`
-			Results []struct {
-				Success bool
-				Error   string
-			}
+			Error   string
 		}
-		if err := json.Unmarshal(text, &answer); err != nil || res.StatusCode != http.StatusAccepted || answer.Next != next {
-			return fmt.Errorf("status %d: %.300s", res.StatusCode, text)
-		}
-		for _, x := range answer.Results {
-			if !x.Success {
-				return fmt.Errorf("an event was refused: %s", x.Error)
-			}
-		}
-		return nil
 	}
+	if err := c.Call(ctx, surface.ByApp, "POST", "/api/v1/events/import", json.RawMessage(body), &answer, false); err != nil {
+		return err
+	}
+	if answer.Next != next {
+		return fmt.Errorf("the next row is %d, not %d", answer.Next, next)
+	}
+	for _, x := range answer.Results {
+		if !x.Success {
+			return fmt.Errorf("an event was refused: %s", x.Error)
+		}
+	}
+	return nil
 }

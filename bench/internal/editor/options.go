@@ -1,7 +1,7 @@
 package editor
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/musterhq/muster/bench/internal/server"
 )
@@ -29,16 +29,12 @@ type Options struct {
 // Validate reports the first fault of the options. Binary may be missing: it can be built
 // once the others are right.
 func (o Options) Validate() error {
-	for _, x := range []struct {
-		name        string
-		value, most int
-	}{
-		{"profiles", o.Profiles, 20_000_000}, {"events-per-profile", o.EventsPerProfile, 1000},
-		{"searches", o.Searches, 1_000_000}, {"suggestions", o.Suggestions, 1_000_000}, {"definitions", o.Definitions, 1000}, {"edits", o.Edits, 1000},
-	} {
-		if x.value < 1 || x.value > x.most {
-			return fmt.Errorf("%s must be 1 to %d, not %d", x.name, x.most, x.value)
-		}
-	}
-	return nil
+	return cmp.Or(
+		server.Within("profiles", o.Profiles, 1, 20_000_000),
+		server.Within("events-per-profile", o.EventsPerProfile, 1, 1000),
+		server.Within("searches", o.Searches, 1, 1_000_000),
+		server.Within("suggestions", o.Suggestions, 1, 1_000_000),
+		server.Within("definitions", o.Definitions, 1, 1000),
+		server.Within("edits", o.Edits, 1, 1000),
+	)
 }

@@ -1,7 +1,6 @@
 package editor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -66,9 +65,4 @@ func (r *Report) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%.2f\tp%.0f < %.0f\t%s\t\n", l.Name, l.N, l.P50, l.P99, l.Max, 100*l.Quantile, l.Target, verdict)
 	}
-}
-
-func jsonText(v any) (string, error) {
-	b, err := json.Marshal(v)
-	return string(b), err
 }

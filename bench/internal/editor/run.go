@@ -11,14 +11,11 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
-const (
-	startLimit = time.Minute
-	stopLimit  = 5 * time.Minute
-	liveLimit  = 10 * time.Minute
-)
+const liveLimit = 10 * time.Minute
 
 // run is one measurement.
 type run struct {
@@ -37,23 +34,23 @@ var ErrDiffers = errors.New("the answers differ")
 
 // Run fills a server and measures it. What was measured before an error is in the report.
 func Run(ctx context.Context, o Options) (rep *Report, err error) {
-	site, err := server.NewInstallation(filepath.Join(o.Dir, "server"), o.Binary, o.ServerArgs)
+	i, err := server.NewInstallation(filepath.Join(o.Dir, "server"), o.Binary, o.ServerArgs)
 	if o.Kept != "" {
-		site, err = server.KeptInstallation(o.Kept, o.Binary, o.ServerArgs)
+		i, err = server.KeptInstallation(o.Kept, o.Binary, o.ServerArgs)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := site.Start(ctx, startLimit)
+	s, err := topology.Open(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Stop(stopLimit)) }()
-	r := &run{o: o, credentials: s.Credentials, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
-	if r.credentialsFile, err = filepath.Abs(site.CredentialsFile()); err != nil {
-		return nil, err
-	}
-	if r.client, err = surface.SignIn(ctx, s.Credentials); err != nil {
+	defer func() {
+		_, fault := s.Stop()
+		err = errors.Join(err, fault)
+	}()
+	r := &run{o: o, credentials: s.Credentials, client: s.Console, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
+	if r.credentialsFile, err = filepath.Abs(s.CredentialsFile()); err != nil {
 		return nil, err
 	}
 	defer r.client.SignOut(context.WithoutCancel(ctx))
@@ -73,14 +70,11 @@ func Run(ctx context.Context, o Options) (rep *Report, err error) {
 func (r *run) define(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
-	r.o.Log("saving segments")
+	r.o.Logf("saving segments")
 	began := time.Now()
 	for i, c := range known() {
-		text, err := jsonText(c)
-		if err != nil {
-			return err
-		}
-		if r.segment, err = r.client.CreateLiveSegment(ctx, fmt.Sprintf("known %d", i), text); err != nil {
+		var err error
+		if r.segment, err = r.client.CreateLiveSegment(ctx, fmt.Sprintf("known %d", i), c); err != nil {
 			return err
 		}
 	}
@@ -105,7 +99,7 @@ func (r *run) findSegment(ctx context.Context) error {
 
 // timed asks n times, a different question each.
 func (r *run) timed(name string, target float64, n int, ask func(i int) error) error {
-	r.o.Log("%s", name)
+	r.o.Logf("%s", name)
 	times := make([]float64, 0, n)
 	for i := range n {
 		began := time.Now()
@@ -178,19 +172,14 @@ func (r *run) suggestions(ctx context.Context) error {
 // previews asks definitions of ten conditions, three of them new, and then edits their
 // thresholds. One is saved in the end: the segment must hold as many.
 func (r *run) previews(ctx context.Context) error {
-	r.o.Log("previews")
-	// Until history has all events, a question waits for it.
-	if _, err := r.client.Preview(ctx, `{"kind":"activity","event":"signed_up"}`); err != nil {
+	r.o.Logf("previews")
+	if err := r.client.AwaitHistory(ctx); err != nil {
 		return err
 	}
 	var first, edited, again []float64
 	preview := func(n, threshold int, times *[]float64) error {
-		text, err := definition(n, threshold)
-		if err != nil {
-			return err
-		}
 		began := time.Now()
-		if _, err := r.client.Preview(ctx, text); err != nil {
+		if _, err := r.client.Preview(ctx, definition(n, threshold)); err != nil {
 			return fmt.Errorf("definition %d: %w", n, err)
 		}
 		*times = append(*times, float64(time.Since(began))/1e6)
@@ -219,38 +208,30 @@ func (r *run) previews(ctx context.Context) error {
 // agree compares a preview with the saved segment. Windows move meanwhile; what did not
 // change between two previews must be what the segment has between them.
 func (r *run) agree(ctx context.Context) error {
-	text, err := definition(0, 0)
-	if err != nil {
-		return err
-	}
+	text := definition(0, 0)
 	ctx, cancel := context.WithTimeout(ctx, liveLimit)
 	defer cancel()
 	id, err := r.client.CreateSegment(ctx, "as previewed", text)
 	if err != nil {
 		return err
 	}
-	for {
+	return pause.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		before, err := r.client.Preview(ctx, text)
 		if err != nil {
-			return err
+			return false, err
 		}
 		live, have, err := r.client.Segment(ctx, id)
 		if err != nil {
-			return err
+			return false, err
 		}
 		after, err := r.client.Preview(ctx, text)
-		if err != nil {
-			return err
+		if err != nil || !live || before != after {
+			return false, err
 		}
-		if live && before == after {
-			if have != before {
-				return fmt.Errorf("a preview has %d profiles, the segment %d: %w", before, have, ErrDiffers)
-			}
-			r.report.Agreed = have
-			return nil
+		if have != before {
+			return false, fmt.Errorf("a preview has %d profiles, the segment %d: %w", before, have, ErrDiffers)
 		}
-		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		r.report.Agreed = have
+		return true, nil
+	})
 }

@@ -55,8 +55,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if r.Version, err = server.Version(ctx, o.Binary); err != nil {
 		return nil, err
 	}
-	o.Ingest.Options, o.Recovery.Options = o.Options, o.Options
-	o.Segments.Log = o.Log
+	o.Ingest.Options, o.Recovery.Options, o.Segments.Options = o.Options, o.Options, o.Options
 	for _, dir := range []*string{&o.Ingest.Dir, &o.Recovery.Dir, &o.Segments.Dir} {
 		if *dir, err = os.MkdirTemp(o.Dir, "figures-"); err != nil {
 			return r, fmt.Errorf("making a directory: %w", err)
@@ -88,13 +87,11 @@ func (r *Report) Write(dir string) error {
 		charts = names
 	}
 	if r.Segments != nil {
-		paths, err := r.Segments.Plot(dir)
+		names, err := r.Segments.Plot(dir)
 		if err != nil {
 			return err
 		}
-		for _, p := range paths {
-			charts = append(charts, filepath.Base(p))
-		}
+		charts = append(charts, names...)
 	}
 	slices.Sort(charts)
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), r.page(charts), 0o644); err != nil {

@@ -1,8 +1,11 @@
 package flowcrash
 
 import (
+	"fmt"
+	"io"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
@@ -13,7 +16,7 @@ const (
 	maxWorkers = 32
 )
 
-// Config says what to do. The zero value of a field but Installation means the usual.
+// Config says what to do. The zero value of a number means the usual.
 type Config struct {
 	topology.Kills
 	// MailFaults has the SMTP server fail some messages at the first attempt. They
@@ -24,16 +27,31 @@ type Config struct {
 	IdleTimeout time.Duration
 }
 
+// Complete puts the usual numbers in place of zero values, and reports the first fault.
+func (c *Config) Complete() error { return c.Kills.Complete(usual, MaxRounds, minWorkers, maxWorkers) }
+
 // usual is the defaults of a run.
 var usual = topology.Kills{Rounds: 3, Workers: 4, MinLoad: 100 * time.Millisecond, MaxLoad: 2 * time.Second}
 
-// Report is what a run did. It says more than counts only when every check
-// passed.
+// Report is what a run did. It is only made when every check passed.
 type Report struct {
 	topology.Killed
 	// PausedKills are kills over which a flow was paused.
 	PausedKills int `json:"kills_while_paused"`
 	Work
+}
+
+// Print writes the report for people.
+func (r *Report) Print(out io.Writer) error {
+	return report.PrintTables(out, func(w io.Writer) {
+		fmt.Fprintf(w, "seed %d: killed %d times under load, %d of them with a flow paused, and %d times while starting, in %v\n",
+			r.Seed, r.Kills, r.PausedKills, r.KillsWhileStart, r.Elapsed.Round(time.Second))
+		fmt.Fprintf(w, "%d requests, %d sent again after no answer; %d events and %d calls to flows acknowledged, of %d people; %d merges, %d pauses\n",
+			r.Requests, r.Retried, r.Acked, r.Triggers, r.People, r.Merges, r.Pauses)
+		fmt.Fprintf(w, "%d enrolments, %d steps: each exists once, took the path it had to and is counted right\n", r.Enrolments, r.Steps)
+		fmt.Fprintf(w, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a kill\n",
+			r.Calls, r.Mails, r.AfterError, r.AfterKill)
+	}, r.PrintStarts)
 }
 
 // Work is what a [Load] did.

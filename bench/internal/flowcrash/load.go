@@ -1,7 +1,7 @@
 package flowcrash
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,15 +54,7 @@ type Load struct {
 
 // NewLoad opens the receivers of webhooks and e-mails.
 func NewLoad(o LoadOptions) (*Load, error) {
-	if o.Windows == (Windows{}) {
-		o.Windows = usualWindows
-	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = 2 * time.Minute
-	}
-	if o.Think == 0 {
-		o.Think = think
-	}
+	o.Windows, o.IdleTimeout, o.Think = cmp.Or(o.Windows, usualWindows), cmp.Or(o.IdleTimeout, 2*time.Minute), cmp.Or(o.Think, think)
 	l := &Load{options: o, past: map[string]*passed{}}
 	var err error
 	if l.hooks, err = newHooks(o.Seed); err != nil {
@@ -198,18 +190,13 @@ func (l *Load) AwaitIdle(ctx context.Context, nodes ...string) error {
 			asked = append(asked, l.client.At(origin))
 		}
 	}
-	for {
+	return pause.Until(ctx, 100*time.Millisecond, func() (bool, error) {
 		open, err := l.open(ctx, asked)
-		switch {
-		case err != nil:
-			return err
-		case open == "":
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
+		if err == nil && open != "" && time.Now().After(deadline) {
+			err = fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
 		}
-		pause.For(ctx, 100*time.Millisecond)
-	}
+		return open == "", err
+	})
 }
 
 // open says what still goes on.
@@ -243,7 +230,7 @@ func outboxItems(ctx context.Context, c *surface.Client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	items, err := server.Metric(bytes.NewReader(text), "muster_outbox_items")
+	items, err := server.Metric(text, "muster_outbox_items")
 	if err != nil {
 		return 0, err
 	}

@@ -12,28 +12,31 @@ import (
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
-// Run does a whole run. The error says what went wrong; the server's files are
-// left in the installation's directory.
-func Run(ctx context.Context, config Config) (report Report, err error) {
-	config.Kills = config.WithDefaults(usual)
-	if err := config.Validate(MaxRounds, minWorkers, maxWorkers); err != nil {
-		return Report{}, err
+// Run does a whole run. Without a report, the error says what went wrong; the
+// server's files are left in the directory.
+func Run(ctx context.Context, config Config) (_ *Report, err error) {
+	if err := config.Complete(); err != nil {
+		return nil, err
 	}
 	load, err := NewLoad(LoadOptions{Seed: config.Seed, Workers: config.Workers, MailFaults: config.MailFaults, IdleTimeout: config.IdleTimeout})
 	if err != nil {
-		return Report{}, err
+		return nil, err
 	}
-	installation := *config.Installation
-	installation.Args = append(slices.Clip(installation.Args), load.Args()...)
-	config.Installation = &installation
-	r := &run{config: config, victim: topology.NewVictim(config.Kills), Load: load}
-	report.Killed, err = r.victim.Close(r.do(ctx))
+	defer func() { err = errors.Join(err, load.Close()) }()
+	config.ServerArgs = append(slices.Clip(config.ServerArgs), load.Args()...)
+	victim, err := topology.NewVictim(config.Kills)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{config: config, victim: victim, Load: load}
+	killed, err := victim.Close(r.do(ctx))
 	if r.client != nil {
 		r.client.Close()
-		report.Work = r.Work()
 	}
-	report.PausedKills = r.pausedKills
-	return report, errors.Join(err, r.Load.Close())
+	if err != nil {
+		return nil, err
+	}
+	return &Report{killed, r.pausedKills, r.Work()}, nil
 }
 
 type run struct {

@@ -147,7 +147,7 @@ func (o *oracle) pausedAt(f *flow, atMs int64) (in *pauseTime, edge bool) {
 // them (F1). It returns the cause of each enrolment.
 func enrolled(f *flow, h *human, enrolments []enrolment, causes []cause) ([]cause, error) {
 	if h.merged() {
-		return enrolledMerged(f, enrolments, causes)
+		return enrolledMerged(enrolments, causes)
 	}
 	slices.SortStableFunc(causes, func(x, y cause) int { return int(min(max(x.atMs-y.atMs, -1), 1)) })
 	// explained reports whether a cause needed to begin nothing, with so many enrolments begun.
@@ -197,7 +197,7 @@ func enrolled(f *flow, h *human, enrolments []enrolment, causes []cause) ([]caus
 // enrolledMerged compares the enrolments of two merged people: each half has
 // entered once at most, one enrolment at least has gone on, and which did is the
 // server's choice.
-func enrolledMerged(f *flow, enrolments []enrolment, causes []cause) ([]cause, error) {
+func enrolledMerged(enrolments []enrolment, causes []cause) ([]cause, error) {
 	if len(enrolments) > 2 {
 		return nil, fmt.Errorf("two people who became one are in the flow %d times", len(enrolments))
 	}

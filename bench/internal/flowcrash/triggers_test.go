@@ -12,11 +12,11 @@ func TestEnrolledMerged(t *testing.T) {
 	a, b := new(person), new(person)
 	enrolments := make([]enrolment, 2)
 	enrolments[0].StartedAt, enrolments[1].StartedAt = surface.Stamp(932), surface.Stamp(938)
-	began, err := enrolledMerged(&flow{}, enrolments, []cause{{atMs: 932, key: "1229", who: a}, {atMs: 938, key: "1230", who: a}, {atMs: 938, key: "1231", who: b}})
+	began, err := enrolledMerged(enrolments, []cause{{atMs: 932, key: "1229", who: a}, {atMs: 938, key: "1230", who: a}, {atMs: 938, key: "1231", who: b}})
 	if err != nil || began[0].key != "1229" || began[1].key != "1231" {
 		t.Errorf("%+v, %v", began, err)
 	}
-	if began, err := enrolledMerged(&flow{}, enrolments, []cause{{atMs: 932, key: "1229", who: a}, {atMs: 938, key: "1230", who: a}}); err == nil {
+	if began, err := enrolledMerged(enrolments, []cause{{atMs: 932, key: "1229", who: a}, {atMs: 938, key: "1230", who: a}}); err == nil {
 		t.Errorf("one half has entered twice: %+v", began)
 	}
 }

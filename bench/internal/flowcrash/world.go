@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // world is what is set up on the server.
@@ -30,13 +31,7 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 	var made struct {
 		ID string `json:"_id"`
 	}
-	// The people are made by events and have not subscribed.
-	settings := object{}
-	if err := c.Console(ctx, "GET", "/settings", nil, &settings); err != nil {
-		return nil, err
-	}
-	settings["require_opt_in"] = false
-	if err := c.Console(ctx, "PUT", "/settings", settings, nil); err != nil {
+	if err := c.SendToAll(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.Console(ctx, "POST", "/lists", object{"name": "news"}, &made); err != nil {
@@ -89,15 +84,14 @@ func publish(ctx context.Context, c *surface.Client, f *flow) error {
 	if _, err := c.PublishFlow(ctx, f.id); err != nil {
 		return fmt.Errorf("flow %s: %w", f.name, err)
 	}
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	err := pause.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		s, err := c.Flow(ctx, f.id)
-		switch {
-		case err != nil:
-			return err
-		case s.Status == "live":
-			return nil
-		case time.Since(began) > buildTimeout:
-			return fmt.Errorf("flow %s is %s after %v", f.name, s.Status, buildTimeout)
-		}
+		return s.Status == "live", err
+	})
+	if err != nil {
+		return fmt.Errorf("flow %s is not live: %w", f.name, err)
 	}
+	return nil
 }

@@ -23,14 +23,10 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
-	var segments []string
-	for n, d := range segmenttest.LiveSegments {
-		id, err := s.console.CreateLiveSegment(ctx, fmt.Sprintf("live %d", n+1), d)
-		if err != nil {
-			return err
-		}
-		segments = append(segments, id)
+	defer func() { err = errors.Join(err, s.Kill()) }()
+	segments, err := s.Console.CreateUsualSegments(ctx, l.Segments)
+	if err != nil {
+		return err
 	}
 	fleet, err := r.fleet(s, 0, r.o.Connections, r.o.Profiles)
 	if err != nil {
@@ -44,7 +40,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{run: r, s: s, fleet: fleet, prober: &prober{target: target, console: s.console, sink: r.sink}}
+	b := &bench{run: r, s: s, fleet: fleet, prober: &prober{target: target, console: s.Console, sink: r.sink}}
 	if l.Without, err = b.measure(ctx, "without flows", 0); err != nil {
 		return err
 	}
@@ -56,7 +52,7 @@ func (r *run) load(ctx context.Context) (err error) {
 		return err
 	}
 	r.enter("load: taking %d flows live", r.o.Flows)
-	if err := s.console.SetUpEmail(ctx, "bench.example", credits); err != nil {
+	if err := s.Console.SetUpEmail(ctx, "bench.example", credits); err != nil {
 		return err
 	}
 	var ids []string
@@ -64,12 +60,12 @@ func (r *run) load(ctx context.Context) (err error) {
 	if ids, l.Publish, err = s.publish(ctx, definitions); err != nil {
 		return err
 	}
-	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
+	r.o.Logf("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
 	// What so many people do first is no part of a steady load.
 	if err := pause.For(ctx, r.o.Duration); err != nil {
 		return err
 	}
-	if err := b.awaitHistory(ctx); err != nil {
+	if err := b.s.Console.AwaitHistory(ctx); err != nil {
 		return err
 	}
 	b.prober.flows = ids[:minFlows]
@@ -89,7 +85,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	}
 	r.enter("load: pausing the flows")
 	for _, id := range ids {
-		if _, err := s.console.PauseFlow(ctx, id); err != nil {
+		if _, err := s.Console.PauseFlow(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -101,7 +97,7 @@ func (r *run) load(ctx context.Context) (err error) {
 // bench is a load and its probes on one server.
 type bench struct {
 	*run
-	s      *service
+	s      service
 	fleet  *loader.Fleet
 	prober *prober
 }
@@ -120,25 +116,18 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	}
 	calls, _, _ := b.sink.calls.counts()
 	mails, _, _ := b.sink.mails.counts()
-	m, err := child.StartMeter([]int{b.s.PID()})
-	if err != nil {
-		return nil, err
-	}
 	p := &Phase{Name: name + ", " + what}
 	var group sync.WaitGroup
 	var probed error
 	group.Go(func() { p.Probes, probed = b.prober.run(ctx, b.o.ProbesPerSecond, b.o.Duration) })
-	var sent *loader.Result
-	if rate > 0 {
-		sent, err = b.fleet.Pace(ctx, rate, b.o.Duration)
-	} else {
-		sent, err = b.fleet.Saturate(ctx, b.o.Duration)
-	}
 	var used child.Used
+	p.Phase, _, used, err = report.Measure(func() (*loader.Result, error) {
+		if rate > 0 {
+			return b.fleet.Pace(ctx, rate, b.o.Duration)
+		}
+		return b.fleet.Saturate(ctx, b.o.Duration)
+	}, []int{b.s.PID()})
 	var after uint64
-	if err == nil {
-		used, err = m.Stop()
-	}
 	if err == nil {
 		after, err = b.s.entered(ctx)
 	}
@@ -146,17 +135,17 @@ func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase,
 	if err := errors.Join(err, probed); err != nil {
 		return nil, err
 	}
-	p.Phase, p.CPUMicros = report.NewPhase(sent), report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))
+	p.CPUMicros = p.PerEvent(used.Groups[0])
 	p.OfferedPerSecond = rate
 	p.Enrolments = after - entered
 	p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), used.Elapsed.Seconds())
 	callsNow, _, _ := b.sink.calls.counts()
 	mailsNow, _, _ := b.sink.mails.counts()
 	p.Calls, p.Mails, p.Others = callsNow-calls, mailsNow-mails, used.Others
-	b.o.Log("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
+	b.o.Logf("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
 		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
 	// What history has not stored yet would be done in the next phase.
-	return p, b.awaitHistory(ctx)
+	return p, b.s.Console.AwaitHistory(ctx)
 }
 
 // checkLimit is how long after the last effect the counts may take to tell it.
@@ -167,31 +156,22 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 	c := &Check{Probes: b.prober.enrolling}
 	_, c.Calls, c.CallsAgain = b.sink.calls.counts()
 	_, c.Mails, c.MailsAgain = b.sink.mails.counts()
-	for end := time.Now().Add(checkLimit); ; {
+	end := time.Now().Add(checkLimit)
+	err := pause.Until(ctx, 10*livePoll, func() (bool, error) {
 		c.Entered, c.Completed = nil, nil
 		done := true
 		for _, id := range b.prober.flows {
-			f, err := b.s.console.Flow(ctx, id)
+			f, err := b.s.Console.Flow(ctx, id)
 			if err != nil {
-				return nil, err
+				return false, err
 			}
 			c.Entered, c.Completed = append(c.Entered, f.Counts.Entered), append(c.Completed, f.Counts.Completed)
 			done = done && f.Counts.Completed >= uint64(c.Probes)
 		}
-		if done || time.Now().After(end) {
-			return c, nil
-		}
-		if err := pause.For(ctx, 10*livePoll); err != nil {
-			return nil, err
-		}
+		return done || time.Now().After(end), nil
+	})
+	if err != nil {
+		return nil, err
 	}
-}
-
-// historyLimit bounds the wait for history between two phases.
-const historyLimit = 2 * time.Minute
-
-func (b *bench) awaitHistory(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, historyLimit)
-	defer cancel()
-	return b.s.awaitHistory(ctx)
+	return c, nil
 }

@@ -3,8 +3,6 @@ package flows
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +15,7 @@ import (
 const maxProfile = 16 << 20
 
 // stand is a server as it stands, after garbage was collected.
-func (s *service) stand(ctx context.Context) (*Stand, error) {
+func (s service) stand(ctx context.Context) (*Stand, error) {
 	var heap goHeap
 	// Twice: what pools hold is let go at the second collection.
 	for range 2 {
@@ -30,7 +28,7 @@ func (s *service) stand(ctx context.Context) (*Stand, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk, err := s.installation.DiskBytes()
+	disk, err := s.DiskBytes()
 	return &Stand{HeapBytes: heap.alloc, RSSBytes: u.RSSBytes, RSSHeldBytes: u.RSSBytes - (heap.idle - heap.released), Disk: disk}, err
 }
 
@@ -38,25 +36,12 @@ func (s *service) stand(ctx context.Context) (*Stand, error) {
 type goHeap struct{ alloc, idle, released int64 }
 
 // heap collects garbage in the server and asks for its heap.
-func (s *service) heap(ctx context.Context) (h goHeap, err error) {
-	u, err := server.LoopbackURL(s.Credentials.ConsoleURL)
-	if err != nil {
-		return h, err
-	}
+func (s service) heap(ctx context.Context) (h goHeap, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+u.Host+"/debug/pprof/heap?gc=1&debug=1", nil)
+	text, err := server.Get(ctx, s.Address(), "/debug/pprof/heap?gc=1&debug=1", maxProfile)
 	if err != nil {
 		return h, err
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return h, fmt.Errorf("heap: %w", err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxProfile))
-	if err != nil {
-		return h, fmt.Errorf("heap: %w", err)
 	}
 	return parseHeap(string(text))
 }

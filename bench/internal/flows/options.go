@@ -1,7 +1,7 @@
 package flows
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/loader"
@@ -49,25 +49,16 @@ const (
 
 // Validate reports the first fault of the options.
 func (o *Options) Validate() error {
-	switch {
-	case o.Flows != 0 && (o.Flows < minFlows || o.Flows > maxFlows):
-		return fmt.Errorf("flows must be 0 (none) or %d to %d, not %d", minFlows, maxFlows, o.Flows)
-	case !(o.RatePerSecond >= 0 && o.RatePerSecond <= maxRate):
-		return fmt.Errorf("rate must be 0 (shares of the greatest) to %d, not %v", maxRate, o.RatePerSecond)
-	case o.Duration < 100*time.Millisecond || o.Duration > maxDuration:
-		return fmt.Errorf("duration must be 100ms to %v, not %v", maxDuration, o.Duration)
-	case o.Profiles < minProfiles || o.Profiles > maxProfiles:
-		return fmt.Errorf("profiles must be %d to %d, not %d", minProfiles, maxProfiles, o.Profiles)
-	case o.Connections < 1 || o.Connections > min(maxConnections, loader.MaxConnections):
-		return fmt.Errorf("connections must be 1 to %d, not %d", maxConnections, o.Connections)
-	case !(o.ProbesPerSecond >= 1 && o.ProbesPerSecond <= maxProbes):
-		return fmt.Errorf("probes must be 1 to %d a second, not %v", maxProbes, o.ProbesPerSecond)
-	case o.Sleepers != 0 && (o.Sleepers < minSleepers || o.Sleepers > maxSleepers):
-		return fmt.Errorf("sleepers must be 0 (none) or %d to %d, not %d", minSleepers, maxSleepers, o.Sleepers)
-	case o.Budget <= 0 || o.Budget > maxBudget:
-		return fmt.Errorf("budget must be over 0 and at most %v, not %v", maxBudget, o.Budget)
-	}
-	return nil
+	return cmp.Or(
+		server.ZeroOr("flows", "none", o.Flows, minFlows, maxFlows),
+		server.ZeroOr("rate", "shares of the greatest", o.RatePerSecond, 0, maxRate),
+		server.Within("duration", o.Duration, 100*time.Millisecond, maxDuration),
+		server.Within("profiles", o.Profiles, minProfiles, maxProfiles),
+		server.Within("connections", o.Connections, 1, min(maxConnections, loader.MaxConnections)),
+		server.Within("probes", o.ProbesPerSecond, 1, maxProbes),
+		server.ZeroOr("sleepers", "none", o.Sleepers, minSleepers, maxSleepers),
+		server.Within("budget", o.Budget, 1, maxBudget),
+	)
 }
 
 // rates are what the load is measured at: shares of the greatest rate with flows,

@@ -104,7 +104,7 @@ func (p *prober) run(ctx context.Context, perSecond float64, duration time.Durat
 		return nil, err
 	}
 	out := &Probes{Sent: count}
-	answered := newTimes()
+	answered := &times{}
 	for i := range done {
 		answered.add(done[i].answer.Sub(done[i].due))
 		out.Stale += done[i].stale
@@ -113,7 +113,7 @@ func (p *prober) run(ctx context.Context, perSecond float64, duration time.Durat
 	if len(p.flows) == 0 {
 		return out, nil
 	}
-	seen := newTimes()
+	seen := &times{}
 	for i := range done {
 		seen.add(done[i].seen.Sub(done[i].answer))
 	}
@@ -158,7 +158,7 @@ func (p *prober) effects(ctx context.Context, out *Probes, done []probe) error {
 		if err := kind.from.until(limited, numbers); err != nil && ctx.Err() != nil {
 			return err
 		}
-		late := newTimes()
+		late := &times{}
 		for i := range done {
 			if at, ok := kind.from.at(done[i].n); ok {
 				late.add(at.Sub(done[i].answer))

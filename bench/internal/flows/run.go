@@ -5,21 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
-	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
-	startLimit = 5 * time.Minute
 	drainLimit = time.Minute
-	stopLimit  = 5 * time.Minute
 	eventBytes = payload.MinEventBytes
 	batch      = 100
 	// batchConnections send batches.
@@ -42,9 +40,6 @@ type run struct {
 func Run(ctx context.Context, o Options) (out *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
 	}
 	begun := time.Now()
 	out = &Report{Options: o, Machine: report.ThisMachine()}
@@ -80,73 +75,34 @@ func Run(ctx context.Context, o Options) (out *Report, err error) {
 
 func (r *run) enter(format string, args ...any) {
 	r.phase = fmt.Sprintf(format, args...)
-	r.o.Log("%s", r.phase)
+	r.o.Logf("%s", r.phase)
 }
 
-// service is a running server with a signed-in client.
-type service struct {
-	*server.Server
-	installation *server.Installation
-	console      *surface.Client
-}
-
-// start starts the server anew on its directory.
-func (r *run) start(ctx context.Context, i *server.Installation) (*service, error) {
-	s, err := i.Start(ctx, startLimit)
-	if err != nil {
-		return nil, err
-	}
-	c, err := surface.SignIn(ctx, s.Credentials)
-	if err != nil {
-		return nil, errors.Join(err, s.Kill())
-	}
-	return &service{s, i, c}, nil
-}
+// service is the server that is measured.
+type service struct{ *topology.Single }
 
 // begin starts a server in a directory of its own.
-func (r *run) begin(ctx context.Context, name string) (*service, error) {
-	i, err := server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
+func (r *run) begin(ctx context.Context, name string) (service, error) {
+	o := r.o.Options
+	o.ServerArgs = append([]string{
 		"--allow-private-webhooks", "--smtp", r.sink.relay.Addr, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
 		// How long a stop takes is measured; it should not be cut short.
 		"--drain-timeout", drainLimit.String(),
-	}, r.o.ServerArgs...))
-	if err != nil {
-		return nil, err
-	}
-	return r.start(ctx, i)
-}
-
-// end kills the server, if there is one; its directory is the caller's to remove.
-func (s *service) end() error {
-	if s == nil {
-		return nil
-	}
-	s.console.Close()
-	return s.Kill()
-}
-
-// stop stops the server cleanly and returns how long it took.
-func (s *service) stop() (float64, error) {
-	s.console.Close()
-	begun := time.Now()
-	err := s.Stop(stopLimit)
-	return time.Since(begun).Seconds(), err
+	}, o.ServerArgs...)
+	s, err := topology.Begin(ctx, o, filepath.Join(o.Dir, name), 0)
+	return service{s}, err
 }
 
 // fleet sends events on so many profiles; a batch of 0 sends single ones.
-func (r *run) fleet(s *service, batch, connections, profiles int) (*loader.Fleet, error) {
-	target, err := s.Credentials.Target(batch > 0)
-	if err != nil {
-		return nil, err
-	}
-	return loader.NewFleet(target, payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
+func (r *run) fleet(s service, batch, connections, profiles int) (*loader.Fleet, error) {
+	return s.Credentials.Fleet(payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
 }
 
 // publish takes flows live and waits until no enrolment is pending.
-func (s *service) publish(ctx context.Context, definitions []string) (ids []string, p *Publish, err error) {
+func (s service) publish(ctx context.Context, definitions []string) (ids []string, p *Publish, err error) {
 	p = &Publish{Flows: len(definitions)}
 	for _, d := range definitions {
-		id, err := s.console.CreateFlow(ctx, d)
+		id, err := s.Console.CreateFlow(ctx, d)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -157,60 +113,43 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 		return nil, nil, err
 	}
 	for _, id := range ids {
-		if _, err := s.console.PublishFlow(ctx, id); err != nil {
+		if _, err := s.Console.PublishFlow(ctx, id); err != nil {
 			return nil, nil, err
 		}
 	}
-	mine := map[string]bool{}
-	for _, id := range ids {
-		mine[id] = true
-	}
-	for {
-		all, err := s.console.Flows(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		waiting := 0
+	err = pause.Until(ctx, livePoll, func() (bool, error) {
+		all, err := s.Console.Flows(ctx)
+		pending := 0
 		p.Enrolments = 0
 		for _, f := range all {
-			if !mine[f.ID] {
+			if !slices.Contains(ids, f.ID) {
 				continue
 			}
 			p.Enrolments += f.Counts.Entered
 			if f.Status != "live" || f.Counts.Pending > 0 {
-				waiting++
+				pending++
 			}
 		}
-		if waiting == 0 {
-			used, err := m.Stop()
-			if err != nil {
-				return nil, nil, err
-			}
-			p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
-			p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
-			p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
-			return ids, p, nil
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return nil, nil, err
-		}
+		return pending == 0, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	used, err := m.Stop()
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
+	p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
+	p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
+	return ids, p, nil
 }
 
 // entered is how many enrolments began so far in all flows.
-func (s *service) entered(ctx context.Context) (n uint64, err error) {
-	all, err := s.console.Flows(ctx)
+func (s service) entered(ctx context.Context) (n uint64, err error) {
+	all, err := s.Console.Flows(ctx)
 	for _, f := range all {
 		n += f.Counts.Entered
 	}
 	return n, err
-}
-
-// unknown is a condition no segment has, so that history must answer it.
-const unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
-
-// awaitHistory waits until history has stored what came so far.
-func (s *service) awaitHistory(ctx context.Context) error {
-	_, err := s.console.Preview(ctx, unknown)
-	return err
 }

@@ -97,13 +97,12 @@ func (a *arrivals) counts() (all uint64, probes, again int) {
 // until waits until those of all these probes have arrived, or ctx ends.
 func (a *arrivals) until(ctx context.Context, probes []int) error {
 	for _, n := range probes {
-		for {
-			if _, ok := a.at(n); ok {
-				break
-			}
-			if err := pause.For(ctx, 5*time.Millisecond); err != nil {
-				return err
-			}
+		err := pause.Until(ctx, 5*time.Millisecond, func() (bool, error) {
+			_, ok := a.at(n)
+			return ok, nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.end()) }()
+	defer func() { err = errors.Join(err, s.Kill()) }()
 	fleet, err := r.fleet(s, batch, batchConnections, r.o.Sleepers)
 	if err != nil {
 		return err
@@ -39,18 +39,18 @@ func (r *run) sleep(ctx context.Context) (err error) {
 		return err
 	}
 	x.GrownPerSecond = grown.EventsPerSecond()
-	if err := s.awaitHistory(ctx); err != nil {
+	if err := s.Console.AwaitHistory(ctx); err != nil {
 		return err
 	}
 	r.enter("sleepers: restart without flows")
-	if s, x.Bare, err = r.restart(ctx, s, fleet); err != nil {
+	if x.Bare, err = r.restart(ctx, s, fleet); err != nil {
 		return err
 	}
-	if s, x.BareKilled, err = r.killed(ctx, s, fleet); err != nil {
+	if x.BareKilled, err = r.killed(ctx, s, fleet); err != nil {
 		return err
 	}
 	r.enter("sleepers: enrolling %d", r.o.Sleepers)
-	all, err := s.console.CreateLiveSegment(ctx, "all", startsWith("c-"))
+	all, err := s.Console.CreateLiveSegment(ctx, "all", startsWith("c-"))
 	if err != nil {
 		return err
 	}
@@ -59,27 +59,27 @@ func (r *run) sleep(ctx context.Context) (err error) {
 		return err
 	}
 	x.Enrol = enrol
-	r.o.Log("  %d in %.1f s", enrol.Enrolments, enrol.Seconds)
-	if err := errors.Join(r.asleep(ctx, s, ids[0]), s.awaitHistory(ctx)); err != nil {
+	r.o.Logf("  %d in %.1f s", enrol.Enrolments, enrol.Seconds)
+	if err := errors.Join(r.asleep(ctx, s, ids[0]), s.Console.AwaitHistory(ctx)); err != nil {
 		return err
 	}
 	if x.Served, err = s.stand(ctx); err != nil {
 		return err
 	}
 	r.enter("sleepers: restart")
-	if s, x.Started, err = r.restart(ctx, s, fleet); err != nil {
+	if x.Started, err = r.restart(ctx, s, fleet); err != nil {
 		return err
 	}
 	if err := r.asleep(ctx, s, ids[0]); err != nil {
 		return err
 	}
-	if s, x.Killed, err = r.killed(ctx, s, fleet); err != nil {
+	if x.Killed, err = r.killed(ctx, s, fleet); err != nil {
 		return err
 	}
 	if err := r.asleep(ctx, s, ids[0]); err != nil {
 		return err
 	}
-	r.o.Log("  clean start %.2f s, after kill -9 %.2f s", x.Started.StartSeconds, x.Killed.StartSeconds)
+	r.o.Logf("  clean start %.2f s, after kill -9 %.2f s", x.Started.StartSeconds, x.Killed.StartSeconds)
 	if x.Alone, err = r.wakeAlone(ctx, s); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func startsWith(prefix string) string {
 func firstProfiles(digits int) string { return "c-" + strings.Repeat("0", 10-digits) }
 
 // asleep checks that all are in the flow, once each.
-func (r *run) asleep(ctx context.Context, s *service, flow string) error {
-	f, err := s.console.Flow(ctx, flow)
+func (r *run) asleep(ctx context.Context, s service, flow string) error {
+	f, err := s.Console.Flow(ctx, flow)
 	if err != nil {
 		return err
 	}
@@ -109,37 +109,35 @@ func (r *run) asleep(ctx context.Context, s *service, flow string) error {
 }
 
 // restart stops the server cleanly and starts it.
-func (r *run) restart(ctx context.Context, s *service, fleet *loader.Fleet) (*service, *Stand, error) {
+func (r *run) restart(ctx context.Context, s service, fleet *loader.Fleet) (*Stand, error) {
 	fleet.Close()
-	stopped, err := s.stop()
+	stopped, err := s.Stop()
 	if err != nil {
-		return s, nil, err
+		return nil, err
 	}
-	next, err := r.start(ctx, s.installation)
+	if err := s.Start(ctx); err != nil {
+		return nil, err
+	}
+	x, err := s.stand(ctx)
 	if err != nil {
-		return s, nil, err
+		return nil, err
 	}
-	x, err := next.stand(ctx)
-	if err != nil {
-		return next, nil, err
-	}
-	x.StopSeconds, x.StartSeconds = stopped, next.StartedIn.Seconds()
-	return next, x, nil
+	x.StopSeconds, x.StartSeconds = stopped, s.StartedIn.Seconds()
+	return x, nil
 }
 
 // killed kills the server behind some events and starts it.
-func (r *run) killed(ctx context.Context, s *service, fleet *loader.Fleet) (*service, *Killed, error) {
+func (r *run) killed(ctx context.Context, s service, fleet *loader.Fleet) (*Killed, error) {
 	sent, err := fleet.Pace(ctx, killedRate, killedFor)
 	if err != nil {
-		return s, nil, err
+		return nil, err
 	}
 	fleet.Close()
-	if err := s.end(); err != nil {
-		return s, nil, err
+	if err := s.Kill(); err != nil {
+		return nil, err
 	}
-	next, err := r.start(ctx, s.installation)
-	if err != nil {
-		return s, nil, err
+	if err := s.Start(ctx); err != nil {
+		return nil, err
 	}
-	return next, &Killed{sent.Events, next.StartedIn.Seconds()}, nil
+	return &Killed{sent.Events, s.StartedIn.Seconds()}, nil
 }

@@ -19,8 +19,6 @@ type Latency struct {
 // machine are read in different processes, is zero.
 type times struct{ all []time.Duration }
 
-func newTimes() *times { return &times{} }
-
 func (t *times) add(d time.Duration) { t.all = append(t.all, max(d, 0)) }
 
 func (t *times) summary() Latency {

@@ -17,7 +17,7 @@ func TestSummaryTakesTheLeastValueThatSoManyDoNotExceed(t *testing.T) {
 		{200, Latency{200, 100, 198, 200}},
 		{201, Latency{201, 101, 199, 201}},
 	} {
-		x := newTimes()
+		x := &times{}
 		for i := c.n; i > 0; i-- {
 			x.add(time.Duration(i) * time.Millisecond)
 		}
@@ -25,7 +25,7 @@ func TestSummaryTakesTheLeastValueThatSoManyDoNotExceed(t *testing.T) {
 			t.Errorf("1 to %d ms: %+v, want %+v", c.n, got, c.want)
 		}
 	}
-	x := newTimes()
+	x := &times{}
 	x.add(-time.Second)
 	if got := x.summary(); got != (Latency{N: 1}) {
 		t.Errorf("less than nothing: %+v", got)

@@ -27,7 +27,7 @@ const (
 
 // wakeAlone measures how late waits end when nothing else is due: from the
 // instant a wait is due until the call of the next step arrives.
-func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
+func (r *run) wakeAlone(ctx context.Context, s service) (*Latency, error) {
 	r.enter("sleepers: waking one at a time")
 	ids, _, err := s.publish(ctx, []string{definition("nap", "once", object{"type": "event", "event": napEvent},
 		wait("wait", napSeconds, "call"), call("call", r.sink.url+probePath+"{{event.n}}", ""))})
@@ -59,9 +59,9 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 	if err := r.sink.calls.until(limited, numbers); err != nil {
 		return nil, fmt.Errorf("%w: not all who napped woke: %w", errStale, err)
 	}
-	late := newTimes()
+	late := &times{}
 	for _, n := range numbers {
-		enrolments, err := s.console.Enrolments(ctx, ids[0], profiles[n])
+		enrolments, err := s.Console.Enrolments(ctx, ids[0], profiles[n])
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 		late.add(at.Sub(time.UnixMilli(int64(enrolments[0].StartedAt)).Add(napSeconds * time.Second)))
 	}
 	l := late.summary()
-	r.o.Log("  late by %.1f ms, at most %.1f ms", l.P50Millis, l.MaxMillis)
+	r.o.Logf("  late by %.1f ms, at most %.1f ms", l.P50Millis, l.MaxMillis)
 	return &l, nil
 }
 
@@ -88,10 +88,10 @@ func wakers(sleepers int) (n, digits int) {
 
 // wakeMany measures how late waits end that all end at one instant: by the flow's
 // counts, asked again and again. perSecond is how fast people are enrolled.
-func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*WakeMany, error) {
+func (r *run) wakeMany(ctx context.Context, s service, perSecond float64) (*WakeMany, error) {
 	n, digits := wakers(r.o.Sleepers)
 	r.enter("sleepers: waking %d at one instant", n)
-	segment, err := s.console.CreateLiveSegment(ctx, "wakers", startsWith(firstProfiles(digits)))
+	segment, err := s.Console.CreateLiveSegment(ctx, "wakers", startsWith(firstProfiles(digits)))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.console.Flow(ctx, ids[0])
+	f, err := s.Console.Flow(ctx, ids[0])
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +116,10 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 	if err := pause.For(ctx, time.Until(at)-100*time.Millisecond); err != nil {
 		return nil, err
 	}
-	late := newTimes()
+	late := &times{}
 	out := &WakeMany{Sleepers: n}
 	for done := uint64(0); done < uint64(n); {
-		if f, err = s.console.Flow(ctx, ids[0]); err != nil {
+		if f, err = s.Console.Flow(ctx, ids[0]); err != nil {
 			return nil, err
 		}
 		now := time.Now()
@@ -138,6 +138,6 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 	}
 	out.Late = late.summary()
 	out.PerSecond = report.Ratio(float64(n), out.Late.MaxMillis/1000)
-	r.o.Log("  late by %.0f ms (p50), %.0f ms (p99), %.0f ms at most", out.Late.P50Millis, out.Late.P99Millis, out.Late.MaxMillis)
+	r.o.Logf("  late by %.0f ms (p50), %.0f ms (p99), %.0f ms at most", out.Late.P50Millis, out.Late.P99Millis, out.Late.MaxMillis)
 	return out, nil
 }

@@ -45,14 +45,11 @@ func (c *Caller) Post(t Target, body []byte) (Answer, error) {
 
 // Profile returns the profile in the answer to one event, which must be accepted.
 func (c *Caller) Profile(a Answer) (string, error) {
-	v, err := c.parser.ParseBytes(a.Body)
-	if err == nil {
-		err = CheckOutcome(v)
-	}
+	ids, err := Profiles(&c.parser, a.Body, 0)
 	if err != nil || a.Status != http.StatusAccepted {
 		return "", fmt.Errorf("an event was not accepted: status %d: %.300s (%w)", a.Status, a.Body, err)
 	}
-	return string(v.GetStringBytes("profile_id")), nil
+	return ids[0], nil
 }
 
 // Close ends the connection, if there is one; the next call makes another.

@@ -76,42 +76,58 @@ func (j *judge) plain(body []byte) bool {
 
 // deep reads the whole answer.
 func (j *judge) deep(body []byte) error {
+	if j.expect == ExpectOutcome {
+		_, err := Profiles(&j.parser, body, j.batch)
+		return err
+	}
 	v, err := j.parser.ParseBytes(body)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("answer is no JSON (%w): %.200s", err, body)
-	}
-	if !v.GetBool("success") {
+	case j.expect == ExpectCount && j.batch > 0:
+		return checkCount(v, j.batch)
+	case !v.GetBool("success"):
 		return fmt.Errorf("answer without success: %.200s", body)
-	}
-	if j.expect == ExpectSuccess {
-		return nil
-	}
-	if j.batch == 0 {
-		if j.expect == ExpectOutcome {
-			return CheckOutcome(v)
-		}
-		return nil
-	}
-	if n := v.GetInt("accepted"); n != j.batch || v.GetInt("total") != j.batch {
-		return fmt.Errorf("accepted %d of %d events, sent %d", n, v.GetInt("total"), j.batch)
-	}
-	if j.expect != ExpectOutcome {
-		return nil
-	}
-	results := v.GetArray("results")
-	if len(results) != j.batch {
-		return fmt.Errorf("%d results for %d events", len(results), j.batch)
-	}
-	for i, r := range results {
-		if err := CheckOutcome(r); err != nil {
-			return fmt.Errorf("result %d: %w", i, err)
-		}
 	}
 	return nil
 }
 
-// CheckOutcome checks the answer to one event: success, profile_id, no error.
-func CheckOutcome(v *fastjson.Value) error {
+// checkCount checks that a batch was accepted as a whole.
+func checkCount(v *fastjson.Value, batch int) error {
+	if n := v.GetInt("accepted"); !v.GetBool("success") || n != batch || v.GetInt("total") != batch {
+		return fmt.Errorf("accepted %d of %d events, sent %d: %.200s", n, v.GetInt("total"), batch, v)
+	}
+	return nil
+}
+
+// Profiles reads Muster's answer to a batch of so many events, 0 for a single one: all
+// must be accepted. It returns the profile of each.
+func Profiles(p *fastjson.Parser, body []byte, batch int) ([]string, error) {
+	v, err := p.ParseBytes(body)
+	if err != nil {
+		return nil, fmt.Errorf("answer is no JSON (%w): %.200s", err, body)
+	}
+	results := []*fastjson.Value{v}
+	if batch > 0 {
+		if err := checkCount(v, batch); err != nil {
+			return nil, err
+		}
+		if results = v.GetArray("results"); len(results) != batch {
+			return nil, fmt.Errorf("%d results for %d events", len(results), batch)
+		}
+	}
+	ids := make([]string, len(results))
+	for i, r := range results {
+		if err := checkOutcome(r); err != nil {
+			return nil, fmt.Errorf("event %d: %w", i, err)
+		}
+		ids[i] = string(r.GetStringBytes("profile_id"))
+	}
+	return ids, nil
+}
+
+// checkOutcome checks the answer to one event: success, profile_id, no error.
+func checkOutcome(v *fastjson.Value) error {
 	e := v.Get("error")
 	switch {
 	case !v.GetBool("success"):

@@ -41,7 +41,7 @@ func (f *Fleet) Pace(ctx context.Context, eventsPerSecond float64, duration time
 				case <-timer.C:
 				case <-ctx.Done():
 				}
-				record(t.Late, time.Since(due))
+				Record(t.Late, time.Since(due))
 			}
 			if ctx.Err() != nil || !t.note(ctx, m, due, m.call()) {
 				return

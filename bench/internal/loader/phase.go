@@ -60,9 +60,11 @@ func (r *Result) EventsPerSecond() float64 {
 	return float64(r.Events) / r.Elapsed.Seconds()
 }
 
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxLatencyMicros, 3) }
+// NewHistogram returns an empty histogram of latencies in microseconds.
+func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxLatencyMicros, 3) }
 
-func record(h *hdrhistogram.Histogram, d time.Duration) {
+// Record adds a latency to a histogram.
+func Record(h *hdrhistogram.Histogram, d time.Duration) {
 	// Values are clamped into the histogram's range, so this cannot fail.
 	_ = h.RecordValue(min(max(d.Microseconds(), 1), maxLatencyMicros))
 }
@@ -84,7 +86,7 @@ func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) 
 		t.failures = 0
 		t.Requests++
 		t.Events += m.perCall
-		record(t.Latency, t.last.Sub(from))
+		Record(t.Latency, t.last.Sub(from))
 		if t.series != nil {
 			t.series.add(t.last, m.perCall, t.last.Sub(from))
 		}
@@ -130,11 +132,11 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 	tallies := make([]*tally, len(f.members))
 	var wg sync.WaitGroup
 	for i, m := range f.members {
-		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start, series: parts, slowOver: f.Slow}
+		tallies[i] = &tally{Result: Result{Latency: NewHistogram(), Late: NewHistogram()}, last: start, series: parts, slowOver: f.Slow}
 		wg.Go(func() { part(m, tallies[i]) })
 	}
 	wg.Wait()
-	total := &Result{Latency: newHistogram(), Late: newHistogram()}
+	total := &Result{Latency: NewHistogram(), Late: NewHistogram()}
 	last := start
 	for _, t := range tallies {
 		total.Requests += t.Requests

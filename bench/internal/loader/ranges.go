@@ -17,6 +17,14 @@ type Range struct {
 // Len is the number of events in the range.
 func (r Range) Len() uint64 { return r.To - r.From }
 
+// Events returns the number of events in some ranges.
+func Events(ranges []Range) (n uint64) {
+	for _, r := range ranges {
+		n += r.Len()
+	}
+	return n
+}
+
 // addRange appends [from, to), joined to the last range when it follows it.
 func addRange(ranges []Range, company, worker int, from, to uint64) ([]Range, error) {
 	if n := len(ranges); n > 0 && ranges[n-1].To == from {

@@ -35,5 +35,5 @@ func (s *series) add(at time.Time, events uint64, latency time.Duration) {
 		s.slots = append(s.slots, Slot{Latency: hdrhistogram.New(1, maxLatencyMicros, 2)})
 	}
 	s.slots[i].Events += events
-	record(s.slots[i].Latency, latency)
+	Record(s.slots[i].Latency, latency)
 }

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
 	"github.com/musterhq/muster/internal/pause"
@@ -44,17 +46,13 @@ type Options struct {
 // Validate reports the first fault of the options. Binary may be missing: it can be
 // built once the others are right.
 func (o Options) Validate() error {
-	switch {
-	case o.Events < fillBatch || o.Events > 100_000_000:
-		return fmt.Errorf("events must be %d to 100000000, not %d", fillBatch, o.Events)
-	case o.Clients < 1 || o.Clients > 1000:
-		return fmt.Errorf("clients must be 1 to 1000, not %d", o.Clients)
-	case o.Rounds < 1 || o.Rounds > 1000:
-		return fmt.Errorf("rounds must be 1 to 1000, not %d", o.Rounds)
-	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	}
-	return o.spec(fillBatch).Validate()
+	return cmp.Or(
+		server.Within("events", o.Events, fillBatch, 100_000_000),
+		server.Within("clients", o.Clients, 1, 1000),
+		server.Within("rounds", o.Rounds, 1, 1000),
+		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
+		o.spec(fillBatch).Validate(),
+	)
 }
 
 func (o Options) spec(batch int) payload.Spec {
@@ -80,12 +78,11 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	i, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
+	s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
-	running := s.Process
-	defer func() { err = errors.Join(err, running.Kill()) }()
+	defer func() { err = errors.Join(err, s.Kill()) }()
 	acked, err := o.fill(ctx, s)
 	if err != nil {
 		return nil, err
@@ -106,19 +103,21 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		if err := pause.For(ctx, between); err != nil {
 			return r, err
 		}
-		if err := running.Kill(); err != nil {
+		if err := s.Kill(); err != nil {
 			return r, err
 		}
 		began := time.Now()
-		if running, err = i.Launch(); err != nil {
+		next, err := s.Launch()
+		if err != nil {
 			return r, err
 		}
-		round, err := await(ctx, began, clients, running, faults)
+		s.Process = next
+		round, err := await(ctx, began, clients, next, faults)
 		if err != nil {
 			return r, err
 		}
 		r.Rounds = append(r.Rounds, round)
-		o.Log("first event taken %.2f s after the start, each client's after %.2f s", round.FirstSeconds, round.AllSeconds)
+		o.Logf("first event taken %.2f s after the start, each client's after %.2f s", round.FirstSeconds, round.AllSeconds)
 	}
 	stop()
 	all.Wait()
@@ -133,13 +132,13 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		r.Refused += c.refused
 	}
 	// Each client may have had one event under way when it ended.
-	stopped, err := topology.Once(ctx, i, running, acked, uint64(len(clients)))
+	stopped, err := s.Once(ctx, acked, uint64(len(clients)))
 	r.Once = stopped.Once
 	return r, err
 }
 
 // fill stores the events.
-func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, error) {
+func (o Options) fill(ctx context.Context, s *topology.Single) ([]loader.Range, error) {
 	fleet, err := s.Credentials.Fleet(o.spec(fillBatch), fillConnections)
 	if err != nil {
 		return nil, err
@@ -148,7 +147,7 @@ func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, er
 	if _, err := fleet.Sweep(ctx); err != nil {
 		return nil, err
 	}
-	for count(fleet.Acked()) < uint64(o.Events) {
+	for loader.Events(fleet.Acked()) < uint64(o.Events) {
 		sent, err := fleet.Saturate(ctx, time.Second)
 		if err != nil {
 			return nil, err
@@ -157,15 +156,8 @@ func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, er
 			return nil, fmt.Errorf("storing events: %w", sent.FirstFailure)
 		}
 	}
-	o.Log("%d events stored", count(fleet.Acked()))
+	o.Logf("%d events stored", loader.Events(fleet.Acked()))
 	return fleet.Acked(), nil
-}
-
-func count(acked []loader.Range) (n uint64) {
-	for _, r := range acked {
-		n += r.Len()
-	}
-	return n
 }
 
 // clients are numbered behind the connections that stored the events.
@@ -226,13 +218,11 @@ func await(ctx context.Context, began time.Time, clients []*client, running *chi
 
 // Print writes the report for people.
 func (r *Report) Print(out io.Writer) error {
-	for i, round := range r.Rounds {
-		if _, err := fmt.Fprintf(out, "kill %d: first event taken %.2f s after the start, each client's after %.2f s\n",
-			i+1, round.FirstSeconds, round.AllSeconds); err != nil {
-			return err
+	return report.PrintTables(out, func(w io.Writer) {
+		for i, round := range r.Rounds {
+			fmt.Fprintf(w, "kill %d: first event taken %.2f s after the start, each client's after %.2f s\n", i+1, round.FirstSeconds, round.AllSeconds)
 		}
-	}
-	_, err := fmt.Fprintf(out, "%d events acknowledged, %d attempts were not; %d rows, %d missing, %d doubled\n",
-		r.Once.Acked, r.Refused, r.Once.Rows, r.Once.Missing, r.Once.Doubled)
-	return err
+		fmt.Fprintf(w, "%d events acknowledged, %d attempts were not; %d rows, %d missing, %d doubled\n",
+			r.Once.Acked, r.Refused, r.Once.Rows, r.Once.Missing, r.Once.Doubled)
+	})
 }

@@ -2,9 +2,11 @@ package report
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 )
 
@@ -45,6 +47,23 @@ func NewPhase(r *loader.Result) Phase {
 	p.SetLatencies(r.Latency)
 	return p
 }
+
+// Measure runs a load on groups of processes, given by their process ids, and returns
+// its figures, its result and what was used meanwhile.
+func Measure(load func() (*loader.Result, error), groups ...[]int) (p Phase, r *loader.Result, used child.Used, err error) {
+	m, err := child.StartMeter(groups...)
+	if err == nil {
+		r, err = load()
+	}
+	if err == nil {
+		p = NewPhase(r)
+		used, err = m.Stop()
+	}
+	return p, r, used, err
+}
+
+// PerEvent returns a time by event, in microseconds.
+func (p *Phase) PerEvent(d time.Duration) float64 { return Ratio(d.Seconds()*1e6, float64(p.Events)) }
 
 // SetLatencies sets the latencies from a histogram in microseconds.
 func (p *Phase) SetLatencies(h *hdrhistogram.Histogram) {

@@ -174,7 +174,8 @@ func (a *account) undefineAll(ctx context.Context, ids []string) error {
 
 // waitLive waits until all these segments are live.
 func (a *account) waitLive(ctx context.Context, ids ...string) error {
-	for {
+	// Less than what a build takes, more than what would slow it down.
+	return pause.Until(ctx, 2*time.Millisecond, func() (bool, error) {
 		live := true
 		err := a.read(ctx, func(v *resolver.View) error {
 			for _, id := range ids {
@@ -183,17 +184,8 @@ func (a *account) waitLive(ctx context.Context, ids ...string) error {
 			}
 			return nil
 		})
-		switch {
-		case err != nil:
-			return err
-		case live:
-			return nil
-		}
-		// Less than what a build takes, more than what would slow it down.
-		if err := pause.For(ctx, 2*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return live, err
+	})
 }
 
 // newestCheckpoint is the size of the newest checkpoint with all files it holds

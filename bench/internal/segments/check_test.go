@@ -9,6 +9,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/bench/internal/condition"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/query"
 )
 
@@ -16,13 +18,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func testRun(t *testing.T, profiles int) *run {
 	t.Helper()
-	o := &Options{EventsPerProfile: 5, Workers: 4, Seed: 1, StaleReads: 200, Dir: t.TempDir()}
+	o := &Options{EventsPerProfile: 5, Workers: 4, Seed: 1, StaleReads: 200, Options: server.Options{Dir: t.TempDir()}}
 	r := &run{o: o, base: context.Background(), profiles: profiles}
 	if err := r.fresh(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := r.drop(); err != nil {
+		if err := r.drop(false); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,7 +49,7 @@ func (f forgetful) Activity(ctx context.Context, q query.ActivityQuery) (*roarin
 func TestS1DifferencesAreNoticed(t *testing.T) {
 	ctx := context.Background()
 	r := testRun(t, 300)
-	id, err := r.a.define(ctx, "x", activity("page_viewed", lastDays(80)))
+	id, err := r.a.define(ctx, "x", condition.Activity("page_viewed", condition.LastDays(80)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func TestStaleReadsAreNoticed(t *testing.T) {
 	if err := r.clear(ctx); err != nil {
 		t.Fatal(err)
 	}
-	sums, err := r.a.define(ctx, "sums", activity("stale_sum", aggregate("sum", "v", ">=", 1)))
+	sums, err := r.a.define(ctx, "sums", condition.Activity("stale_sum", condition.Aggregate("sum", "v", ">=", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

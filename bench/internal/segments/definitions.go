@@ -2,7 +2,8 @@ package segments
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/musterhq/muster/bench/internal/condition"
 )
 
 // definition is a segment to be saved. %s in the text stands for the ids of the
@@ -10,33 +11,6 @@ import (
 type definition struct {
 	name, text string
 	refs       []int
-}
-
-func activity(event, rest string) string {
-	if rest != "" {
-		rest = "," + rest
-	}
-	return fmt.Sprintf(`{"kind":"activity","event":%q%s}`, event, rest)
-}
-
-func lastDays(x float64) string { return fmt.Sprintf(`"window":{"last_days":%g}`, x) }
-
-func count(op string, n int) string { return fmt.Sprintf(`"count":{"op":%q,"value":%d}`, op, n) }
-
-func aggregate(fn, property, op string, n float64) string {
-	return fmt.Sprintf(`"aggregate":{"fn":%q,"property":%q,"op":%q,"value":%g}`, fn, property, op, n)
-}
-
-func where(property, op, value string) string {
-	return fmt.Sprintf(`"where":[{"property":%q,"op":%q,"value":%s}]`, property, op, value)
-}
-
-func attribute(field, op, value string) string {
-	return fmt.Sprintf(`{"kind":"attribute","field":%q,"op":%q,"value":%s}`, field, op, value)
-}
-
-func group(match string, conditions ...string) string {
-	return fmt.Sprintf(`{"match":%q,"conditions":[%s]}`, match, strings.Join(conditions, ","))
 }
 
 func inSegment(member bool) string {
@@ -47,26 +21,26 @@ func inSegment(member bool) string {
 // measured.
 func liveDefinitions() []definition {
 	return []definition{
-		{name: "bought", text: activity("purchased", "")},
-		{name: "viewed pages 3 times in a week", text: activity("page_viewed", lastDays(7)+","+count(">=", 3))},
-		{name: "bought nothing in 30 days", text: activity("purchased", lastDays(30)+","+count("=", 0))},
-		{name: "viewed at most 2 items in 14 days", text: activity("item_viewed", lastDays(14)+","+count("<=", 2))},
-		{name: "spent 100 in all", text: activity("purchased", aggregate("sum", "value", ">=", 100))},
-		{name: "spent over 60 in 30 days", text: activity("purchased", lastDays(30)+","+aggregate("sum", "value", ">", 60))},
-		{name: "average below 40", text: activity("purchased", aggregate("avg", "value", "<", 40))},
-		{name: "least below 5 in 60 days", text: activity("purchased", lastDays(60)+","+aggregate("min", "value", "<", 5))},
-		{name: "largest 95 or more", text: activity("purchased", aggregate("max", "value", ">=", 95))},
-		{name: "3 different items in 10 days", text: activity("item_viewed", lastDays(10)+","+aggregate("distinct", "product", ">=", 3))},
-		{name: "bought twice in EUR", text: activity("purchased", where("currency", "=", `"EUR"`)+","+count(">=", 2))},
-		{name: "sku-1 to cart in 3 days", text: activity("cart_added", lastDays(3)+","+where("product", "starts_with", `"sku-1"`))},
-		{name: "on plan pro", text: attribute("attributes.plan", "=", `"pro"`)},
-		{name: "in DE or FR and active today", text: group("all", attribute("geo.country", "in", `["DE","FR"]`), activity("page_viewed", lastDays(1)))},
-		{name: "new and never bought", text: group("all", attribute("created_at", "in_last_days", "7"), activity("purchased", `"did":false`))},
-		{name: "cart in 2 days or searched twice in 10", text: group("any", activity("cart_added", lastDays(2)), activity("searched", lastDays(10)+","+count(">=", 2)))},
-		{name: "bought, seldom seen", text: group("all", inSegment(true), inSegment(false)), refs: []int{0, 1}},
-		{name: "cart left behind", text: group("all", activity("cart_added", lastDays(3)), activity("purchased", `"did":false,`+lastDays(3)))},
-		{name: "paying, spent 100", text: group("all", attribute("attributes.plan", "!=", `"free"`), inSegment(true)), refs: []int{4}},
-		{name: "40 or older, no SMS consent", text: group("all", attribute("attributes.age", ">=", "40"),
+		{name: "bought", text: condition.Activity("purchased")},
+		{name: "viewed pages 3 times in a week", text: condition.Activity("page_viewed", condition.LastDays(7), condition.Count(">=", 3))},
+		{name: "bought nothing in 30 days", text: condition.Activity("purchased", condition.LastDays(30), condition.Count("=", 0))},
+		{name: "viewed at most 2 items in 14 days", text: condition.Activity("item_viewed", condition.LastDays(14), condition.Count("<=", 2))},
+		{name: "spent 100 in all", text: condition.Activity("purchased", condition.Aggregate("sum", "value", ">=", 100))},
+		{name: "spent over 60 in 30 days", text: condition.Activity("purchased", condition.LastDays(30), condition.Aggregate("sum", "value", ">", 60))},
+		{name: "average below 40", text: condition.Activity("purchased", condition.Aggregate("avg", "value", "<", 40))},
+		{name: "least below 5 in 60 days", text: condition.Activity("purchased", condition.LastDays(60), condition.Aggregate("min", "value", "<", 5))},
+		{name: "largest 95 or more", text: condition.Activity("purchased", condition.Aggregate("max", "value", ">=", 95))},
+		{name: "3 different items in 10 days", text: condition.Activity("item_viewed", condition.LastDays(10), condition.Aggregate("distinct", "product", ">=", 3))},
+		{name: "bought twice in EUR", text: condition.Activity("purchased", condition.Where("currency", "=", `"EUR"`), condition.Count(">=", 2))},
+		{name: "sku-1 to cart in 3 days", text: condition.Activity("cart_added", condition.LastDays(3), condition.Where("product", "starts_with", `"sku-1"`))},
+		{name: "on plan pro", text: condition.Attribute("attributes.plan", "=", `"pro"`)},
+		{name: "in DE or FR and active today", text: condition.All(condition.Attribute("geo.country", "in", `["DE","FR"]`), condition.Activity("page_viewed", condition.LastDays(1)))},
+		{name: "new and never bought", text: condition.All(condition.Attribute("created_at", "in_last_days", "7"), condition.Activity("purchased", `"did":false`))},
+		{name: "cart in 2 days or searched twice in 10", text: condition.Any(condition.Activity("cart_added", condition.LastDays(2)), condition.Activity("searched", condition.LastDays(10), condition.Count(">=", 2)))},
+		{name: "bought, seldom seen", text: condition.All(inSegment(true), inSegment(false)), refs: []int{0, 1}},
+		{name: "cart left behind", text: condition.All(condition.Activity("cart_added", condition.LastDays(3)), condition.Activity("purchased", `"did":false`, condition.LastDays(3)))},
+		{name: "paying, spent 100", text: condition.All(condition.Attribute("attributes.plan", "!=", `"free"`), inSegment(true)), refs: []int{4}},
+		{name: "40 or older, no SMS consent", text: condition.All(condition.Attribute("attributes.age", ">=", "40"),
 			`{"kind":"consent","channel":"sms","status":"never_subscribed"}`)},
 	}
 }
@@ -77,21 +51,21 @@ type probe struct{ kind, text string }
 
 func probes() []probe {
 	return []probe{
-		{"count", activity("purchased", where("quantity", ">=", "3")+","+count(">=", 2))},
-		{"windowed count", activity("item_viewed", lastDays(21)+","+count(">=", 2))},
-		{"sum", activity("purchased", where("currency", "=", `"EUR"`)+","+aggregate("sum", "value", ">=", 50))},
-		{"attribute", attribute("attributes.age", "<", "30")},
+		{"count", condition.Activity("purchased", condition.Where("quantity", ">=", "3"), condition.Count(">=", 2))},
+		{"windowed count", condition.Activity("item_viewed", condition.LastDays(21), condition.Count(">=", 2))},
+		{"sum", condition.Activity("purchased", condition.Where("currency", "=", `"EUR"`), condition.Aggregate("sum", "value", ">=", 50))},
+		{"attribute", condition.Attribute("attributes.age", "<", "30")},
 	}
 }
 
 // Previews: the conditions of the first all belong to live definitions, the
 // second has one that no live definition has.
 func knownPreview() string {
-	return group("all", activity("purchased", ""), activity("page_viewed", lastDays(7)+","+count(">=", 3)), attribute("attributes.plan", "=", `"pro"`))
+	return condition.All(condition.Activity("purchased"), condition.Activity("page_viewed", condition.LastDays(7), condition.Count(">=", 3)), condition.Attribute("attributes.plan", "=", `"pro"`))
 }
 
 func unknownPreview() string {
-	return group("all", activity("purchased", ""), activity("searched", lastDays(5)+","+count(">=", 2)))
+	return condition.All(condition.Activity("purchased"), condition.Activity("searched", condition.LastDays(5), condition.Count(">=", 2)))
 }
 
 // scaleDefinition is the i-th of many segments on one event type.
@@ -99,11 +73,11 @@ func scaleDefinition(event string, i int) string {
 	n := i/4 + 1
 	switch i % 4 {
 	case 0:
-		return activity(event, count(">=", n))
+		return condition.Activity(event, condition.Count(">=", n))
 	case 1:
-		return activity(event, lastDays(float64(n))+","+count(">=", 2))
+		return condition.Activity(event, condition.LastDays(float64(n)), condition.Count(">=", 2))
 	case 2:
-		return activity(event, aggregate("sum", "value", ">=", float64(10*n)))
+		return condition.Activity(event, condition.Aggregate("sum", "value", ">=", float64(10*n)))
 	}
-	return activity(event, where("product", "=", fmt.Sprintf("%q", fmt.Sprintf("sku-%d", n))))
+	return condition.Activity(event, condition.Where("product", "=", fmt.Sprintf("%q", fmt.Sprintf("sku-%d", n))))
 }

@@ -7,9 +7,10 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/eventlog"
@@ -171,18 +172,11 @@ func (a *account) pace(ctx context.Context, workers int, perSecond float64, stop
 // parallel runs fn in n goroutines and waits for all. The first error ends the
 // others' context and is returned.
 func parallel(ctx context.Context, n int, fn func(ctx context.Context, worker int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
+	group, ctx := errgroup.WithContext(ctx)
 	for w := range n {
-		group.Go(func() {
-			if err := fn(ctx, w); err != nil {
-				cancel(err)
-			}
-		})
+		group.Go(func() error { return fn(ctx, w) })
 	}
-	group.Wait()
-	return context.Cause(ctx)
+	return group.Wait()
 }
 
 // growBatch is how many past events an import record carries.

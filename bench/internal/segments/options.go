@@ -1,10 +1,11 @@
 package segments
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"math/rand/v2"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // Options say what is measured and how far the account grows.
@@ -42,13 +43,11 @@ type Options struct {
 	HistoryMemory int64  `json:"history_memory_bytes"`
 	Seed          uint64 `json:"seed"`
 
-	// Dir is where the account is kept; it must be empty.
-	Dir string `json:"-"`
+	// Options say where the account is kept. There is no server.
+	server.Options
 	// ProfileDir is where CPU profiles of ingest with 20 segments are written;
 	// empty writes none.
 	ProfileDir string `json:"-"`
-	// Log receives progress; nil is silent.
-	Log func(format string, args ...any) `json:"-"`
 }
 
 // Limits of [Options].
@@ -59,45 +58,26 @@ const (
 	maxReads            = 10_000_000
 	maxBudget           = 6 * time.Hour
 	maxWorkers          = 256
+	maxMegabytes        = 1 << 30
 )
 
 // Validate reports the first fault of the options.
 func (o *Options) Validate() error {
-	switch {
-	case o.MinProfiles < 1000 || o.MinProfiles > maxProfiles:
-		return fmt.Errorf("min-profiles must be 1000 to %d, not %d", maxProfiles, o.MinProfiles)
-	case o.MaxProfiles < o.MinProfiles || o.MaxProfiles > maxProfiles:
-		return fmt.Errorf("max-profiles must be %d (min-profiles) to %d, not %d", o.MinProfiles, maxProfiles, o.MaxProfiles)
-	case o.EventsPerProfile < 1 || o.EventsPerProfile > maxEventsPerProfile:
-		return fmt.Errorf("events-per-profile must be 1 to %d, not %d", maxEventsPerProfile, o.EventsPerProfile)
-	case o.ActiveProfiles < 0:
-		return fmt.Errorf("active-profiles must be 0 (all) or more, not %d", o.ActiveProfiles)
-	case o.Budget <= 0 || o.Budget > maxBudget:
-		return fmt.Errorf("budget must be over 0 and at most %v, not %v", maxBudget, o.Budget)
-	case o.MemoryBytes < 0:
-		return fmt.Errorf("max-memory-mb must be 0 (four fifths of what is free) or more")
-	case o.Events < batch || o.Events > maxMeasuredEvents:
-		return fmt.Errorf("events must be %d to %d, not %d", batch, maxMeasuredEvents, o.Events)
-	case o.CostEvents < batch || o.CostEvents > maxMeasuredEvents:
-		return fmt.Errorf("cost-events must be %d to %d, not %d", batch, maxMeasuredEvents, o.CostEvents)
-	case o.Rounds < 1 || o.Rounds > 20:
-		return fmt.Errorf("rounds must be 1 to 20, not %d", o.Rounds)
-	case o.Reads < 100 || o.Reads > maxReads:
-		return fmt.Errorf("reads must be 100 to %d, not %d", maxReads, o.Reads)
-	case o.StaleReads < 0 || o.StaleReads > maxReads:
-		return fmt.Errorf("stale-reads must be 0 (none) to %d, not %d", maxReads, o.StaleReads)
-	case o.Workers < 1 || o.Workers > maxWorkers:
-		return fmt.Errorf("workers must be 1 to %d, not %d", maxWorkers, o.Workers)
-	case o.HistoryMemory < 0:
-		return errors.New("history-memory-mb must be 0 (the server's default) or more")
-	}
-	return nil
-}
-
-func (o *Options) logf(format string, args ...any) {
-	if o.Log != nil {
-		o.Log(format, args...)
-	}
+	return cmp.Or(
+		server.Within("min-profiles", o.MinProfiles, 1000, maxProfiles),
+		server.Within("max-profiles", o.MaxProfiles, o.MinProfiles, maxProfiles),
+		server.Within("events-per-profile", o.EventsPerProfile, 1, maxEventsPerProfile),
+		server.ZeroOr("active-profiles", "all", o.ActiveProfiles, 1, maxProfiles),
+		server.Within("budget", o.Budget, 1, maxBudget),
+		server.ZeroOr("max-memory-mb", "four fifths of what is free", o.MemoryBytes>>20, 1, maxMegabytes),
+		server.Within("events", o.Events, batch, maxMeasuredEvents),
+		server.Within("cost-events", o.CostEvents, batch, maxMeasuredEvents),
+		server.Within("rounds", o.Rounds, 1, 20),
+		server.Within("reads", o.Reads, 100, maxReads),
+		server.ZeroOr("stale-reads", "none", o.StaleReads, 1, maxReads),
+		server.Within("workers", o.Workers, 1, maxWorkers),
+		server.ZeroOr("history-memory-mb", "the server's default", o.HistoryMemory>>20, 1, maxMegabytes),
+	)
 }
 
 // pick chooses the profile of a present event in an account of so many.

@@ -2,34 +2,21 @@ package segments
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/musterhq/muster/bench/internal/chart"
 )
 
 // Plot writes the charts of a report as SVG files into a directory and returns
-// their paths.
+// their names.
 func (r *Report) Plot(dir string) ([]string, error) {
-	var out []string
-	for _, p := range []struct {
-		name  string
-		chart chart.Chart
-	}{
-		{"cost-by-size", r.costBySize()},
-		{"cost-by-segments", r.costBySegments()},
-		{"counts", r.countChart()},
-		{"backfill", r.backfillChart()},
-		{"memory", r.memoryChart()},
-		{"restart", r.restartChart()},
-	} {
-		path := filepath.Join(dir, p.name+".svg")
-		if err := os.WriteFile(path, p.chart.SVG(), 0o644); err != nil {
-			return out, fmt.Errorf("plots: %w", err)
-		}
-		out = append(out, path)
-	}
-	return out, nil
+	return chart.Write(dir, []chart.Named{
+		{Name: "cost-by-size", Chart: r.costBySize()},
+		{Name: "cost-by-segments", Chart: r.costBySegments()},
+		{Name: "counts", Chart: r.countChart()},
+		{Name: "backfill", Chart: r.backfillChart()},
+		{Name: "memory", Chart: r.memoryChart()},
+		{Name: "restart", Chart: r.restartChart()},
+	})
 }
 
 // bySize is a line over the number of profiles; what is 0 was not measured.

@@ -32,7 +32,7 @@ type run struct {
 const defaultHistoryMemory = 2_000_000_000
 
 // Run measures. The report is valid also beside an error, as far as it got. The
-// directory is the caller's; what was made in it is removed.
+// directory is the caller's; what was made in it is removed, but not after an error.
 func Run(ctx context.Context, o Options) (out *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (out *Report, err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(r.memory-historyMemory-fixedBytes/2, fixedBytes)))
 	r.deadline = begun.Add(o.Budget)
 	defer func() {
-		err = errors.Join(err, r.drop())
+		err = errors.Join(err, r.drop(err != nil))
 		out.Seconds = time.Since(begun).Seconds()
 		out.conclude()
 	}()
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (out *Report, err error) {
 		return out, err
 	}
 	if o.StaleReads > 0 {
-		o.logf("stale reads: %d events", o.StaleReads)
+		o.Logf("stale reads: %d events", o.StaleReads)
 		if err := r.clear(ctx); err != nil {
 			return out, err
 		}
@@ -91,7 +91,7 @@ func (r *run) steps(ctx context.Context, out *Report, historyMemory int64) error
 			}
 			if why != "" {
 				out.Stopped = fmt.Sprintf("%d profiles were left out: %s", n, why)
-				r.o.logf("%s", out.Stopped)
+				r.o.Logf("%s", out.Stopped)
 				if n = r.largest(last, n, historyMemory); n == 0 {
 					return nil
 				}
@@ -106,7 +106,7 @@ func (r *run) steps(ctx context.Context, out *Report, historyMemory int64) error
 		r.profiles = n
 		if err := s.measure(ctx); errors.Is(err, errTimeOut) {
 			out.Stopped = fmt.Sprintf("at %d profiles: %s", n, s.out.Incomplete)
-			r.o.logf("%s", out.Stopped)
+			r.o.Logf("%s", out.Stopped)
 			return nil
 		} else if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (r *run) steps(ctx context.Context, out *Report, historyMemory int64) error
 
 // fresh replaces the account by an empty one.
 func (r *run) fresh(ctx context.Context, number int) (err error) {
-	if err := r.drop(); err != nil {
+	if err := r.drop(false); err != nil {
 		return err
 	}
 	dir := filepath.Join(r.o.Dir, fmt.Sprintf("size-%d", number))
@@ -137,15 +137,18 @@ func (r *run) fresh(ctx context.Context, number int) (err error) {
 	return err
 }
 
-// drop closes the account and removes its files.
-func (r *run) drop() error {
+// drop closes the account, and removes its files unless they are to be kept.
+func (r *run) drop(keep bool) error {
 	if r.a == nil {
 		return nil
 	}
 	// History need not catch up: it is not read any more.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.base), time.Minute)
 	defer cancel()
-	err := errors.Join(r.a.close(ctx), os.RemoveAll(r.a.dir))
+	err := r.a.close(ctx)
+	if !keep {
+		err = errors.Join(err, os.RemoveAll(r.a.dir))
+	}
 	r.a = nil
 	return err
 }

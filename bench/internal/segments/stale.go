@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/condition"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
@@ -46,17 +47,17 @@ func (r *run) staleCheck(ctx context.Context) (*Stale, error) {
 	if n := r.profiles / staleWorkers; n < profiles {
 		profiles = n
 	}
-	sums, err := r.a.define(ctx, "stale: sum", activity("stale_sum", aggregate("sum", "v", ">=", 1)))
+	sums, err := r.a.define(ctx, "stale: sum", condition.Activity("stale_sum", condition.Aggregate("sum", "v", ">=", 1)))
 	if err != nil {
 		return nil, err
 	}
-	on, err := r.a.define(ctx, "stale: attribute", attribute("attributes.stale", "=", `"on"`))
+	on, err := r.a.define(ctx, "stale: attribute", condition.Attribute("attributes.stale", "=", `"on"`))
 	if err != nil {
 		return nil, err
 	}
 	all := []string{sums, on}
 	for w := range staleWorkers {
-		id, err := r.a.define(ctx, fmt.Sprintf("stale: worker %d", w), activity("stale_sum", where("w", "=", strconv.Itoa(w))+","+aggregate("sum", "v", ">=", 1)))
+		id, err := r.a.define(ctx, fmt.Sprintf("stale: worker %d", w), condition.Activity("stale_sum", condition.Where("w", "=", strconv.Itoa(w)), condition.Aggregate("sum", "v", ">=", 1)))
 		if err != nil {
 			return nil, err
 		}

@@ -81,7 +81,7 @@ func (s *step) measure(ctx context.Context) error {
 	bounded, cancel := context.WithDeadlineCause(ctx, s.deadline, errTimeOut)
 	defer cancel()
 	for _, p := range s.phases() {
-		s.o.logf("%d profiles: %s", s.profiles, p.name)
+		s.o.Logf("%d profiles: %s", s.profiles, p.name)
 		at := time.Now()
 		err := p.fn(bounded)
 		s.out.Phases = append(s.out.Phases, PhaseTime{p.name, time.Since(at).Seconds(), p.proportional})

@@ -1,15 +1,14 @@
 package segments
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
+	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // cpuTime is the user and system time of this process.
@@ -36,25 +35,12 @@ func memoryNow() (Memory, error) {
 	return Memory{u.RSSBytes, int64(m.HeapAlloc)}, err
 }
 
-// dirBytes is the size of all files below a directory. Files that vanish
-// meanwhile do not count.
+// dirBytes is the size of all files below a directory.
 func dirBytes(dir string) (n int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if os.IsNotExist(err) {
-			return nil
-		}
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		if err == nil {
-			n += info.Size()
-		}
-		if os.IsNotExist(err) {
-			err = nil
-		}
-		return err
-	})
+	sizes, err := server.DiskBytes(dir)
+	for _, bytes := range sizes {
+		n += bytes
+	}
 	return n, err
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"maps"
-	"strings"
 	"testing"
 )
 
@@ -11,11 +10,11 @@ func TestMetric(t *testing.T) {
 	for name, want := range map[string]map[string]float64{
 		"lag": {`partition="0"`: 3, `partition="11"`: 0}, "items": {"": 2}, "none": {},
 	} {
-		if got, err := Metric(strings.NewReader(text), name); err != nil || !maps.Equal(got, want) {
+		if got, err := Metric([]byte(text), name); err != nil || !maps.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 		}
 	}
-	if got, err := Metric(strings.NewReader("lag{} much\n"), "lag"); err == nil {
+	if got, err := Metric([]byte("lag{} much\n"), "lag"); err == nil {
 		t.Errorf("passed as %v", got)
 	}
 }

@@ -30,6 +30,9 @@ type Installation struct {
 
 // NewInstallation prepares a directory, which must be empty or absent.
 func NewInstallation(dir, binary string, args []string) (*Installation, error) {
+	if binary == "" {
+		return nil, errors.New("a server needs a binary")
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("preparing the server's directory: %w", err)
 	}
@@ -122,14 +125,17 @@ func (i *Installation) StartProcess(ctx context.Context, timeout time.Duration) 
 // while it starts.
 func (i *Installation) Launch() (*child.Process, error) { return child.Launch(i.spec(0)) }
 
-// DiskBytes is the size of the files below the data directory, by the first
+// DiskBytes is the size of the files below the data directory, see [DiskBytes].
+func (i *Installation) DiskBytes() (map[string]int64, error) { return DiskBytes(i.DataDir()) }
+
+// DiskBytes is the size of the files below a directory, by the first
 // element of their path. A file of several names, as checkpoints have them,
 // counts once.
-func (i *Installation) DiskBytes() (map[string]int64, error) {
+func DiskBytes(dir string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	type inode struct{ device, number uint64 }
 	seen := map[inode]bool{}
-	err := filepath.WalkDir(i.DataDir(), func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // gone meanwhile
 		}
@@ -146,7 +152,7 @@ func (i *Installation) DiskBytes() (map[string]int64, error) {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(i.DataDir(), path)
+		rel, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
@@ -162,7 +168,7 @@ func (i *Installation) DiskBytes() (map[string]int64, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("measuring %s: %w", i.DataDir(), err)
+		return nil, fmt.Errorf("measuring %s: %w", dir, err)
 	}
 	return sizes, nil
 }

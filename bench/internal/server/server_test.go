@@ -65,6 +65,12 @@ func TestInstallationWantsAnEmptyDirectory(t *testing.T) {
 	}
 }
 
+func TestInstallationWantsABinary(t *testing.T) {
+	if _, err := NewInstallation(t.TempDir(), "", nil); err == nil || !strings.Contains(err.Error(), "binary") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestDiskBytes(t *testing.T) {
 	i, err := NewInstallation(filepath.Join(t.TempDir(), "new"), "muster", nil)
 	if err != nil {

@@ -27,9 +27,10 @@ const (
 // Sink is a server of webhooks or of e-mails.
 type Sink struct {
 	// Addr is where it listens, HOST:PORT.
-	Addr    string
-	close   func() error
-	serving sync.WaitGroup
+	Addr     string
+	listener net.Listener
+	close    func() error
+	serving  sync.WaitGroup
 }
 
 func listen(what string, serve func(net.Listener) error, closer func() error) (*Sink, error) {
@@ -37,7 +38,7 @@ func listen(what string, serve func(net.Listener) error, closer func() error) (*
 	if err != nil {
 		return nil, fmt.Errorf("sink of %s: %w", what, err)
 	}
-	s := &Sink{Addr: l.Addr().String(), close: closer}
+	s := &Sink{Addr: l.Addr().String(), listener: l, close: closer}
 	s.serving.Go(func() { _ = serve(l) }) // it ends with the error that it was closed
 	return s, nil
 }
@@ -48,6 +49,7 @@ func (s *Sink) Close() error {
 		return nil
 	}
 	err := s.close()
+	_ = s.listener.Close() // a server that did not serve yet has left it open, and would serve now
 	s.serving.Wait()
 	return err
 }

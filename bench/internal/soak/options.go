@@ -1,7 +1,7 @@
 package soak
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/payload"
@@ -13,6 +13,7 @@ import (
 const (
 	maxDuration = 24 * time.Hour
 	maxMerges   = 1000
+	maxRate     = 1e9
 )
 
 // Options say what is loaded and for how long.
@@ -41,19 +42,14 @@ type Options struct {
 // Validate reports the first fault of the options. Binary may be missing: it can be
 // built once the others are right.
 func (o Options) Validate() error {
-	switch {
-	case o.Duration <= 0 || o.Duration > maxDuration:
-		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
-	case o.Interval < time.Second || o.Interval > o.Duration:
-		return fmt.Errorf("interval must be from 1s to the duration, not %v", o.Interval)
-	case !(o.RatePerSecond >= 0):
-		return fmt.Errorf("rate must be 0 (half of the greatest) or more events per second, not %v", o.RatePerSecond)
-	case !(o.MergesPerSecond >= 0 && o.MergesPerSecond <= maxMerges):
-		return fmt.Errorf("merges must be 0 to %d a second, not %v", maxMerges, o.MergesPerSecond)
-	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	}
-	return o.spec().Validate()
+	return cmp.Or(
+		server.Within("duration", o.Duration, 1, maxDuration),
+		server.Within("interval", o.Interval, time.Second, o.Duration),
+		server.ZeroOr("rate", "half of the greatest", o.RatePerSecond, 0, maxRate),
+		server.Within("merges", o.MergesPerSecond, 0, maxMerges),
+		server.Within("segments", o.Segments, 0, len(segmenttest.LiveSegments)),
+		o.spec().Validate(),
+	)
 }
 
 func (o Options) spec() payload.Spec {

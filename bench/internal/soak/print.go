@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // String is the sample in one line.
@@ -23,16 +25,13 @@ func (s Sample) String() string {
 
 // Print writes the report for people.
 func (r *Report) Print(out io.Writer) error {
-	if _, err := fmt.Fprintf(out, "%d CPUs, %s, %.0f events/s, %d live segments, %d merges, %d known profiles, %g of the events on new ones\n",
-		r.CPUs, r.Go, r.Rate, r.Options.Segments, r.Merges, r.Options.Profiles, r.Options.NewRatio); err != nil {
-		return err
-	}
-	for _, s := range r.Samples {
-		if _, err := fmt.Fprintln(out, s); err != nil {
-			return err
+	return report.PrintTables(out, func(w io.Writer) {
+		fmt.Fprintf(w, "%d CPUs, %s, %.0f events/s, %d live segments, %d merges, %d known profiles, %g of the events on new ones\n",
+			r.CPUs, r.Go, r.Rate, r.Options.Segments, r.Merges, r.Options.Profiles, r.Options.NewRatio)
+		for _, s := range r.Samples {
+			fmt.Fprintln(w, s)
 		}
-	}
-	_, err := fmt.Fprintf(out, "%d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s\n",
-		r.Once.Acked, r.Once.Rows, r.Once.Missing, r.Once.Doubled, r.StopSeconds)
-	return err
+		fmt.Fprintf(w, "%d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s\n",
+			r.Once.Acked, r.Once.Rows, r.Once.Missing, r.Once.Doubled, r.StopSeconds)
+	})
 }

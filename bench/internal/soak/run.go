@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
-	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/topology"
 )
 
@@ -35,7 +33,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	installation, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
+	s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +53,11 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	}
 	m := &merger{target: single, caller: loader.Caller{DialTimeout: callLimit, Timeout: callLimit}}
 	defer m.caller.Close()
-	failed, err := r.load(ctx, installation, s, fleet, m)
+	failed, err := r.load(ctx, s, fleet, m)
 	if err != nil {
 		return r, err
 	}
-	r.Stopped, err = topology.Once(ctx, installation, s.Process, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
+	r.Stopped, err = s.Once(ctx, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
 	return r, err
 }
 
@@ -75,12 +73,12 @@ func (o Options) rate(ctx context.Context, fleet *loader.Fleet) (float64, error)
 	if err != nil {
 		return 0, err
 	}
-	o.Log("greatest rate: %.0f events/s", greatest.EventsPerSecond())
+	o.Logf("greatest rate: %.0f events/s", greatest.EventsPerSecond())
 	return greatest.EventsPerSecond() / 2, nil
 }
 
 // load sends at the rate, interval by interval, while pairs of profiles are merged.
-func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Server, fleet *loader.Fleet, m *merger) (failed uint64, err error) {
+func (r *Report) load(ctx context.Context, s *topology.Single, fleet *loader.Fleet, m *merger) (failed uint64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	merged := make(chan struct{})
@@ -104,29 +102,19 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		r.Merges = m.merged
 	}()
 	for began := time.Now(); time.Since(began) < r.Options.Duration; {
-		m, err := child.StartMeter([]int{s.PID()})
-		if err != nil {
-			return failed, err
-		}
-		sent, err := fleet.Pace(ctx, r.Rate, r.Options.Interval)
+		phase, sent, used, err := report.Measure(func() (*loader.Result, error) { return fleet.Pace(ctx, r.Rate, r.Options.Interval) }, []int{s.PID()})
 		if err != nil {
 			return failed, fmt.Errorf("after %v: %w", time.Since(began).Round(time.Second), err)
 		}
-		used, err := m.Stop()
-		if err != nil {
-			return failed, err
-		}
 		failed += sent.Failed
-		sample := Sample{Phase: report.NewPhase(sent), CPUMicrosPerEvent: report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))}
+		sample := Sample{Phase: phase, CPUMicrosPerEvent: phase.PerEvent(used.Groups[0])}
 		sample.Seconds = time.Since(began).Seconds()
-		for _, acked := range fleet.Acked() {
-			sample.StoredEvents += acked.Len()
-		}
-		if err := sample.hold(i, s.PID()); err != nil {
+		sample.StoredEvents = loader.Events(fleet.Acked())
+		if err := sample.hold(s); err != nil {
 			return failed, err
 		}
 		r.Samples = append(r.Samples, sample)
-		r.Options.Log("%s", sample)
+		r.Options.Logf("%s", sample)
 	}
 	return failed, nil
 }

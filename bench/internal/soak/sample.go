@@ -3,7 +3,7 @@ package soak
 import (
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/report"
-	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Sample is one interval of the load.
@@ -22,15 +22,15 @@ type Sample struct {
 }
 
 // hold adds what the server holds now.
-func (s *Sample) hold(i *server.Installation, pid int) error {
-	usage, err := child.UsageOf(pid)
+func (s *Sample) hold(of *topology.Single) error {
+	usage, err := child.UsageOf(of.PID())
 	if err != nil {
 		return err
 	}
 	s.RSSBytes = usage.RSSBytes
-	if s.OpenFiles, err = child.OpenFiles(pid); err != nil {
+	if s.OpenFiles, err = child.OpenFiles(of.PID()); err != nil {
 		return err
 	}
-	s.DiskBytes, err = i.DiskBytes()
+	s.DiskBytes, err = of.DiskBytes()
 	return err
 }

@@ -179,7 +179,11 @@ func (c *Client) Call(ctx context.Context, by Authority, method, path string, bo
 // call is Call that also returns the cursor of the next page of a list.
 func (c *Client) call(ctx context.Context, by Authority, method, path string, body, data any, giveUp bool) (next string, err error) {
 	var text []byte
-	if body != nil {
+	switch raw := body.(type) {
+	case nil:
+	case json.RawMessage:
+		text = raw // may be large, and is not to be copied
+	default:
 		if text, err = json.Marshal(body); err != nil {
 			return "", err
 		}

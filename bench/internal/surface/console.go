@@ -109,34 +109,36 @@ func (c *Client) CreateLiveSegment(ctx context.Context, name, definition string)
 	if err != nil {
 		return "", err
 	}
-	for {
-		live, _, err := c.Segment(ctx, id)
-		if err != nil || live {
-			return id, err
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return "", fmt.Errorf("segment %q is not live: %w", name, err)
-		}
+	err = pause.Until(ctx, livePoll, func() (live bool, err error) {
+		live, _, err = c.Segment(ctx, id)
+		return live, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("segment %q is not live: %w", name, err)
 	}
+	return id, nil
 }
 
-// CreateUsualSegments signs in and saves the first n of
-// [segmenttest.LiveSegments], which the server then keeps while events come in.
-func CreateUsualSegments(ctx context.Context, credentials server.Credentials, n int) error {
-	if n == 0 {
-		return nil
-	}
-	c, err := SignIn(ctx, credentials)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for i := range n {
-		if _, err := c.CreateSegment(ctx, fmt.Sprintf("live %d", i+1), segmenttest.LiveSegments[i]); err != nil {
-			return err
+// CreateUsualSegments saves the first n of [segmenttest.LiveSegments], which the server
+// then keeps while events come in, waits until they are live and returns their ids.
+func (c *Client) CreateUsualSegments(ctx context.Context, n int) ([]string, error) {
+	ids := make([]string, n)
+	for i := range ids {
+		var err error
+		if ids[i], err = c.CreateLiveSegment(ctx, fmt.Sprintf("live %d", i+1), segmenttest.LiveSegments[i]); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return ids, nil
+}
+
+// unknown is a condition that no segment has, so that history must answer it.
+const unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
+
+// AwaitHistory waits until history has stored what came so far.
+func (c *Client) AwaitHistory(ctx context.Context) error {
+	_, err := c.Preview(ctx, unknown)
+	return err
 }
 
 // ProfileID returns the id of the profile that has the external id.

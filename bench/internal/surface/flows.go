@@ -72,26 +72,25 @@ func (c *Client) CreateFlow(ctx context.Context, definition string) (string, err
 
 // PublishFlow takes a draft live. While its conditions are being built the
 // answer is a flow that is still publishing.
-func (c *Client) PublishFlow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.Console(ctx, "POST", "/flows/"+id+"/publish", nil, &f)
-	return f, err
+func (c *Client) PublishFlow(ctx context.Context, id string) (Flow, error) {
+	return c.flow(ctx, "POST", id+"/publish")
 }
 
 // PauseFlow pauses a live flow.
-func (c *Client) PauseFlow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.Console(ctx, "POST", "/flows/"+id+"/pause", nil, &f)
-	return f, err
+func (c *Client) PauseFlow(ctx context.Context, id string) (Flow, error) {
+	return c.flow(ctx, "POST", id+"/pause")
 }
 
 // ResumeFlow resumes a paused flow.
-func (c *Client) ResumeFlow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.Console(ctx, "POST", "/flows/"+id+"/resume", nil, &f)
-	return f, err
+func (c *Client) ResumeFlow(ctx context.Context, id string) (Flow, error) {
+	return c.flow(ctx, "POST", id+"/resume")
 }
 
 // Flow returns a flow.
-func (c *Client) Flow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.Console(ctx, "GET", "/flows/"+id, nil, &f)
+func (c *Client) Flow(ctx context.Context, id string) (Flow, error) { return c.flow(ctx, "GET", id) }
+
+func (c *Client) flow(ctx context.Context, method, path string) (f Flow, err error) {
+	err = c.Console(ctx, method, "/flows/"+path, nil, &f)
 	return f, err
 }
 
@@ -124,8 +123,19 @@ func (c *Client) Enrolments(ctx context.Context, flow, profile string) ([]Enrolm
 	return data.Enrolments, err
 }
 
+// SendToAll lets the company send to people who have not subscribed: those whom events
+// made.
+func (c *Client) SendToAll(ctx context.Context) error {
+	var settings map[string]any
+	if err := c.Console(ctx, "GET", "/settings", nil, &settings); err != nil {
+		return err
+	}
+	settings["require_opt_in"] = false
+	return c.Console(ctx, "PUT", "/settings", settings, nil)
+}
+
 // SetUpEmail gives the first company a sender domain, vouched for, and credits, and lets it
-// send to people who have not subscribed: those whom events made.
+// send to all.
 func (c *Client) SetUpEmail(ctx context.Context, domain string, credits int64) error {
 	if err := c.Console(ctx, "POST", "/sender-domains", map[string]string{"domain": domain}, nil); err != nil {
 		return err
@@ -133,12 +143,7 @@ func (c *Client) SetUpEmail(ctx context.Context, domain string, credits int64) e
 	if err := c.Console(ctx, "POST", "/sender-domains/"+domain+"/verify", map[string]bool{"force": true}, nil); err != nil {
 		return err
 	}
-	var settings map[string]any
-	if err := c.Console(ctx, "GET", "/settings", nil, &settings); err != nil {
-		return err
-	}
-	settings["require_opt_in"] = false
-	if err := c.Console(ctx, "PUT", "/settings", settings, nil); err != nil {
+	if err := c.SendToAll(ctx); err != nil {
 		return err
 	}
 	var companies []struct {

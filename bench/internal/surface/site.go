@@ -1,6 +1,7 @@
 package surface
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -30,15 +31,7 @@ func (s Site) WithDefaults() Site {
 		s.Gate = gate.New()
 		s.Gate.Lift()
 	}
-	if s.Timeout == 0 {
-		s.Timeout = 30 * time.Second
-	}
-	if s.Pause == 0 {
-		s.Pause = 5 * time.Millisecond
-	}
-	if s.Tries == 0 {
-		s.Tries = 20_000
-	}
+	s.Timeout, s.Pause, s.Tries = cmp.Or(s.Timeout, 30*time.Second), cmp.Or(s.Pause, 5*time.Millisecond), cmp.Or(s.Tries, 20_000)
 	return s
 }
 

@@ -212,15 +212,17 @@ func (c *Cluster) Spread(ctx context.Context) ([]*Node, error) {
 // CaughtUp waits until history has all that the nodes have applied, and returns how
 // long that took.
 func (c *Cluster) CaughtUp(ctx context.Context) (time.Duration, error) {
-	for began := time.Now(); ; {
-		lag, err := c.lag(ctx)
-		if err == nil && lag == 0 {
-			return time.Since(began), nil
-		}
-		if stopped := pause.For(ctx, lagPoll); stopped != nil {
-			return 0, errors.Join(fmt.Errorf("history lacks %.0f records: %w", lag, stopped), err)
-		}
+	var lag float64
+	var asked error
+	began := time.Now()
+	err := pause.Until(ctx, lagPoll, func() (bool, error) {
+		lag, asked = c.lag(ctx)
+		return asked == nil && lag == 0, nil
+	})
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("history lacks %.0f records: %w", lag, err), asked)
 	}
+	return time.Since(began), nil
 }
 
 // lag returns how many records history lacks.

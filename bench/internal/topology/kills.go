@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ const maxLoad = time.Minute
 
 // Kills says how often and when a [Victim] is killed.
 type Kills struct {
-	Installation *server.Installation
+	server.Options
 	// Variants are further arguments of the server; each start takes one of them.
 	// Some should make checkpoints so often that kills hit them.
 	Variants [][]string
@@ -33,44 +34,36 @@ type Kills struct {
 	// StartTimeout bounds a start after a kill, StopTimeout the stop at the end.
 	// Defaults 60 s.
 	StartTimeout, StopTimeout time.Duration
-	// Log receives a line per round; nil is silent.
-	Log func(format string, args ...any)
 }
 
-// WithDefaults returns k with the usual numbers in place of zero values.
-func (k Kills) WithDefaults(usual Kills) Kills {
+// Complete puts the usual numbers in place of zero values, and reports the first fault
+// of k, given the limits of rounds and workers.
+func (k *Kills) Complete(usual Kills, maxRounds, minWorkers, maxWorkers int) error {
 	k.Rounds, k.Workers = cmp.Or(k.Rounds, usual.Rounds), cmp.Or(k.Workers, usual.Workers)
 	k.MinLoad, k.MaxLoad = cmp.Or(k.MinLoad, usual.MinLoad), cmp.Or(k.MaxLoad, usual.MaxLoad)
 	k.StartTimeout, k.StopTimeout = cmp.Or(k.StartTimeout, time.Minute), cmp.Or(k.StopTimeout, time.Minute)
-	if k.Log == nil {
-		k.Log = func(string, ...any) {}
-	}
-	return k
-}
-
-// Validate reports the first fault of k, given the limits of rounds and workers.
-func (k Kills) Validate(maxRounds, minWorkers, maxWorkers int) error {
-	switch {
-	case k.Installation == nil:
-		return errors.New("a run of kills needs an installation")
-	case k.Rounds < 1 || k.Rounds > maxRounds:
-		return fmt.Errorf("rounds must be 1 to %d, not %d", maxRounds, k.Rounds)
-	case k.Workers < minWorkers || k.Workers > maxWorkers:
-		return fmt.Errorf("workers must be %d to %d, not %d", minWorkers, maxWorkers, k.Workers)
-	case k.MinLoad < 0 || k.MaxLoad < k.MinLoad || k.MaxLoad > maxLoad:
-		return fmt.Errorf("load must last 0 to %v, the least no longer than the most", maxLoad)
-	}
-	return nil
+	return cmp.Or(
+		server.Within("rounds", k.Rounds, 1, maxRounds),
+		server.Within("workers", k.Workers, minWorkers, maxWorkers),
+		server.Within("load", k.MaxLoad, 0, maxLoad),
+		server.Within("load, the least,", k.MinLoad, 0, k.MaxLoad),
+	)
 }
 
 // Killed is the part of a report that says how often and when a server was killed.
 type Killed struct {
-	Kills           int `json:"kills"`
-	KillsWhileStart int `json:"kills_while_starting"`
+	Seed            uint64 `json:"seed"`
+	Kills           int    `json:"kills"`
+	KillsWhileStart int    `json:"kills_while_starting"`
 	// StartMedian and StartMax are the times until a restarted server served.
 	StartMedian time.Duration `json:"start_median_ns"`
 	StartMax    time.Duration `json:"start_max_ns"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
+}
+
+// PrintStarts writes how long the starts after a kill took.
+func (k *Killed) PrintStarts(w io.Writer) {
+	fmt.Fprintf(w, "restart: median %v, longest %v\n", k.StartMedian.Round(time.Millisecond), k.StartMax.Round(time.Millisecond))
 }
 
 // Close kills the server if one runs: what a run does in the end, whatever came of it.
@@ -79,7 +72,7 @@ func (v *Victim) Close(err error) (Killed, error) {
 	if v.Server != nil {
 		err = errors.Join(err, v.Server.Kill())
 	}
-	k := Killed{Kills: len(v.Kills) - v.whileStarting, KillsWhileStart: v.whileStarting, Elapsed: time.Since(v.began)}
+	k := Killed{Seed: v.config.Seed, Kills: len(v.Kills) - v.whileStarting, KillsWhileStart: v.whileStarting, Elapsed: time.Since(v.began)}
 	if n := len(v.starts); n > 0 {
 		sorted := slices.Sorted(slices.Values(v.starts))
 		k.StartMedian, k.StartMax = sorted[n/2], sorted[n-1]
@@ -108,7 +101,7 @@ func (v *Victim) Run(ctx context.Context, load func(ctx context.Context, finish 
 		if err != nil {
 			return err
 		}
-		v.config.Log("round %d: killed (%d more while starting), served again after %v", i+1, early, v.Server.StartedIn.Round(time.Millisecond))
+		v.config.Logf("round %d: killed (%d more while starting), served again after %v", i+1, early, v.Server.StartedIn.Round(time.Millisecond))
 		return after(ctx)
 	}
 	group.Go(func() error {

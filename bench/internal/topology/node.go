@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,23 +188,21 @@ func (n *Node) close() (err error) {
 	return err
 }
 
-// askTimeout bounds a question for metrics.
-const askTimeout = 10 * time.Second
+// Bounds of a question for metrics.
+const (
+	askTimeout = 10 * time.Second
+	maxMetrics = 32 << 20
+)
 
 // Metric returns the values of a metric at the node, by partition.
 func (n *Node) Metric(ctx context.Context, name string) (map[int]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Address()+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(req)
+	text, err := server.Get(ctx, n.Address(), "/metrics", maxMetrics)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", n, err)
 	}
-	defer res.Body.Close()
-	byLabels, err := server.Metric(res.Body, name)
+	byLabels, err := server.Metric(text, name)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", n, err)
 	}

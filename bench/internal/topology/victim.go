@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -39,14 +40,16 @@ type Victim struct {
 	Kills []time.Time
 
 	config        Kills
+	site          *server.Installation
 	began         time.Time
 	whileStarting int             // kills that hit a start
 	starts        []time.Duration // those after a kill
 }
 
-// NewVictim returns a victim whose server does not run yet.
-func NewVictim(k Kills) *Victim {
-	return &Victim{config: k, Rng: rand.New(rand.NewPCG(k.Seed, 0)), Gate: gate.New(), began: time.Now()}
+// NewVictim returns a victim whose server does not run yet, in a new directory.
+func NewVictim(k Kills) (*Victim, error) {
+	site, err := server.NewInstallation(filepath.Join(k.Dir, "server"), k.Binary, k.ServerArgs)
+	return &Victim{config: k, site: site, Rng: rand.New(rand.NewPCG(k.Seed, 0)), Gate: gate.New(), began: time.Now()}, err
 }
 
 // Start starts the server for the first time and opens the gate.
@@ -96,6 +99,9 @@ func (v *Victim) restart(ctx context.Context) (early int, err error) {
 	return early, nil
 }
 
+// HistoryFile is the server's.
+func (v *Victim) HistoryFile() string { return v.site.HistoryFile() }
+
 // Stop stops the server in an orderly way.
 func (v *Victim) Stop() error {
 	stopping := v.Server
@@ -110,7 +116,7 @@ func (v *Victim) Wait(ctx context.Context, least, most time.Duration) error {
 
 // installation returns the installation with the arguments of the next start.
 func (v *Victim) installation() *server.Installation {
-	i := *v.config.Installation
+	i := *v.site
 	if n := len(v.config.Variants); n > 0 {
 		i.Args = append(slices.Clip(i.Args), v.config.Variants[v.Rng.IntN(n)]...)
 	}
