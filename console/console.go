@@ -34,7 +34,7 @@ func Register(r *router.Router) error {
 }
 
 func register(r *router.Router, tree fs.FS) error {
-	files, err := readFiles(tree)
+	files, err := findFiles(tree)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func toConsole(rc *fasthttp.RequestCtx) {
 	rc.SetStatusCode(fasthttp.StatusFound)
 }
 
-// readFiles reads the built page, by names with slashes. Names that begin with a dot
-// are no part of it.
-func readFiles(tree fs.FS) (map[string]*file, error) {
+// findFiles finds the files of the built page, by names with slashes. Names that begin
+// with a dot are no part of it.
+func findFiles(tree fs.FS) (map[string]*file, error) {
 	files := map[string]*file{}
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -87,9 +87,9 @@ func readFiles(tree fs.FS) (map[string]*file, error) {
 		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
 			return nil
 		}
-		body, err := fs.ReadFile(tree, name)
+		info, err := d.Info()
 		if err == nil {
-			files[name], err = newFile(name, body)
+			files[name], err = newFile(tree, name, info.Size())
 		}
 		return err
 	})

@@ -5,7 +5,10 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -26,49 +29,72 @@ var mediaTypes = map[string]string{
 const contentPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; " +
 	"frame-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// file is a file of the page. It does not change while the process runs.
+// file is a file of the page. It does not change while the process runs. Its bytes stay in
+// the executable: a copy of all files would take as much memory as they have, for browsers
+// that mostly ask for the compressed ones.
 type file struct {
 	media string
-	body  []byte
-	tag   string // ETag of body; that of the compressed body has "-gz" behind it
+	tree  fs.FS
+	name  string // of the file in tree
+	size  int
+	tag   func() string // ETag of the body, made at the first request; that of the compressed body has "-gz" behind it
 	// zipped compresses the body at the first request that takes it.
 	zipped func() []byte
 }
 
-func newFile(name string, body []byte) (*file, error) {
+// newFile returns a file of tree, which must not lose it.
+func newFile(tree fs.FS, name string, size int64) (*file, error) {
 	media, ok := mediaTypes[path.Ext(name)]
 	if !ok {
 		return nil, fmt.Errorf("console: dist/%s has an extension whose media type is not known; add it to mediaTypes", name)
 	}
-	sum := sha256.Sum256(body)
-	return &file{media: media, body: body, tag: hex.EncodeToString(sum[:16]), zipped: sync.OnceValue(func() []byte { return zip(body) })}, nil
+	f := &file{media: media, tree: tree, name: name, size: int(size)}
+	f.tag = sync.OnceValue(func() string {
+		sum := sha256.New()
+		f.copyTo(sum)
+		return hex.EncodeToString(sum.Sum(nil)[:16])
+	})
+	f.zipped = sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		check(err)
+		f.copyTo(w)
+		check(w.Close())
+		return bytes.Clone(b.Bytes()) // a buffer keeps up to twice as much
+	})
+	return f, nil
 }
 
-// zip compresses a body as far as gzip can.
-func zip(body []byte) []byte {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err == nil {
-		_, err = w.Write(body)
-	}
-	if err == nil {
-		err = w.Close()
-	}
+// open opens the file.
+func (f *file) open() fs.File {
+	opened, err := f.tree.Open(f.name)
+	check(err)
+	return opened
+}
+
+// copyTo writes the file to w, which takes everything.
+func (f *file) copyTo(w io.Writer) {
+	from := f.open()
+	_, err := io.Copy(w, from)
+	check(errors.Join(err, from.Close()))
+}
+
+// check panics for an error of the embedded files or of a buffer, which have none.
+func check(err error) {
 	if err != nil {
-		panic(err) // a buffer takes everything
+		panic(err)
 	}
-	return b.Bytes()
 }
 
 // serve answers GET and HEAD. Browsers keep the file and ask each time whether it is
 // the same: names do not change between versions.
 func (f *file) serve(rc *fasthttp.RequestCtx) {
 	h := &rc.Response.Header
-	body, tag := f.body, `"`+f.tag+`"`
+	zipped, tag := false, `"`+f.tag()+`"`
 	if f.compressible() {
 		h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
 		if rc.Request.Header.HasAcceptEncoding("gzip") {
-			body, tag = f.zipped(), `"`+f.tag+`-gz"`
+			zipped, tag = true, `"`+f.tag()+`-gz"`
 			h.Set(fasthttp.HeaderContentEncoding, "gzip")
 		}
 	}
@@ -85,7 +111,11 @@ func (f *file) serve(rc *fasthttp.RequestCtx) {
 		return
 	}
 	rc.SetContentType(f.media)
-	rc.Response.SetBodyRaw(body)
+	if zipped {
+		rc.Response.SetBodyRaw(f.zipped())
+	} else {
+		rc.Response.SetBodyStream(f.open(), f.size)
+	}
 }
 
 func (f *file) compressible() bool {

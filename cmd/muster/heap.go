@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/musterhq/muster/internal/idlememory"
 )
 
 // Go's collector lets the heap grow to twice the live bytes before it collects, so that
@@ -78,5 +80,20 @@ func (c *serveConfig) adjustHeap(ctx context.Context) {
 			return
 		case <-check.C:
 		}
+	}
+}
+
+// releaseIdleMemory gives memory back to the system whenever the process is idle, until
+// stop is called.
+func (c *serveConfig) releaseIdleMemory(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		idlememory.Run(ctx, c.log)
+	}()
+	return func() {
+		cancel()
+		<-done
 	}
 }

@@ -38,6 +38,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	started := c.reportStart(startEvery)
 	defer started()
 	defer c.boundHeap(ctx)()
+	defer c.releaseIdleMemory(ctx)()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
