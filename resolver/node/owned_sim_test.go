@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,29 +137,13 @@ var ownedSimReads, ownedSimRetries atomic.Int64
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationOwnedL1L2R1S1(t *testing.T) {
 	t.Parallel()
-	seeds := 24
-	if testlevel.Quick() {
-		seeds = 6
-	}
-	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
-		seeds = s
-	}
-	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
-		simulateOwned(t, s)
-		return
-	}
-	t.Cleanup(func() {
-		t.Logf("%d reads compared, %d requests tried again", ownedSimReads.Load(), ownedSimRetries.Load())
-		if !t.Failed() && (ownedSimReads.Load() < int64(seeds)*20 || ownedSimRetries.Load() < int64(seeds)) {
+	testlevel.EachSeed(t, testlevel.Count(6, 24), simulateOwned, func(seeds int) {
+		reads, retries := ownedSimReads.Load(), ownedSimRetries.Load()
+		t.Logf("%d reads compared, %d requests tried again", reads, retries)
+		if reads < int64(seeds)*20 || retries < int64(seeds) {
 			t.Error("too little happened to tell anything")
 		}
 	})
-	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			simulateOwned(t, uint64(seed))
-		})
-	}
 }
 
 func simulateOwned(t *testing.T, seed uint64) {
