@@ -199,10 +199,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	const workers = 8
-	each := 400
-	if testlevel.Quick() {
-		each = 100
-	}
+	each := testlevel.Count(100, 400)
 	var ids [workers]string
 	for w := range ids {
 		reply, err := n.Command(ctx, testAccount, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: "worker", Definition: json.RawMessage(
