@@ -129,20 +129,7 @@ func (a answer) field() string {
 // answer.
 func (s *service) send(method, path, body string, headers ...string) (*http.Response, []byte) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://muster.test"+path, strings.NewReader(body))
-	ok(s.t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := s.client.Do(req)
-	ok(s.t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	ok(s.t, err)
-	return res, b
+	return servertest.Send(s.t, s.client, method, "http://muster.test"+path, body, headers...)
 }
 
 // do calls the console API and checks the envelope.

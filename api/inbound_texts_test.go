@@ -22,6 +22,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/providers"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/conversations"
@@ -434,7 +435,7 @@ func TestWhatsAppWebhooksBadInput(t *testing.T) {
 // metric count it, and the log warns, once a minute, without the person's id.
 func TestTextsWithoutNumber(t *testing.T) {
 	t.Parallel()
-	log := &lockedLog{}
+	log := &logbuffer.Buffer{}
 	var set *metrics.Set
 	s := newService(t, &memHistory{}, func(o *Options) { set, o.Logger = o.Metrics, slog.New(slog.NewTextHandler(log, nil)) })
 	s.want("PUT", "/inbound-providers/whatsapp", `{"app_secret":"`+whatsAppSecret+`","phone_number_id":"1062840","generate":true}`, nil)

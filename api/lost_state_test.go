@@ -1,45 +1,26 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
-
-// lockedLog is a log that several goroutines write.
-type lockedLog struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // TestHistoryOfAnotherState: rows of profiles that the state does not have, as when
 // a directory lost its state, are told as an error wherever they would be looked up;
 // the service goes on.
 func TestHistoryOfAnotherState(t *testing.T) {
 	t.Parallel()
-	h, log := &memHistory{}, &lockedLog{}
+	h, log := &memHistory{}, &logbuffer.Buffer{}
 	s := newService(t, h, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"},"idempotency_key":"k-1"}`)
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)

@@ -340,23 +340,36 @@ func TestForgedLinksAllLookAlike(t *testing.T) {
 	}
 }
 
+// askToConfirm makes subscriptions wait for a confirmation.
+func (m *mailing) askToConfirm() {
+	m.t.Helper()
+	var s resolver.Settings
+	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
+	s.DoubleOptIn = true
+	m.command(resolver.CommandSettingsSet, s, nil)
+}
+
+// confirmPath is the link that confirms the address email of the person who has the address
+// of.
+func (m *mailing) confirmPath(of, email string) (path string) {
+	m.t.Helper()
+	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {
+		key, err := compose.AccountKey(v, m.account)
+		o, _ := v.Profiles().Find(resolver.IdentityEmail, of)
+		path = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash(email), "")
+		return err
+	}))
+	return path
+}
+
 // TestDoubleOptInIsConfirmedByAButton: the link shows a page, the button ends the
 // wait.
 func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	var s resolver.Settings
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
-	s.DoubleOptIn = true
-	m.command(resolver.CommandSettingsSet, s, nil)
+	m.askToConfirm()
 	m.contact("ada@x.io")
-	var path string
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-		key, err := compose.AccountKey(v, m.account)
-		o, _ := v.Profiles().Find(resolver.IdentityEmail, "ada@x.io")
-		path = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash("ada@x.io"), "")
-		return err
-	}))
+	path := m.confirmPath("ada@x.io", "ada@x.io")
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
 		t.Fatalf("%+v", r)
 	}
@@ -381,20 +394,9 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 func TestConfirmationOfAnotherAddress(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	var s resolver.Settings
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
-	s.DoubleOptIn = true
-	m.command(resolver.CommandSettingsSet, s, nil)
+	m.askToConfirm()
 	m.contact("old@x.io")
-	link := func(email string) (path string) {
-		ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-			key, err := compose.AccountKey(v, m.account)
-			o, _ := v.Profiles().Find(resolver.IdentityEmail, "old@x.io")
-			path = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, v.Profiles().EmailHash(email), "")
-			return err
-		}))
-		return path
-	}
+	link := func(email string) string { return m.confirmPath("old@x.io", email) }
 	newest := func(email string) {
 		m.command(contacts.CommandUpdate, contacts.Update{ID: m.profile("old@x.io").ID.String(), Email: &email}, nil)
 	}
@@ -422,13 +424,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 	opens(link("old@x.io"), "no longer fits", "")
 
 	m.contact("one@x.io")
-	ok(t, m.node.Read(t.Context(), m.account, func(v *resolver.View) error {
-		key, err := compose.AccountKey(v, m.account)
-		o, _ := v.Profiles().Find(resolver.IdentityEmail, "one@x.io")
-		older = compose.Links{Account: m.account, Key: key}.ConfirmURL(o, "", "")
-		return err
-	}))
-	if res, body := m.visit("POST", older, browser, ""); res.StatusCode != 200 || m.profile("one@x.io").BlockReason("email") != "" {
+	if res, body := m.visit("POST", m.confirmPath("one@x.io", ""), browser, ""); res.StatusCode != 200 || m.profile("one@x.io").BlockReason("email") != "" {
 		t.Errorf("a link of an older build: %d %s", res.StatusCode, body)
 	}
 }

@@ -108,25 +108,27 @@ func (v *validator) message(m *Message) {
 	}
 }
 
+// fill checks the merge tags of a field. Unless the text is empty, it stores the text in
+// dst, with sample values for the tags.
+func (v *validator) fill(field, text string, mode merge.Mode, dst *string) {
+	t := v.tags(v.at(field), text, mode)
+	if t == nil || strings.TrimSpace(text) == "" {
+		return
+	}
+	if filled, err := t.Render(sample); err == nil {
+		*dst = filled
+	}
+}
+
 // inApp checks an in-app message. Merge tags become longer or shorter: each message is checked
 // again when it is made.
 func (v *validator) inApp(x *card.Card) {
 	filled := *x
 	v.need("title", x.Title)
 	filled.Title = "x"
-	for _, f := range []struct {
-		name, text string
-		mode       merge.Mode
-		dst        *string
-	}{{"title", x.Title, merge.Header, &filled.Title}, {"body", x.Body, merge.Text, &filled.Body}, {"link", x.Link, merge.URL, &filled.Link}} {
-		t := v.tags(v.at(f.name), f.text, f.mode)
-		if t == nil || strings.TrimSpace(f.text) == "" {
-			continue
-		}
-		if text, err := t.Render(sample); err == nil {
-			*f.dst = text
-		}
-	}
+	v.fill("title", x.Title, merge.Header, &filled.Title)
+	v.fill("body", x.Body, merge.Text, &filled.Body)
+	v.fill("link", x.Link, merge.URL, &filled.Link)
 	if f := filled.Check(); f != nil {
 		v.fault(v.at(f.Field), strings.Replace(f.Text, "should", "must", 1))
 	}
@@ -198,19 +200,9 @@ func (v *validator) email(x *Email) {
 func (v *validator) push(x *Push) {
 	v.need("title", x.Title)
 	n := &push.Notification{Title: "x", Image: x.Image, TTL: time.Duration(x.TTLSeconds) * time.Second}
-	for _, f := range []struct {
-		name, text string
-		mode       merge.Mode
-		dst        *string
-	}{{"title", x.Title, merge.Header, &n.Title}, {"body", x.Body, merge.Text, &n.Body}, {"link", x.Link, merge.URL, &n.Link}} {
-		t := v.tags(v.at(f.name), f.text, f.mode)
-		if t == nil || strings.TrimSpace(f.text) == "" {
-			continue
-		}
-		if filled, err := t.Render(sample); err == nil {
-			*f.dst = filled
-		}
-	}
+	v.fill("title", x.Title, merge.Header, &n.Title)
+	v.fill("body", x.Body, merge.Text, &n.Body)
+	v.fill("link", x.Link, merge.URL, &n.Link)
 	// A browser opens no links into apps: its notification goes without.
 	check := func(n *push.Notification) error { return push.CheckNotification(n, push.KindFCM, push.KindAPNs) }
 	if err := check(&push.Notification{Title: "x", Collapse: x.Collapse}); err != nil {

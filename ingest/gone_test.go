@@ -3,37 +3,23 @@
 package ingest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/tlspair/tlspairtest"
 )
 
 // TestGone: the client that closed its connection is gone, with and without TLS; one that
 // waits is not, and neither is one that has sent more.
 func TestGone(t *testing.T) {
 	t.Parallel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secured := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	secured := &tls.Config{Certificates: []tls.Certificate{tlspairtest.Certificate(t)}}
 	for name, over := range map[string]struct {
 		listen func(net.Listener) net.Listener
 		dial   func(addr string) (net.Conn, error)

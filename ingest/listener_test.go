@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/internal/servertest"
 )
 
@@ -69,7 +70,7 @@ func listenOn(t *testing.T, opts Options, l *brokenListener) (s *Server, addr st
 // more files, says so once, and ends only when the listener does.
 func TestAcceptingGoesOn(t *testing.T) {
 	t.Parallel()
-	var log logBuffer
+	var log logbuffer.Buffer
 	opts := testOptions()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	l := &brokenListener{errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS}}

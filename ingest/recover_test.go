@@ -5,33 +5,15 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
-
-// logBuffer is a log that tests may read while the server writes it.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // panicking is the body of an answer whose second read panics.
 type panicking struct{ reads int }
@@ -50,7 +32,7 @@ func (p *panicking) Close() error { return nil }
 // goes on. The body of an answer that panics breaks off.
 func TestPanicDoesNotEndTheProcess(t *testing.T) {
 	t.Parallel()
-	var log logBuffer
+	var log logbuffer.Buffer
 	opts := testOptions()
 	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	addr, _ := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {

@@ -1,42 +1,28 @@
 package ingest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"io"
-	"math/big"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/internal/servertest"
+	"github.com/musterhq/muster/internal/tlspair/tlspairtest"
 )
 
 // TestTLS: a listener of TLS is served as one of TCP, and its requests are known to be
 // over TLS.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ln := servertest.Listen(t)
 	servertest.Serve(t, NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
 		if ctx.IsTLS() && ctx.TLSConnectionState() != nil {
 			ctx.SetBodyString("over TLS")
 		}
-	}), tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}))
+	}), tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{tlspairtest.Certificate(t)}}))
 	config := &tls.Config{InsecureSkipVerify: true} // its own certificate
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 	defer client.CloseIdleConnections()

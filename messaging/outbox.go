@@ -326,6 +326,24 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 	return nil
 }
 
+// begin claims an item whose message was made, so that it may be sent: the caller ends the
+// claim. Where none could be made because of err, it reports that, and mine is false.
+func (o *Outbox) begin(ctx context.Context, account uint64, w *view.OutboxWork, err error) (end func(), mine bool) {
+	if err == nil {
+		return o.claim(ctx, account, w)
+	}
+	if d, known := o.unmade(ctx, account, w, err); known {
+		o.finish(ctx, account, w, d)
+	}
+	return nil, false
+}
+
+// finish counts and reports what became of a message on a channel other than e-mail.
+func (o *Outbox) finish(ctx context.Context, account uint64, w *view.OutboxWork, d outbox.Done) {
+	o.others[w.Kind].count(d.Result)
+	o.report(ctx, account, w, d)
+}
+
 // drop reports an item that there is no reason any more to carry out.
 func (o *Outbox) drop(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)

@@ -26,20 +26,12 @@ func (o *Outbox) inApp(account uint64, w *view.OutboxWork) {
 	if err == nil {
 		c, err = m.card()
 	}
-	if err != nil {
-		if d, known := o.unmade(ctx, account, w, err); known {
-			o.others[w.Kind].count(d.Result)
-			o.report(ctx, account, w, d)
-		}
-		return
-	}
-	end, mine := o.claim(ctx, account, w)
+	end, mine := o.begin(ctx, account, w, err)
 	if !mine {
 		return
 	}
 	defer end()
-	o.others[w.Kind].count(outbox.ResultSent)
-	o.report(ctx, account, w, outbox.Done{Result: outbox.ResultSent, InApp: must.PlainJSON(c)})
+	o.finish(ctx, account, w, outbox.Done{Result: outbox.ResultSent, InApp: must.PlainJSON(c)})
 }
 
 // composeInApp makes the message of an item.

@@ -24,14 +24,7 @@ func (o *Outbox) push(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, services, err := o.composePush(account, w)
-	if err != nil {
-		if d, known := o.unmade(ctx, account, w, err); known {
-			o.others[w.Kind].count(d.Result)
-			o.report(ctx, account, w, d)
-		}
-		return
-	}
-	end, mine := o.claim(ctx, account, w)
+	end, mine := o.begin(ctx, account, w, err)
 	if !mine {
 		return
 	}
@@ -42,8 +35,7 @@ func (o *Outbox) push(account uint64, w *view.OutboxWork) {
 	}
 	d := o.judge(account, w, outcomeOf(&got))
 	d.Retired = got.retired
-	o.others[w.Kind].count(d.Result)
-	o.report(ctx, account, w, d)
+	o.finish(ctx, account, w, d)
 }
 
 // outcomeOf is what became of a message to several devices as that of a message to one

@@ -23,14 +23,7 @@ func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, sender, err := o.composeText(account, w)
-	if err != nil {
-		if d, known := o.unmade(ctx, account, w, err); known {
-			o.others[w.Kind].count(d.Result)
-			o.report(ctx, account, w, d)
-		}
-		return
-	}
-	end, mine := o.claim(ctx, account, w)
+	end, mine := o.begin(ctx, account, w, err)
 	if !mine {
 		return
 	}
@@ -47,8 +40,7 @@ func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 			return
 		}
 	}
-	o.others[w.Kind].count(d.Result)
-	o.report(ctx, account, w, d)
+	o.finish(ctx, account, w, d)
 }
 
 // sendText hands a text to the account's provider, or keeps it when there is

@@ -170,10 +170,7 @@ func TestOldSettings(t *testing.T) {
 // a replay of the log gives the same state.
 func TestR1Access(t *testing.T) {
 	t.Parallel()
-	seeds := 20
-	if testlevel.Quick() {
-		seeds = 5
-	}
+	seeds := testlevel.Count(5, 20)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { accessReplays(t, uint64(seed)) })
 	}

@@ -188,10 +188,7 @@ func TestI3AnonymousIDSaysLessThanASharedNumber(t *testing.T) {
 // for each person, whatever their order, with all their values.
 func TestI4AnyOrderOfCalls(t *testing.T) {
 	t.Parallel()
-	seeds := 400
-	if testlevel.Quick() {
-		seeds = 60
-	}
+	seeds := testlevel.Count(60, 400)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		var calls []eventlog.Event
@@ -356,10 +353,7 @@ func TestI5AliasRefused(t *testing.T) {
 // were identified never become one, and none takes over an identifier of another.
 func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 	t.Parallel()
-	seeds := 200
-	if testlevel.Quick() {
-		seeds = 20
-	}
+	seeds := testlevel.Count(20, 200)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		r := newRecorder(t, DefaultSettings())

@@ -209,10 +209,7 @@ func TestAliasKeptApartAndJoined(t *testing.T) {
 // no two people that it would not have joined without.
 func TestAttackServersJoinNobodyMore(t *testing.T) {
 	t.Parallel()
-	seeds := 400
-	if testlevel.Quick() {
-		seeds = 60
-	}
+	seeds := testlevel.Count(60, 400)
 	joined := 0
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 99))

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -22,7 +22,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			fs := newScarceFS(vfs.NewMem())
-			var said lockedBuffer
+			var said logbuffer.Buffer
 			d := state.NewDisk(slog.New(slog.NewTextHandler(&said, nil)))
 			s, err := state.OpenOn(d, fs, "live", 1<<20, state.NewPebbleLogger(discard()).Ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
 			if err != nil {
@@ -61,22 +61,4 @@ func TestStoreWaitsForSpace(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lockedBuffer takes log lines from several goroutines.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -344,10 +344,7 @@ func TestNuisanceIsBounded(t *testing.T) {
 // that anything of a person on file changes before that person confirms.
 func TestFormsMatchNaive(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(30)
-	if testlevel.Quick() {
-		seeds = 5
-	}
+	seeds := testlevel.Count[uint64](5, 30)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { compareForms(t, seed) })
 	}

@@ -41,8 +41,8 @@ type goldenRecord struct {
 	state         [8]byte
 }
 
-// readGolden reads a golden log.
-func readGolden(t testing.TB, path string) (log []goldenRecord) {
+// readCompressed reads a file that gzip wrote.
+func readCompressed(t testing.TB, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -57,6 +57,13 @@ func readGolden(t testing.TB, path string) (log []goldenRecord) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
+}
+
+// readGolden reads a golden log.
+func readGolden(t testing.TB, path string) (log []goldenRecord) {
+	t.Helper()
+	data := readCompressed(t, path)
 	for len(data) > 0 {
 		n, w := binary.Uvarint(data)
 		if w <= 0 || uint64(len(data)-w) < n+16 {

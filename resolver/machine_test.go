@@ -139,10 +139,7 @@ func randomContact(rng *rand.Rand, world int) (c contacts.Create) {
 // random histories, and the identity map with the documents (R2).
 func TestR2ResolutionMatchesNaive(t *testing.T) {
 	t.Parallel()
-	seeds := 300
-	if testlevel.Quick() {
-		seeds = 30
-	}
+	seeds := testlevel.Count(30, 300)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { resolutionMatchesNaive(t, uint64(seed), randomEvent) })
 	}

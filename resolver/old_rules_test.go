@@ -1,10 +1,7 @@
 package resolver
 
 import (
-	"compress/gzip"
 	"encoding/binary"
-	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -25,19 +22,7 @@ func TestR1OldLogsReplayToTheSameState(t *testing.T) {
 	}
 	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			f, err := os.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			z, err := gzip.NewReader(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := io.ReadAll(z)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := readCompressed(t, name)
 			next := func() []byte {
 				n, w := binary.Uvarint(data)
 				if w <= 0 || uint64(len(data)-w) < n {

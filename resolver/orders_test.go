@@ -426,10 +426,7 @@ func rat(text string) *big.Rat {
 // windows of attribution, and members of segments agree.
 func TestOrdersMatchNaive(t *testing.T) {
 	t.Parallel()
-	seeds := 60
-	if testlevel.Quick() {
-		seeds = 12
-	}
+	seeds := testlevel.Count(12, 60)
 	kinds := map[string]int{}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { ordersMatchNaive(t, rand.New(rand.NewPCG(uint64(seed), 9)), kinds) })

@@ -274,10 +274,7 @@ type naivePerson struct {
 // opted out of e-mail, or left the list, by the page, and the log has what was said.
 func TestPreferencesMatchNaive(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(30)
-	if testlevel.Quick() {
-		seeds = 5
-	}
+	seeds := testlevel.Count[uint64](5, 30)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { comparePreferences(t, seed) })
 	}

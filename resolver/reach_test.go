@@ -138,10 +138,7 @@ func (w *searchWorld) reachStep() {
 // from a checkpoint or made for one that has none.
 func TestReachMatchesScan(t *testing.T) {
 	t.Parallel()
-	seeds := 20
-	if testlevel.Quick() {
-		seeds = 4
-	}
+	seeds := testlevel.Count(4, 20)
 	for seed := range seeds {
 		settings := DefaultSettings()
 		settings.RequireOptIn = seed%2 == 0

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,37 +52,20 @@ type acked struct {
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationL1L2R1S1S2(t *testing.T) {
 	t.Parallel()
-	seeds := 300
-	if testlevel.Quick() {
-		seeds = 12
-	}
-	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
-		seeds = s
-	}
-	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
-		simulate(t, s)
-		return
-	}
-	t.Cleanup(func() {
-		if n := segmentsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
+	testlevel.EachSeed(t, testlevel.Count(12, 300), simulate, func(seeds int) {
+		if n := segmentsChecked.Load(); n < int64(seeds)/10 {
 			t.Errorf("only %d segments were compared", n)
 		}
-		if n := keptChecked.Load(); n < int64(seeds) && !t.Failed() {
+		if n := keptChecked.Load(); n < int64(seeds) {
 			t.Errorf("only %d profiles were found in sets", n)
 		}
-		if n := columnsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
+		if n := columnsChecked.Load(); n < int64(seeds)/10 {
 			t.Errorf("only %d columns compared", n)
 		}
-		if n := erasedInSims.Load(); n < int64(seeds)/10 && !t.Failed() {
+		if n := erasedInSims.Load(); n < int64(seeds)/10 {
 			t.Errorf("only %d profiles were erased", n)
 		}
 	})
-	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			simulate(t, uint64(seed))
-		})
-	}
 }
 
 func simulate(t *testing.T, seed uint64) {

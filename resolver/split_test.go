@@ -408,10 +408,7 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 // MUSTER_SPLIT_SEED repeats one seed.
 func TestSplitGoesOnAsBefore(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(12)
-	if testlevel.Quick() {
-		seeds = 4
-	}
+	seeds := testlevel.Count[uint64](4, 12)
 	if seed, err := strconv.ParseUint(os.Getenv("MUSTER_SPLIT_SEED"), 10, 64); err == nil {
 		splitGoesOn(t, seed)
 		return

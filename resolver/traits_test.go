@@ -138,10 +138,7 @@ func TestI4LatestCallWins(t *testing.T) {
 // whatever order they arrive.
 func TestI4AnyOrderEndsInOneProfile(t *testing.T) {
 	t.Parallel()
-	seeds := 300
-	if testlevel.Quick() {
-		seeds = 60
-	}
+	seeds := testlevel.Count(60, 300)
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		devices := 1 + rng.IntN(3)

@@ -201,10 +201,7 @@ func (w *searchWorld) step(lists []string) {
 // all profiles finds, page by page.
 func TestSearchMatchesScan(t *testing.T) {
 	t.Parallel()
-	seeds := 40
-	if testlevel.Quick() {
-		seeds = 6
-	}
+	seeds := testlevel.Count(6, 40)
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { searchMatchesScan(t, uint64(seed)) })
 	}

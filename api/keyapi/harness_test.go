@@ -1,12 +1,10 @@
 package keyapi
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi/internal/keycall"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -104,24 +103,7 @@ type service struct {
 	account uint64
 	client  *http.Client
 	token   string
-	log     *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
+	log     *logbuffer.Buffer
 }
 
 // noSender takes any campaign. One that is sent fails the test.
@@ -140,7 +122,7 @@ func newService(t testing.TB, change func(*Options), more ...keycall.Route) *ser
 
 func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...keycall.Route) *service {
 	t.Helper()
-	s := &service{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), log: &lockedBuffer{}}
+	s := &service{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), log: &logbuffer.Buffer{}}
 	s.node = servertest.Node(t, 2, node.Options{History: history, Now: s.clock.Now})
 	var err error
 	s.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")
@@ -183,19 +165,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 // send makes a request with the headers given as pairs.
 func (s *service) send(method, path, body string, headers ...string) (*http.Response, string) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://muster.test"+path, strings.NewReader(body))
-	ok(s.t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := s.client.Do(req)
-	ok(s.t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	ok(s.t, err)
+	res, b := servertest.Send(s.t, s.client, method, "http://muster.test"+path, body, headers...)
 	return res, string(b)
 }
 

@@ -44,20 +44,13 @@ func pathOf(s *surface, r keycall.Route) string {
 func TestPermissionMatrix(t *testing.T) {
 	t.Parallel()
 	s := newService(t, nil)
-	// What is let in must not do anything: the handlers are told apart by it.
-	entered := ""
-	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
-		for i := range x.routes {
-			name := x.routes[i].Method + " " + x.routes[i].Path
-			x.routes[i].Handle = func(*keycall.Call) (any, error) { entered = name; return nil, nil }
-		}
-	}
+	entered := replaceHandlers(s)
 	all := operation.KeyPermissions()
 	maker, _ := newMaker(t, s, append(all, "api_keys:write"))
 	for _, p := range all {
 		var key keyRecord
 		maker("POST", "/api-keys", fmt.Sprintf(`{"name":"k","permissions":[%q]}`, p), &key)
-		walk(t, s, key.Key, p, &entered)
+		walk(t, s, key.Key, p, entered)
 	}
 }
 
@@ -65,13 +58,7 @@ func TestPermissionMatrix(t *testing.T) {
 func TestPermissionMatrixNarrowed(t *testing.T) {
 	t.Parallel()
 	s := newService(t, nil)
-	entered := ""
-	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
-		for i := range x.routes {
-			name := x.routes[i].Method + " " + x.routes[i].Path
-			x.routes[i].Handle = func(*keycall.Call) (any, error) { entered = name; return nil, nil }
-		}
-	}
+	entered := replaceHandlers(s)
 	all := operation.KeyPermissions()
 	maker, id := newMaker(t, s, append(all, "api_keys:write"))
 	var whole keyRecord
@@ -79,14 +66,27 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 	for _, p := range all {
 		// The key holds everything; its creator only this.
 		s.console1("PATCH", "/users/"+id, fmt.Sprintf(`{"permissions":[%q]}`, p), nil)
-		walk(t, s, whole.Key, p, &entered)
+		walk(t, s, whole.Key, p, entered)
 		s.clock.Advance(window)
 	}
 	s.console1("PATCH", "/users/"+id, `{"permissions":[]}`, nil)
-	walk(t, s, whole.Key, "", &entered)
+	walk(t, s, whole.Key, "", entered)
 	s.clock.Advance(window)
 	s.console1("DELETE", "/users/"+id, "", nil)
-	walk(t, s, whole.Key, "", &entered)
+	walk(t, s, whole.Key, "", entered)
+}
+
+// replaceHandlers lets the routes do nothing but set entered to their names, so that a test
+// sees which one let a request in.
+func replaceHandlers(s *service) (entered *string) {
+	entered = new(string)
+	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
+		for i := range x.routes {
+			name := x.routes[i].Method + " " + x.routes[i].Path
+			x.routes[i].Handle = func(*keycall.Call) (any, error) { *entered = name; return nil, nil }
+		}
+	}
+	return entered
 }
 
 // newMaker adds a person and returns their calls of the console.

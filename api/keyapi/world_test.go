@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/logbuffer"
 	"github.com/musterhq/muster/internal/servertest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
@@ -46,7 +47,7 @@ type world struct {
 	fs      *vfs.MemFS
 	history *rowHistory
 	capture *capture.Store
-	logs    *lockedBuffer
+	logs    *logbuffer.Buffer
 	owner   *company // administers the system
 
 	log        eventlog.Log
@@ -75,7 +76,7 @@ type company struct {
 
 func newWorld(t testing.TB, partitions int) *world {
 	t.Helper()
-	w := &world{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), fs: vfs.NewMem(), history: &rowHistory{}, logs: &lockedBuffer{}}
+	w := &world{t: t, clock: servertest.NewClock(time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)), fs: vfs.NewMem(), history: &rowHistory{}, logs: &logbuffer.Buffer{}}
 	var err error
 	w.capture, err = capture.Open(capture.Options{Dir: t.TempDir()})
 	ok(t, err)

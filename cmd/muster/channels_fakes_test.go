@@ -76,9 +76,7 @@ func newPost(t *testing.T) *post {
 	texts.HandleFunc("POST /fcm/token", p.app.token)
 	texts.HandleFunc("POST /fcm/v1/projects/demo-1/messages:send", p.firebase)
 	texts.HandleFunc("POST /apns/3/device/{token}", p.apple)
-	server := httptest.NewServer(texts)
-	t.Cleanup(server.Close)
-	p.texts = server.URL
+	p.texts = fakeServer(t, texts)
 	p.push = httptest.NewUnstartedServer(http.HandlerFunc(p.browser))
 	p.push.Config.ErrorLog = log.New(io.Discard, "", 0) // kills cut handshakes off
 	p.push.StartTLS()

@@ -55,8 +55,8 @@ type providers struct {
 
 	mu struct {
 		sync.Mutex
-		permissions map[string]*permission    // by channel and address
-		taken       map[string]map[string]int // by channel and address: how often each message came
+		permissions map[string]*permission // by channel and address
+		taken       idCounts               // by channel and address: how often each message came
 		tried       map[string]bool
 		answers     map[string]int  // of toUnsubscribed, how often
 		asked       map[string]bool // what [providers.longestDenied] has answered
@@ -68,7 +68,7 @@ type providers struct {
 func newProviders(t *testing.T) *providers {
 	t.Helper()
 	p := &providers{}
-	p.mu.permissions, p.mu.taken, p.mu.tried = map[string]*permission{}, map[string]map[string]int{}, map[string]bool{}
+	p.mu.permissions, p.mu.taken, p.mu.tried = map[string]*permission{}, idCounts{}, map[string]bool{}
 	p.mu.answers, p.mu.asked = map[string]int{}, map[string]bool{}
 	p.texts = httptest.NewServer(http.HandlerFunc(p.takeText))
 	p.push = httptest.NewTLSServer(http.HandlerFunc(p.takePush))
@@ -110,10 +110,7 @@ func (p *providers) take(channel, address, message, id string) bool {
 		return false
 	}
 	p.mu.tried[id] = true
-	if p.mu.taken[key] == nil {
-		p.mu.taken[key] = map[string]int{}
-	}
-	p.mu.taken[key][message]++
+	p.mu.taken.add(key, message)
 	return true
 }
 

@@ -8,7 +8,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -195,6 +197,40 @@ func (c *crashed) until(ctx context.Context, status int, path string, body, answ
 		}
 		return json.Unmarshal(b, answer)
 	}
+}
+
+// sendCampaign asks url to send a campaign, and waits for the answer. A kill may cut it off.
+func sendCampaign(ctx context.Context, t *testing.T, url, token, body string) {
+	req, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	if res, err := http.DefaultClient.Do(req); err == nil {
+		res.Body.Close()
+	}
+}
+
+// fakeServer answers requests by h until the test ends. It returns its address.
+func fakeServer(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// idCounts counts how often each message id came, by its recipient.
+type idCounts map[string]map[string]int
+
+// add counts an id that came, and returns how often it has come.
+func (c idCounts) add(recipient, id string) int {
+	if c[recipient] == nil {
+		c[recipient] = map[string]int{}
+	}
+	c[recipient][id]++
+	return c[recipient][id]
 }
 
 // killWhile kills at random moments, spread over the time in which messages reach so many people.

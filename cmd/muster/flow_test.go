@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -42,9 +41,7 @@ func newHookSink(t *testing.T) *hookSink {
 	t.Helper()
 	s := &hookSink{}
 	s.mu.calls = map[string]map[string][]taking{}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.url = fakeServer(t, s)
 	return s
 }
 

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,9 +24,9 @@ type entrySink struct {
 
 	mu struct {
 		sync.Mutex
-		ids    map[string]map[string]int // by profile: how often each webhook-id came
-		taken  map[string]bool           // profiles of deliveries that were answered 200
-		bodies map[string]string         // by webhook-id
+		ids    idCounts          // by profile: how often each webhook-id came
+		taken  map[string]bool   // profiles of deliveries that were answered 200
+		bodies map[string]string // by webhook-id
 		fault  string
 	}
 }
@@ -35,10 +34,8 @@ type entrySink struct {
 func newEntrySink(t *testing.T) *entrySink {
 	t.Helper()
 	s := &entrySink{}
-	s.mu.ids, s.mu.taken, s.mu.bodies = map[string]map[string]int{}, map[string]bool{}, map[string]string{}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.mu.ids, s.mu.taken, s.mu.bodies = idCounts{}, map[string]bool{}, map[string]string{}
+	s.url = fakeServer(t, s)
 	return s
 }
 
@@ -65,11 +62,7 @@ func (s *entrySink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.fault = fmt.Sprintf("%s came with\n%s\nand with\n%s", id, old, text)
 	}
 	s.mu.bodies[id] = string(text)
-	if s.mu.ids[who] == nil {
-		s.mu.ids[who] = map[string]int{}
-	}
-	s.mu.ids[who][id]++
-	if s.mu.ids[who][id] == 1 && sum.Sum32()%8 == 0 {
+	if s.mu.ids.add(who, id) == 1 && sum.Sum32()%8 == 0 {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

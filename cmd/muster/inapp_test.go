@@ -143,16 +143,7 @@ func inAppSurvivesKills(t *testing.T, start start) {
 		pages[i] = &watchingPage{person: fmt.Sprintf("u%d", i*people/watched), shown: map[string]string{}}
 		reading.Go(func() { pages[i].watch(ctx, c, keys) })
 	}
-	origin := c.origin
-	go func() { // a kill cuts the answer off
-		body := fmt.Sprintf(`{"segment_ids":[%q],"batch_size":50,"delay_between_batches":0.1}`, segment.ID)
-		req, _ := http.NewRequestWithContext(ctx, "POST", origin+"/api/v1/campaign/"+campaign.ID+"/send", strings.NewReader(body))
-		req.Header.Set("Authorization", "Bearer "+c.creds.APIKey)
-		req.Header.Set("Content-Type", "application/json")
-		if res, err := http.DefaultClient.Do(req); err == nil {
-			res.Body.Close()
-		}
-	}()
+	go sendCampaign(ctx, t, c.origin+"/api/v1/campaign/"+campaign.ID+"/send", c.creds.APIKey, fmt.Sprintf(`{"segment_ids":[%q],"batch_size":50,"delay_between_batches":0.1}`, segment.ID))
 	var stats struct {
 		Data struct {
 			Status                        string

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,10 +58,8 @@ func limitsSurviveKills(t *testing.T, start start) {
 	t.Logf("seed %d", seed)
 	kills := rounds(3, 20)
 	provider := &textCounter{first: map[string]map[string]time.Time{}}
-	server := httptest.NewServer(provider)
-	t.Cleanup(server.Close)
 	c := start(t, plainly, "--allow-private-webhooks", "--checkpoint-interval", "300ms")
-	c.console("PUT", "/message-providers/sms", fmt.Sprintf(`{"url":%q,"format":"json","body":"{\"to\":\"{{to}}\",\"id\":\"{{id}}\"}","from":"Shop"}`, server.URL), nil)
+	c.console("PUT", "/message-providers/sms", fmt.Sprintf(`{"url":%q,"format":"json","body":"{\"to\":\"{{to}}\",\"id\":\"{{id}}\"}","from":"Shop"}`, fakeServer(t, provider)), nil)
 	phone := func(n int) string { return fmt.Sprintf("+4917000%05d", n) }
 	for n := range people + nightly {
 		c.console("POST", "/contacts", fmt.Sprintf(`{"phone":%q}`, phone(n)), nil)
@@ -89,22 +85,9 @@ func limitsSurviveKills(t *testing.T, start start) {
 		c.console("POST", "/campaigns", fmt.Sprintf(`{"name":"c","channel":2,"type":2,"date":"2026-01-01","body":"b","rate":{"messages":%d,"per":"minute"}}`, perMinute), &made)
 		ids[i] = made.ID
 	}
-	ctx := t.Context()
-	send := func(origin, id string) {
-		req, err := http.NewRequestWithContext(ctx, "POST", origin+"/api/v1/campaign/"+id+"/send", strings.NewReader(`{"all_contacts":true,"batch_size":15,"delay_between_batches":0.1}`))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Authorization", "Bearer "+c.creds.APIKey)
-		req.Header.Set("Content-Type", "application/json")
-		if res, err := http.DefaultClient.Do(req); err == nil {
-			res.Body.Close()
-		}
-	}
 	began := time.Now()
 	for _, id := range ids {
-		go send(c.origin, id) // a kill cuts the answer off
+		go sendCampaign(t.Context(), t, c.origin+"/api/v1/campaign/"+id+"/send", c.creds.APIKey, `{"all_contacts":true,"batch_size":15,"delay_between_batches":0.1}`)
 	}
 	c.killWhile(t, seed, kills, people, provider.people)
 	var stats struct {

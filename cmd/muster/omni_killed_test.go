@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +23,7 @@ type textProviders struct {
 
 	mu struct {
 		sync.Mutex
-		accepted map[string]map[string]int // by channel and recipient: how often each message id came
+		accepted idCounts // by channel and recipient: how often each message id came
 		tried    int
 	}
 }
@@ -32,10 +31,8 @@ type textProviders struct {
 func newTextProviders(t *testing.T) *textProviders {
 	t.Helper()
 	s := &textProviders{}
-	s.mu.accepted = map[string]map[string]int{}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.mu.accepted = idCounts{}
+	s.url = fakeServer(t, s)
 	return s
 }
 
@@ -74,10 +71,7 @@ func (s *textProviders) take(channel, to, id string) bool {
 	if n := personOf(to); channel == "im" && n%8 == 0 && len(s.mu.accepted[key]) > 0 || n%4 == map[string]int{"im": 1, "sms": 2}[channel] {
 		return false
 	}
-	if s.mu.accepted[key] == nil {
-		s.mu.accepted[key] = map[string]int{}
-	}
-	s.mu.accepted[key][id]++
+	s.mu.accepted.add(key, id)
 	return true
 }
 
@@ -125,16 +119,7 @@ func omniSurvivesKills(t *testing.T, args []string) {
 
 	ctx := t.Context()
 	send := func(origin string) {
-		req, err := http.NewRequestWithContext(ctx, "POST", origin+"/api/v1/campaign/"+made.ID+"/send", strings.NewReader(`{"all_contacts":true,"batch_size":15,"delay_between_batches":0.1}`))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Authorization", "Bearer "+c.creds.APIKey)
-		req.Header.Set("Content-Type", "application/json")
-		if res, err := http.DefaultClient.Do(req); err == nil {
-			res.Body.Close()
-		}
+		sendCampaign(ctx, t, origin+"/api/v1/campaign/"+made.ID+"/send", c.creds.APIKey, `{"all_contacts":true,"batch_size":15,"delay_between_batches":0.1}`)
 	}
 	go send(c.origin) // a kill cuts the answer off
 	c.killWhile(t, seed, kills, people, providers.triedSoFar)

@@ -6,8 +6,6 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,7 +22,7 @@ type whatsAppCloud struct {
 
 	mu struct {
 		sync.Mutex
-		ids   map[string]map[string]int // by recipient and template: how often each message id came
+		ids   idCounts // by recipient and template: how often each message id came
 		fault string
 	}
 }
@@ -32,10 +30,8 @@ type whatsAppCloud struct {
 func newWhatsAppCloud(t *testing.T) *whatsAppCloud {
 	t.Helper()
 	s := &whatsAppCloud{}
-	s.mu.ids = map[string]map[string]int{}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.mu.ids = idCounts{}
+	s.url = fakeServer(t, s)
 	return s
 }
 
@@ -59,11 +55,7 @@ func (s *whatsAppCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.fault = fmt.Sprintf("%s: %s", r.URL.Path, text)
 	}
 	key := m.To + " " + m.Template.Name
-	if s.mu.ids[key] == nil {
-		s.mu.ids[key] = map[string]int{}
-	}
-	s.mu.ids[key][m.ID]++
-	if s.mu.ids[key][m.ID] == 1 && sum.Sum32()%8 == 0 {
+	if s.mu.ids.add(key, m.ID) == 1 && sum.Sum32()%8 == 0 {
 		w.WriteHeader(http.StatusInternalServerError)
 		io.WriteString(w, `{"error":{"message":"try again","code":131000}}`)
 		return
@@ -108,20 +100,7 @@ func whatsAppSurvivesKills(t *testing.T, args []string) {
 	c.console("POST", "/campaigns", `{"name":"c","channel":2,"type":3,"service":"whatsapp","date":"2026-01-01","whatsapp":{"template":"sale","language":"en"}}`, &made)
 
 	ctx := t.Context()
-	go func(origin, token string) {
-		// The answer is not awaited: the kill cuts it off.
-		req, err := http.NewRequestWithContext(ctx, "POST", origin+api.Prefix+"/campaigns/"+made.ID+"/send", nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		req.Header.Set("Content-Type", "application/json")
-		req.Body = io.NopCloser(strings.NewReader(`{"all_contacts":true,"batch_size":20,"delay_between_batches":0.1}`))
-		if res, err := http.DefaultClient.Do(req); err == nil {
-			res.Body.Close()
-		}
-	}(c.origin, c.token)
+	go sendCampaign(ctx, t, c.origin+api.Prefix+"/campaigns/"+made.ID+"/send", c.token, `{"all_contacts":true,"batch_size":20,"delay_between_batches":0.1}`)
 	paid := make(chan error, 1)
 	go func() {
 		for n := range people + unsubscribed {

@@ -313,10 +313,7 @@ func TestRedactionEndsAfterCrash(t *testing.T) {
 	outcomes := map[string]int{}
 	stopped := vfs.NewCrashableMem()
 	redactLog(t, stopped).Close()
-	seeds := uint64(5)
-	if testlevel.Quick() {
-		seeds = 2
-	}
+	seeds := testlevel.Count[uint64](2, 5)
 	for seed := range seeds {
 		for n := 1; ; n++ {
 			mem := stopped.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(seed, 0))})

@@ -2,21 +2,14 @@ package kafka
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/pbkdf2"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"hash"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,31 +19,8 @@ import (
 	kgo "github.com/segmentio/kafka-go"
 
 	"github.com/musterhq/muster/internal/services"
+	"github.com/musterhq/muster/internal/tlspair/tlspairtest"
 )
-
-// certificate makes a key and a certificate of its own for loopback, in PEM.
-func certificate(t *testing.T) (key, cert []byte) {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kafka"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
 
 // secureKafka starts a broker with a listener that asks for TLS and SASL, and
 // returns its address and the certificate.
@@ -98,7 +68,7 @@ func secureKafka(t *testing.T) (addr string, cert []byte) {
 		t.Fatal(err)
 	}
 	addr = fmt.Sprintf("127.0.0.1:%d", ports[0])
-	key, cert := certificate(t)
+	cert, key := tlspairtest.Make(t, "127.0.0.1")
 	store := filepath.Join(dir, "store.pem")
 	if err := os.WriteFile(store, append(key, cert...), 0o600); err != nil {
 		t.Fatal(err)

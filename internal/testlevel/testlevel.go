@@ -11,7 +11,9 @@ package testlevel
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -45,6 +47,31 @@ func SkipQuick(tb testing.TB, reason string) {
 	tb.Helper()
 	if Quick() {
 		tb.Skipf("%s: runs with %s=1 (make test), or when named with -run", reason, EnvAll)
+	}
+}
+
+// EachSeed runs a simulation with so many seeds, in parallel. Once all have passed, enough
+// checks that they compared enough. MUSTER_SEEDS sets another number of seeds; MUSTER_SEED
+// repeats one seed, without enough.
+func EachSeed(t *testing.T, seeds int, simulate func(t *testing.T, seed uint64), enough func(seeds int)) {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
+		seeds = n
+	}
+	if seed, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
+		simulate(t, seed)
+		return
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			enough(seeds)
+		}
+	})
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, uint64(seed))
+		})
 	}
 }
 

@@ -219,10 +219,7 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	steps := 60
-	if testlevel.Quick() {
-		steps = 30
-	}
+	steps := testlevel.Count(30, 60)
 	whole, found, happened := 0, 0, map[string]int{}
 	for step := range steps {
 		switch n := w.rng.IntN(12); {

@@ -469,22 +469,23 @@ func (r *Resilient) Append(ctx context.Context, b *query.Batch) error {
 	return r.done(o, err)
 }
 
-// Timeline implements [query.History].
-func (r *Resilient) Timeline(ctx context.Context, q query.TimelineQuery) (out []query.TimelineEntry, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Timeline(ctx, q)
+// ask answers a question by a method of the open [Store], see [Resilient.with].
+func ask[Q, A any](ctx context.Context, r *Resilient, cut *query.Cut, q Q, answer func(*Store, context.Context, Q) (A, error)) (out A, err error) {
+	err = r.with(ctx, cut, func(s *Store) error {
+		out, err = answer(s, ctx, q)
 		return err
 	})
 	return out, err
 }
 
+// Timeline implements [query.History].
+func (r *Resilient) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Timeline)
+}
+
 // Activity implements [query.History].
-func (r *Resilient) Activity(ctx context.Context, q query.ActivityQuery) (out *roaring.Bitmap, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Activity(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Activity)
 }
 
 // Matches is that of [Store].
@@ -507,48 +508,28 @@ func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*qu
 }
 
 // Transitions implements [query.History].
-func (r *Resilient) Transitions(ctx context.Context, q query.TransitionsQuery) (out []query.Transition, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Transitions(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) Transitions(ctx context.Context, q query.TransitionsQuery) ([]query.Transition, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Transitions)
 }
 
 // ProfileTransitions implements [query.History].
-func (r *Resilient) ProfileTransitions(ctx context.Context, q query.ProfileTransitionsQuery) (out []query.Transition, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.ProfileTransitions(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) ProfileTransitions(ctx context.Context, q query.ProfileTransitionsQuery) ([]query.Transition, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).ProfileTransitions)
 }
 
 // Series implements [query.History].
-func (r *Resilient) Series(ctx context.Context, q query.SeriesQuery) (out []query.SeriesRow, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Series(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Series)
 }
 
 // Deeds implements [query.History].
-func (r *Resilient) Deeds(ctx context.Context, q query.DeedsQuery) (out []query.Deed, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Deeds(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Deeds)
 }
 
 // Moves implements [query.History].
-func (r *Resilient) Moves(ctx context.Context, q query.MovesQuery) (out []query.MovesRow, err error) {
-	err = r.with(ctx, &q.Cut, func(s *Store) error {
-		out, err = s.Moves(ctx, q)
-		return err
-	})
-	return out, err
+func (r *Resilient) Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error) {
+	return ask(ctx, r, &q.Cut, q, (*Store).Moves)
 }
 
 // Erase implements [query.History]. Files that were set aside go: they may have what

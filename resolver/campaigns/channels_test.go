@@ -124,10 +124,7 @@ func (o *oracle) stop() {
 // compares who got what with a naive model: everybody one message, on the first channel that
 // reaches them, and each credit for an e-mail that was sent.
 func TestChannelsMatchNaive(t *testing.T) {
-	seeds := 300
-	if testlevel.Quick() {
-		seeds = 60
-	}
+	seeds := testlevel.Count(60, 300)
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { channelsMatchNaive(t, rand.New(rand.NewPCG(uint64(seed), 1))) })
 	}

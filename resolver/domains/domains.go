@@ -60,11 +60,7 @@ var Commands = map[string]feature.Command[*State]{
 
 // Load takes back what a checkpoint has, see [feature.State].
 func (s *State) Load(kind byte, name string, value []byte) (known bool, err error) {
-	if kind != state.EntityDomain {
-		return false, nil
-	}
-	_, err = s.table.Load(name, value)
-	return true, err
+	return s.table.LoadKind(kind, name, value)
 }
 
 // Hash gives put the whole state, see [feature.State].

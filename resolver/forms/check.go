@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/clip"
-	"github.com/musterhq/muster/internal/weborigin"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
@@ -158,18 +157,9 @@ func (c *Content) checkConsent() *refuse.Refusal {
 }
 
 func (c *Content) checkOrigins() *refuse.Refusal {
-	if len(c.AllowedOrigins) > MaxOrigins {
-		return refuse.Invalid("allowed_origins", "allowed_origins must have at most %d entries", MaxOrigins)
-	}
-	list := make([]string, 0, len(c.AllowedOrigins))
-	for _, o := range c.AllowedOrigins {
-		origin, ok := weborigin.Parse(o)
-		if !ok {
-			return refuse.Invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(o, 100))
-		}
-		if !slices.Contains(list, origin) {
-			list = append(list, origin)
-		}
+	list, r := refuse.Origins(c.AllowedOrigins, MaxOrigins)
+	if r != nil {
+		return r
 	}
 	c.AllowedOrigins = list
 	return nil

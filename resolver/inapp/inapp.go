@@ -74,11 +74,7 @@ var Commands = map[string]feature.Command[*State]{
 
 // Load takes back what a checkpoint has, see [feature.State]. Inboxes stay in the store.
 func (s *State) Load(kind byte, name string, value []byte) (known bool, err error) {
-	if kind != state.EntityInApp {
-		return false, nil
-	}
-	_, err = s.settings.Load(name, value)
-	return true, err
+	return s.settings.LoadKind(kind, name, value)
 }
 
 // Hash gives put the whole state, see [feature.State].

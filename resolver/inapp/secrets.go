@@ -1,10 +1,6 @@
 package inapp
 
 import (
-	"slices"
-
-	"github.com/musterhq/muster/internal/clip"
-	"github.com/musterhq/muster/internal/weborigin"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
@@ -65,18 +61,9 @@ type Rotate struct {
 }
 
 func (s *State) configure(tx *feature.Tx, c Configure) *refuse.Refusal {
-	if len(c.AllowedOrigins) > MaxOrigins {
-		return refuse.Invalid("allowed_origins", "allowed_origins must have at most %d entries", MaxOrigins)
-	}
-	list := make([]string, 0, len(c.AllowedOrigins))
-	for _, o := range c.AllowedOrigins {
-		origin, ok := weborigin.Parse(o)
-		if !ok {
-			return refuse.Invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(o, 100))
-		}
-		if !slices.Contains(list, origin) {
-			list = append(list, origin)
-		}
+	list, r := refuse.Origins(c.AllowedOrigins, MaxOrigins)
+	if r != nil {
+		return r
 	}
 	next := s.Settings()
 	next.AllowedOrigins, next.UpdatedMs = list, tx.AtMs

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -27,7 +28,7 @@ import (
 // node must answer of it.
 type damageFixture struct {
 	fs      *vfs.MemFS
-	history *modelHistory
+	history *fake.History
 	next    int64
 	hash    string
 	opened  uint64
@@ -35,7 +36,7 @@ type damageFixture struct {
 
 func newDamageFixture(t *testing.T, seed uint64) *damageFixture {
 	t.Helper()
-	d := &damageFixture{fs: vfs.NewMem(), history: &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}}
+	d := &damageFixture{fs: vfs.NewMem(), history: &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}}
 	n, log := d.mustOpen(t, d.fs, d.history)
 	if _, err := n.Command(context.Background(), testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func (d *damageFixture) submit(t *testing.T, rng *rand.Rand, n *Node, i int) {
 	t.Helper()
 	evs := make([]eventlog.Event, 5)
 	for j := range evs {
-		evs[j] = randomEvent(rng, 30, damageNow.UnixMilli())
+		evs[j] = fake.RandomEvent(rng, 30, damageNow.UnixMilli())
 		evs[j].IdempotencyKey = fmt.Appendf(nil, "%d-%d", i, j)
 	}
 	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: damageNow.UnixMilli() + int64(i)}
@@ -70,7 +71,7 @@ func (d *damageFixture) submit(t *testing.T, rng *rand.Rand, n *Node, i int) {
 		env.ID[j] = byte(rng.Uint32())
 	}
 	var out resolver.Outcome
-	if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), evs), &out); err != nil {
+	if err := n.Submit(context.Background(), testAccount, fake.AppendEvents(env.Append(nil), evs), &out); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +116,7 @@ func (d *damageFixture) open(fs vfs.FS, h query.History, logger *slog.Logger) (*
 	}
 	d.opened++
 	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, LogName: fmt.Sprintf("log %016x", log.ID()), History: h, Logger: logger,
-		Now: func() time.Time { return damageNow }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(3, d.opened))},
+		Now: func() time.Time { return damageNow }, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(3, d.opened))},
 		CheckpointInterval: time.Hour, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		err = errors.Join(err, log.Close())
@@ -163,7 +164,7 @@ func (d *damageFixture) copy(t *testing.T) vfs.FS {
 	for _, newer := range offsets[1:] {
 		older := to.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offsets[0]))
 		dir := to.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(newer))
-		for _, path := range filesBelow(t, to, older) {
+		for _, path := range fake.FilesBelow(t, to, older) {
 			rel := strings.TrimPrefix(path, older)
 			if !checkpoint.WrittenOnce(strings.TrimPrefix(strings.TrimPrefix(rel, "/"), checkpoint.DirPebble+"/")) && !checkpoint.WrittenOnce(strings.TrimPrefix(rel, "/")) {
 				continue
@@ -179,7 +180,7 @@ func (d *damageFixture) copy(t *testing.T) vfs.FS {
 }
 
 // check opens a directory that was damaged and compares it with what it was.
-func (d *damageFixture) check(t *testing.T, fs vfs.FS, h *modelHistory) error {
+func (d *damageFixture) check(t *testing.T, fs vfs.FS, h *fake.History) error {
 	t.Helper()
 	n, log, err := d.open(fs, h, nil)
 	if err != nil {
@@ -209,12 +210,12 @@ func TestL1R1DamagedCheckpoint(t *testing.T) {
 		t.Fatal(offset, d.next, err)
 	}
 	newest := d.fs.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offset))
-	files := filesBelow(t, d.fs, newest)
+	files := fake.FilesBelow(t, d.fs, newest)
 	damaged := 0
 	for _, path := range files {
-		for _, kind := range damageKinds {
+		for _, kind := range fake.DamageKinds {
 			fs := d.copy(t)
-			if !damageFile(t, fs, path, kind) {
+			if !fake.DamageFile(t, fs, path, kind) {
 				continue
 			}
 			if err := d.check(t, fs, d.history.Clone()); err != nil {
@@ -245,8 +246,8 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 	}
 	dirs := [2]string{newest(d), newest(other)}
 	swapped := 0
-	theirs := filesBelow(t, other.fs, dirs[1])
-	for i, path := range filesBelow(t, d.fs, dirs[0]) {
+	theirs := fake.FilesBelow(t, other.fs, dirs[1])
+	for i, path := range fake.FilesBelow(t, d.fs, dirs[0]) {
 		rel := strings.TrimPrefix(path, dirs[0])
 		from := dirs[1] + rel
 		if !slices.Contains(theirs, from) {
@@ -289,12 +290,12 @@ func TestStateOfAnotherLogIsRefused(t *testing.T) {
 	if _, err := vfs.Clone(other.fs, fs, "log", "log"); err != nil {
 		t.Fatal(err)
 	}
-	before := fmt.Sprint(filesBelow(t, fs, "state"))
+	before := fmt.Sprint(fake.FilesBelow(t, fs, "state"))
 	n, _, err := d.open(fs, d.history.Clone(), nil)
 	if err == nil || !errors.Is(err, checkpoint.ErrOtherLog) || !strings.Contains(err.Error(), "Put the log back") || n != nil {
 		t.Fatalf("%v", err)
 	}
-	if after := fmt.Sprint(filesBelow(t, fs, "state")); after != before {
+	if after := fmt.Sprint(fake.FilesBelow(t, fs, "state")); after != before {
 		t.Errorf("the refused start changed files: %s became %s", before, after)
 	}
 }
@@ -309,7 +310,7 @@ func TestRecordsMissingBehindDamage(t *testing.T) {
 	if err := fs.Rename(fs.PathJoin(dir, checkpoint.Name(d.next)), fs.PathJoin(dir, checkpoint.Name(d.next+5))); err != nil {
 		t.Fatal(err)
 	}
-	damageFile(t, fs, fs.PathJoin(dir, checkpoint.Name(d.next+5), checkpoint.FileManifest), damageKinds[4])
+	fake.DamageFile(t, fs, fs.PathJoin(dir, checkpoint.Name(d.next+5), checkpoint.FileManifest), fake.DamageKinds[4])
 	if _, _, err := d.open(fs, d.history.Clone(), nil); err == nil || !strings.Contains(err.Error(), "records are missing") {
 		t.Fatalf("%v", err)
 	}
@@ -342,7 +343,7 @@ func TestNoCheckpointLeft(t *testing.T) {
 	if err := fs.RemoveAll("state"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.check(t, fs, &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}); err != nil {
+	if err := d.check(t, fs, &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}); err != nil {
 		t.Error(err)
 	}
 }
@@ -382,7 +383,7 @@ func TestL2HistoryIsRebuilt(t *testing.T) {
 		d := newDamageFixture(t, seed)
 		fs, h := d.copy(t), d.history.Clone()
 		h.Lose(rng)
-		h.Failures = pick(rng, 0, 30)
+		h.Failures = fake.Pick(rng, 0, 30)
 		for round := range 3 {
 			n, log := d.mustOpen(t, fs, h)
 			for i := range rng.IntN(8) {
@@ -422,14 +423,14 @@ func (d *damageFixture) noteEnd(t *testing.T, n *Node) {
 }
 
 // replayRows is the history that the log implies up to d.next.
-func (d *damageFixture) replayRows(t *testing.T, log *file.Log) *modelHistory {
+func (d *damageFixture) replayRows(t *testing.T, log *file.Log) *fake.History {
 	t.Helper()
 	r, err := log.Read(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	h := &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}
+	h := &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}
 	m := testMachine(t)
 	var out resolver.Outcome
 	for m.Next() < d.next {

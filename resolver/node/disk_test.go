@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // TestFullDiskHoldsCheckpointsUp: while there is no space for the state, events are
@@ -22,7 +23,7 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 	t.Parallel()
 	testlevel.SkipQuick(t, "fills a disk")
 	f := newFixture(t)
-	disk := newScarceFS(f.fs)
+	disk := fake.NewScarceFS(f.fs)
 	start := func() *Node {
 		t.Helper()
 		n, err := Open(context.Background(), f.options(func(o *Options) {
@@ -44,12 +45,12 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 		if err := n.stamp(&env); err != nil {
 			t.Fatal(err)
 		}
-		e := ev("external_id", fmt.Sprint("person ", sent))
+		e := fake.Event("external_id", fmt.Sprint("person ", sent))
 		e.Attributes = fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 4000))
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		var out resolver.Outcome
-		err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{e}), &out)
+		err := n.Submit(ctx, testAccount, fake.AppendEvents(env.Append(nil), []eventlog.Event{e}), &out)
 		if !errors.Is(err, resolver.ErrOverloaded) {
 			sent++ // stored, though perhaps not applied in time
 		}

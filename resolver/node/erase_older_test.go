@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
@@ -21,7 +22,7 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	fs := vfs.NewMem()
-	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}
+	history := &fake.History{Rand: rand.New(rand.NewPCG(1, 3))}
 	n, halt := eraseNode(t, fs, history)
 	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
 		t.Fatal(err)

@@ -17,18 +17,19 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // eraseNode is a node on a file system in memory.
-func eraseNode(t *testing.T, fs vfs.FS, history *modelHistory) (*Node, func()) {
+func eraseNode(t *testing.T, fs vfs.FS, history *fake.History) (*Node, func()) {
 	t.Helper()
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.UnixMilli(1_000_000_000_000)
-	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: &seededReader{Rand: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))},
+	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))},
 		Now: func() time.Time { return now }, CheckpointInterval: time.Hour, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,7 @@ func submitEvents(t *testing.T, n *Node, evs ...eventlog.Event) []resolver.Event
 		t.Fatal(err)
 	}
 	var out resolver.Outcome
-	if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), evs), &out); err != nil {
+	if err := n.Submit(context.Background(), testAccount, fake.AppendEvents(env.Append(nil), evs), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.Events
@@ -62,7 +63,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	fs := vfs.NewMem()
-	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}
+	history := &fake.History{Rand: rand.New(rand.NewPCG(1, 3))}
 	n, halt := eraseNode(t, fs, history)
 	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/automation"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
@@ -44,7 +45,7 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out resolver.Outcome
-		err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), manyPeople(20)), &out)
+		err := n.Submit(ctx, testAccount, fake.AppendEvents(env.Append(nil), manyPeople(20)), &out)
 		if err == nil && len(out.Events) != 20 {
 			t.Fatalf("%d outcomes", len(out.Events))
 		}

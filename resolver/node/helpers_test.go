@@ -24,28 +24,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
-// What tests of machines and of nodes have in common is in package fake.
-type (
-	modelHistory = fake.History
-	modelRow     = fake.Row
-	seededReader = fake.Random
-	crashFS      = fake.CrashFS
-)
-
-var (
-	errModel         = fake.ErrHistory
-	newScarceFS      = fake.NewScarceFS
-	filesBelow       = fake.FilesBelow
-	damageKinds      = fake.DamageKinds
-	damageFile       = fake.DamageFile
-	appendEvents     = fake.AppendEvents
-	randomEvent      = fake.RandomEvent
-	randomDefinition = fake.RandomDefinition
-	ev               = fake.Event
-)
-
-func pick[T any](rng *rand.Rand, list ...T) T { return fake.Pick(rng, list...) }
-
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 const testAccount = 7
@@ -146,7 +124,7 @@ func randomSegmentCommand(rng *rand.Rand, n *Node) {
 		}
 		return nil
 	})
-	d := randomDefinition(rng, ids, lists)
+	d := fake.RandomDefinition(rng, ids, lists)
 	switch k := rng.IntN(10); {
 	case k < 5 && len(ids) < 8 || len(ids) == 0:
 		_, _ = n.Command(ctx, testAccount, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: "s", Definition: json.RawMessage(d)})

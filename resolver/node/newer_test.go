@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -140,12 +141,12 @@ func TestStateTooOldIsRefused(t *testing.T) {
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
 	asBuild(t, fs, 0, state.OldestRules-1)
-	before := fmt.Sprint(filesBelow(t, fs, "state"))
+	before := fmt.Sprint(fake.FilesBelow(t, fs, "state"))
 	n, _, err := d.open(fs, d.history.Clone(), nil)
 	if !errors.Is(err, statefiles.ErrOlder) || errors.Is(err, statefiles.ErrDamaged) || !strings.Contains(err.Error(), "Start it once with version 0.1.0") || n != nil {
 		t.Fatal(err)
 	}
-	if after := fmt.Sprint(filesBelow(t, fs, "state")); after != before {
+	if after := fmt.Sprint(fake.FilesBelow(t, fs, "state")); after != before {
 		t.Errorf("the refused start changed files: %s became %s", before, after)
 	}
 	asBuild(t, fs, 0, state.OldestRules)

@@ -114,19 +114,26 @@ func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args 
 	return n.Command(ctx, account, name, args)
 }
 
-// RecordKeyUses records when keys were used, in as few records as there are
-// partitions.
-func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
-	byPartition := make([][]access.KeyUse, len(n.partitions))
+// usesOfRecords splits the uses of keys into those of one record each: they are of one
+// partition, and at most as many as a record may hold.
+func usesOfRecords[U any](n *Node, uses []U, account func(U) uint64) (out [][]U) {
+	byPartition := make([][]U, len(n.partitions))
 	for _, u := range uses {
-		p := n.PartitionOf(u.Account)
+		p := n.PartitionOf(account(u))
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
-			if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
-				return fmt.Errorf("record the use of API keys: %w", err)
-			}
+		out = slices.AppendSeq(out, slices.Chunk(list, resolver.MaxKeyUses))
+	}
+	return out
+}
+
+// RecordKeyUses records when keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
+	for _, chunk := range usesOfRecords(n, uses, func(u access.KeyUse) uint64 { return u.Account }) {
+		if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
+			return fmt.Errorf("record the use of API keys: %w", err)
 		}
 	}
 	return nil
@@ -135,16 +142,9 @@ func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
 // RecordSourceUses records when write keys were used, in as few records as there are
 // partitions.
 func (n *Node) RecordSourceUses(ctx context.Context, uses []sources.Use) error {
-	byPartition := make([][]sources.Use, len(n.partitions))
-	for _, u := range uses {
-		p := n.PartitionOf(u.Account)
-		byPartition[p] = append(byPartition[p], u)
-	}
-	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
-			if _, err := n.Command(ctx, chunk[0].Account, sources.CommandUsed, sources.Used{Uses: chunk}); err != nil {
-				return fmt.Errorf("record the use of write keys: %w", err)
-			}
+	for _, chunk := range usesOfRecords(n, uses, func(u sources.Use) uint64 { return u.Account }) {
+		if _, err := n.Command(ctx, chunk[0].Account, sources.CommandUsed, sources.Used{Uses: chunk}); err != nil {
+			return fmt.Errorf("record the use of write keys: %w", err)
 		}
 	}
 	return nil

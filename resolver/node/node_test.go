@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,14 +25,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixture struct {
 	fs      vfs.FS
 	log     *file.Log
-	history *modelHistory
+	history *fake.History
 	now     time.Time
 	opened  uint64 // nodes
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{fs: vfs.NewMem(), history: &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}, now: time.UnixMilli(1_000_000_000_000)}
+	f := &fixture{fs: vfs.NewMem(), history: &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}, now: time.UnixMilli(1_000_000_000_000)}
 	f.openLog(t)
 	return f
 }
@@ -46,7 +47,7 @@ func (f *fixture) openLog(t *testing.T) {
 
 func (f *fixture) open(skip ...int64) (*Node, error) {
 	return Open(context.Background(), f.options(func(o *Options) {
-		o.Rand, o.Skip = &seededReader{Rand: rand.New(rand.NewPCG(2, uint64(len(skip))))}, map[int][]int64{0: skip}
+		o.Rand, o.Skip = &fake.Random{Rand: rand.New(rand.NewPCG(2, uint64(len(skip))))}, map[int][]int64{0: skip}
 	}))
 }
 
@@ -54,7 +55,7 @@ func (f *fixture) open(skip ...int64) (*Node, error) {
 func (f *fixture) options(change func(*Options)) Options {
 	f.opened++
 	o := Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
-		Now: func() time.Time { return f.now }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(3, f.opened))}, Feed: FeedOptions{Delay: time.Millisecond}}
+		Now: func() time.Time { return f.now }, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(3, f.opened))}, Feed: FeedOptions{Delay: time.Millisecond}}
 	change(&o)
 	return o
 }
@@ -130,7 +131,7 @@ func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
 	ctx := context.Background()
 	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{1}, StampMs: f.now.UnixMilli()}
 	var out resolver.Outcome
-	if err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("external_id", "shared", "email", "a@x.io")}), &out); err != nil {
+	if err := n.Submit(ctx, testAccount, fake.AppendEvents(env.Append(nil), []eventlog.Event{fake.Event("external_id", "shared", "email", "a@x.io")}), &out); err != nil {
 		t.Fatal(err)
 	}
 	s := resolver.DefaultSettings()
@@ -166,7 +167,7 @@ func TestHistoryThatLostRowsIsRefused(t *testing.T) {
 	for i := range 3 {
 		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9, byte(i)}, StampMs: f.now.UnixMilli()}
 		var out resolver.Outcome
-		if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("email", "a@x.io")}), &out); err != nil {
+		if err := n.Submit(context.Background(), testAccount, fake.AppendEvents(env.Append(nil), []eventlog.Event{fake.Event("email", "a@x.io")}), &out); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.log.Roll(0); err != nil {
@@ -180,7 +181,7 @@ func TestHistoryThatLostRowsIsRefused(t *testing.T) {
 		t.Fatalf("the log begins at %d: %v", start, err)
 	}
 	f.close(t, n)
-	f.history = &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}
+	f.history = &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}
 	f.openLog(t)
 	if n, err := f.open(); err == nil || !strings.Contains(err.Error(), "rows are missing") {
 		t.Fatalf("a history that is behind its checkpoint must be refused: %v", err)
@@ -196,7 +197,7 @@ func TestStampTooFarAheadIsRefused(t *testing.T) {
 	n := f.mustOpen(t)
 	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: f.now.UnixMilli() + 5001}
 	var out resolver.Outcome
-	if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("email", "a@x.io")}), &out); !errors.Is(err, resolver.ErrUnavailable) {
+	if err := n.Submit(context.Background(), testAccount, fake.AppendEvents(env.Append(nil), []eventlog.Event{fake.Event("email", "a@x.io")}), &out); !errors.Is(err, resolver.ErrUnavailable) {
 		t.Fatalf("%v", err)
 	}
 	f.close(t, n)
@@ -209,7 +210,7 @@ func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
 	f := newFixture(t)
 	f.history.Failures = 100
 	n, err := Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
-		Now: func() time.Time { return f.now }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(2, 2))},
+		Now: func() time.Time { return f.now }, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(2, 2))},
 		Feed: FeedOptions{Delay: time.Hour, MemoryBytes: 100_000, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
@@ -218,13 +219,13 @@ func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
 	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
 		t.Fatal(err)
 	}
-	large := ev("email", "a@x.io")
+	large := fake.Event("email", "a@x.io")
 	large.Properties = []byte(`{"x":"` + strings.Repeat("y", 20_000) + `"}`)
 	counted := false
 	for i := range 50 {
 		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9, byte(i)}, StampMs: f.now.UnixMilli()}
 		var out resolver.Outcome
-		if err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{large}), &out); err != nil {
+		if err := n.Submit(ctx, testAccount, fake.AppendEvents(env.Append(nil), []eventlog.Event{large}), &out); err != nil {
 			t.Fatal(err)
 		}
 		s := n.Stats()[0]

@@ -13,12 +13,13 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // BenchmarkAlone is the way of requests through a node that owns all there is:
 // where partitions come and go costs nothing where they do not.
 func BenchmarkAlone(b *testing.B) {
-	f := &fixture{fs: vfs.NewMem(), history: &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}, now: time.UnixMilli(1_000_000_000_000)}
+	f := &fixture{fs: vfs.NewMem(), history: &fake.History{Rand: rand.New(rand.NewPCG(1, 1))}, now: time.UnixMilli(1_000_000_000_000)}
 	var err error
 	if f.log, err = file.Open("log", file.Options{FS: f.fs, Partitions: 1}); err != nil {
 		b.Fatal(err)
@@ -77,7 +78,7 @@ func BenchmarkAlone(b *testing.B) {
 			i++
 			env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: f.now.UnixMilli()}
 			binary.LittleEndian.PutUint64(env.ID[:], i)
-			rec = appendEvents(env.Append(rec[:0]), []eventlog.Event{ev("email", "a@x.io")})
+			rec = fake.AppendEvents(env.Append(rec[:0]), []eventlog.Event{fake.Event("email", "a@x.io")})
 			if err := n.Submit(ctx, testAccount, rec, &out); err != nil {
 				b.Fatal(err)
 			}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/view"
 )
 
@@ -91,7 +90,7 @@ func (r *frozenReader) Next(ctx context.Context) (eventlog.Entry, error) {
 // simProcess is a node with its own disk. A crash clones the disk and leaves the
 // old node running for a while, as one that does not know yet.
 type simProcess struct {
-	fs   *crashFS
+	fs   *fake.CrashFS
 	log  *frozenLog
 	node atomic.Pointer[Node]
 }
@@ -139,45 +138,29 @@ var ownedSimReads, ownedSimRetries atomic.Int64
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationOwnedL1L2R1S1(t *testing.T) {
 	t.Parallel()
-	seeds := 24
-	if testlevel.Quick() {
-		seeds = 6
-	}
-	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
-		seeds = s
-	}
-	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
-		simulateOwned(t, s)
-		return
-	}
-	t.Cleanup(func() {
-		t.Logf("%d reads compared, %d requests tried again", ownedSimReads.Load(), ownedSimRetries.Load())
-		if !t.Failed() && (ownedSimReads.Load() < int64(seeds)*20 || ownedSimRetries.Load() < int64(seeds)) {
+	testlevel.EachSeed(t, testlevel.Count(6, 24), simulateOwned, func(seeds int) {
+		reads, retries := ownedSimReads.Load(), ownedSimRetries.Load()
+		t.Logf("%d reads compared, %d requests tried again", reads, retries)
+		if reads < int64(seeds)*20 || retries < int64(seeds) {
 			t.Error("too little happened to tell anything")
 		}
 	})
-	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Parallel()
-			simulateOwned(t, uint64(seed))
-		})
-	}
 }
 
 func simulateOwned(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 40))
 	c := newTestCluster(t, seed, 0)
 	for _, h := range c.history.parts {
-		h.Failures = pick(rng, 0, 0, 20)
+		h.Failures = fake.Pick(rng, 0, 0, 20)
 	}
 	s := &ownedSim{t: t, seed: seed, c: c, named: rng.IntN(2) == 0}
-	generation, interval := int64(pick(rng, 2_000, 50_000, 10_000_000)), pick(rng, 5*time.Millisecond, time.Hour)
+	generation, interval := int64(fake.Pick(rng, 2_000, 50_000, 10_000_000)), fake.Pick(rng, 5*time.Millisecond, time.Hour)
 	rows := 1 + rng.IntN(20)
 	s.change = func(o *Options) {
 		o.GenerationBytes, o.CheckpointInterval, o.CacheBytes, o.Feed.Rows, o.Remote = generation, interval, 4_000, rows, s
 	}
 	for range 2 {
-		s.processes = append(s.processes, &simProcess{fs: &crashFS{MemFS: vfs.NewCrashableMem()}})
+		s.processes = append(s.processes, &simProcess{fs: &fake.CrashFS{MemFS: vfs.NewCrashableMem()}})
 	}
 	for _, p := range s.processes {
 		s.start(p)
@@ -298,7 +281,7 @@ func (s *ownedSim) node(rng *rand.Rand, partition int) *Node {
 
 // patience is how long a request is waited for.
 func (s *ownedSim) patience(rng *rand.Rand) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), pick(rng, time.Millisecond, 20*time.Millisecond, time.Second))
+	return context.WithTimeout(context.Background(), fake.Pick(rng, time.Millisecond, 20*time.Millisecond, time.Second))
 }
 
 // expected reports whether an error is one that clients are to try again after.
@@ -415,7 +398,7 @@ func (s *ownedSim) define(rng *rand.Rand, name string) {
 
 // act is what befalls the cluster next.
 func (s *ownedSim) act(rng *rand.Rand) {
-	ctx, cancel := context.WithTimeout(context.Background(), pick(rng, 2*time.Millisecond, time.Minute, time.Minute))
+	ctx, cancel := context.WithTimeout(context.Background(), fake.Pick(rng, 2*time.Millisecond, time.Minute, time.Minute))
 	defer cancel()
 	i := rng.IntN(len(s.processes))
 	from, to := s.processes[i], s.processes[1-i]
@@ -445,13 +428,13 @@ func (s *ownedSim) act(rng *rand.Rand) {
 		oldLog.frozen.set(rng.IntN(2) == 0)
 		s.start(from)
 		for _, p := range owned {
-			moves(pick(rng, from, to).node.Load().Take(ctx, p))
+			moves(fake.Pick(rng, from, to).node.Load().Take(ctx, p))
 		}
 		wakes := time.Duration(rng.IntN(4)) * time.Millisecond
 		s.zombies.Go(func() {
 			time.Sleep(wakes) // the moment at which it wakes is random
 			oldLog.frozen.set(false)
-			old.Fail(errModel)
+			old.Fail(fake.ErrHistory)
 			if err := old.Close(context.Background()); err != nil {
 				s.errorf("close after a crash: %v", err)
 			}

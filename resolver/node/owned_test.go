@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/view"
 	"github.com/musterhq/muster/segment"
 )
@@ -58,14 +59,14 @@ func (l *sharedLog) Append(ctx context.Context, partition int, data []byte) (int
 
 // sharedHistory has a model for each partition.
 type sharedHistory struct {
-	*modelHistory // for what no test here asks
-	parts         []*modelHistory
+	*fake.History // for what no test here asks
+	parts         []*fake.History
 }
 
 func newSharedHistory(partitions int) *sharedHistory {
 	h := &sharedHistory{}
 	for i := range partitions {
-		h.parts = append(h.parts, &modelHistory{Rand: rand.New(rand.NewPCG(9, uint64(i)))})
+		h.parts = append(h.parts, &fake.History{Rand: rand.New(rand.NewPCG(9, uint64(i)))})
 	}
 	return h
 }
@@ -83,7 +84,7 @@ func (h *sharedHistory) Erase(ctx context.Context, q query.EraseQuery) error {
 	return h.parts[q.Cut.Partition].Erase(ctx, q)
 }
 func (h *sharedHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
-	return nil, errModel
+	return nil, fake.ErrHistory
 }
 func (h *sharedHistory) Close() error { return nil }
 
@@ -95,7 +96,7 @@ type testCluster struct {
 	log     *sharedLog
 	history *sharedHistory
 	clock   atomic.Int64
-	ids     *seededReader
+	ids     *fake.Random
 	fs      []vfs.FS
 	nodes   []*Node
 }
@@ -107,7 +108,7 @@ func clusterAccount(partition int) uint64 { return uint64(30 + partition) }
 
 func newTestCluster(t testing.TB, seed uint64, nodes int) *testCluster {
 	t.Helper()
-	c := &testCluster{t: t, logFS: vfs.NewMem(), history: newSharedHistory(clusterPartitions), ids: &seededReader{Rand: rand.New(rand.NewPCG(seed, 77))}}
+	c := &testCluster{t: t, logFS: vfs.NewMem(), history: newSharedHistory(clusterPartitions), ids: &fake.Random{Rand: rand.New(rand.NewPCG(seed, 77))}}
 	c.clock.Store(1_000_000_000_000)
 	l, err := file.Open("log", file.Options{FS: c.logFS, Partitions: clusterPartitions})
 	if err != nil {
@@ -171,10 +172,10 @@ func (c *testCluster) event(ctx context.Context, n *Node, account uint64, key st
 	if _, err := c.ids.Read(env.ID[:]); err != nil {
 		return 0, err
 	}
-	e := ev("external_id", "person "+key)
+	e := fake.Event("external_id", "person "+key)
 	e.IdempotencyKey = []byte(key)
 	var out resolver.Outcome
-	if err := n.Submit(ctx, account, appendEvents(env.Append(nil), []eventlog.Event{e}), &out); err != nil {
+	if err := n.Submit(ctx, account, fake.AppendEvents(env.Append(nil), []eventlog.Event{e}), &out); err != nil {
 		return 0, err
 	}
 	return out.Events[0].Status, nil
@@ -815,8 +816,8 @@ func TestFailStopsWhatIsTaken(t *testing.T) {
 	defer c.close()
 	ctx := context.Background()
 	mustTake(t, n, 0)
-	n.Fail(errModel)
-	if err := n.Take(ctx, 1); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, errModel) {
+	n.Fail(fake.ErrHistory)
+	if err := n.Take(ctx, 1); !errors.Is(err, resolver.ErrUnavailable) || !errors.Is(err, fake.ErrHistory) {
 		t.Errorf("%v", err)
 	}
 	if err := n.Barrier(ctx, clusterAccount(0)); !errors.Is(err, resolver.ErrUnavailable) {

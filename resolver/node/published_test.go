@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/account"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/view"
 )
@@ -32,7 +33,7 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 	t.Helper()
 	f := newFixture(t)
 	n, err := Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: newApartHistory(f.history),
-		Now: func() time.Time { return f.now }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(2, 2))}, Feed: FeedOptions{Delay: time.Millisecond}})
+		Now: func() time.Time { return f.now }, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(2, 2))}, Feed: FeedOptions{Delay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,15 +50,15 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 
 // apartHistory keeps the accounts apart, which its model does not.
 type apartHistory struct {
-	*modelHistory
+	*fake.History
 	own struct {
 		sync.Mutex
 		account map[int64]uint64 // by offset of the record
 	}
 }
 
-func newApartHistory(h *modelHistory) *apartHistory {
-	a := &apartHistory{modelHistory: h}
+func newApartHistory(h *fake.History) *apartHistory {
+	a := &apartHistory{History: h}
 	a.own.account = map[int64]uint64{}
 	return a
 }
@@ -68,7 +69,7 @@ func (h *apartHistory) Append(ctx context.Context, b *query.Batch) error {
 		h.own.account[o] = b.Account[i]
 	}
 	h.own.Unlock()
-	return h.modelHistory.Append(ctx, b)
+	return h.History.Append(ctx, b)
 }
 
 func (h *apartHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
@@ -77,7 +78,7 @@ func (h *apartHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(
 	c := h.Clone()
 	c.Rand = rand.New(rand.NewPCG(1, 2))
 	h.Mu.Unlock()
-	c.Rows = slices.DeleteFunc(c.Rows, func(r modelRow) bool { return h.own.account[r.Offset] != q.Account })
+	c.Rows = slices.DeleteFunc(c.Rows, func(r fake.Row) bool { return h.own.account[r.Offset] != q.Account })
 	c.Aliases = slices.DeleteFunc(c.Aliases, func(a query.Alias) bool { return h.own.account[a.Offset] != q.Account })
 	h.own.Unlock()
 	return c.Replay(ctx, q, fn)
@@ -134,7 +135,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 1))
 	var clock atomic.Int64 // the fixture's clock is read by the node's goroutines
 	clock.Store(f.now.UnixMilli())
-	ids := &seededReader{Rand: rand.New(rand.NewPCG(11, 2))}
+	ids := &fake.Random{Rand: rand.New(rand.NewPCG(11, 2))}
 	history := newApartHistory(f.history)
 	reopen := func() {
 		f.close(t, n)
@@ -156,7 +157,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 		case k < 8 && account == testAccount:
 			randomSegmentCommand(rng, n)
 		case k < 11 && account == otherAccount:
-			_, _ = n.Command(ctx, account, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: fmt.Sprint("s", i), Definition: json.RawMessage(randomDefinition(rng, nil, nil))})
+			_, _ = n.Command(ctx, account, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: fmt.Sprint("s", i), Definition: json.RawMessage(fake.RandomDefinition(rng, nil, nil))})
 		case k < 25:
 			clock.Add(rng.Int64N(3000))
 		case k < 26:
@@ -166,7 +167,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 			if err := n.stamp(&env); err != nil {
 				t.Fatal(err)
 			}
-			if err := n.Submit(ctx, account, appendEvents(env.Append(nil), []eventlog.Event{randomEvent(rng, 20, clock.Load())}), &out); err != nil {
+			if err := n.Submit(ctx, account, fake.AppendEvents(env.Append(nil), []eventlog.Event{fake.RandomEvent(rng, 20, clock.Load())}), &out); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -199,10 +200,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	const workers = 8
-	each := 400
-	if testlevel.Quick() {
-		each = 100
-	}
+	each := testlevel.Count(100, 400)
 	var ids [workers]string
 	for w := range ids {
 		reply, err := n.Command(ctx, testAccount, resolver.CommandSegmentCreate, resolver.SegmentSave{Name: "worker", Definition: json.RawMessage(
@@ -222,7 +220,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 			env.ID[i] = byte(rng.Uint32())
 		}
 		var out resolver.Outcome
-		return n.Submit(ctx, account, appendEvents(env.Append(nil), ev), &out)
+		return n.Submit(ctx, account, fake.AppendEvents(env.Append(nil), ev), &out)
 	}
 	var wait, beside sync.WaitGroup
 	beside.Add(2)
@@ -255,7 +253,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 		for i := 0; ctx.Err() == nil; i++ {
 			var evs []eventlog.Event
 			for range 50 {
-				evs = append(evs, randomEvent(rng, 500, f.now.UnixMilli()))
+				evs = append(evs, fake.RandomEvent(rng, 500, f.now.UnixMilli()))
 			}
 			_ = send(rng, otherAccount, evs...)
 		}
@@ -274,7 +272,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 					v, members = -1, members-2
 				}
 				on[p] = !on[p]
-				e := ev("external_id", fmt.Sprintf("w%d-%d", w, p))
+				e := fake.Event("external_id", fmt.Sprintf("w%d-%d", w, p))
 				e.Type, e.Properties = []byte("turned"), fmt.Appendf(nil, `{"v":%d,"w":%d}`, v, w)
 				if err := send(rng, testAccount, e); err != nil {
 					t.Error(err)

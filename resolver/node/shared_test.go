@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -145,10 +146,10 @@ func (p *pair) events(n *Node, records int) {
 		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9, p.id}, StampMs: p.now.UnixMilli()}
 		var evs []eventlog.Event
 		for range 20 {
-			evs = append(evs, randomEvent(p.rng, 100, p.now.UnixMilli()))
+			evs = append(evs, fake.RandomEvent(p.rng, 100, p.now.UnixMilli()))
 		}
 		var out resolver.Outcome
-		if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), evs), &out); err != nil {
+		if err := n.Submit(context.Background(), testAccount, fake.AppendEvents(env.Append(nil), evs), &out); err != nil {
 			p.t.Fatal(err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // movedLog is a log that goes on where another one ended.
@@ -57,7 +58,7 @@ func (r movedReader) Next(ctx context.Context) (eventlog.Entry, error) {
 
 // storedHistory has all rows below an offset already.
 type storedHistory struct {
-	*modelHistory
+	*fake.History
 	position int64
 }
 
@@ -76,7 +77,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 	fs, now := vfs.NewMem(), time.UnixMilli(1_000_000_000_000)
 	open := func(dir string, log eventlog.Log, history query.History) *Node {
 		n, err := Open(t.Context(), Options{FS: fs, Dir: dir, Log: log, History: history, Now: func() time.Time { return now },
-			Rand: &seededReader{Rand: rand.New(rand.NewPCG(3, uint64(len(dir))))}, Feed: FeedOptions{Delay: time.Millisecond}})
+			Rand: &fake.Random{Rand: rand.New(rand.NewPCG(3, uint64(len(dir))))}, Feed: FeedOptions{Delay: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 		return reply
 	}
 	log := openLog("log", 1)
-	n := open("from", log, &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))})
+	n := open("from", log, &fake.History{Rand: rand.New(rand.NewPCG(1, 1))})
 	for i, account := range []uint64{a, b, c} {
 		boot, name := testBootstrap(resolver.DefaultSettings()), resolver.CommandCompanyCreate
 		boot.HashKey = fmt.Sprintf("%032x", account)
@@ -120,7 +121,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 	if _, err := resolver.Split(t.Context(), resolver.SplitOptions{FS: fs, From: "from", To: "to", Partitions: 3, Offset: end}); err != nil {
 		t.Fatal(err)
 	}
-	n = open("to", movedLog{openLog("moved", 3), end}, storedHistory{&modelHistory{Rand: rand.New(rand.NewPCG(1, 1))}, end})
+	n = open("to", movedLog{openLog("moved", 3), end}, storedHistory{&fake.History{Rand: rand.New(rand.NewPCG(1, 1))}, end})
 	defer func() { must(nil, n.Close(context.Background())) }()
 	refused := func(account uint64, email string) {
 		t.Helper()

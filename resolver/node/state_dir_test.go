@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // TestL1StateDirectoriesLast: once a node has started, a machine that fails keeps the
@@ -22,8 +23,8 @@ func TestL1StateDirectoriesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))},
-		Now: func() time.Time { return time.UnixMilli(1_000_000_000_000) }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(1, 2))}})
+	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: &fake.History{Rand: rand.New(rand.NewPCG(1, 1))},
+		Now: func() time.Time { return time.UnixMilli(1_000_000_000_000) }, Rand: &fake.Random{Rand: rand.New(rand.NewPCG(1, 2))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
 // TestRequestWhileOneIsWritten: a checkpoint asked for while another is being written is
@@ -94,7 +95,7 @@ func TestThrottledUnlessARequestWaits(t *testing.T) {
 		if size, _ := p.generationBytes(); size > n.opts.GenerationBytes {
 			break
 		}
-		submitEvents(t, n, ev("external_id", fmt.Sprint("p", i)))
+		submitEvents(t, n, fake.Event("external_id", fmt.Sprint("p", i)))
 	}
 	if d := took(time.Minute); d > 30*time.Second {
 		t.Errorf("the next generation is as large as may be, and it slept %v", d)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/weborigin"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
@@ -148,11 +147,7 @@ var Commands = map[string]feature.Command[*State]{
 
 // Load takes back what a checkpoint has, see [feature.State].
 func (s *State) Load(kind byte, name string, value []byte) (known bool, err error) {
-	if kind != state.EntitySource {
-		return false, nil
-	}
-	_, err = s.table.Load(name, value)
-	return true, err
+	return s.table.LoadKind(kind, name, value)
 }
 
 // Hash gives put the whole state, see [feature.State].
@@ -226,18 +221,9 @@ func (s *Source) change(c *Save, nowMs int64) *refuse.Refusal {
 		if s.Kind == Server && len(*c.AllowedOrigins) > 0 {
 			return refuse.Invalid("allowed_origins", "allowed_origins: a server source has none; pages send with the key of a browser source")
 		}
-		if len(*c.AllowedOrigins) > MaxOrigins {
-			return refuse.Invalid("allowed_origins", "allowed_origins must have at most %d entries", MaxOrigins)
-		}
-		list := make([]string, 0, len(*c.AllowedOrigins))
-		for _, o := range *c.AllowedOrigins {
-			origin, ok := weborigin.Parse(o)
-			if !ok {
-				return refuse.Invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(o, 100))
-			}
-			if !slices.Contains(list, origin) {
-				list = append(list, origin)
-			}
+		list, r := refuse.Origins(*c.AllowedOrigins, MaxOrigins)
+		if r != nil {
+			return r
 		}
 		s.AllowedOrigins = list
 	}

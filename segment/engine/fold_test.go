@@ -332,10 +332,7 @@ func (w *foldWorld) run() {
 // TestS1FoldsEqualNaive compares every fold with the naive evaluator where
 // windows are a few milliseconds wide.
 func TestS1FoldsEqualNaive(t *testing.T) {
-	n := 2500
-	if testlevel.Quick() {
-		n = 300
-	}
+	n := testlevel.Count(300, 2500)
 	checks := 0
 	for seed := range uint64(n) {
 		w := newFoldWorld(t, compose(rand.New(rand.NewPCG(seed, 5))))

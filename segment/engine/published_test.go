@@ -13,10 +13,7 @@ import (
 // will expire ± 1 ms (S1). Segments that are deleted, or are being built, must
 // not answer, nor may any while the engine lags.
 func TestS1PublishedEqualsCount(t *testing.T) {
-	steps := 12_000
-	if testlevel.Quick() {
-		steps = 2_000
-	}
+	steps := testlevel.Count(2_000, 12_000)
 	told, stepped, refused := 0, 0, 0
 	for seed := uint64(1); steps > 0; seed++ {
 		w := newWorld(t, seed)

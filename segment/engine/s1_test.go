@@ -51,10 +51,7 @@ func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
 //
 // MUSTER_SEED repeats one seed, MUSTER_STEPS sets how many steps are made.
 func TestS1S2EngineEqualsNaive(t *testing.T) {
-	steps := 40_000
-	if testlevel.Quick() {
-		steps = 4_000
-	}
+	steps := testlevel.Count(4_000, 40_000)
 	if testlevel.Long() {
 		steps = 1_000_000
 	}

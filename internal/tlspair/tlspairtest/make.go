@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -48,6 +49,16 @@ func Make(t testing.TB, hosts ...string) (cert, key []byte) {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+}
+
+// Certificate is what [Make] returns, as servers use it.
+func Certificate(t testing.TB, hosts ...string) tls.Certificate {
+	t.Helper()
+	c, err := tls.X509KeyPair(Make(t, hosts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // Files writes what [Make] returns to cert.pem and key.pem in dir.

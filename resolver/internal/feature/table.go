@@ -72,6 +72,15 @@ func (t *Table[T]) Load(name string, value []byte) (*T, error) {
 	return v, nil
 }
 
+// LoadKind is Load if the entity is of the table's kind, and known is false if it is not.
+func (t *Table[T]) LoadKind(kind byte, name string, value []byte) (known bool, err error) {
+	if kind != t.kind {
+		return false, nil
+	}
+	_, err = t.Load(name, value)
+	return true, err
+}
+
 // Hash gives put all names and entities, in order of names.
 func (t *Table[T]) Hash(put func([]byte)) {
 	for _, name := range slices.Sorted(maps.Keys(t.rows)) {

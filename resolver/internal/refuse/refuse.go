@@ -5,7 +5,11 @@ package refuse
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/clip"
+	"github.com/musterhq/muster/internal/weborigin"
 )
 
 // MaxNameBytes bounds the names that people give, such as of segments and API keys.
@@ -68,4 +72,23 @@ func Name(name string) *Refusal {
 		return Invalid("name", "name must have at most %d bytes", MaxNameBytes)
 	}
 	return nil
+}
+
+// Origins reads the field allowed_origins: each origin once, as [weborigin.Parse] returns
+// it. It refuses more than most of them.
+func Origins(texts []string, most int) ([]string, *Refusal) {
+	if len(texts) > most {
+		return nil, Invalid("allowed_origins", "allowed_origins must have at most %d entries", most)
+	}
+	list := make([]string, 0, len(texts))
+	for _, text := range texts {
+		origin, ok := weborigin.Parse(text)
+		if !ok {
+			return nil, Invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(text, 100))
+		}
+		if !slices.Contains(list, origin) {
+			list = append(list, origin)
+		}
+	}
+	return list, nil
 }

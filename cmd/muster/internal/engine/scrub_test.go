@@ -16,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/logbuffer"
 )
 
 // line is where a goroutine waits until the test lets it go on.
@@ -61,24 +62,6 @@ func (l line) turn(t *testing.T, d time.Duration) {
 	l.rests(t, d)
 }
 
-// records keeps log lines.
-type records struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (r *records) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.Write(p)
-}
-
-func (r *records) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.b.String()
-}
-
 // TestScrub: damage to closed segments, and files that are removed, are found while the
 // log is in use, said once, and counted until they are put back; records are taken
 // meanwhile, and the end of the log ends it.
@@ -102,7 +85,7 @@ func TestScrub(t *testing.T) {
 	if err != nil || len(segments) < 4 {
 		t.Fatalf("%d segments, %v", len(segments), err)
 	}
-	var said records
+	var said logbuffer.Buffer
 	read, look := newLine(), newLine()
 	s := newScrubber(l, slog.New(slog.NewTextHandler(&said, nil)))
 	s.now = func() time.Time { return time.UnixMilli(0) }
