@@ -78,7 +78,7 @@ func TestWhatWasUnmappedIsThereAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { unix.Munmap(b) }) //nolint:errcheck // the test is over
+		t.Cleanup(func() { unix.Munmap(b) })
 		return b
 	}
 	constants, relocated := mapped(unix.PROT_READ), mapped(unix.PROT_READ|unix.PROT_WRITE)
