@@ -45,8 +45,8 @@
 //     that is left for later records, what became of a record
 //   - account_entity.go, totals.go, epoch.go, claim.go, notify.go, segments.go, emit.go: what
 //     several commands need
-//   - campaign_host.go, contact_host.go, flow_port.go, form_host.go, pacing_host.go,
-//     resolution_host.go, sending_host.go: what features see of their account and of the record; accounts.go puts
+//   - campaign_host.go, contact_host.go, flow_port.go, form_host.go, inapp.go, orders.go,
+//     pacing_host.go, resolution_host.go, sending_host.go: what features see of their account and of the record; accounts.go puts
 //     accounts together
 //   - command.go names commands; access_company.go, contacts.go, erase.go, inapp.go,
 //     preferences.go, segment_commands.go, settings_commands.go and others carry them out;

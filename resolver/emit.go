@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// trackProfile tells the segment engine of a profile that was resolved, but for
-// the event and the settling.
+// trackProfile tells the segment engine of a profile that was resolved. The event itself, and
+// the settling of what it changes, are applyEvent's.
 func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 	e := a.Engine
 	e.Touch(r.Ordinal)

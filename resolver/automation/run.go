@@ -129,7 +129,7 @@ func (s *State) enrol(t *toEnrol) {
 		return
 	}
 	d := s.port.Load(o)
-	if t.own {
+	if t.own { // the service caused it itself, so it may be a loop; no condition looks at what is counted
 		if !d.Caused.Add(s.port.Engine().NowMs()) {
 			s.cutLoop(f)
 			return

@@ -93,10 +93,10 @@ func (r *Run) channelCounts(i int) *ChannelCounts {
 	return &r.ByChannel[i]
 }
 
-// goesOn reports whether a message that was not sent is not the last for its recipient in
-// this run. The recipient's next channel is claimed then, and is the reply; or an e-mail is
-// next for which there is no credit: the run stops, and the recipient is part of its audience
-// again.
+// goesOn reports whether the recipient of a message that was not sent gets another one in this
+// run, or will be looked at again. Then the recipient's next channel is claimed, and is the
+// reply; or it is held until later; or the next is an e-mail for which there is no credit: the
+// run stops, and the recipient is part of its audience again.
 func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 	if len(r.Channels) == 0 || c.Result == ResultSent {
 		return false

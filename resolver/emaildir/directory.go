@@ -55,7 +55,7 @@ func (k releaseKey) compare(o releaseKey) int {
 	return slices.Compare(k.id[:], o.id[:])
 }
 
-// The kinds of keys in tableEmail.
+// The kinds of keys in [state.TableEmail].
 const (
 	keyHolder   = 'e' // name → account, id
 	keyReserved = 'p' // id → reservation

@@ -119,7 +119,7 @@ func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 }
 
 // keepOut is [resolver.Machine.KeepOut] of a record that is about to be stored. An erasure that
-// comes between is seen to afterwards, see noteRefused.
+// comes between notes the record, see [erasure.State.NoteRefused].
 func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *resolver.Refusal, error) {
 	if p.published.stats.Load().Erased == 0 {
 		return rec, nil, nil

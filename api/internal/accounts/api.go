@@ -47,7 +47,7 @@ type API struct {
 	// linkUse is held while a sign-in link is used up.
 	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
-	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
+	// device, StrangersPasswords those for everybody else: a flood of sign-ins leaves
 	// room for the former.
 	passwords, StrangersPasswords *handler.Semaphore
 	// decoy is the hash that the password of an unknown e-mail is checked

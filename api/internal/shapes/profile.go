@@ -49,5 +49,3 @@ var ProfileRow = shape.Named("ProfileRow", shape.Object(
 	shape.Req("first_seen_at", shape.Instant("The first event, if that is before `created_at`.")),
 	shape.Req("last_event_at", shape.Instant("Null before the first event.").OrNull()),
 ))
-
-// newProfileRow is a profile as lists answer it at an instant.

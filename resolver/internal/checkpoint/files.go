@@ -152,7 +152,7 @@ func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 	return aside, nil
 }
 
-// MisplacedSuffix ends the name of what was set aside by setMisplacedAside.
+// MisplacedSuffix ends the name of what was set aside by [Dir.SetMisplacedAside].
 const MisplacedSuffix = ".damaged"
 
 // sumFile computes size and checksum of a file.

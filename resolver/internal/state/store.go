@@ -75,7 +75,7 @@ func Open(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*Store, e
 	return OpenOn(nil, fs, dir, cacheBytes, log, nil)
 }
 
-// OpenOn is openStore on a disk that may be full; nil is one that is not.
+// OpenOn is [Open] on a disk that may be full; nil is one that is not.
 // damaged, unless it is nil, is called with every damage to the store's files that is
 // found later, from any goroutine.
 func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*Store, error) {
@@ -238,7 +238,7 @@ func (s *Store) PutDocument(a Account, ordinal uint32, b []byte) {
 // PutEntity stores an entity; nil removes it.
 func (s *Store) PutEntity(key string, b []byte) { s.Entities[key] = b }
 
-// PutPayload is putEntity for what may be large: it counts against the bound of
+// PutPayload is [Store.PutEntity] for what may be large: it counts against the bound of
 // a generation.
 func (s *Store) PutPayload(key string, b []byte) {
 	s.CurrentBytes += int64(len(b)) + docOverhead
