@@ -87,10 +87,7 @@ func findFiles(tree fs.FS) (map[string]*file, error) {
 		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
 			return nil
 		}
-		info, err := d.Info()
-		if err == nil {
-			files[name], err = newFile(tree, name, info.Size())
-		}
+		files[name], err = newFile(tree, name)
 		return err
 	})
 	if err != nil {

@@ -5,9 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -35,48 +33,40 @@ const contentPolicy = "default-src 'none'; script-src 'self'; connect-src 'self'
 type file struct {
 	media string
 	tree  fs.FS
-	name  string // of the file in tree
-	size  int
+	name  string        // of the file in tree
 	tag   func() string // ETag of the body, made at the first request; that of the compressed body has "-gz" behind it
 	// zipped compresses the body at the first request that takes it.
 	zipped func() []byte
 }
 
 // newFile returns a file of tree, which must not lose it.
-func newFile(tree fs.FS, name string, size int64) (*file, error) {
+func newFile(tree fs.FS, name string) (*file, error) {
 	media, ok := mediaTypes[path.Ext(name)]
 	if !ok {
 		return nil, fmt.Errorf("console: dist/%s has an extension whose media type is not known; add it to mediaTypes", name)
 	}
-	f := &file{media: media, tree: tree, name: name, size: int(size)}
+	f := &file{media: media, tree: tree, name: name}
 	f.tag = sync.OnceValue(func() string {
-		sum := sha256.New()
-		f.copyTo(sum)
-		return hex.EncodeToString(sum.Sum(nil)[:16])
+		sum := sha256.Sum256(f.read())
+		return hex.EncodeToString(sum[:16])
 	})
 	f.zipped = sync.OnceValue(func() []byte {
 		var b bytes.Buffer
 		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 		check(err)
-		f.copyTo(w)
+		_, err = w.Write(f.read())
+		check(err)
 		check(w.Close())
 		return bytes.Clone(b.Bytes()) // a buffer keeps up to twice as much
 	})
 	return f, nil
 }
 
-// open opens the file.
-func (f *file) open() fs.File {
-	opened, err := f.tree.Open(f.name)
+// read returns a copy of the file, which lasts as long as an answer.
+func (f *file) read() []byte {
+	b, err := fs.ReadFile(f.tree, f.name)
 	check(err)
-	return opened
-}
-
-// copyTo writes the file to w, which takes everything.
-func (f *file) copyTo(w io.Writer) {
-	from := f.open()
-	_, err := io.Copy(w, from)
-	check(errors.Join(err, from.Close()))
+	return b
 }
 
 // check panics for an error of the embedded files or of a buffer, which have none.
@@ -114,7 +104,7 @@ func (f *file) serve(rc *fasthttp.RequestCtx) {
 	if zipped {
 		rc.Response.SetBodyRaw(f.zipped())
 	} else {
-		rc.Response.SetBodyStream(f.open(), f.size)
+		rc.Response.SetBodyRaw(f.read())
 	}
 }
 
