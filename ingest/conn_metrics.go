@@ -8,7 +8,7 @@ import (
 
 // connCounters are the metrics of a server's connections.
 type connCounters struct {
-	open, strangers            atomic.Int64 // connections; those of them that count by address and did not authenticate
+	open, unauthenticated      atomic.Int64 // connections; those of them that count by address and did not authenticate
 	refusedAll, refusedAddress *metrics.Counter
 	acceptFailures, malformed  *metrics.Counter
 }
@@ -21,7 +21,6 @@ func newConnCounters(set *metrics.Set) *connCounters {
 		malformed:      set.GetOrCreateCounter(`muster_http_malformed_requests_total`),
 	}
 	set.GetOrCreateGauge(`muster_http_connections`, func() float64 { return float64(c.open.Load()) })
-	set.GetOrCreateGauge(`muster_http_unauthenticated_connections`, func() float64 { return float64(c.strangers.Load()) })
-	set.GetOrCreateGauge(`muster_http_unauthenticated_connections`, func() float64 { return float64(c.strangers.Load()) })
+	set.GetOrCreateGauge(`muster_http_unauthenticated_connections`, func() float64 { return float64(c.unauthenticated.Load()) })
 	return c
 }

@@ -132,7 +132,7 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 	var seen uint
 	var unknown jsonscan.Object
 	oneEvent := false // it has what an event has
-	strange := ""     // the first unknown name
+	unknownName := "" // the first unknown name
 	more := true
 	if i = s.Space(i + 1); s.Byte(i) == '}' {
 		i, more = i+1, false
@@ -157,8 +157,8 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 			// Stop here: the keys are held in memory.
 			return badRequest("the body has more than %d unknown fields; send the events in events", maxUnknown)
 		}
-		if m == bodyUnknown && wrong == nil && strange == "" {
-			strange = string(name)
+		if m == bodyUnknown && wrong == nil && unknownName == "" {
+			unknownName = string(name)
 		}
 		seen |= 1 << m
 		switch m {
@@ -198,8 +198,8 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 		return badRequest(`events is missing, and the body looks like one event; send it to POST /api/v1/events, or as {"events": [...]}`)
 	case seen&(1<<bodyEvents) == 0:
 		return badRequest("events is missing; send an array of events")
-	case strange != "" && !d.ignoreUnknown:
-		return unknownOfBody(strange, kind)
+	case unknownName != "" && !d.ignoreUnknown:
+		return unknownOfBody(unknownName, kind)
 	case kind != eventlog.KindImport:
 	case seen&(1<<bodyFile) == 0:
 		return badRequest("file is missing; send the SHA-256 of the file's content in 64 hexadecimal digits")

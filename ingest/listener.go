@@ -25,8 +25,8 @@ type listener struct {
 
 	mu struct {
 		sync.Mutex
-		strangers map[netip.Prefix]int // unauthenticated connections by address
-		logged    map[string]time.Time // when a fault was last logged
+		unauthenticated map[netip.Prefix]int // unauthenticated connections by address
+		logged          map[string]time.Time // when a fault was last logged
 	}
 }
 
@@ -39,7 +39,7 @@ func newListener(ln net.Listener, opts Options, counters *connCounters) *listene
 		close(l.closing)
 		return ln.Close()
 	})
-	l.mu.strangers = map[netip.Prefix]int{}
+	l.mu.unauthenticated = map[netip.Prefix]int{}
 	l.mu.logged = map[string]time.Time{}
 	return l
 }
@@ -148,12 +148,11 @@ func (l *listener) source(nc net.Conn) netip.Prefix {
 func (l *listener) register(c *clientConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.strangers[c.from] >= l.opts.AddressConnections {
+	if l.mu.unauthenticated[c.from] >= l.opts.AddressConnections {
 		return false
 	}
-	l.mu.strangers[c.from]++
-	l.counters.strangers.Add(1)
-	l.counters.strangers.Add(1)
+	l.mu.unauthenticated[c.from]++
+	l.counters.unauthenticated.Add(1)
 	c.counted.Store(true)
 	return true
 }
@@ -165,10 +164,9 @@ func (l *listener) trust(c *clientConn) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counters.strangers.Add(-1)
-	l.counters.strangers.Add(-1)
-	if l.mu.strangers[c.from]--; l.mu.strangers[c.from] <= 0 {
-		delete(l.mu.strangers, c.from)
+	l.counters.unauthenticated.Add(-1)
+	if l.mu.unauthenticated[c.from]--; l.mu.unauthenticated[c.from] <= 0 {
+		delete(l.mu.unauthenticated, c.from)
 	}
 }
 

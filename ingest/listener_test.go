@@ -196,11 +196,18 @@ func TestStrangersAreBounded(t *testing.T) {
 			if len(served) != tt.served {
 				t.Fatalf("%d connections are served, want %d", len(served), tt.served)
 			}
+			counted := int64(tt.served)
+			if tt.authenticate || name == "loopback" || name == "a proxy" {
+				counted = 0
+			}
+			if n := s.counters.unauthenticated.Load(); n != counted {
+				t.Errorf("%d connections count as unauthenticated, want %d", n, counted)
+			}
 			for _, c := range served {
 				c.Close()
 			}
 			eventually.Holds(t, "all are forgotten", func() bool {
-				return s.counters.open.Load() == 0 && s.counters.strangers.Load() == 0
+				return s.counters.open.Load() == 0 && s.counters.unauthenticated.Load() == 0
 			})
 		})
 	}
