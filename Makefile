@@ -22,7 +22,7 @@ release:
 	cp LICENSE README.md CHANGELOG.md deploy/muster.service bin/$(RELEASE)/
 	tar -C bin --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(shell git log -1 --format=%ct) -czf bin/$(RELEASE).tar.gz $(RELEASE)
 	cd bin && sha256sum $(RELEASE).tar.gz > $(RELEASE).tar.gz.sha256
-	if command -v docker >/dev/null; then docker build --build-arg VERSION=$(VERSION) --tag muster:$(VERSION) .; fi
+	if command -v docker >/dev/null; then docker build --build-arg VERSION=$(VERSION) --tag muster:$(VERSION) .; else echo "no Docker here: the image is not made"; fi
 
 # The web console: from console/web to console/dist, which is committed and
 # embedded. Needs Node.js 20 or later with npm. Two builds are the same, byte for byte.

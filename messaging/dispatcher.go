@@ -251,9 +251,9 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 // run here now: it is for the node that acts for the account, or for this one at
 // its next start.
 func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
-	epoch, acts := d.opts.Node.Lease(account)
-	if !acts {
-		return nil // the node that acts takes it up
+	epoch, leads := d.opts.Node.Lease(account)
+	if !leads {
+		return nil // the node that leads the account takes it up
 	}
 	r := &run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, places: newPlaces(d.opts.Workers), ended: make(chan struct{})}
 	d.mu.Lock()

@@ -99,13 +99,13 @@ func countAudience(c *keycall.Call) (any, error) {
 	}
 	out := campaignAudience{Channels: map[string]uint64{}, Skipped: map[string]uint64{}}
 	var people, sent *roaring.Bitmap
-	var ways []way
+	var parts []channelPart
 	err = c.Read(func(v *resolver.View) (err error) {
 		contents, err := compose.CampaignContents(v, &x)
 		if err != nil {
 			return err
 		}
-		ways = waysOf(&x, contents)
+		parts = partsOf(&x, contents)
 		out.AsOf = record.Time(max(c.Now.UnixMilli(), v.LogTimeMs()))
 		people, sent, err = v.Campaigns().Audience(&start)
 		return err
@@ -125,7 +125,7 @@ func countAudience(c *keycall.Call) (any, error) {
 			return nil, err
 		}
 		err := c.Read(func(v *resolver.View) error {
-			return out.judge(v, ways, len(x.Channels) > 0, piece[:n], c.Now.UnixMilli())
+			return out.judge(v, parts, len(x.Channels) > 0, piece[:n], c.Now.UnixMilli())
 		})
 		if err != nil {
 			return nil, err
@@ -136,19 +136,19 @@ func countAudience(c *keycall.Call) (any, error) {
 
 // judge counts some of the people as reachable or by why they are passed over. Those who
 // were erased since the audience was read do not belong to it any more.
-func (out *campaignAudience) judge(v *resolver.View, ways []way, several bool, people []uint32, nowMs int64) error {
+func (out *campaignAudience) judge(v *resolver.View, parts []channelPart, several bool, people []uint32, nowMs int64) error {
 	for _, o := range people {
 		if !v.Profiles().Has(v.Profiles().Root(o)) {
 			out.Count--
 			continue
 		}
-		i, reason, err := reached(v, ways, several, o, nowMs)
+		i, reason, err := reached(v, parts, several, o, nowMs)
 		switch {
 		case err != nil:
 			return err
 		case reason == "":
 			out.Reachable++
-			out.Channels[ways[i].part.Medium()]++
+			out.Channels[parts[i].part.Medium()]++
 		default:
 			out.Skipped[reason]++
 		}
@@ -156,15 +156,15 @@ func (out *campaignAudience) judge(v *resolver.View, ways []way, several bool, p
 	return nil
 }
 
-// way is a channel on which a campaign goes out.
-type way struct {
+// channelPart is a channel on which a campaign goes out.
+type channelPart struct {
 	part  campaigns.Campaign
 	holes *compose.Holes
 }
 
-func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
+func partsOf(x *campaigns.Campaign, contents []campaigns.Content) (out []channelPart) {
 	for i, part := range x.Parts() {
-		out = append(out, way{part, compose.CampaignHoles(&part, contents[i])})
+		out = append(out, channelPart{part, compose.CampaignHoles(&part, contents[i])})
 	}
 	return out
 }
@@ -172,9 +172,9 @@ func waysOf(x *campaigns.Campaign, contents []campaigns.Content) (out []way) {
 // reached is the first channel on which a campaign reaches a person, and why it passes
 // over them, "" where it does not. several says that the campaign is of several
 // channels.
-func reached(v *resolver.View, ways []way, several bool, o uint32, nowMs int64) (i int, reason string, err error) {
-	for i := range ways {
-		reason, err = ways[i].passedOver(v, o, nowMs)
+func reached(v *resolver.View, parts []channelPart, several bool, o uint32, nowMs int64) (i int, reason string, err error) {
+	for i := range parts {
+		reason, err = parts[i].passedOver(v, o, nowMs)
 		if err != nil || reason == "" || reason == campaigns.AlreadySent {
 			return i, reason, err
 		}
@@ -185,8 +185,8 @@ func reached(v *resolver.View, ways []way, several bool, o uint32, nowMs int64) 
 	return 0, reason, nil
 }
 
-// passedOver is why nothing would be sent to a person on this way, "" where it would.
-func (w *way) passedOver(v *resolver.View, o uint32, nowMs int64) (string, error) {
+// passedOver is why nothing would be sent to a person on this channel, "" where it would.
+func (w *channelPart) passedOver(v *resolver.View, o uint32, nowMs int64) (string, error) {
 	reason, err := v.PassedOver(&w.part, o, nowMs)
 	if err != nil || reason != "" || w.holes == nil {
 		return reason, err
@@ -235,13 +235,13 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ways, several := waysOf(&x, contents), in.Via == "" && len(x.Channels) > 0
+	parts, several := partsOf(&x, contents), in.Via == "" && len(x.Channels) > 0
 	if in.Via != "" {
 		i := slices.Index(x.Media(), in.Via)
 		if i < 0 {
 			return nil, noSuchPart(&x)
 		}
-		ways, contents = ways[i:i+1], contents[i:i+1]
+		parts, contents = parts[i:i+1], contents[i:i+1]
 	}
 	var content campaigns.Content
 	var out renderedCampaign
@@ -254,11 +254,11 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		i, reason, err := reached(v, ways, several, o, c.Now.UnixMilli())
+		i, reason, err := reached(v, parts, several, o, c.Now.UnixMilli())
 		if err != nil {
 			return err
 		}
-		content, x = contents[i], ways[i].part
+		content, x = contents[i], parts[i].part
 		out.ProfileID, out.Channel, out.Skipped = p.ID.String(), x.Medium(), record.TextOrNull(reason)
 		if out.Rendered, err = compose.RenderCampaign(&x, content, p, v.CompanyState().Name); err != nil || out.Channel != "sms" {
 			return contentFault(err)

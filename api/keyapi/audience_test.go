@@ -122,7 +122,7 @@ func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 	p.must("DELETE", "/profiles/"+ids[1], "", nil)
 	out := campaignAudience{Count: 2, Channels: map[string]uint64{}, Skipped: map[string]uint64{}}
 	read(func(v *resolver.View) error {
-		return out.judge(v, []way{{part: campaigns.Campaign{Channel: campaigns.ChannelOmni}}}, false, ordinals, 0)
+		return out.judge(v, []channelPart{{part: campaigns.Campaign{Channel: campaigns.ChannelOmni}}}, false, ordinals, 0)
 	})
 	if out.Count != 1 || out.Reachable != 1 || len(out.Skipped) != 0 {
 		t.Errorf("the audience is %+v", out)

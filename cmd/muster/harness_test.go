@@ -212,7 +212,7 @@ func (s *server) console(method, path, body string, data any) {
 	}
 }
 
-// preview counts who a definition holds.
+// preview counts the people for whom a definition holds.
 func (s *server) preview(definition string) int {
 	s.t.Helper()
 	var p struct{ Count int }

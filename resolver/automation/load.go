@@ -27,7 +27,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 		}
 		return true, json.Unmarshal(value, &f.counts)
 	case state.EntityWaiting:
-		return true, s.loadWaiting(name)
+		return true, s.loadDeferred(name)
 	}
 	return false, nil
 }

@@ -24,7 +24,7 @@ func (s *State) peek() []peek.Flow {
 
 func (s *State) peekQueue(fn func(ordinal uint32, flows []uint32)) (next uint64, err error) {
 	for seq := s.queue.first; seq < s.queue.next; seq++ {
-		var e waitingEnrolment
+		var e deferredEnrolment
 		b, err := s.run.store.Entity(state.WaitingKey(s.account, seq))
 		if err == nil {
 			err = e.decode(b)

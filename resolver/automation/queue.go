@@ -38,8 +38,8 @@ type Position struct{ emptied, next uint64 }
 
 func (q *enrolQueue) passed(p Position) bool { return q.emptied != p.emptied || q.first >= p.next }
 
-// waitingEnrolment is an entry of the queue.
-type waitingEnrolment struct {
+// deferredEnrolment is an entry of the queue.
+type deferredEnrolment struct {
 	o     uint32
 	atMs  int64
 	flows []uint32 // numbers, in the order in which they were triggered
@@ -48,7 +48,7 @@ type waitingEnrolment struct {
 
 const waitingVersion = 1
 
-func (e *waitingEnrolment) append(dst []byte) []byte {
+func (e *deferredEnrolment) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(append(dst, waitingVersion), e.o)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(e.atMs))
 	dst = binary.AppendUvarint(dst, uint64(len(e.flows)))
@@ -59,7 +59,7 @@ func (e *waitingEnrolment) append(dst []byte) []byte {
 }
 
 // decode reads what append wrote; it never panics.
-func (e *waitingEnrolment) decode(b []byte) error {
+func (e *deferredEnrolment) decode(b []byte) error {
 	in := wire.Reader{B: b}
 	version := in.U8()
 	e.o, e.atMs, e.flows = in.U32(), int64(in.U64()), e.flows[:0]
@@ -117,7 +117,7 @@ func (s *State) queueDeferred() {
 // paused counts as having entered during the pause.
 func (s *State) Drain(most int) {
 	q := &s.queue
-	var e waitingEnrolment
+	var e deferredEnrolment
 	s.run.draining = true
 	end := s.run.Enrolments + uint64(most)
 	for looks := most * flowLooks; q.waiting(); {
@@ -132,7 +132,7 @@ func (s *State) Drain(most int) {
 		done := 0
 		for ; done < len(e.flows) && looks > 0 && s.run.Enrolments < end; done++ {
 			looks--
-			s.enrolWaiting(&e, e.flows[done])
+			s.enrolDeferred(&e, e.flows[done])
 		}
 		if done < len(e.flows) {
 			e.flows = e.flows[done:]
@@ -150,7 +150,7 @@ func (s *State) Drain(most int) {
 	s.run.draining = false
 }
 
-func (s *State) enrolWaiting(e *waitingEnrolment, number uint32) {
+func (s *State) enrolDeferred(e *deferredEnrolment, number uint32) {
 	f, o := s.byNumber[number], s.port.Root(e.o)
 	switch {
 	case f.Deleted || s.port.Erased(o):
@@ -169,8 +169,8 @@ func (s *State) Deferred() int { return int(s.queue.next - s.queue.first) }
 // queue, by the [Runner.Position] behind it.
 func (s *State) Passed(p Position) bool { return s.queue.passed(p) }
 
-// loadWaiting takes in an entry's place. They come in order.
-func (s *State) loadWaiting(name string) error {
+// loadDeferred takes in an entry's place. They come in order.
+func (s *State) loadDeferred(name string) error {
 	if len(name) != 8 {
 		return fmt.Errorf("an enrolment that waits has a name of %d bytes", len(name))
 	}
@@ -185,8 +185,8 @@ func (s *State) loadWaiting(name string) error {
 	return nil
 }
 
-// hashWaiting is the queue's part of the state's hash.
-func (s *State) hashWaiting(put func([]byte)) error {
+// hashDeferred is the queue's part of the state's hash.
+func (s *State) hashDeferred(put func([]byte)) error {
 	for seq := s.queue.first; seq < s.queue.next; seq++ {
 		b, err := s.run.store.Entity(state.WaitingKey(s.account, seq))
 		if err != nil {

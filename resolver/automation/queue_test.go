@@ -7,11 +7,11 @@ import (
 )
 
 func FuzzWaitingEnrolment(f *testing.F) {
-	f.Add((&waitingEnrolment{o: 7, atMs: 5, flows: []uint32{1, 300}, event: []byte("{}")}).append(nil))
-	f.Add((&waitingEnrolment{}).append(nil))
+	f.Add((&deferredEnrolment{o: 7, atMs: 5, flows: []uint32{1, 300}, event: []byte("{}")}).append(nil))
+	f.Add((&deferredEnrolment{}).append(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var e, again waitingEnrolment
+		var e, again deferredEnrolment
 		if e.decode(b) != nil {
 			return
 		}

@@ -43,7 +43,7 @@ type Runner struct {
 	draining    bool  // deferred profiles are being enrolled
 	depth       uint8 // how many enrolments started each other up to here
 	triggered   []toEnrol
-	deferred    waitingEnrolment // see queueDeferred
+	deferred    deferredEnrolment // see queueDeferred
 	position    Position
 	running     host         // the enrolment that is being run, if there is one
 	enrolments  flows.Record // of its profile in its flow

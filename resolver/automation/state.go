@@ -235,7 +235,7 @@ func (s *State) Hash(put func([]byte)) error {
 			put(b)
 		}
 	}
-	return s.hashWaiting(put)
+	return s.hashDeferred(put)
 }
 
 func (s *State) newFlow(saved *Flow, def *flows.Flow) *flow {

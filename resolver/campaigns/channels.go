@@ -19,6 +19,7 @@ const (
 	mediumSMS   = "sms"
 	mediumIM    = "im"
 	mediumPush  = "push"
+	mediumInApp = "in_app"
 )
 
 // NoChannel is the reason for which people are passed over whom none of a campaign's

@@ -5,15 +5,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-const mediumInApp = "in_app"
-
-// Dismissed and Expired are what becomes of in-app messages alone: the person put the message
-// away, or it ended before the person saw it.
-const (
-	Dismissed = "dismissed"
-	Expired   = "expired"
-)
-
 // CheckInAppOptions says what is wrong with the options of an in-app message, by their names in
 // requests.
 func CheckInAppOptions(o *card.Options) *refuse.Refusal {

@@ -22,3 +22,10 @@ const (
 
 // sets are all of them.
 var sets = [...]string{setAudience, setPending, setSent, setFailed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed, Dismissed, Expired}
+
+// Dismissed and Expired are what becomes of in-app messages alone: the person put the message
+// away, or it ended before the person saw it.
+const (
+	Dismissed = "dismissed"
+	Expired   = "expired"
+)

@@ -19,9 +19,9 @@ func (x instants) has(ms int64) bool {
 	return slices.Contains(x.of, ms)
 }
 
-// lifted are the instants at which a flow does what is due at one: while it is
+// doneAt are the instants at which a flow does what is due at one: while it is
 // paused it does nothing.
-func (o *oracle) lifted(f *flow, ms int64) []int64 {
+func (o *oracle) doneAt(f *flow, ms int64) []int64 {
 	in, edge := o.pausedAt(f, ms)
 	switch {
 	case in == nil:
@@ -98,14 +98,14 @@ func follows(s *step, v *visit) *string {
 
 // after is when the enrolment goes on behind a step.
 func (o *oracle) after(f *flow, s *step, v *visit) instants {
-	done := o.lifted(f, int64(v.At))
+	done := o.doneAt(f, int64(v.At))
 	switch s.Type {
 	case "webhook":
 		return instants{leastMs: slices.Min(done)}
 	case "wait":
 		var out []int64
 		for _, ms := range done {
-			out = append(out, o.lifted(f, ms+1000*s.Seconds)...)
+			out = append(out, o.doneAt(f, ms+1000*s.Seconds)...)
 		}
 		return instants{of: out}
 	}
@@ -156,7 +156,7 @@ func (o *oracle) answers(f *flow, h *human, s *step, v *visit) []string {
 		return no
 	}
 	sure, maybe := false, false
-	for _, ms := range o.lifted(f, int64(v.At)) {
+	for _, ms := range o.doneAt(f, int64(v.At)) {
 		for i := range h.facts {
 			x := &h.facts[i]
 			if at := int64(x.At); x.Type == s.If["event"] {

@@ -65,7 +65,7 @@ func (s *step) preview(ctx context.Context, text string, leaves bool) (millis fl
 	return report.Median(times), unknown, nil
 }
 
-// countUnsaved counts who a definition holds for: from the engine's conditions
+// countUnsaved counts the people for whom a definition holds: from the engine's conditions
 // where it has them, if leaves is set, and from history for the rest.
 func (a *account) countUnsaved(ctx context.Context, root *segment.Node, leaves bool) (n uint64, unknown int, err error) {
 	known := &knownLeaves{History: a.history, leaves: map[string]*roaring.Bitmap{}}

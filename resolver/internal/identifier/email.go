@@ -91,8 +91,8 @@ func (h Hasher) Mask(kind Kind, raw []byte, buf *[]byte) []byte {
 	default:
 		return Masked(MaskKinds[kind], sum)
 	}
-	alike, other := h.HashFolded(raw, buf)
-	hashes := []Hash{sum, h.blind(sum, MailReservation, h.Reservation(string(raw), buf)), alike,
+	folded, other := h.HashFolded(raw, buf)
+	hashes := []Hash{sum, h.blind(sum, MailReservation, h.Reservation(string(raw), buf)), folded,
 		h.blind(sum, MailFoldedReservation, h.FoldedReservation(string(raw), buf))}
 	if other {
 		hashes = append(hashes, h.HashFoldedIdentity(string(raw), buf), h.blind(sum, MailReservationOfFolded, h.ReservationOfFolded(string(raw), buf)))
