@@ -35,8 +35,8 @@ type Server struct {
 	args    []string
 	over    atomic.Bool // the test ended it
 
-	// What it writes, as files, so that what it wrote before it answered a request is there
-	// when the answer is.
+	// The files that it writes its output to. What it wrote before it answered a request is in
+	// them when the answer arrives; through a pipe it could come later.
 	stdout, stderr *os.File
 	seen           int // the bytes of stdout that isReady has looked at
 }
@@ -79,6 +79,7 @@ func (s *Server) start(address string) {
 	s.Cmd = s.command(append([]string{"serve", "--data", filepath.Join(s.dir, "data"), "--listen", address, "--credentials", s.Credentials()}, s.args...)...)
 	s.Ended = make(chan struct{})
 	s.over.Store(false)
+	s.seen = len(s.read(s.stdout)) // that the process before was ready counts no more
 	s.Cmd.Stdout, s.Cmd.Stderr = s.stdout, s.stderr
 	if err := s.Cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -110,7 +111,7 @@ func (s *Server) UntilReady() {
 	}
 }
 
-// isReady reports whether a line says so that none of its calls has seen.
+// isReady reports whether there is a new line that says so, and takes the origin from it.
 func (s *Server) isReady() bool {
 	s.t.Helper()
 	out, found := s.read(s.stdout)[s.seen:], false
