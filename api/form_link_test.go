@@ -50,7 +50,7 @@ func TestAUsedFormLinkSaysThatThePersonLeft(t *testing.T) {
 		t.Errorf("a used link made the person %s", s)
 	}
 
-	// A person who has subscribed again in another way is not told that they are unsubscribed.
+	// After a new subscription from another source, the used link says that it is confirmed.
 	m.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: p.ID.String(), Channel: "email", Status: "subscribed", Source: "preferences"}, nil)
 	says("POST", "Your subscription is confirmed.")
 }

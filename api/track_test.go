@@ -349,8 +349,8 @@ func (m *mailing) askToConfirm() {
 	m.command(resolver.CommandSettingsSet, s, nil)
 }
 
-// confirmPath is the link that confirms the address email of the person who has the address
-// of.
+// confirmPath returns the path of the double opt-in link for the address email. The profile is
+// the one whose e-mail is of.
 func (m *mailing) confirmPath(of, email string) (path string) {
 	m.t.Helper()
 	ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error {

@@ -16,7 +16,7 @@
 // a second of CPU time the process is idle. Then it
 //
 //   - collects garbage, and returns free pages of Go's heap (debug.FreeOSMemory);
-//   - unmaps the pages of mapped files that nobody can write and nobody has written.
+//   - unmaps clean pages of mapped files: read-only ones that are as they are in the file.
 //
 // Both happen again after an idle minute as soon as the process has taken ten times as much
 // CPU time since as they took. So a busy server never pays for them, and an idle one with

@@ -118,8 +118,8 @@ func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 	})
 }
 
-// keepOut is [resolver.Machine.KeepOut] of a record that is about to be stored. An erasure that
-// comes between notes the record, see [erasure.State.NoteRefused].
+// keepOut is [resolver.Machine.KeepOut] of a record that is about to be stored. If the
+// person is erased in between, Apply notes the record: see [erasure.State.NoteRefused].
 func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *resolver.Refusal, error) {
 	if p.published.stats.Load().Erased == 0 {
 		return rec, nil, nil
