@@ -87,12 +87,12 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	}
 	m.saveAccount(a)
 	c.User.Admin = first
-	a.Access.Found(m.tx(a), c.User, c.APIKey)
+	a.Access.Found(m.tx.on(a), c.User, c.APIKey)
 	return nil
 }
 
-func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
-	a := cmd.account
+func (m *Machine) updateCompany(tx *transaction, c CompanyUpdate) *Refusal {
+	a := tx.account
 	e := a.Entity
 	if c.Name != nil {
 		if r := refuse.Name(*c.Name); r != nil {
@@ -120,8 +120,8 @@ func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	return nil
 }
 
-func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
-	a := cmd.account
+func (m *Machine) addCredits(tx *transaction, c CreditsAdd) *Refusal {
+	a := tx.account
 	if c.Amount < 1 || c.Amount > maxTopUp {
 		return invalid("amount", "amount must be between 1 and %d", maxTopUp)
 	}
@@ -131,6 +131,6 @@ func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
 	a.EmailCredits += c.Amount
 	m.saveAccount(a)
 	a.Flows.ResumeForCredits()
-	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
+	tx.reply(map[string]int64{"email_credits": a.EmailCredits})
 	return nil
 }

@@ -25,25 +25,25 @@ type KeyAccess struct {
 // the same.
 var decoyAccount = account.New(0, 0)
 
-func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
+func (m *Machine) recordKeyUses(tx *transaction, c access.APIKeysUsed) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
 		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {
-			a.Access.KeyUsed(m.tx(a), u.KeyID, u.AtMs)
+			a.Access.KeyUsed(tx.on(a), u.KeyID, u.AtMs)
 		}
 	}
 	return nil
 }
 
-func (m *Machine) recordSourceUses(_ *command, c sources.Used) *Refusal {
+func (m *Machine) recordSourceUses(_ *transaction, c sources.Used) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
 		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {
-			a.Sources.KeyUsed(m.tx(a), u.SourceID, u.KeyID, u.AtMs)
+			a.Sources.KeyUsed(m.tx.on(a), u.SourceID, u.KeyID, u.AtMs)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/internal/feature"
 )
 
 // Apply applies the record at the offset. Rows for history are appended to
@@ -28,11 +27,11 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		return nil
 	}
 	a := m.accounts[env.Account]
-	m.begin(command{account: a, env: env, rows: rows, out: out})
+	m.begin(a, env, rows, out)
 	if a != nil {
 		// What falls due comes before what happens now.
 		m.advance(dueBudget)
-		a.Features.Advance(m.tx(a))
+		a.Features.Advance(m.tx.on(a))
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err
@@ -41,23 +40,11 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		m.react()
 		a.Flows.FinishPublishing()
 		m.updateBacklog(a)
-		a.Erasure.EndRecord(m.tx(a))
+		a.Erasure.EndRecord(m.tx.on(a))
 	}
 	m.tallyRecord(env)
-	out.enrolments = m.flows.Position()
+	out.enrolments = m.tx.flows.Position()
 	return nil
-}
-
-// begin readies what belongs to one record.
-func (m *Machine) begin(c command) {
-	c.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store, Rules: m.rules}
-	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
-		c.row = ownRows // the record's events come first
-	}
-	m.rec = c
-	m.flows.Begin(m.logTime)
-	m.resolution.AtMs, m.resolution.Rules = m.logTime, m.rules
-	m.outboxes.Begin()
 }
 
 func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {

@@ -57,7 +57,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	var reader feature.Reader
 	if rules.Read() {
 		if reader = a.Reader(ev.Type); reader != nil {
-			of, repeats := reader.Read(m.tx(a), ev)
+			of, repeats := reader.Read(m.tx.on(a), ev)
 			out.NotTaken = reader.Warning()
 			if repeats {
 				return m.repeatEvent(a, p, of, rules, out)
@@ -78,7 +78,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		r.LastEvent = at
 		r.Fields |= engine.FieldLastEvent
 	}
-	a.Profiles.Commit(m.tx(a), index, p, &r, rows)
+	a.Profiles.Commit(m.tx.on(a), index, p, &r, rows)
 	winner := r.Ordinal
 	m.trackProfile(a, &r)
 	if rules.Sent() {
@@ -97,22 +97,22 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 		m.idempotencyKeys.Put(p.Key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
 	typ := a.Types.CountSent(ev, at, rules)
-	typ.Notify(m.tx(a), winner, at)
+	typ.Notify(m.tx.on(a), winner, at)
 	if !ev.Redacted { // history and catalog are rid of those
 		a.Types.Look(typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
 		if rules.Sent() {
-			m.scratch.sentKey = query.AppendSentKey(m.scratch.sentKey[:0], ev.Type, key)
-			key = m.scratch.sentKey
+			m.tx.sentKey = query.AppendSentKey(m.tx.sentKey[:0], ev.Type, key)
+			key = m.tx.sentKey
 		}
-		appendRow(rows, a.Number, m.rec.work.Offset, index, winner, at, ev, key)
+		appendRow(rows, a.Number, m.tx.feature.Offset, index, winner, at, ev, key)
 	}
 	staleMs := int64(math.MinInt64) // what happened then or before triggers no flow
 	if rules.JudgedByAge() {
 		staleMs = m.logTime - a.Settings.FlowEventAgeMs()
 	}
 	if reader != nil {
-		follow := reader.Take(m.tx(a), winner, at)
+		follow := reader.Take(m.tx.on(a), winner, at)
 		out.NotTaken = reader.Warning()
 		m.recordMore(a, follow, staleMs, winner, ev.Redacted, rows)
 	}
@@ -147,9 +147,9 @@ func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs 
 		t := a.Types.Count(ev.Type, x.AtMs)
 		if !redacted || x.Ordinal != ordinal {
 			a.Types.Look(t, x.Ordinal, x.AtMs, ev.Properties)
-			appendRow(rows, a.Number, m.rec.work.Offset, m.rec.row, x.Ordinal, x.AtMs, &ev, nil)
+			appendRow(rows, a.Number, m.tx.feature.Offset, m.tx.row, x.Ordinal, x.AtMs, &ev, nil)
 		}
-		m.rec.row++
+		m.tx.row++
 		if a.Flows.Made() && x.AtMs > staleMs {
 			a.Flows.Event(x.Ordinal, ev.Type, ev.Properties)
 		}
@@ -163,10 +163,10 @@ func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resol
 	for i := range window {
 		p := &window[i]
 		if o := a.Profiles.Touch(p); o != profile.NoOrdinal {
-			m.scratch.touched += a.Engine.Warm(o, p.Event.Type)
+			m.tx.touched += a.Engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {
-			m.scratch.touched += m.idempotencyKeys.Touch(p.Key)
+			m.tx.touched += m.idempotencyKeys.Touch(p.Key)
 		}
 	}
 	return window

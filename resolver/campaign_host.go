@@ -60,7 +60,7 @@ func (h campaignHost) DropSet(name string) { h.a.DropSet(h.m.store, name) }
 func (h campaignHost) Root(ordinal uint32) uint32 { return h.a.Profiles.Root(ordinal) }
 
 func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile) {
-	d := &h.m.resolution.Doc
+	d := &h.m.tx.profiles.Doc
 	if err := h.a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -72,7 +72,7 @@ func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, m
 }
 
 func (h campaignHost) Record(r campaigns.Report) {
-	m, d := h.m, &h.m.resolution.Doc
+	m, d := h.m, &h.m.tx.profiles.Doc
 	if err := h.a.Profiles.Load(r.Ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -81,12 +81,12 @@ func (h campaignHost) Record(r campaigns.Report) {
 	}
 	event := feature.Event{Properties: r.Properties}
 	h.a.Sending.NoteDomain(event.Properties, r.Medium, d)
-	fields := h.a.Sending.NoteResult(m.tx(h.a), d, &event, r.Medium, r.Result, r.Reason)
+	fields := h.a.Sending.NoteResult(m.tx.on(h.a), d, &event, r.Medium, r.Result, r.Reason)
 	retired := dropDeadDevices(h.a, r.Ordinal, d, r.Retired)
 	if len(retired) > 0 {
 		fields |= engine.FieldDevices
 	}
-	m.updateProfile(&m.rec, r.Ordinal, d, fields, append([]feature.Event{event}, retired...)...)
+	m.updateProfile(&m.tx, r.Ordinal, d, fields, append([]feature.Event{event}, retired...)...)
 }
 
 // dropDeadDevices takes devices off the profile in d whose push service says that they are
@@ -108,7 +108,7 @@ func (h campaignHost) Uncount(ordinal uint32, number uint32) {
 }
 
 func (h campaignHost) Local(ordinal uint32, wallMs int64) int64 {
-	d := &h.m.resolution.Doc
+	d := &h.m.tx.profiles.Doc
 	if err := h.a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}

@@ -76,7 +76,7 @@ func (m *Machine) checkOutcome(epoch uint64, result string) *Refusal {
 }
 
 // claimOutbox says which items may be carried out.
-func (m *Machine) claimOutbox(cmd *command, c OutboxClaim) *Refusal {
+func (m *Machine) claimOutbox(tx *transaction, c OutboxClaim) *Refusal {
 	if r := m.checkEpoch(c.Epoch); r != nil {
 		return r
 	}
@@ -86,10 +86,10 @@ func (m *Machine) claimOutbox(cmd *command, c OutboxClaim) *Refusal {
 	var reply OutboxClaimReply
 	for _, x := range c.Items {
 		// An item that cannot be due now was held back in between: its endpoint is not active.
-		if !cmd.account.Outbox.Claimable(x.Seq, x.Attempt) {
+		if !tx.account.Outbox.Claimable(x.Seq, x.Attempt) {
 			reply.Denied = append(reply.Denied, x.Seq)
 		}
 	}
-	cmd.reply(reply)
+	tx.reply(reply)
 	return nil
 }

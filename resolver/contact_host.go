@@ -29,10 +29,10 @@ func (h contactHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
 }
 
 func (h contactHost) Other(ordinal uint32) *profile.Document {
-	if err := h.a.Profiles.Load(ordinal, &h.m.scratch.other); err != nil {
+	if err := h.a.Profiles.Load(ordinal, &h.m.tx.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return &h.m.scratch.other
+	return &h.m.tx.other
 }
 
 func (h contactHost) ProfileID(ordinal uint32) string {
@@ -40,7 +40,7 @@ func (h contactHost) ProfileID(ordinal uint32) string {
 }
 
 func (h contactHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
-	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
+	h.m.updateProfile(&h.m.tx, ordinal, d, changed, events...)
 }
 
 func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.a.Profiles.Save(ordinal, d) }
@@ -48,9 +48,9 @@ func (h contactHost) Save(ordinal uint32, d *profile.Document) { h.a.Profiles.Sa
 func (h contactHost) DoubleOptIn() bool { return h.a.Settings.DoubleOptIn }
 
 func (h contactHost) AskToConfirm(ordinal uint32, d *profile.Document) []feature.Event {
-	return h.a.Sending.AskToConfirm(h.m.tx(h.a), ordinal, d)
+	return h.a.Sending.AskToConfirm(h.m.tx.on(h.a), ordinal, d)
 }
 
 func (h contactHost) BeginConsentLog() { h.m.beginConsentLog(h.a) }
 
-func (h contactHost) Redacted() bool { return h.m.rec.redacted }
+func (h contactHost) Redacted() bool { return h.m.tx.redacted }

@@ -23,9 +23,9 @@ import (
 // replaced while its confirmation is pending is asked at the new address.
 const rulesAsksAnew = 25
 
-func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
-	a := cmd.account
-	if r := c.Check(cmd.redacted); r != nil {
+func (m *Machine) createContact(tx *transaction, c contacts.Create) *Refusal {
+	a := tx.account
+	if r := c.Check(tx.redacted); r != nil {
 		return r
 	}
 	if m.hasEmail(a, c.Email, profile.NoOrdinal) {
@@ -40,38 +40,38 @@ func (m *Machine) createContact(cmd *command, c contacts.Create) *Refusal {
 			return contacts.NoList()
 		}
 	}
-	return m.makeContact(cmd, &c, l)
+	return m.makeContact(tx, &c, l)
 }
 
 // makeContact makes a contact whose e-mail is not on file, and puts it on a
 // list if one is given.
-func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List) *Refusal {
-	a := cmd.account
+func (m *Machine) makeContact(tx *transaction, c *contacts.Create, l *contacts.List) *Refusal {
+	a := tx.account
 	ev := eventlog.Event{Email: []byte(c.Email), ExternalID: []byte(c.ExternalID), Phone: []byte(c.Phone), FirstName: []byte(c.FirstName), LastName: []byte(c.LastName)}
 	if identifier.IsBlank([]byte(c.Email + " ")) {
 		ev.Email = nil
 	}
 	p := a.Profiles.LookUp(ev)
-	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.OfContact(cmd.name))
+	r, refusal, err := a.Profiles.Resolve(p, m.logTime, identrules.OfContact(tx.name))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	if refusal != nil {
 		return contacts.OwnField(refusal)
 	}
-	d := &m.resolution.Doc
+	d := &tx.profiles.Doc
 	if l != nil && a.Contacts.Live(d) >= contacts.MaxProfileLists {
 		return contacts.FullLists()
 	}
 	if l != nil && !r.Created && a.Contacts.HasLeft(r.Ordinal, l) {
 		return contacts.LeftTopic()
 	}
-	a.Profiles.Commit(m.tx(a), 0, p, &r, cmd.rows)
+	a.Profiles.Commit(tx.on(a), 0, p, &r, tx.rows)
 	o := r.Ordinal
 	a.Profiles.Headers.Edit(o).LastEvent = r.LastEvent
 	r.Fields |= a.Contacts.TakeOn(o, d)
 	r.Changed = true
-	said, events := a.Contacts.ChangeConsents(m.tx(a), o, d, c.Refusals())
+	said, events := a.Contacts.ChangeConsents(tx.on(a), o, d, c.Refusals())
 	r.Fields |= said
 	assume := func(channel byte) {
 		if contacts.Assume(d, m.logTime, channel, profile.SourceManual) {
@@ -85,7 +85,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}, m.rules) {
 			r.Fields |= engine.FieldConsents
 			if d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
-				events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
+				events = append(events, a.Sending.AskToConfirm(tx.on(a), o, d)...)
 			}
 		}
 	}
@@ -101,38 +101,38 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	}
 	m.trackProfile(a, &r)
 	for _, x := range events {
-		m.appendEvent(cmd, o, x)
+		m.appendEvent(tx, o, x)
 	}
 	m.notifyContact(a, o, webhookevent.ContactCreated)
 	a.Engine.Settle(o)
 	if err := a.Profiles.Store(&r); err != nil {
 		panic(err)
 	}
-	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String(), Created: r.Created, Warning: strings.ReplaceAll(resolution.Warning(r.NotAdded, r.Dropped, r.Erased), "user.", "")})
+	tx.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String(), Created: r.Created, Warning: strings.ReplaceAll(resolution.Warning(r.NotAdded, r.Dropped, r.Erased), "user.", "")})
 	return nil
 }
 
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
 // get none: then no other profile with the number is assumed to want them.
 func (m *Machine) refusesSMS(a *account.State, phone identifier.Hash) bool {
-	if err := a.Profiles.Load(a.Profiles.Identifiers.Owner(phone), &m.scratch.other); err != nil {
+	if err := a.Profiles.Load(a.Profiles.Identifiers.Owner(phone), &m.tx.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return slices.ContainsFunc(erasure.RefusedBy(&m.scratch.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
+	return slices.ContainsFunc(erasure.RefusedBy(&m.tx.other), func(x erasure.Refused) bool { return x.Channel == profile.ChannelSMS })
 }
 
 // addToList puts a contact on a list; it is made if its e-mail is not on file.
-func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
-	a := cmd.account
+func (m *Machine) addToList(tx *transaction, c contacts.ListAdd) *Refusal {
+	a := tx.account
 	l := a.Contacts.List(c.ListID)
 	if l == nil {
 		return contacts.NoList()
 	}
-	if r := c.Create.Check(cmd.redacted); r != nil {
+	if r := c.Create.Check(tx.redacted); r != nil {
 		return r
 	}
 	o := profile.NoOrdinal
-	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &tx.normal); ok {
 		o = a.Profiles.Identifiers.Owner(h)
 	}
 	if o == profile.NoOrdinal {
@@ -142,9 +142,9 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		if r := m.mayHold(a, c.Create.Email, c.Create.Grant); r != nil {
 			return r
 		}
-		return m.makeContact(cmd, &c.Create, l)
+		return m.makeContact(tx, &c.Create, l)
 	}
-	d := &m.resolution.Doc
+	d := &tx.profiles.Doc
 	if err := a.Profiles.Load(o, d); err != nil {
 		panic(err)
 	}
@@ -168,18 +168,18 @@ func (m *Machine) addToList(cmd *command, c contacts.ListAdd) *Refusal {
 		fields |= engine.FieldLists
 	}
 	taken := a.Contacts.TakeOn(o, d)
-	m.updateProfile(cmd, o, d, fields|taken, joined...)
+	m.updateProfile(tx, o, d, fields|taken, joined...)
 	if taken != 0 {
 		m.notifyContact(a, o, webhookevent.ContactCreated)
 	}
-	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
+	tx.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
 	return nil
 }
 
 // updateContact changes a contact. A new identifier must not be on file with
 // another profile: people are merged by events, not by a form.
-func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
-	a := cmd.account
+func (m *Machine) updateContact(tx *transaction, c contacts.Update) *Refusal {
+	a := tx.account
 	o, d, refusal := m.profileOf(a, c.ID)
 	if refusal != nil {
 		return refusal
@@ -191,7 +191,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		return *s
 	}
 	x := contacts.Create{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}
-	if r := x.Check(cmd.redacted); r != nil {
+	if r := x.Check(tx.redacted); r != nil {
 		return r
 	}
 	// Judge everything before anything is changed.
@@ -202,7 +202,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 			continue
 		}
 		kind := IdentityKind(k)
-		h, ok := a.Profiles.Hasher.HashIdentifier(kind, []byte(v), &m.normal)
+		h, ok := a.Profiles.Hasher.HashIdentifier(kind, []byte(v), &tx.normal)
 		if !ok {
 			return contacts.OwnField(resolution.Empty(kind))
 		}
@@ -247,7 +247,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		name string
 		raw  *json.RawMessage
 	}{{"geo", &c.Geo}, {"attributes", &c.Attributes}} {
-		if cmd.redacted && bytes.HasPrefix(*f.raw, []byte("{")) {
+		if tx.redacted && bytes.HasPrefix(*f.raw, []byte("{")) {
 			continue // it was canonical before it was masked
 		}
 		if refusal = contacts.CanonicalObject(f.name, f.raw); refusal != nil {
@@ -295,7 +295,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		case attach[k]:
 			a.Profiles.Attach(o, d, IdentityKind(k), []byte(v), hashes[k])
 			fields |= engine.FieldEmail << k
-			if a.Erasure.Restore(m.tx(a), d, hashes[k]) {
+			if a.Erasure.Restore(tx.on(a), d, hashes[k]) {
 				fields |= engine.FieldConsents
 			}
 			if IdentityKind(k) == IdentityEmail {
@@ -305,7 +305,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 			fields |= engine.FieldEmail << k
 		}
 	}
-	said, events := a.Contacts.ChangeConsents(m.tx(a), o, d, c.Consents)
+	said, events := a.Contacts.ChangeConsents(tx.on(a), o, d, c.Consents)
 	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
 	if attach[IdentityPhone] && contacts.Assume(d, m.logTime, profile.ChannelSMS, profile.SourceManual) {
@@ -313,11 +313,11 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
 	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
-		events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
+		events = append(events, a.Sending.AskToConfirm(tx.on(a), o, d)...)
 	}
 	fields |= a.Contacts.TakeOn(o, d)
-	m.updateProfile(cmd, o, d, fields, events...)
+	m.updateProfile(tx, o, d, fields, events...)
 	m.notifyContact(a, o, webhookevent.ContactUpdated)
-	cmd.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
+	tx.reply(contacts.Reply{ID: a.Profiles.Headers.Get(o).ID.String()})
 	return nil
 }

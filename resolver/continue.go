@@ -18,7 +18,7 @@ func (m *Machine) applyContinue() error {
 	if a == nil {
 		return fmt.Errorf("task %d is of account %016x, which is not here", t.Seq, t.Account)
 	}
-	m.rec.account = a
+	m.tx.account = a
 	finish := func() {
 		m.store.PutEntity(t.key(), nil)
 		m.tasks = m.tasks[1:]

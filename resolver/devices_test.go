@@ -51,7 +51,7 @@ func checkDevices(t *testing.T, m *Machine) {
 				t.Fatal(err)
 			}
 			for _, id := range d.Identifiers {
-				h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+				h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.tx.normal)
 				switch {
 				case ok && id.Shared && a.Profiles.Identifiers.Owner(h) == o:
 					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.Value, o)
@@ -60,7 +60,7 @@ func checkDevices(t *testing.T, m *Machine) {
 				}
 			}
 			for _, v := range d.Devices {
-				h := a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal)
+				h := a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &m.tx.normal)
 				if hashes[h] || a.Profiles.Identifiers.Owner(h) != o {
 					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.Profiles.Identifiers.Owner(h))
 				}

@@ -33,7 +33,7 @@ import (
 // commandTable says what each command does. A handler sets the outcome's
 // refusal, or changes the state and may set a reply; an error means that the
 // arguments cannot be read, and is fatal.
-var commandTable = map[string]func(*Machine, *command) error{
+var commandTable = map[string]func(*Machine, *transaction) error{
 	CommandAppSecretSet:      handle((*Machine).setAppSecret),
 	CommandSettingsSet:       handle((*Machine).setSettings),
 	CommandSegmentCreate:     handle((*Machine).createSegment),
@@ -82,43 +82,43 @@ func init() {
 // addCommands makes the commands of a feature commands of the machine.
 func addCommands[S any](commands map[string]feature.Command[S], of func(*account.State) S) {
 	for name, do := range commands {
-		commandTable[name] = func(m *Machine, c *command) error {
-			tx := m.tx(c.account)
-			err := carryOut(c, do, of(c.account), tx)
-			m.accountsChanged = m.accountsChanged || tx.AccessChanged
+		commandTable[name] = func(m *Machine, tx *transaction) error {
+			on := tx.on(tx.account)
+			err := carryOut(tx, do, of(tx.account), on)
+			m.accountsChanged = m.accountsChanged || on.AccessChanged
 			return err
 		}
 	}
 }
 
 // carryOut has a feature's command change its state.
-func carryOut[S any](c *command, do feature.Command[S], s S, tx *feature.Tx) error {
-	tx.Reply = nil
-	refusal, err := do(s, tx, c.args)
+func carryOut[S any](tx *transaction, do feature.Command[S], s S, on *feature.Tx) error {
+	on.Reply = nil
+	refusal, err := do(s, on, tx.args)
 	if err != nil {
-		return fmt.Errorf("arguments of command %s: %w", c.name, err)
+		return fmt.Errorf("arguments of command %s: %w", tx.name, err)
 	}
-	if c.out.Refusal = refusal; tx.Reply != nil {
-		c.reply(tx.Reply)
+	if tx.out.Refusal = refusal; on.Reply != nil {
+		tx.reply(on.Reply)
 	}
 	return nil
 }
 
 // handle reads a command's arguments before fn sees them.
-func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *command) error {
-	return func(m *Machine, c *command) error {
+func handle[T any](fn func(*Machine, *transaction, T) *Refusal) func(*Machine, *transaction) error {
+	return func(m *Machine, tx *transaction) error {
 		var args T
-		if err := json.Unmarshal(c.args, &args); err != nil {
-			return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, c.name, err)
+		if err := json.Unmarshal(tx.args, &args); err != nil {
+			return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, tx.name, err)
 		}
-		c.out.Refusal = fn(m, c, args)
+		tx.out.Refusal = fn(m, tx, args)
 		return nil
 	}
 }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
 	if of, ok := strings.CutPrefix(name, redact.Prefix); ok {
-		name, m.rec.redacted = of, true
+		name, m.tx.redacted = of, true
 	}
 	switch name {
 	case CommandBootstrap, CommandCompanyCreate:
@@ -129,9 +129,9 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return m.beginRules(env, args, out)
 	}
 	if do, ok := emaildir.Commands[name]; ok {
-		m.rec.name, m.rec.args = name, args
-		m.rec.work.Account = env.Account
-		return carryOut(&m.rec, do, m.emailDirectory, &m.rec.work)
+		m.tx.name, m.tx.args = name, args
+		m.tx.feature.Account = env.Account
+		return carryOut(&m.tx, do, m.emailDirectory, &m.tx.feature)
 	}
 	fn, ok := commandTable[name]
 	if !ok {
@@ -142,18 +142,18 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return nil
 	}
-	m.rec.name, m.rec.args = name, args
-	m.flows.SetReporting(sending.IsReport(name))
+	m.tx.name, m.tx.args = name, args
+	m.tx.flows.SetReporting(sending.IsReport(name))
 	audited := auditedCommands[name]
 	change := changes.Begin(a, audited.kind, audited.action, args)
-	err := fn(m, &m.rec)
+	err := fn(m, &m.tx)
 	if change != nil && err == nil && out.Refusal == nil {
-		change.Note(m.tx(a), out.Reply)
+		change.Note(m.tx.on(a), out.Reply)
 	}
 	return err
 }
 
 // refuse refuses a command that was refused before it was redacted.
-func (m *Machine) refuse(*command, struct{}) *Refusal {
+func (m *Machine) refuse(*transaction, struct{}) *Refusal {
 	return &Refusal{Code: "invalid", Message: "the command was refused, and is redacted"}
 }

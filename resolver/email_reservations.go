@@ -14,13 +14,13 @@ import (
 // on file: with a profile of the account other than except, or as the e-mail of a
 // contact of another account.
 func (m *Machine) hasEmail(a *account.State, email string, except uint32) bool {
-	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
+	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.tx.normal); !ok {
 		return false
 	}
 	if a.Profiles.HasEmail(email, except) {
 		return true
 	}
-	for _, r := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
+	for _, r := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.tx.normal) {
 		if owner, held := m.emailDirectory.Owner(r); held && owner != a.Number {
 			return true
 		}
@@ -31,14 +31,14 @@ func (m *Machine) hasEmail(a *account.State, email string, except uint32) bool {
 // reserve keeps an e-mail from being a contact's in other accounts. With a grant it
 // is kept with the id under which the directory has it.
 func (m *Machine) reserve(a *account.State, email string, g *emaildir.Grant) {
-	m.emailDirectory.Hold(a.Number, emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal), g)
+	m.emailDirectory.Hold(a.Number, emaildir.NamesOf(a.Profiles.Hasher, email, &m.tx.normal), g)
 }
 
 // unreserve gives up what an e-mail of the account reserved. An e-mail that
 // reserved nothing, since no contact was made with it, leaves alone what another
 // with its folded form has reserved.
 func (m *Machine) unreserve(a *account.State, email string) {
-	list := emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal)
+	list := emaildir.NamesOf(a.Profiles.Hasher, email, &m.tx.normal)
 	if owner, held := m.emailDirectory.Owner(list[0]); held && owner == a.Number {
 		m.emailDirectory.LetGo(a.Number, list)
 	}
@@ -48,10 +48,10 @@ func (m *Machine) unreserve(a *account.State, email string) {
 // no contact has can become one of its contacts'. What it holds it need not reserve
 // again.
 func (m *Machine) namesToReserve(a *account.State, email string) (names []emaildir.Name) {
-	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
+	if _, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.tx.normal); !ok {
 		return nil
 	}
-	for _, n := range emaildir.NamesOf(a.Profiles.Hasher, email, &m.normal) {
+	for _, n := range emaildir.NamesOf(a.Profiles.Hasher, email, &m.tx.normal) {
 		if owner, held := m.emailDirectory.Owner(n); !held || owner != a.Number {
 			names = append(names, n)
 		}
@@ -74,13 +74,13 @@ func (m *Machine) MissingEmail(account uint64, c *contacts.EmailCommand) (take, 
 			return nil, nil
 		}
 	}
-	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.Profiles.Identifiers.Owner(h) != profile.NoOrdinal || m.hasEmail(a, email, except) {
+	if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &m.tx.normal); ok && a.Profiles.Identifiers.Owner(h) != profile.NoOrdinal || m.hasEmail(a, email, except) {
 		return nil, nil
 	}
 	if take = m.namesToReserve(a, email); len(take) == 0 {
 		return nil, nil
 	}
-	for _, n := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.normal) {
+	for _, n := range emaildir.NamesToCheck(a.Profiles.Hasher, email, &m.tx.normal) {
 		check = append(check, emaildir.Name(n))
 	}
 	return take, check

@@ -27,16 +27,16 @@ func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 		m.trackMerge(a, r)
 	}
 	wasAnonymous := e.Anonymous().Contains(r.Ordinal)
-	fields = trackIdentity(a, r.Ordinal, &m.resolution.Doc, fields)
+	fields = trackIdentity(a, r.Ordinal, &m.tx.profiles.Doc, fields)
 	if e.Looks(fields) {
-		m.resolution.Doc.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), r.LastEvent)
-		e.Profile(r.Ordinal, &m.scratch.facts, fields)
+		m.tx.profiles.Doc.FillFacts(&m.tx.facts, a.Contacts.ListIDs(), r.LastEvent)
+		e.Profile(r.Ordinal, &m.tx.facts, fields)
 	}
-	a.Flows.DatesOf(r.Ordinal, &m.resolution.Doc, fields)
-	if wasAnonymous && !m.resolution.Doc.IsAnonymous() {
+	a.Flows.DatesOf(r.Ordinal, &m.tx.profiles.Doc, fields)
+	if wasAnonymous && !m.tx.profiles.Doc.IsAnonymous() {
 		e.Settle(r.Ordinal) // a segment entered by being identified is entered by that, whatever the event changes
 	}
-	a.Types.LookAtProfile(r.Ordinal, m.logTime, &m.resolution.Doc, r.Fields)
+	a.Types.LookAtProfile(r.Ordinal, m.logTime, &m.tx.profiles.Doc, r.Fields)
 }
 
 // trackIdentity tells the segment engine whether a profile is anonymous, and returns the
@@ -63,47 +63,47 @@ func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
 	for i := range r.Merged {
 		e.Merge(winner, r.Merged[i].Ordinal)
 	}
-	e.SetAnonymous(winner, m.resolution.MergedFacts().Fields.Anonymous)
+	e.SetAnonymous(winner, m.tx.profiles.MergedFacts().Fields.Anonymous)
 	if e.Looks(engine.AllFields) {
-		e.Profile(winner, m.resolution.MergedFacts(), engine.AllFields)
+		e.Profile(winner, m.tx.profiles.MergedFacts(), engine.AllFields)
 	}
 	e.Settle(winner)
 }
 
 // appendEvent records an event of the service's own on a profile. The engine has the
 // profile's changes by then, and settles afterwards.
-func (m *Machine) appendEvent(c *command, o uint32, x feature.Event) {
-	m.appendEncoded(c, o, x, x.Properties.Encode())
+func (m *Machine) appendEvent(tx *transaction, o uint32, x feature.Event) {
+	m.appendEncoded(tx, o, x, x.Properties.Encode())
 }
 
 // appendEncoded is appendEvent for properties that are encoded already.
-func (m *Machine) appendEncoded(c *command, o uint32, x feature.Event, encoded []byte) {
-	a := c.account
+func (m *Machine) appendEncoded(tx *transaction, o uint32, x feature.Event, encoded []byte) {
+	a := tx.account
 	ev := eventlog.Event{Type: []byte(x.Type), Properties: encoded}
 	at := a.Engine.NowMs() // not after the log time: what is due happens at its instant
 	a.Engine.Event(o, at, ev.Type, ev.Properties)
 	a.Types.Look(a.Types.Count(ev.Type, at), o, at, ev.Properties)
-	appendRow(c.rows, a.Number, c.out.Offset, m.rec.row, o, at, &ev, nil)
-	m.rec.row++
+	appendRow(tx.rows, a.Number, tx.out.Offset, tx.row, o, at, &ev, nil)
+	tx.row++
 	m.notifyWebhooks(a, o, &x)
 	a.Flows.Event(o, ev.Type, ev.Properties)
 }
 
 // updateProfile stores what a command made of a profile's document, tells the segment
 // engine which fields have changed, and records events.
-func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...feature.Event) {
-	a := c.account
+func (m *Machine) updateProfile(tx *transaction, o uint32, d *profile.Document, fields engine.Fields, events ...feature.Event) {
+	a := tx.account
 	a.Profiles.Save(o, d)
 	a.Engine.Touch(o)
 	tell := trackIdentity(a, o, d, fields)
 	if a.Engine.Looks(tell) {
-		d.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(o).LastEvent)
-		a.Engine.Profile(o, &m.scratch.facts, tell)
+		d.FillFacts(&tx.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(o).LastEvent)
+		a.Engine.Profile(o, &tx.facts, tell)
 	}
 	a.Flows.DatesOf(o, d, tell)
 	a.Types.LookAtProfile(o, m.logTime, d, fields)
 	for _, x := range events {
-		m.appendEvent(c, o, x)
+		m.appendEvent(tx, o, x)
 	}
 	a.Engine.Settle(o)
 }
@@ -118,7 +118,7 @@ func (m *Machine) makeProfile(a *account.State, of eventlog.Event) (uint32, *Ref
 	if refusal != nil {
 		return 0, refusal
 	}
-	a.Profiles.Commit(m.tx(a), 0, p, &r, m.rec.rows)
+	a.Profiles.Commit(m.tx.on(a), 0, p, &r, m.tx.rows)
 	m.trackProfile(a, &r)
 	a.Engine.Settle(r.Ordinal)
 	if err := a.Profiles.Store(&r); err != nil {
@@ -137,10 +137,10 @@ func (m *Machine) profileOf(a *account.State, id string) (o uint32, d *profile.D
 		}
 		return 0, nil, resolution.NoProfile()
 	}
-	if err := a.Profiles.Load(o, &m.resolution.Doc); err != nil {
+	if err := a.Profiles.Load(o, &m.tx.profiles.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return o, &m.resolution.Doc, nil
+	return o, &m.tx.profiles.Doc, nil
 }
 
 func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event, key []byte) {

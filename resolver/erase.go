@@ -29,8 +29,8 @@ type ContactErase struct {
 
 // eraseContact erases a profile. The work is bounded like what a profile may have,
 // except for the sets it may be in, which are looked at one by one.
-func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
-	a := cmd.account
+func (m *Machine) eraseContact(tx *transaction, c ContactErase) *Refusal {
+	a := tx.account
 	o, d, refusal := m.profileOf(a, c.ID)
 	if refusal != nil {
 		return refusal
@@ -41,7 +41,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	if m.emailDirectory.Unreleased()+2*len(d.Identifiers) > emaildir.MaxReleases {
 		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", m.emailDirectory.Unreleased())
 	}
-	task := &erasure.Task{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
+	task := &erasure.Task{UpTo: tx.out.Offset + 1, Ordinals: []uint32{o}}
 	for _, p := range d.Merged {
 		task.Ordinals = append(task.Ordinals, p.Ordinal)
 	}
@@ -52,7 +52,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	}
 	m.forgetTexts(a, d)
 	for _, v := range d.Devices {
-		a.Profiles.Identifiers.Remove(a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &m.normal))
+		a.Profiles.Identifiers.Remove(a.Profiles.Hasher.HashDevice(v.Kind, v.Address, &tx.normal))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
 	for name, s := range a.Sets.All() {
@@ -70,11 +70,11 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	a.Profiles.Remove(o)
 	m.store.Columns.Forget(a.Index)
 	indexed := m.index.Before()
-	a.Features.Erase(m.tx(a), task.Ordinals...)
+	a.Features.Erase(tx.on(a), task.Ordinals...)
 	// Without a profile: the notification must not go with the profile's erasure.
 	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, feature.Properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
-	a.Erasure.Begin(m.tx(a), task)
+	a.Erasure.Begin(tx.on(a), task)
 	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.Number, Ordinals: task.Ordinals, Keys: keys, Indexed: indexed})
 	return nil
 }
@@ -83,17 +83,17 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 func (m *Machine) keepOut(a *account.State, d *profile.Document, task *erasure.Task) {
 	refused := erasure.RefusedBy(d)
 	for _, id := range d.Identifiers {
-		h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+		h, ok := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.tx.normal)
 		if !ok || id.Shared {
 			continue
 		}
 		a.Profiles.Release(id.Kind, id.Value, h)
-		a.Erasure.KeepOut(m.tx(a), task, id.Kind, h, refused)
+		a.Erasure.KeepOut(m.tx.on(a), task, id.Kind, h, refused)
 		switch id.Kind {
 		case IdentityEmail:
 			m.unreserve(a, string(id.Value))
 		case IdentityPhone:
-			a.Conversations.Forget(m.tx(a), h)
+			a.Conversations.Forget(m.tx.on(a), h)
 		}
 	}
 }
@@ -121,13 +121,13 @@ func (m *Machine) forgetConflicts(a *account.State, conflicts []profile.Conflict
 		if a.Profiles.Erased(o) {
 			continue
 		}
-		if err := a.Profiles.Load(o, &m.scratch.other); err != nil {
+		if err := a.Profiles.Load(o, &m.tx.other); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		kept := slices.DeleteFunc(slices.Clone(m.scratch.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
-		if len(kept) != len(m.scratch.other.Conflicts) {
-			m.scratch.other.Conflicts = append(m.scratch.other.Conflicts[:0], kept...)
-			a.Profiles.Save(o, &m.scratch.other)
+		kept := slices.DeleteFunc(slices.Clone(m.tx.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
+		if len(kept) != len(m.tx.other.Conflicts) {
+			m.tx.other.Conflicts = append(m.tx.other.Conflicts[:0], kept...)
+			a.Profiles.Save(o, &m.tx.other)
 		}
 	}
 }

@@ -300,7 +300,7 @@ func TestMergedFactsAreOfTheMergeAlone(t *testing.T) {
 	s := newStitch(t, signedUp)
 	s.events(ev("type", "other", "external_id", "visitor-1", "attributes", `{"a":1}`), ev("type", "other", "email", "cust@x.com", "attributes", `{"b":2}`))
 	s.merging("type", "other", "email", "CUST@x.com", "phone", "+49 30 1", "attributes", `{"c":3}`)
-	f := &s.m.resolution.MergedFacts().Fields
+	f := &s.m.tx.profiles.MergedFacts().Fields
 	if got, want := fmt.Sprintf("%s %s %s %s", f.Emails, f.ExternalIDs, f.Phones, f.Attributes), `[cust@x.com] [visitor-1] [] {"b":2,"a":1}`; got != want {
 		t.Fatalf("%s, expected %s", got, want)
 	}

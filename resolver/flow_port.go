@@ -40,7 +40,7 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 			continue
 		}
 		given = true
-		if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
+		if h, ok := a.Profiles.Hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.tx.normal); ok {
 			if o := a.Profiles.Identifiers.Owner(h); o != profile.NoOrdinal {
 				return o, nil
 			}
@@ -54,21 +54,21 @@ func (p flowPort) Named(email, externalID, phone string) (uint32, *Refusal) {
 }
 
 func (p flowPort) Load(o uint32) *profile.Document {
-	if err := p.a.Profiles.Load(o, &p.m.resolution.Doc); err != nil {
+	if err := p.a.Profiles.Load(o, &p.m.tx.profiles.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return &p.m.resolution.Doc
+	return &p.m.tx.profiles.Doc
 }
 
 func (p flowPort) Save(o uint32, d *profile.Document) { p.a.Profiles.Save(o, d) }
 
 func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
-	p.m.updateProfile(&p.m.rec, o, d, changed)
+	p.m.updateProfile(&p.m.tx, o, d, changed)
 }
 
 func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
 	p.a.Engine.Touch(o)
-	p.m.appendEncoded(&p.m.rec, o, feature.NewEvent(typ, about), encoded)
+	p.m.appendEncoded(&p.m.tx, o, feature.NewEvent(typ, about), encoded)
 	p.a.Engine.Settle(o)
 }
 
@@ -81,7 +81,7 @@ func (p flowPort) HasOpenCart(o uint32) bool { return p.a.Orders.HasOpenCart(o) 
 func (p flowPort) Sum(b []byte) identifier.Hash { return p.a.Profiles.Hasher.Sum(b) }
 
 func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
-	v, ok, err := p.m.idempotencyKeys.Get(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal))
+	v, ok, err := p.m.idempotencyKeys.Get(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.tx.normal))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -89,7 +89,7 @@ func (p flowPort) KeyUsed(flow, key string) (o uint32, ok bool) {
 }
 
 func (p flowPort) UseKey(flow, key string, o uint32) {
-	p.m.idempotencyKeys.Put(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
+	p.m.idempotencyKeys.Put(p.a.Profiles.Hasher.HashFlowKey(flow, key, &p.m.tx.normal), dedup.Answer{AtMs: p.m.logTime, Ordinal: o})
 }
 
 func (p flowPort) Engine() *engine.Engine { return p.a.Engine }
@@ -100,7 +100,7 @@ func (p flowPort) Define(id string, root *segment.Node, offset int64) {
 
 func (p flowPort) MaxLeaves() int { return maxLeaves }
 
-func (p flowPort) EmitTransitions() { p.m.emitTransitions(&p.m.rec) }
+func (p flowPort) EmitTransitions() { p.m.emitTransitions(&p.m.tx) }
 
 // Reach judges as campaigns do.
 func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {

@@ -21,11 +21,11 @@ func (h formHost) HasList(id string) bool { return h.a.Contacts.List(id) != nil 
 func (h formHost) BeginConsentLog() { h.m.beginConsentLog(h.a) }
 
 func (h formHost) HashPhone(phone string) identifier.Hash {
-	x, _ := h.a.Profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &h.m.normal)
+	x, _ := h.a.Profiles.Hasher.HashIdentifier(IdentityPhone, []byte(phone), &h.m.tx.normal)
 	return x
 }
 
-func (h formHost) Redacted() bool { return h.m.rec.redacted }
+func (h formHost) Redacted() bool { return h.m.tx.redacted }
 
 func (h formHost) KeysFromMs() int64 { return h.a.KeysFromMs(h.m.logTime) }
 
@@ -38,16 +38,16 @@ func (h formHost) Profile(id string) (uint32, *profile.Document, *Refusal) {
 }
 
 func (h formHost) Load(ordinal uint32) *profile.Document {
-	if err := h.a.Profiles.Load(ordinal, &h.m.resolution.Doc); err != nil {
+	if err := h.a.Profiles.Load(ordinal, &h.m.tx.profiles.Doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return &h.m.resolution.Doc
+	return &h.m.tx.profiles.Doc
 }
 
 func (h formHost) MakeProfile(of eventlog.Event) (uint32, *Refusal) { return h.m.makeProfile(h.a, of) }
 
 func (h formHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
-	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
+	h.m.updateProfile(&h.m.tx, ordinal, d, changed, events...)
 }
 
 func (h formHost) NotifyContact(ordinal uint32, event string) { h.m.notifyContact(h.a, ordinal, event) }

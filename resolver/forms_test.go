@@ -62,7 +62,7 @@ func (r *recorder) asked() (to, ids []string) {
 
 func (r *recorder) idOf(email string) string {
 	r.t.Helper()
-	h, _ := r.m.accounts[testAccount].Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &r.m.normal)
+	h, _ := r.m.accounts[testAccount].Profiles.Hasher.HashIdentifier(IdentityEmail, []byte(email), &r.m.tx.normal)
 	o := r.m.accounts[testAccount].Profiles.Identifiers.Owner(h)
 	if o >= r.m.accounts[testAccount].Profiles.Headers.Count {
 		return ""

@@ -57,12 +57,12 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 		out.NextRow = next
 		return nil
 	}
-	m.flows.SetQuiet(!head.TriggerFlows)
+	m.tx.flows.SetQuiet(!head.TriggerFlows)
 	if err := m.applyList(a, env, events, rows, out, nil); err != nil {
 		return err
 	}
 	m.react()
-	m.flows.SetQuiet(false)
+	m.tx.flows.SetQuiet(false)
 	if head.ListsRefused {
 		noteRefusedRows(a, &head, out.Events)
 	}
@@ -123,12 +123,12 @@ func (m *Machine) retryRows(a *account.State, head *eventlog.ImportHead, env eve
 	if head.FirstRow+uint64(head.Rows) > math.MaxUint32 {
 		stored.AddRange(0, uint64(head.Rows)) // none was remembered
 	}
-	m.flows.SetQuiet(!head.TriggerFlows)
+	m.tx.flows.SetQuiet(!head.TriggerFlows)
 	if err := m.applyList(a, env, events, rows, out, stored); err != nil {
 		return err
 	}
 	m.react()
-	m.flows.SetQuiet(false)
+	m.tx.flows.SetQuiet(false)
 	eachRow(head, func(i, row uint32) {
 		if int(i) < len(out.Events) && out.Events[i].Status != EventRefused && refused.Contains(row) {
 			a.Sets.Set(name).Remove(row)

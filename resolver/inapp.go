@@ -36,7 +36,7 @@ func (m *Machine) deliverInApp(a *account.State, ordinal uint32, id messages.ID,
 	if x.Origin == "" {
 		x.Origin = x.ID
 	}
-	a.InApp.Add(m.tx(a), ordinal, x)
+	a.InApp.Add(m.tx.on(a), ordinal, x)
 }
 
 // deliverInApp is [Machine.deliverInApp] of a campaign's message.
@@ -51,17 +51,17 @@ func (h sendingHost) Deliver(it *outbox.Item, ordinal uint32, raw []byte) {
 
 // markInApp records what a person did with a message. A repeat changes nothing, and so does a
 // message that is not in the inbox any more.
-func (m *Machine) markInApp(cmd *command, c inapp.MarkDeed) *Refusal {
+func (m *Machine) markInApp(tx *transaction, c inapp.MarkDeed) *Refusal {
 	verbs := map[string]string{inapp.Seen: campaigns.Opened, inapp.Clicked: campaigns.Clicked, inapp.Dismissed: campaigns.Dismissed}
 	if verbs[c.Deed] == "" {
 		return invalid("deed", "deed must be seen, clicked or dismissed")
 	}
-	a := cmd.account
+	a := tx.account
 	o, d, refusal := m.profileOf(a, c.Profile)
 	if refusal != nil {
 		return refusal
 	}
-	x, done, seen, ok := a.InApp.Mark(m.tx(a), o, c.Message, c.Deed)
+	x, done, seen, ok := a.InApp.Mark(tx.on(a), o, c.Message, c.Deed)
 	switch {
 	case !ok:
 		return notFound("message", "the inbox of this person has no message with this id; it may have ended")
@@ -107,6 +107,6 @@ func (m *Machine) markInApp(cmd *command, c inapp.MarkDeed) *Refusal {
 	if c.Deed == inapp.Dismissed {
 		fields = 0
 	}
-	m.updateProfile(cmd, o, d, fields, events...)
+	m.updateProfile(tx, o, d, fields, events...)
 	return nil
 }

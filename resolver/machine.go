@@ -11,13 +11,10 @@ import (
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/dedup"
-	"github.com/musterhq/muster/resolver/internal/feature"
-	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/search"
-	"github.com/musterhq/muster/segment"
 )
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
@@ -79,9 +76,7 @@ type Machine struct {
 	accountsChanged bool
 
 	shared
-	rec     command // the record being applied
-	scratch scratch
-	normal  []byte // scratch: the normal form of an identifier
+	tx transaction // the record being applied
 }
 
 // backlog is work that is too large for one record.
@@ -109,14 +104,6 @@ type shared struct {
 	looker     catalog.Looker
 }
 
-// scratch is memory that Apply uses again for each record.
-type scratch struct {
-	other   profile.Document
-	sentKey []byte
-	facts   segment.Facts
-	touched byte // keeps what readWindow reads from being optimized away
-}
-
 // Counters count what Apply did since the process started.
 type Counters struct {
 	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions, Chunks uint64
@@ -136,8 +123,8 @@ func newMachine(s *state.Store) *Machine {
 		records:         dedup.NewRecords(recordWindow),
 	}
 	m.shared = shared{
-		resolution: resolution.NewShared(s, m.index), outboxes: outbox.NewShared(s),
-		campaigns: campaigns.NewShared(s), inApp: &inapp.Shared{Store: s}, flows: automation.NewRunner(s),
+		resolution: resolution.NewShared(s, m.index, &m.tx.profiles), outboxes: outbox.NewShared(s, &m.tx.queued),
+		campaigns: campaigns.NewShared(s), inApp: &inapp.Shared{Store: s}, flows: automation.NewRunner(s, &m.tx.flows),
 	}
 	return m
 }
@@ -145,9 +132,3 @@ func newMachine(s *state.Store) *Machine {
 // ErrLagging means that a checkpoint must wait: the segment engine is working
 // off what fell due at once, and its state in between is not written.
 var ErrLagging = errors.New("the segment engine is working off what fell due")
-
-// tx is the record's work on an account as features see it. It holds until the next call.
-func (m *Machine) tx(a *account.State) *feature.Tx {
-	m.rec.work.Account = a.Number
-	return &m.rec.work
-}

@@ -271,7 +271,7 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		var idents [identifier.Kinds][]string
 		for _, id := range d.Identifiers {
 			idents[id.Kind] = append(idents[id.Kind], string(id.Value))
-			h, _ := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+			h, _ := a.Profiles.Hasher.HashIdentifier(id.Kind, id.Value, &m.tx.normal)
 			if got, ok := a.Profiles.Identifiers.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
 				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.Value, o, id.Shared, got)
 			}

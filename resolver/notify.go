@@ -29,7 +29,7 @@ var hookNames = map[string]string{
 }
 
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
-// it. The profile's document is in [resolution.Shared], as it is whenever a command
+// it. The profile's document is in [resolution.Work], as it is whenever a command
 // records events.
 func (m *Machine) notifyWebhooks(a *account.State, o uint32, x *feature.Event) {
 	if !a.Outbox.Listening() {
@@ -57,9 +57,9 @@ func (m *Machine) notifyContact(a *account.State, o uint32, name string) {
 	}
 }
 
-// notifyProfile queues an event of a profile whose document is in [resolution.Shared].
+// notifyProfile queues an event of a profile whose document is in [resolution.Work].
 func (m *Machine) notifyProfile(a *account.State, o uint32, name string, data feature.Properties) {
-	if email := m.resolution.Doc.Newest(IdentityEmail); len(email) > 0 {
+	if email := m.tx.profiles.Doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
 	m.notify(a, o, name, data)
@@ -93,16 +93,16 @@ func (m *Machine) notify(a *account.State, o uint32, name string, data feature.P
 	if o != outbox.NoProfile {
 		data["profile_id"] = a.Profiles.Headers.Get(o).ID.String()
 	}
-	a.Outbox.Notify(m.tx(a), o, name, data)
+	a.Outbox.Notify(m.tx.on(a), o, name, data)
 }
 
 // deleteWebhook removes an endpoint. A task removes what waits for it.
-func (m *Machine) deleteWebhook(cmd *command, c outbox.WebhookRef) *Refusal {
+func (m *Machine) deleteWebhook(tx *transaction, c outbox.WebhookRef) *Refusal {
 	if len(m.tasks) >= maxPendingTasks {
 		return atLimit("", "webhooks were deleted too often in a row; try again in a moment")
 	}
-	a := cmd.account
-	refusal := a.Outbox.DeleteWebhook(m.tx(a), c)
+	a := tx.account
+	refusal := a.Outbox.DeleteWebhook(tx.on(a), c)
 	if refusal == nil {
 		m.enqueue(task{Account: a.Number, Endpoint: c.ID})
 	}

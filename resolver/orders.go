@@ -22,6 +22,6 @@ func (h orderHost) HashOrder(id string, buf *[]byte) identifier.Hash {
 // attributed to. Others have no source, and neither has a campaign that was deleted.
 func (m *Machine) noteTouch(a *account.State, ordinal uint32, kind string, source orders.Source) {
 	if a.HasOrders && (source.Campaign != "" || source.Flow != "") {
-		a.Orders.Touch(m.tx(a), ordinal, kind, source)
+		a.Orders.Touch(m.tx.on(a), ordinal, kind, source)
 	}
 }

@@ -18,7 +18,7 @@ func (p flowPort) HasRoom() bool { return p.a.Outbox.Len() < outbox.MaxItems/2 }
 // queue queues an item for a step; not ok means that there is no room.
 func (p flowPort) queue(kind string, from *automation.Source, ref string, payload any) (seq uint64, ok bool) {
 	it := outbox.Item{Kind: kind, Ordinal: from.Ordinal, Flow: from.Flow, Step: from.Step, Ref: ref}
-	seq, refusal := p.a.Outbox.Queue(p.m.tx(p.a), it, must.JSON(payload))
+	seq, refusal := p.a.Outbox.Queue(p.m.tx.on(p.a), it, must.JSON(payload))
 	return seq, refusal == nil
 }
 

@@ -447,7 +447,7 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	id := r.endpoint("*")
 	for i := range 2010 {
-		_, refusal := a.Outbox.Queue(r.m.tx(a), outbox.Item{Kind: outbox.KindWebhook, Ordinal: outbox.NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
+		_, refusal := a.Outbox.Queue(r.m.tx.on(a), outbox.Item{Kind: outbox.KindWebhook, Ordinal: outbox.NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
 		if refusal != nil {
 			t.Fatal(refusal)
 		}

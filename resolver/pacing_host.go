@@ -12,7 +12,7 @@ func (m *Machine) mayGo(a *account.State, ordinal uint32, channel string, id pac
 	if !a.Pacing.Limited() {
 		return 0, ""
 	}
-	d := &m.scratch.other
+	d := &m.tx.other
 	if err := a.Profiles.Load(ordinal, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}

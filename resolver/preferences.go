@@ -16,8 +16,8 @@ import (
 
 // savePreferences carries out what a person chose on the preference page. What is as the
 // person wants it already stays as it is, so a repeat changes nothing.
-func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal {
-	a := cmd.account
+func (m *Machine) savePreferences(tx *transaction, c messages.Preferences) *Refusal {
+	a := tx.account
 	if r := c.Check(); r != nil {
 		return r
 	}
@@ -44,7 +44,7 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 	for i := range c.Channels {
 		x := &c.Channels[i]
 		said(x.Wording)
-		changed, more := a.Contacts.ChangeConsents(m.tx(a), o, d, []contacts.ConsentChange{x.Change(evidence.Campaign)})
+		changed, more := a.Contacts.ChangeConsents(tx.on(a), o, d, []contacts.ConsentChange{x.Change(evidence.Campaign)})
 		if changed == 0 {
 			continue
 		}
@@ -75,9 +75,9 @@ func (m *Machine) savePreferences(cmd *command, c messages.Preferences) *Refusal
 		events = append(events, more...)
 	}
 	if len(d.Changes) > 0 || fields != 0 {
-		m.updateProfile(cmd, o, d, fields, events...)
+		m.updateProfile(tx, o, d, fields, events...)
 	}
-	cmd.reply(reply)
+	tx.reply(reply)
 	return nil
 }
 

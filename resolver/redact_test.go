@@ -491,7 +491,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]
 	known := func(kind IdentityKind, text []byte) bool {
-		h, ok := a.Profiles.Hasher.HashIdentifier(kind, text, &w.m.normal)
+		h, ok := a.Profiles.Hasher.HashIdentifier(kind, text, &w.m.tx.normal)
 		return ok && a.Erasure.Erased(h)
 	}
 	switch env.Kind {

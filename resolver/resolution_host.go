@@ -23,12 +23,12 @@ func (h resolutionHost) NoteRefused() { h.a.Erasure.NoteRefused() }
 func (h resolutionHost) RefuseErased(k IdentityKind) *Refusal { return h.a.RefuseErased(k) }
 
 func (h resolutionHost) Restore(d *profile.Document, x identifier.Hash) bool {
-	return h.a.Erasure.Restore(h.m.tx(h.a), d, x)
+	return h.a.Erasure.Restore(h.m.tx.on(h.a), d, x)
 }
 
 func (h resolutionHost) Merge(winner uint32, merged *resolution.Merged) {
 	h.a.Contacts.Merge(winner, merged.Ordinal, merged.Lists, merged.Devices)
-	h.a.Features.Merge(h.m.tx(h.a), winner, merged.Ordinal)
+	h.a.Features.Merge(h.m.tx.on(h.a), winner, merged.Ordinal)
 }
 
 func (h resolutionHost) LeaveMerged(d *profile.Document, ordinals []uint32) {

@@ -16,15 +16,15 @@ const (
 	maxDefinitionBytes = 1 << 20
 )
 
-func (m *Machine) createSegment(cmd *command, c SegmentSave) *Refusal {
-	c.ID = feature.NewID("seg_", cmd.env.ID)
-	cmd.reply(map[string]string{"id": c.ID})
-	return m.saveSegment(cmd.account, c, true, cmd.out.Offset)
+func (m *Machine) createSegment(tx *transaction, c SegmentSave) *Refusal {
+	c.ID = feature.NewID("seg_", tx.env.ID)
+	tx.reply(map[string]string{"id": c.ID})
+	return m.saveSegment(tx.account, c, true, tx.out.Offset)
 }
 
-func (m *Machine) updateSegment(cmd *command, c SegmentSave) *Refusal {
-	cmd.reply(map[string]string{"id": c.ID})
-	return m.saveSegment(cmd.account, c, false, cmd.out.Offset)
+func (m *Machine) updateSegment(tx *transaction, c SegmentSave) *Refusal {
+	tx.reply(map[string]string{"id": c.ID})
+	return m.saveSegment(tx.account, c, false, tx.out.Offset)
 }
 
 func (m *Machine) saveSegment(a *account.State, c SegmentSave, create bool, offset int64) *Refusal {
@@ -72,8 +72,8 @@ func (m *Machine) saveSegment(a *account.State, c SegmentSave, create bool, offs
 	return nil
 }
 
-func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
-	a, id := cmd.account, c.ID
+func (m *Machine) deleteSegment(tx *transaction, c SegmentDelete) *Refusal {
+	a, id := tx.account, c.ID
 	if a.Segments[id] == nil {
 		return notFound("id", "there is no segment with this id")
 	}

@@ -22,23 +22,23 @@ const (
 func (m *Machine) updateSegments(a *account.State, ordinal uint32, d *profile.Document) {
 	a.Engine.Touch(ordinal)
 	trackIdentity(a, ordinal, d, engine.AllFields)
-	d.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(ordinal).LastEvent)
-	a.Engine.Profile(ordinal, &m.scratch.facts, engine.AllFields)
+	d.FillFacts(&m.tx.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(ordinal).LastEvent)
+	a.Engine.Profile(ordinal, &m.tx.facts, engine.AllFields)
 	a.Flows.DatesOf(ordinal, d, engine.AllFields)
 	a.Engine.Settle(ordinal)
 }
 
 // emitTransitions hands over the transitions of the record's account, and looks for flows
 // that they trigger.
-func (m *Machine) emitTransitions(c *command) {
-	a, rows := c.account, c.rows
+func (m *Machine) emitTransitions(tx *transaction) {
+	a, rows := tx.account, tx.rows
 	for _, t := range a.Engine.Transitions() {
 		if automation.IsCondition(t.Segment) {
 			continue
 		}
-		m.rec.transition++
+		tx.transition++
 		rows.Transitions = append(rows.Transitions, query.Transition{
-			Account: a.Number, Key: query.TransitionKey{Offset: c.out.Offset, Seq: m.rec.transition},
+			Account: a.Number, Key: query.TransitionKey{Offset: tx.out.Offset, Seq: tx.transition},
 			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
 		})
 		m.counters.Transitions++
@@ -49,12 +49,12 @@ func (m *Machine) emitTransitions(c *command) {
 
 // react hands over the transitions of the record's account, and enrols the profiles
 // whose triggers fired in flows.
-func (m *Machine) react() { m.rec.account.Flows.React() }
+func (m *Machine) react() { m.tx.account.Flows.React() }
 
 // advance lets time pass for the record's account: what falls due in segments
 // and in flows, in one order, up to the budget of changes.
 func (m *Machine) advance(budget int) {
-	a := m.rec.account
+	a := m.tx.account
 	budget = a.Flows.Advance(budget)
 	a.Engine.Advance(m.logTime, budget)
 	m.react()
@@ -75,9 +75,9 @@ func (m *Machine) updateBacklog(a *account.State) {
 // is due is its own affair and no part of the state.
 func (m *Machine) applyTick() {
 	for _, a := range m.byIndex {
-		m.rec.account = a
+		m.tx.account = a
 		m.advance(dueBudget)
-		a.Features.Advance(m.tx(a))
+		a.Features.Advance(m.tx.on(a))
 		a.Flows.FinishPublishing()
 		m.updateBacklog(a)
 	}
@@ -94,7 +94,7 @@ func (m *Machine) applyEngines() {
 	}
 	share := m.flows.Share(deferring)
 	for _, a := range m.byIndex {
-		m.rec.account = a
+		m.tx.account = a
 		a.Flows.Drain(share)
 		if a.Flows.Running() {
 			m.advance(dueBudget)

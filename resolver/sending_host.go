@@ -20,7 +20,7 @@ type sendingHost struct {
 	a *account.State
 }
 
-func (h sendingHost) Command() string { return h.m.rec.name }
+func (h sendingHost) Command() string { return h.m.tx.name }
 
 func (h sendingHost) KeysFromMs() int64 { return h.a.KeysFromMs(h.m.logTime) }
 
@@ -48,7 +48,7 @@ func (h sendingHost) MakeProfile(email string) (uint32, *Refusal) {
 }
 
 func (h sendingHost) Update(ordinal uint32, d *profile.Document, changed engine.Fields, events ...feature.Event) {
-	h.m.updateProfile(&h.m.rec, ordinal, d, changed, events...)
+	h.m.updateProfile(&h.m.tx, ordinal, d, changed, events...)
 }
 
 func (h sendingHost) CheckOutcome(epoch uint64, result string) *Refusal {

@@ -2,8 +2,8 @@ package resolver
 
 import "strings"
 
-func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
-	a := cmd.account
+func (m *Machine) setAppSecret(tx *transaction, c AppSecretSet) *Refusal {
+	a := tx.account
 	e := a.Entity
 	e.SecretHash = c.SecretHash
 	if err := a.Install(e); err != nil {
@@ -13,8 +13,8 @@ func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	return nil
 }
 
-func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
-	a := cmd.account
+func (m *Machine) setSettings(tx *transaction, s Settings) *Refusal {
+	a := tx.account
 	s.Fill()
 	if r := s.Validate(); r != nil {
 		return r

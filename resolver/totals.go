@@ -41,7 +41,7 @@ func (m *Machine) onlyChanged(env eventlog.Envelope) *account.State {
 	case eventlog.KindTick, eventlog.KindContinue:
 		return nil
 	case eventlog.KindCommand:
-		if emaildir.Commands[m.rec.name] != nil {
+		if emaildir.Commands[m.tx.name] != nil {
 			return nil
 		}
 	}

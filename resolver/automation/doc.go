@@ -8,9 +8,9 @@
 // ([Flow]), the parsed definition, counts, and sets of profiles and of due times. These sets
 // take a few bytes for each profile. The enrolments of a profile in a flow are in the store.
 //
-// A [Runner] has what the accounts of one machine share: the work of the record that is
-// being applied, which ends with it. That is what has triggered flows and is to be enrolled,
-// how many steps and enrolments the record may still do, and scratch memory.
+// A [Runner] has what the accounts of one machine share. Its [Work] is that of the record that
+// is being applied: what has triggered flows and is to be enrolled, how many steps and
+// enrolments the record may still do, and scratch memory.
 //
 // What flows need of profiles, segments and the outbox they ask of a [Port].
 //

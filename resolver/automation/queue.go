@@ -166,7 +166,7 @@ func (s *State) enrolDeferred(e *deferredEnrolment, number uint32) {
 func (s *State) Deferred() int { return int(s.queue.next - s.queue.first) }
 
 // Passed reports whether those are enrolled whom a record of the account has put into the
-// queue, by the [Runner.Position] behind it.
+// queue, by the [Work.Position] behind it.
 func (s *State) Passed(p Position) bool { return s.queue.passed(p) }
 
 // loadDeferred takes in an entry's place. They come in order.

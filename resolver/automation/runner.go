@@ -23,8 +23,7 @@ type Bounds struct {
 // ones.
 func StandardBounds() Bounds { return Bounds{Steps: 4096, Scan: 1000, Enrolments: 4096} }
 
-// Runner carries out the flows of all accounts of a machine, one account at a time. It has
-// the work of the record that is being applied.
+// Runner carries out the flows of all accounts of a machine, one account at a time.
 type Runner struct {
 	// Bounds may be lowered by tests.
 	Bounds Bounds
@@ -33,13 +32,22 @@ type Runner struct {
 	Enrolments, Loops uint64
 
 	store *state.Store
+	*Work
+}
 
-	// Of the record.
-	nowMs       int64 // log time
-	quiet       bool  // it starts no flows
-	reporting   bool  // it emits the outcome of the service's own actions
-	stepsLeft   int
-	enrolsLeft  int
+// Work is the record that is being applied as flows see it. The machine's transaction owns
+// it: only the goroutine that applies records may touch it.
+type Work struct {
+	nowMs     int64 // log time
+	quiet     bool  // it starts no flows
+	reporting bool  // it emits the outcome of the service's own actions
+
+	// What is left of the bounds, for all accounts together.
+	stepsLeft  int
+	enrolsLeft int
+
+	// Enrolling and running, which one enrolment does within another when its step fires the
+	// trigger of a flow.
 	draining    bool  // deferred profiles are being enrolled
 	depth       uint8 // how many enrolments started each other up to here
 	triggered   []toEnrol
@@ -54,31 +62,31 @@ type Runner struct {
 }
 
 // NewRunner returns what the flows of a machine share whose enrolments are in the store.
-func NewRunner(store *state.Store) *Runner {
-	return &Runner{Bounds: StandardBounds(), store: store}
+func NewRunner(store *state.Store, work *Work) *Runner {
+	return &Runner{Bounds: StandardBounds(), store: store, Work: work}
 }
 
-// Begin readies for a record.
-func (r *Runner) Begin(logTimeMs int64) {
-	r.nowMs, r.quiet, r.reporting = logTimeMs, false, false
-	r.stepsLeft, r.enrolsLeft = r.Bounds.Steps, r.Bounds.Enrolments
-	r.position = Position{}
+// Begin readies the work for a record, within the bounds.
+func (w *Work) Begin(logTimeMs int64, b Bounds) {
+	w.nowMs, w.quiet, w.reporting = logTimeMs, false, false
+	w.stepsLeft, w.enrolsLeft = b.Steps, b.Enrolments
+	w.position = Position{}
 }
 
 // SetQuiet says whether what follows in the record starts no flows, as in an import.
-func (r *Runner) SetQuiet(on bool) { r.quiet = on }
+func (w *Work) SetQuiet(on bool) { w.quiet = on }
 
-// SetReporting says whether the record reports what became of the service's own doing,
-// which starts only so many flows of a profile.
-func (r *Runner) SetReporting(on bool) { r.reporting = on }
+// SetReporting says whether the record reports what became of the service's own actions,
+// which start only so many flows of a profile.
+func (w *Work) SetReporting(on bool) { w.reporting = on }
 
 // Position is the place behind what the record has put into queues, see [State.Passed]. The
 // zero value stands for nothing.
-func (r *Runner) Position() Position { return r.position }
+func (w *Work) Position() Position { return w.position }
+
+// ofOurOwn reports whether what happens now is the service's own doing.
+func (w *Work) ofOurOwn() bool { return w.depth > 0 || w.reporting }
 
 // Share is how many enrolments each account may begin of those that are deferred, if so
 // many accounts have some, so that none waits for another.
 func (r *Runner) Share(accounts int) int { return max(r.Bounds.Enrolments/max(accounts, 1), 1) }
-
-// ofOurOwn reports whether what happens now is the service's own doing.
-func (r *Runner) ofOurOwn() bool { return r.depth > 0 || r.reporting }

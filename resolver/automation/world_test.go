@@ -56,7 +56,7 @@ func newWorld(t *testing.T, people int) *world {
 	t.Cleanup(func() { _ = store.DB.Close() })
 	w := &world{t: t, store: store, engine: engine.New(), sets: profile.NewOrdinalSets(), now: 1_000_000_000_000,
 		docs: make([]profile.Document, people), keys: map[string]uint32{}, credits: 1000, limited: flows.Queued}
-	w.run = NewRunner(store)
+	w.run = NewRunner(store, new(Work))
 	w.flows = New(testAccount, w.run, w)
 	w.record(func(*feature.Tx) {
 		for o := range people {
@@ -74,7 +74,7 @@ func (w *world) record(what func(tx *feature.Tx)) {
 	w.seq++
 	tx := &feature.Tx{Account: testAccount, AtMs: w.now, Offset: int64(w.seq), Store: w.store}
 	binary.LittleEndian.PutUint64(tx.Record[:], w.seq)
-	w.run.Begin(w.now)
+	w.run.Begin(w.now, w.run.Bounds)
 	w.engine.Advance(w.now, w.flows.Advance(100))
 	w.flows.React()
 	what(tx)
@@ -197,7 +197,7 @@ func (w *world) reload() {
 	}
 	w.store.Thaw()
 	bounds := w.run.Bounds
-	w.run = NewRunner(w.store)
+	w.run = NewRunner(w.store, new(Work))
 	w.run.Bounds = bounds
 	w.flows = New(testAccount, w.run, w)
 	must(w.store.Each(state.TableEntity, func(_ uint64, rest, value []byte) error {

@@ -18,9 +18,9 @@ type world struct{ *featuretest.World[*State] }
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := featuretest.New(t, Commands, func(store *state.Store) *State {
-		return New(featuretest.Account, NewShared(store), func() map[string]uint64 { return map[string]uint64{} })
+		return New(featuretest.Account, NewShared(store, new(Work)), func() map[string]uint64 { return map[string]uint64{} })
 	})
-	w.Begin = w.State.shared.Begin
+	w.Begin = w.State.shared.queued.Begin
 	return &world{w}
 }
 

@@ -205,8 +205,7 @@ func (s *State) Queue(tx *feature.Tx, it Item, payload []byte) (seq uint64, refu
 		return 0, refusal
 	}
 	it.Seq = s.nextSeq()
-	it.ItemName = ItemName{tx.Offset + 1, s.shared.named[it.Ordinal]}
-	s.shared.named[it.Ordinal]++
+	it.ItemName = ItemName{tx.Offset + 1, s.shared.queued.add(it.Ordinal)}
 	it.Origin, it.CreatedMs, it.DueMs, it.Attempt = it.Seq, tx.AtMs, tx.AtMs, 0
 	s.shared.Store.PutPayload(s.payloadKey(it.Origin), payload)
 	s.enter(&it)

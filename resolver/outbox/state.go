@@ -61,17 +61,32 @@ type Shared struct {
 	Due bool
 	// Dropped counts events for which an endpoint had no room, since the process started.
 	Dropped uint64
-	// named counts the items that the record has queued, by profile.
-	named map[uint32]uint32
+	// queued is what the record that is being applied has queued.
+	queued *Work
+}
+
+// Work is what the record that is being applied has queued. The machine's transaction owns it.
+type Work struct {
+	items map[uint32]uint32 // how many, by profile
+}
+
+// Begin readies the work for a record.
+func (w *Work) Begin() { clear(w.items) }
+
+// add counts an item of a profile, and returns how many the record had queued before it.
+func (w *Work) add(ordinal uint32) uint32 {
+	if w.items == nil {
+		w.items = map[uint32]uint32{}
+	}
+	n := w.items[ordinal]
+	w.items[ordinal] = n + 1
+	return n
 }
 
 // NewShared returns what the outboxes share whose payloads are in the store.
-func NewShared(store *state.Store) *Shared {
-	return &Shared{Store: store, named: map[uint32]uint32{}}
+func NewShared(store *state.Store, queued *Work) *Shared {
+	return &Shared{Store: store, queued: queued}
 }
-
-// Begin readies for the next record.
-func (x *Shared) Begin() { clear(x.named) }
 
 // State is the outbox and the webhook endpoints of one account.
 type State struct {

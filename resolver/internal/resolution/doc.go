@@ -14,6 +14,6 @@
 //     nothing.
 //   - [State.Commit] and [State.Store] make the result the state.
 //
-// The scratch memory is of [Shared], so events are resolved one after the other, and a
+// The scratch memory is of [Work], so events are resolved one after the other, and a
 // [Result] is valid until the next call of Resolve.
 package resolution

@@ -159,7 +159,7 @@ func (s *State) ordinalsOf(winner uint32) []uint32 {
 
 // MergedFacts are what conditions look at of the profile of the latest result, as it is by
 // the merge alone. They are valid where the result has merged profiles.
-func (s *Shared) MergedFacts() *segment.Facts { return &s.merged }
+func (w *Work) MergedFacts() *segment.Facts { return &w.merged }
 
 // noteMerged notes what conditions look at of the profile in d as it is by the
 // merge alone: with the identifiers of all, without those that the event or

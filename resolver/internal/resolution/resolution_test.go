@@ -53,7 +53,7 @@ func newWorld(t *testing.T, identifierCap int) *world {
 	}
 	t.Cleanup(func() { _ = store.DB.Close() })
 	w := &world{T: t, host: new(host)}
-	w.State = New(state.Account{Number: 1}, NewShared(store, search.NewIndex(store)), profile.NewOrdinalSets(), w.host)
+	w.State = New(state.Account{Number: 1}, NewShared(store, search.NewIndex(store), new(Work)), profile.NewOrdinalSets(), w.host)
 	w.Configure([16]byte{7}, []string{"unknown"}, identifierCap)
 	return w
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Result says which profile an event belongs to, and what has changed in its document,
-// which is in [Shared.Doc] and not stored yet.
+// which is in [Work.Doc] and not stored yet.
 type Result struct {
 	Ordinal uint32 // profile.NoOrdinal for a new profile before Commit
 	Created bool
@@ -21,7 +21,7 @@ type Result struct {
 	Fields  engine.Fields // what conditions may look at and has changed
 	// LastEvent is the time of the profile's newest event without this one (Unix ms).
 	LastEvent int64
-	// Merged are the profiles that become part of this one, see [Shared.MergedFacts].
+	// Merged are the profiles that become part of this one, see [Work.MergedFacts].
 	Merged []Merged
 
 	NotAdded KindSet // beyond the cap

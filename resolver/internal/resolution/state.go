@@ -56,33 +56,49 @@ type Host interface {
 	Evict(devices []profile.Device)
 }
 
-// Shared is what the profiles of all accounts share: where they are stored, and scratch
-// memory for the event that is being resolved.
+// Shared is what the profiles of all accounts share: where they are stored, and the work on
+// the record that is being applied.
 type Shared struct {
 	store *state.Store
 	index *search.Index
+	work  *Work
+
+	// Created, Merges and Conflicts count since the process started.
+	Created, Merges, Conflicts uint64
+}
+
+// Work is the record that is being applied as the profiles see it, with the memory that
+// resolving its events uses again for each of them. The machine's transaction owns it: only
+// the goroutine that applies records may touch it.
+type Work struct {
+	AtMs  int64 // log time of the record, Unix ms
+	Rules int   // the version of the state machine's rules that it is applied by
 
 	// Doc is the document of the profile that the record works on: that of the latest result,
 	// until another is loaded into it.
 	Doc profile.Document
 
-	AtMs  int64 // log time of the record that is being applied, Unix ms
-	Rules int   // the version of the state machine's rules that it is applied by
-	// Created, Merges and Conflicts count since the process started.
-	Created, Merges, Conflicts uint64
+	// The events that are looked up ahead of being applied, so that what they need is near
+	// the processor by then, and the event of a command.
+	window  [WindowEvents]Lookup
+	single  Lookup
+	touched byte // keeps what Touch reads from being optimized away
 
-	window         [WindowEvents]Lookup
-	single         Lookup
-	other          profile.Document
-	merger         profile.JSONMerger
+	// What resolving one event finds, from Resolve until Store.
 	mergedProfiles []Merged
-	evicted        []profile.Device // that a merge leaves no room for
-	identifiers    []profile.Identifier
-	foreign        []foreignConflict
-	merged         segment.Facts // see noteMerged
-	normal         []byte
-	touched        byte // keeps what Touch reads from being optimized away
+	merged         segment.Facts     // see noteMerged
+	evicted        []profile.Device  // that a merge leaves no room for
+	foreign        []foreignConflict // to be noted on other profiles
+
+	// Scratch within one function at a time.
+	other       profile.Document
+	merger      profile.JSONMerger
+	identifiers []profile.Identifier
+	normal      []byte // the normal form of an identifier
 }
+
+// Begin readies the work for a record.
+func (w *Work) Begin(atMs int64, rules int) { w.AtMs, w.Rules = atMs, rules }
 
 // foreignConflict is a conflict to be noted on another profile.
 type foreignConflict struct {
@@ -92,13 +108,14 @@ type foreignConflict struct {
 
 // NewShared returns what the profiles in a store share. The index is kept up to date with
 // the documents.
-func NewShared(store *state.Store, index *search.Index) *Shared {
-	return &Shared{store: store, index: index}
+func NewShared(store *state.Store, index *search.Index, work *Work) *Shared {
+	return &Shared{store: store, index: index, work: work}
 }
 
 // State is the profiles of an account.
 type State struct {
 	*Shared
+	*Work
 
 	// Headers and Identifiers are for reading, and for checkpoints; other parts of the
 	// account may have entries of their own kinds among the identifiers.
@@ -121,7 +138,7 @@ type State struct {
 // New returns the state of an account without profiles. The sets are the account's.
 func New(account state.Account, shared *Shared, sets *profile.OrdinalSets, host Host) *State {
 	return &State{
-		Shared: shared, Identifiers: profile.NewIdentifierMap(), Reach: reach.NewSets(sets),
+		Shared: shared, Work: shared.work, Identifiers: profile.NewIdentifierMap(), Reach: reach.NewSets(sets),
 		account: account, host: host, caseFolds: map[identifier.Hash][]identifier.Hash{},
 	}
 }
