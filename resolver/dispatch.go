@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/changes"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
@@ -26,18 +27,18 @@ import (
 // arguments cannot be read, and is fatal. The commands of features, which are added to it, come
 // from their table, see [account.Commands].
 var commandTable = map[string]func(*Machine, *command) error{
-	CommandAppSecretSet:      handle((*Machine).setAppSecret),
-	CommandSettingsSet:       handle((*Machine).setSettings),
-	CommandSegmentCreate:     handle((*Machine).createSegment),
-	CommandSegmentUpdate:     handle((*Machine).updateSegment),
-	CommandSegmentDelete:     handle((*Machine).deleteSegment),
-	contacts.CommandListAdd:  handle((*Machine).addToList),
-	contacts.CommandListAdd1: handle((*Machine).addToList),
-	contacts.CommandCreate:   handle((*Machine).createContact),
-	contacts.CommandCreate1:  handle((*Machine).createContact),
-	contacts.CommandUpdate:   handle((*Machine).updateContact),
-	CommandContactErase:      handle((*Machine).eraseContact),
-	redact.CommandRefused:    handle((*Machine).refuse),
+	CommandAppSecretSet:              handle((*Machine).setAppSecret),
+	CommandSettingsSet:               handle((*Machine).setSettings),
+	CommandSegmentCreate:             handle((*Machine).createSegment),
+	CommandSegmentUpdate:             handle((*Machine).updateSegment),
+	CommandSegmentDelete:             handle((*Machine).deleteSegment),
+	contacts.CommandListAdd:          handle((*Machine).addToList),
+	identrules.CommandListAdd1:       handle((*Machine).addToList),
+	contacts.CommandCreate:           handle((*Machine).createContact),
+	identrules.CommandContactCreate1: handle((*Machine).createContact),
+	contacts.CommandUpdate:           handle((*Machine).updateContact),
+	CommandContactErase:              handle((*Machine).eraseContact),
+	redact.CommandRefused:            handle((*Machine).refuse),
 
 	messages.CommandPreferences: handle((*Machine).savePreferences),
 
