@@ -38,7 +38,7 @@ func (m *Machine) addAccount(number uint64) *account.State {
 	a.Audit = audit.New(number, m.store)
 	a.Sending = sending.New(number, a.Profiles, a.Outbox, a.Campaigns, a.Domains, &m.idempotencyKeys, sendingHost{m, a})
 	a.Signup = signup.New(signup.Parts{Profiles: a.Profiles, Forms: a.Forms, Contacts: a.Contacts, Sending: a.Sending, Erasure: a.Erasure, Keys: &m.idempotencyKeys}, formHost{m, a})
-	a.Features.Register()
+	a.Register()
 	m.shareWindows(a)
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/inapp"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/messages"
@@ -32,8 +33,8 @@ var notAudited = map[string]string{
 	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", sources.CommandUsed: "use of keys", eventtypes.CommandName: "what was seen", forms.CommandViewed: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
-	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
-	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
+	contacts.CommandListAdd: "people", identrules.CommandListAdd1: "people", contacts.CommandListRemove: "people",
+	contacts.CommandCreate: "people", identrules.CommandContactCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
 	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", conversations.CommandOpen: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
 	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 

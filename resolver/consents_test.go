@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/view"
@@ -75,16 +76,16 @@ func ways() []way {
 			r.contact(contacts.Create{Email: "bert@x.io", Phone: "+49 1", ExternalID: "anna"})
 		}},
 		{"contact.create of before version 8 with another e-mail and the phone", []string{"email", "sms"}, func(r *recorder, _, _ string) {
-			r.must(contacts.CommandCreate1, contacts.Create{Email: "bert@x.io", Phone: "+49 1"})
+			r.must(identrules.CommandContactCreate1, contacts.Create{Email: "bert@x.io", Phone: "+49 1"})
 		}},
 		{"contact.create of before version 8 with another e-mail and the external id", []string{"email"}, func(r *recorder, _, _ string) {
-			r.must(contacts.CommandCreate1, contacts.Create{Email: "bert@x.io", ExternalID: "anna"})
+			r.must(identrules.CommandContactCreate1, contacts.Create{Email: "bert@x.io", ExternalID: "anna"})
 		}},
 		{"list.add with another e-mail and the phone", nil, func(r *recorder, _, list string) {
 			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
 		{"list.add of before version 8, which makes a contact", []string{"email", "sms"}, func(r *recorder, _, list string) {
-			r.must(contacts.CommandListAdd1, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
+			r.must(identrules.CommandListAdd1, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
 		{"list.add of a contact on file", nil, func(r *recorder, _, list string) {
 			r.must(contacts.CommandListAdd, contacts.ListAdd{ListID: list, Create: contacts.Create{Email: "anna@x.io", Phone: "+49 1"}})

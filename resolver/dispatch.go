@@ -8,44 +8,37 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
-	"github.com/musterhq/muster/resolver/automation"
-	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/contacts"
-	"github.com/musterhq/muster/resolver/conversations"
-	"github.com/musterhq/muster/resolver/credentials"
-	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/emaildir"
-	"github.com/musterhq/muster/resolver/erasure"
-	"github.com/musterhq/muster/resolver/eventtypes"
-	"github.com/musterhq/muster/resolver/forms"
 	"github.com/musterhq/muster/resolver/inapp"
 	"github.com/musterhq/muster/resolver/internal/account"
 	"github.com/musterhq/muster/resolver/internal/changes"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/redact"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/resolver/sending"
-	"github.com/musterhq/muster/resolver/signup"
 	"github.com/musterhq/muster/resolver/sources"
 )
 
 // commandTable says what each command does. A handler sets the outcome's
 // refusal, or changes the state and may set a reply; an error means that the
-// arguments cannot be read, and is fatal.
+// arguments cannot be read, and is fatal. The commands of features, which are added to it, come
+// from their table, see [account.Commands].
 var commandTable = map[string]func(*Machine, *transaction) error{
-	CommandAppSecretSet:      handle((*Machine).setAppSecret),
-	CommandSettingsSet:       handle((*Machine).setSettings),
-	CommandSegmentCreate:     handle((*Machine).createSegment),
-	CommandSegmentUpdate:     handle((*Machine).updateSegment),
-	CommandSegmentDelete:     handle((*Machine).deleteSegment),
-	contacts.CommandListAdd:  handle((*Machine).addToList),
-	contacts.CommandListAdd1: handle((*Machine).addToList),
-	contacts.CommandCreate:   handle((*Machine).createContact),
-	contacts.CommandCreate1:  handle((*Machine).createContact),
-	contacts.CommandUpdate:   handle((*Machine).updateContact),
-	CommandContactErase:      handle((*Machine).eraseContact),
-	redact.CommandRefused:    handle((*Machine).refuse),
+	CommandAppSecretSet:              handle((*Machine).setAppSecret),
+	CommandSettingsSet:               handle((*Machine).setSettings),
+	CommandSegmentCreate:             handle((*Machine).createSegment),
+	CommandSegmentUpdate:             handle((*Machine).updateSegment),
+	CommandSegmentDelete:             handle((*Machine).deleteSegment),
+	contacts.CommandListAdd:          handle((*Machine).addToList),
+	identrules.CommandListAdd1:       handle((*Machine).addToList),
+	contacts.CommandCreate:           handle((*Machine).createContact),
+	identrules.CommandContactCreate1: handle((*Machine).createContact),
+	contacts.CommandUpdate:           handle((*Machine).updateContact),
+	CommandContactErase:              handle((*Machine).eraseContact),
+	redact.CommandRefused:            handle((*Machine).refuse),
 
 	messages.CommandPreferences: handle((*Machine).savePreferences),
 
@@ -62,29 +55,10 @@ var commandTable = map[string]func(*Machine, *transaction) error{
 }
 
 func init() {
-	addCommands(access.Commands, func(a *account.State) *access.State { return a.Access })
-	addCommands(eventtypes.Commands, func(a *account.State) *eventtypes.State { return a.Types })
-	addCommands(contacts.Commands, func(a *account.State) *contacts.State { return a.Contacts })
-	addCommands(campaigns.Commands, func(a *account.State) *campaigns.State { return a.Campaigns })
-	addCommands(domains.Commands, func(a *account.State) *domains.State { return a.Domains })
-	addCommands(sending.Commands, func(a *account.State) *sending.State { return a.Sending })
-	addCommands(outbox.Commands, func(a *account.State) *outbox.State { return a.Outbox })
-	addCommands(conversations.Commands, func(a *account.State) *conversations.State { return a.Conversations })
-	addCommands(credentials.Commands, func(a *account.State) *credentials.State { return a.Credentials })
-	addCommands(sources.Commands, func(a *account.State) *sources.State { return a.Sources })
-	addCommands(erasure.Commands, func(a *account.State) *erasure.State { return a.Erasure })
-	addCommands(forms.Commands, func(a *account.State) *forms.State { return a.Forms })
-	addCommands(signup.Commands, func(a *account.State) *signup.State { return a.Signup })
-	addCommands(inapp.Commands, func(a *account.State) *inapp.State { return a.InApp })
-	addCommands(automation.Commands, func(a *account.State) *automation.State { return a.Flows })
-}
-
-// addCommands makes the commands of a feature commands of the machine.
-func addCommands[S any](commands map[string]feature.Command[S], of func(*account.State) S) {
-	for name, do := range commands {
+	for name, do := range account.Commands() {
 		commandTable[name] = func(m *Machine, tx *transaction) error {
 			on := tx.on(tx.account)
-			err := carryOut(tx, do, of(tx.account), on)
+			err := carryOut(tx, do, tx.account, on)
 			m.accountsChanged = m.accountsChanged || on.AccessChanged
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/automation"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/internal/identrules"
 )
 
 // stitch is two profiles, a contact and a visitor, and what is about to show that
@@ -228,7 +229,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 		live = append(live, s.onSegment("segment_entered", id))
 	}
 	s.rows.Reset()
-	s.must(contacts.CommandCreate1, contacts.Create{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
+	s.must(identrules.CommandContactCreate1, contacts.Create{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
 	if o, _ := s.view().Profiles().Resolve(seen); o != s.visitor.Ordinal() {
 		t.Fatal("the two are not one")
 	}

@@ -145,10 +145,10 @@ func (w *redactWorld) act(world int) {
 	}
 	switch rng.IntN(24) {
 	case 0, 1:
-		w.do(pick(rng, contacts.CommandCreate, contacts.CommandCreate, contacts.CommandCreate1), contacts.Create{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
+		w.do(pick(rng, contacts.CommandCreate, contacts.CommandCreate, identrules.CommandContactCreate1), contacts.Create{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
 			Unsubscribed: [][]string{nil, {"email"}, {"email", "sms"}}[w.seq%3]})
 	case 2:
-		w.do(pick(rng, contacts.CommandListAdd, contacts.CommandListAdd, contacts.CommandListAdd1), contacts.ListAdd{ListID: a.Contacts.ListIDs()[0], Create: contacts.Create{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
+		w.do(pick(rng, contacts.CommandListAdd, contacts.CommandListAdd, identrules.CommandListAdd1), contacts.ListAdd{ListID: a.Contacts.ListIDs()[0], Create: contacts.Create{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
 	case 3, 4:
 		c := contacts.Update{ID: id, Attributes: pick(rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`), []byte(`{"Secret-key":null,"n":7,"o":{"Secret-key":[1,{"a":"Secret-value"}]}}`), []byte(`"wrong"`))}
 		text := some(email)

@@ -13,17 +13,12 @@ import (
 
 // The commands that make and change contacts. A contact is a profile that was made, or
 // taken on, by name and not by an event. The machine carries them out, for they lead to a
-// profile by its identifiers.
+// profile by its identifiers. Package identrules has the names of the first versions, which
+// lead to profiles by other rules.
 const (
 	CommandCreate  = "contact.create.2"
 	CommandUpdate  = "contact.update"
 	CommandListAdd = "list.add.2"
-
-	// CommandCreate1 is [CommandCreate] in logs of before version 8 of the rules. Its phone
-	// and external id lead to a profile as those of an event do, and merge.
-	// CommandListAdd1 is [CommandListAdd] likewise.
-	CommandCreate1  = "contact.create"
-	CommandListAdd1 = "list.add"
 )
 
 // MessageDuplicateEmail is the refusal of an e-mail that is on file already.

@@ -8,5 +8,7 @@
 //   - settings.go: settings, their bounds and defaults
 //   - people.go, sets.go: profiles by their ids, and named sets of profiles
 //   - segments.go, used_in.go, used_in_events.go: saved definitions, and what refers to what
+//   - register.go: the table of all features, with their commands and the order of the hash
+//   - features.go: what all features take part in
 //   - load.go, hash.go, totals.go: taking back what a checkpoint has, the state's hash, sums
 package account

@@ -1,27 +1,13 @@
 package account
 
-import (
-	"slices"
+import "github.com/musterhq/muster/resolver/internal/feature"
 
-	"github.com/musterhq/muster/resolver/internal/feature"
-)
-
-// registered are the features by what they take part in, in the order of [Features.Register].
+// registered are the features by what they take part in, in the order of their registration.
+// [State.Register] sets it.
 type registered struct {
 	list    []feature.State
 	timers  []feature.Timer  // asked at each record
 	readers []feature.Reader // asked of each event
-	// hashed are those whose place in the state's hash is the one in list. Older features have
-	// places of their own, see [State.Hash].
-	hashed []feature.State
-}
-
-// Register notes what the features take part in, once all are made. Their order is part of the
-// rules: merges, erasures and what falls due are noted in it.
-func (f *Features) Register() {
-	f.list = []feature.State{f.Access, f.Contacts, f.Domains, f.Credentials, f.Sources, f.Conversations, f.Outbox, f.Campaigns, f.Types, f.Flows, f.Erasure, f.Audit, f.ConsentLog, f.Forms, f.Pacing, f.Orders, f.InApp}
-	f.timers, f.readers = of[feature.Timer](f.list), of[feature.Reader](f.list)
-	f.hashed = f.list[slices.Index(f.list, feature.State(f.ConsentLog)):]
 }
 
 // of are the features that take part in something.

@@ -10,8 +10,8 @@ import (
 // TestR1AllFeaturesAreRegistered: whatever an account has as a feature is loaded, merged, erased
 // and hashed with it, and comes once.
 func TestR1AllFeaturesAreRegistered(t *testing.T) {
-	var f Features
-	v := reflect.ValueOf(&f).Elem()
+	a := new(State)
+	v := reflect.ValueOf(&a.Features).Elem()
 	var want []feature.State
 	for i := range v.NumField() {
 		if p := v.Field(i); p.Kind() == reflect.Pointer {
@@ -23,23 +23,36 @@ func TestR1AllFeaturesAreRegistered(t *testing.T) {
 			want = append(want, x)
 		}
 	}
-	f.Register()
+	a.Register()
 	for _, x := range want {
-		n := 0
-		for _, y := range f.list {
+		n, hashed := 0, 0
+		for _, y := range a.list {
 			if x == y {
 				n++
 			}
 		}
-		if n != 1 {
-			t.Errorf("%T is registered %d times", x, n)
+		for _, y := range a.hashOrder() {
+			if hashStep(x) == y {
+				hashed++
+			}
+		}
+		if n != 1 || hashed != 1 {
+			t.Errorf("%T is registered %d times and hashed %d times", x, n, hashed)
 		}
 	}
-	if len(f.list) != len(want) {
-		t.Errorf("%d features are registered, an account has %d", len(f.list), len(want))
+	if len(a.list) != len(want) {
+		t.Errorf("%d features are registered, an account has %d", len(a.list), len(want))
 	}
-	// Those of before have places of their own in the hash: after them all are hashed.
-	if own := 12; len(f.hashed) != len(want)-own {
-		t.Errorf("%d features are hashed behind the %d that have places of their own, of %d", len(f.hashed), own, len(want))
+}
+
+// TestR1CommandsHaveOneFeature: a name of a command that two features had would be carried out
+// by either of them.
+func TestR1CommandsHaveOneFeature(t *testing.T) {
+	seen := map[string]bool{}
+	for name := range Commands() {
+		if seen[name] {
+			t.Errorf("two features have the command %s", name)
+		}
+		seen[name] = true
 	}
 }

@@ -8,58 +8,15 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/reach"
 )
 
 // Hash hashes the whole state of the account: all goes to put, or is written to h.
 func (a *State) Hash(h hash.Hash, put func([]byte)) error {
 	fmt.Fprintf(h, "account %d profiles %d\n", a.Number, a.Profiles.Headers.Count)
 	put(must.JSON(a.Entity))
-	if err := a.Access.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
-	}
-	hashMap(put, a.Segments)
-	if err := a.Types.Hash(put); err != nil {
-		return err
-	}
-	imports := make(map[string]uint64, len(a.Imports))
-	for k, v := range a.Imports {
-		imports[hex.EncodeToString(k[:])] = v
-	}
-	hashMap(put, imports)
-	if err := a.Contacts.Hash(put); err != nil {
-		return err
-	}
-	a.Campaigns.HashTemplates(put)
-	if err := a.Domains.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Campaigns.Hash(put); err != nil {
-		return fmt.Errorf("account %016x: %w", a.Number, err)
-	}
-	if err := a.Credentials.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Sources.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Conversations.Hash(put); err != nil {
-		return err
-	}
-	a.hashSets(put)
-	if err := a.Outbox.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Flows.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Erasure.Hash(put); err != nil {
-		return err
-	}
-	if err := a.Audit.Hash(put); err != nil {
-		return err
-	}
-	for _, f := range a.hashed {
-		if err := f.Hash(put); err != nil {
+	for _, step := range a.hashOrder() {
+		if err := step.Hash(put); err != nil {
 			return fmt.Errorf("account %016x: %w", a.Number, err)
 		}
 	}
@@ -76,6 +33,21 @@ func (a *State) Hash(h hash.Hash, put func([]byte)) error {
 	}
 	return nil
 }
+
+// hashSegments, hashImports and hashSets are the parts of the state's hash that belong to no
+// feature.
+func (a *State) hashSegments(put func([]byte)) { hashMap(put, a.Segments) }
+
+func (a *State) hashImports(put func([]byte)) {
+	imports := make(map[string]uint64, len(a.Imports))
+	for k, v := range a.Imports {
+		imports[hex.EncodeToString(k[:])] = v
+	}
+	hashMap(put, imports)
+}
+
+// hashSets leaves out the sets of reachable profiles, which follow from the documents.
+func (a *State) hashSets(put func([]byte)) { a.Sets.Hash(reach.IsSet, put) }
 
 func hashMap[V any](put func([]byte), entities map[string]V) {
 	for _, k := range slices.Sorted(maps.Keys(entities)) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/state"
-	"github.com/musterhq/muster/resolver/reach"
 )
 
 // LoadSet reads a stored piece.
@@ -27,10 +26,6 @@ func (a *State) CheckSets() error {
 	}
 	return nil
 }
-
-// hashSets is the sets' part of the state's hash, without those of reachable profiles,
-// which follow from the documents.
-func (a *State) hashSets(put func([]byte)) { a.Sets.Hash(reach.IsSet, put) }
 
 // setKey names a piece of a set in the store.
 func setKey(account uint64, name string, piece uint16) string {

@@ -4,7 +4,6 @@ package identrules
 
 import (
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -73,9 +72,17 @@ const VersionYield = 8
 // VersionOrders is that of [Event.Orders].
 const VersionOrders = 9
 
+// The names of contacts.CommandCreate and contacts.CommandListAdd in logs from before version
+// 8 of the rules. Their phone and external id lead to a profile as those of an event do, and
+// merge. They stand here because the rules depend on them, and this package knows no feature.
+const (
+	CommandContactCreate1 = "contact.create"
+	CommandListAdd1       = "list.add"
+)
+
 // OfContact are the rules for the identifiers of a command that makes a contact.
 func OfContact(command string) Identifiers {
-	now := command != contacts.CommandCreate1 && command != contacts.CommandListAdd1
+	now := command != CommandContactCreate1 && command != CommandListAdd1
 	return Identifiers{Optional: true, FirstOnly: now, DropErased: now}
 }
 

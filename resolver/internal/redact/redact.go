@@ -379,9 +379,9 @@ func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 // command takes erased persons out of a command's arguments.
 func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
 	switch name {
-	case contacts.CommandCreate, contacts.CommandCreate1:
+	case contacts.CommandCreate, identrules.CommandContactCreate1:
 		return rewrite(args, func(c *contacts.Create) bool { return r.contact(offset, name, c) })
-	case contacts.CommandListAdd, contacts.CommandListAdd1:
+	case contacts.CommandListAdd, identrules.CommandListAdd1:
 		return rewrite(args, func(c *contacts.ListAdd) bool { return r.contact(offset, name, &c.Create) })
 	case contacts.CommandUpdate:
 		return rewrite(args, func(c *contacts.Update) bool { return r.update(offset, c) })
