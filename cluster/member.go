@@ -293,7 +293,7 @@ func (m *Member) handOver(ctx context.Context) {
 	for {
 		m.mu.Lock()
 		changed := m.mu.changed
-		done := len(m.mu.assigned) == 0 || m.mu.owners.settled && !m.mu.owners.heirs
+		done := len(m.mu.assigned) == 0 || m.mu.owners.confirmed && !m.mu.owners.heirs
 		m.mu.Unlock()
 		if done {
 			return
@@ -381,7 +381,7 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	before := m.mu.assigned
 	m.mu.assigned, m.mu.id = owns, gen.MemberID
 	m.mu.planned = slices.DeleteFunc(m.mu.planned, func(p int) bool { return slices.Contains(owns, p) })
-	m.mu.owners.unsettle() // they may be others now
+	m.mu.owners.confirmed = false // they may be others now
 	m.announce()
 	m.mu.Unlock()
 	if troubled || !slices.Equal(before, owns) {

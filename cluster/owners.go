@@ -24,16 +24,14 @@ const (
 type owners struct {
 	nodes []Node
 	of    map[int]Node
-	// settled is false from a new generation on, until Kafka has answered with it.
-	settled bool
+	// confirmed is false from a new generation on, until Kafka has answered with it.
+	confirmed bool
 	// heirs reports whether other nodes may own this one's partitions and are not
 	// about to go.
 	heirs bool
 }
 
-func (o *owners) known(partitions int) bool { return o.settled && len(o.of) == partitions }
-
-func (o *owners) unsettle() { o.settled = false }
+func (o *owners) known(partitions int) bool { return o.confirmed && len(o.of) == partitions }
 
 // Owner is the node that owns a partition, as far as this one knows.
 func (m *Member) Owner(partition int) (Node, bool) {
@@ -72,7 +70,7 @@ func (m *Member) follow(ctx context.Context) {
 			return
 		}
 		known := m.learn(ctx)
-		// The group settles within a moment of a generation's beginning.
+		// Kafka answers with the new owners shortly after a generation begins.
 		for range askEvery / pollEvery {
 			if known || pause.For(ctx, pollEvery) != nil {
 				break
@@ -97,7 +95,7 @@ func (m *Member) learn(ctx context.Context) bool {
 	if err != nil || g.GroupState != groupStable {
 		return false
 	}
-	next := owners{of: map[int]Node{}, settled: true}
+	next := owners{of: map[int]Node{}, confirmed: true}
 	var foreign *ForeignOwnerError
 	twin := false
 	var all []candidate

@@ -104,7 +104,7 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 		m.appendEvent(cmd, o, x)
 	}
 	m.notifyContact(a, o, webhookevent.ContactCreated)
-	a.Engine.Settle(o)
+	a.Engine.Evaluate(o)
 	if err := a.Profiles.Store(&r); err != nil {
 		panic(err)
 	}

@@ -69,7 +69,7 @@ func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
 func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
 	p.a.Engine.Touch(o)
 	p.m.appendEncoded(&p.m.rec, o, feature.NewEvent(typ, about), encoded)
-	p.a.Engine.Settle(o)
+	p.a.Engine.Evaluate(o)
 }
 
 func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.Sets.Set(name) }

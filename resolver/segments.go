@@ -25,7 +25,7 @@ func (m *Machine) updateSegments(a *account.State, ordinal uint32, d *profile.Do
 	d.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(ordinal).LastEvent)
 	a.Engine.Profile(ordinal, &m.scratch.facts, engine.AllFields)
 	a.Flows.DatesOf(ordinal, d, engine.AllFields)
-	a.Engine.Settle(ordinal)
+	a.Engine.Evaluate(ordinal)
 }
 
 // emitTransitions hands over the transitions of the record's account, and looks for flows

@@ -91,7 +91,7 @@ func (e *Engine) next(untilMs int64, budget int) (flips int, at int64, ok bool) 
 				break
 			}
 		}
-		e.settle(uint32(ordinal), t)
+		e.evaluate(uint32(ordinal), t)
 		if flips > 0 {
 			return flips, t, true
 		}
@@ -204,7 +204,7 @@ func (e *Engine) catchUp(o uint32) {
 				}
 			}
 		}
-		e.settle(o, at)
+		e.evaluate(o, at)
 	}
 	e.caught[o] = e.now
 }

@@ -225,7 +225,7 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 		}
 		e.Touch(o)
 		e.change(st, o, segment.CauseDefinition, func(have []byte) []byte { return st.fold.Union(have, v, e.now) })
-		e.Settle(o) // no segment depends on the state yet
+		e.Evaluate(o) // no segment depends on the state yet
 		return nil
 	})
 	st.cursor = to

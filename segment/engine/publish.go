@@ -73,7 +73,7 @@ func (e *Engine) republish() {
 	for _, s := range p.listed {
 		e.Publication(s.id)
 		p.enqueue(s)
-		if !s.settled {
+		if !s.current {
 			p.withdraw(s)
 			continue
 		}

@@ -34,7 +34,7 @@ package state
 //     History is one for all nodes, tasks are in the order of their offsets, and
 //     every state has the same: what is confirmed is what was asked for.
 //   - A message between partitions about e-mails names a reservation by its id: it
-//     is given up or settled once, and what an account's partition answers about
+//     is given up or reconciled once, and what an account's partition answers about
 //     its outcome stays true.
 //   - api_keys.used reports past uses, the newest counts.
 //   - An epoch record that was on its way when its node froze becomes the newest
