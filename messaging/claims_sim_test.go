@@ -500,7 +500,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		zombie.gate.thaw()
 		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // and so is the one at which it is released
 		// It learns of it by the log, before anybody tells it.
-		eventually.Holds(t, "the one that was frozen no longer acts", func() bool { return !zombie.node.HoldsLease(0) })
+		eventually.Holds(t, "the frozen node no longer holds the lease", func() bool { return !zombie.node.HoldsLease(0) })
 		ok(t, zombie.node.Release(ctx, 0))
 	}
 	f.until("all is sent", owner, func(v *resolver.View) bool {

@@ -248,7 +248,7 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 }
 
 // begin runs a campaign whose start is on record. It returns nil when it is not to
-// run here now: it is for the node that acts for the account, or for this one at
+// run here now: it is for the node that owns the account, or for this one at
 // its next start.
 func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
 	epoch, leads := d.opts.Node.Lease(account)

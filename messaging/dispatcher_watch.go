@@ -15,7 +15,7 @@ const (
 	takeUpPause = time.Second // after a run that could not go on
 )
 
-// watch takes up campaigns of the accounts for which this node acts: those that
+// watch takes up campaigns of the accounts that this node owns: those that
 // another node began, and those of its own that could not go on for a while.
 func (d *Dispatcher) watch() {
 	t := time.NewTimer(0)

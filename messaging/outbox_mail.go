@@ -117,7 +117,7 @@ func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork,
 }
 
 // neverOut reports whether no earlier process can have sent a message of a flow: it was
-// queued since this one acts for the account. Otherwise it may be out already, whatever
+// queued since this one owns the account. Otherwise it may be out already, whatever
 // becomes of it now, and no other channel must take its place.
 func (o *Outbox) neverOut(account uint64, w *view.OutboxWork) bool {
 	return w.Flow != "" && w.Queued > o.opts.Node.LeasedSince(account)

@@ -20,7 +20,7 @@ func TestReleaseStopsActingFirst(t *testing.T) {
 	l.release()
 	<-acted
 	if closed(l.run.Done()) || closed(followed) || closed(l.left) {
-		t.Error("a release ended more than what acts")
+		t.Error("a release ended more than what needs the lease")
 	}
 	l.leave()
 	l.end()

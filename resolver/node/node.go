@@ -150,7 +150,7 @@ type Node struct {
 	// turn writes.
 	partitions []atomic.Pointer[partition]
 	slots      []slot
-	changed    *wake.Broadcast // a partition was taken or released, or another node acts for it
+	changed    *wake.Broadcast // a partition was taken or released, or another node took its lease
 	ownership  ownership
 
 	// The end. Close ends life, so that nothing long is begun or waited for any more, and

@@ -92,7 +92,7 @@ func TestW1W2W3Warm(t *testing.T) {
 		t.Error("W1: an app is known")
 	}
 	if _, ok := two.Lease(account); ok || two.HoldsLease(1) {
-		t.Error("W2: it acts")
+		t.Error("W2: it holds the lease")
 	}
 	if n := counted.appends.Load(); n > 0 {
 		t.Errorf("W2: %d records appended", n)

@@ -45,7 +45,7 @@ const (
 
 // historyRepair is what is to be done about history, and what was.
 type historyRepair struct {
-	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition acts
+	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition takes its lease
 	rebuilding atomic.Bool  // rows are being made anew
 	repairs    atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
 }

@@ -306,7 +306,7 @@ func consent(c profile.Consent) Consent {
 type Host interface {
 	// Partition is the number of the machine's partition.
 	Partition() int
-	// Epoch is the one under which the host acts, 0 when embedded or when it does not.
+	// Epoch is that of the lease that the host holds, 0 when embedded or without the lease.
 	Epoch() uint64
 	// HoldFiles keeps the machine's files open until release is called once. The
 	// machine is held still meanwhile.

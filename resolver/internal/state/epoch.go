@@ -1,11 +1,11 @@
 package state
 
-// Epochs say which node acts for a partition of a log that several nodes reach.
+// Epochs say which node holds the lease of a partition of a log that several nodes reach.
 //
 // What is read, answered or appended does not depend on who owns a partition:
 // the state is a function of the log. Only what leaves the process does, and
 // that is what epochs are for. A node that takes a partition replays its log and
-// appends an epoch record; once that is applied it acts, until another node's
+// appends an epoch record; once that is applied it holds the lease, until another node's
 // epoch record stands behind its own. The order in the log decides, no clock.
 //
 // A node that was frozen does not know yet that another took over. All it can do
@@ -46,11 +46,11 @@ package state
 // in this sense: rows are a function of the log, and history takes those of a
 // record once, whichever node brings them.
 
-// Epoch is the time for which a node acts for a partition.
+// Epoch is the time for which a node holds the lease of a partition.
 type Epoch struct {
 	// Number is the offset of its record plus one: the larger the later, 0 for none.
 	Number uint64 `json:"number"`
-	// Node is the id of the node that acts, Address where other nodes reach it.
+	// Node is the id of the node that holds the lease, Address where other nodes reach it.
 	Node    string `json:"node"`
 	Address string `json:"address,omitempty"`
 	// Session is the id of its record, in hexadecimal.
