@@ -85,7 +85,7 @@ const (
 	Failed        Result = 7
 	NoAddress     Result = 8  // the profile has none for the channel
 	NotSubscribed Result = 9  // to the channel
-	Blocked       Result = 10 // the channel is blocked for the profile
+	Suppressed    Result = 10 // the channel is suppressed for the profile
 	Refused       Result = 11 // a limit was reached: nothing was done
 	Stopped       Result = 12 // the enrolment ended here for a reason from outside
 	QuietHours    Result = 13 // the account sends nothing in these hours of the profile's day

@@ -81,8 +81,8 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		}
 		if in.Answer && !in.Start {
 			// Mobile networks want STOP and HELP answered, also to who has unsubscribed.
-			if reason := p.BlockReason(w.Kind); reason != "" {
-				return errBlocked(reason)
+			if reason := p.SuppressionReason(w.Kind); reason != "" {
+				return errSuppressed(reason)
 			}
 		} else if err := maySend(v, p, w.Kind); err != nil {
 			return err

@@ -34,7 +34,7 @@ var notAudited = map[string]string{
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", contacts.CommandListAdd1: "people", contacts.CommandListRemove: "people",
 	contacts.CommandCreate: "people", contacts.CommandCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
-	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", conversations.CommandOpen: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandSuppressionSet: "people", conversations.CommandOpen: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
 	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 
 	// What the service itself goes on with.

@@ -82,9 +82,9 @@ func (m *Machine) makeContact(cmd *command, c *contacts.Create, l *contacts.List
 	if ev.Email != nil {
 		m.reserve(a, c.Email, c.Grant)
 		assume(profile.ChannelEmail)
-		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}, m.rules) {
+		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Suppress(profile.Suppression{Channel: profile.ChannelEmail, Reason: profile.SuppressionPending, SinceMs: m.logTime}, m.rules) {
 			r.Fields |= engine.FieldConsents
-			if d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
+			if d.GravestSuppression(profile.ChannelEmail) == profile.SuppressionPending {
 				events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 			}
 		}
@@ -312,7 +312,7 @@ func (m *Machine) updateContact(cmd *command, c contacts.Update) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
-	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
+	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestSuppression(profile.ChannelEmail) == profile.SuppressionPending {
 		events = append(events, a.Sending.AskToConfirm(m.tx(a), o, d)...)
 	}
 	fields |= a.Contacts.TakeOn(o, d)

@@ -61,7 +61,7 @@ func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 					if got := p.Consent(channel).Status; (got == "unsubscribed") != (s.status == "unsubscribed") {
 						t.Errorf("the consent is %s, before the erasure it was %s", got, s.status)
 					}
-					if got := p.BlockReason(channel); got != s.blocked {
+					if got := p.SuppressionReason(channel); got != s.blocked {
 						t.Errorf("the block is %q, before the erasure it was %q", got, s.blocked)
 					}
 					d.reload()

@@ -53,7 +53,7 @@ type person struct {
 	events   []segment.NaiveEvent
 	consents map[string]profile.Consent
 	lists    []string
-	blocks   map[string]profile.BlockReason
+	blocks   map[string]profile.SuppressionReason
 	gone     bool
 	loops    map[int64]int         // enrolments in a minute that the service itself caused
 	facts    *segment.NaiveProfile // nil when something has changed

@@ -118,8 +118,8 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 		return flows.NoAddress
 	case reason == "":
 		return flows.Queued
-	case d.GravestBlock(byte(slices.Index(profile.Channels, channel))) != 0:
-		return flows.Blocked
+	case d.GravestSuppression(byte(slices.Index(profile.Channels, channel))) != 0:
+		return flows.Suppressed
 	}
 	return flows.NotSubscribed
 }

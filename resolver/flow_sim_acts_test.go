@@ -202,10 +202,10 @@ func (s *flowSim) person() {
 			}
 		})
 	case 2:
-		c := contacts.BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
-		s.command(contacts.CommandBlockSet, c, func(*Outcome) {
+		c := contacts.SuppressionSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
+		s.command(contacts.CommandSuppressionSet, c, func(*Outcome) {
 			was, props := s.o.people[p].blocks[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
-			switch is := map[string]profile.BlockReason{"bounced": profile.BlockBounced, "suppressed": profile.BlockSuppressed}[c.Reason]; {
+			switch is := map[string]profile.SuppressionReason{"bounced": profile.SuppressionBounced, "suppressed": profile.SuppressionByAccount}[c.Reason]; {
 			case is == 0 && was != 0:
 				props["reason"] = was.String()
 				s.o.own(p, contacts.EventUnsuppressed, props)

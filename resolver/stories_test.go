@@ -216,7 +216,7 @@ func (s *story) profile(t *testing.T, d *datadriven.TestData, name string) strin
 	for _, c := range p.Consents {
 		fmt.Fprintf(&b, "  %s %s by %s\n", c.Channel, c.Status, c.Source)
 	}
-	for _, x := range p.Blocks {
+	for _, x := range p.Suppressions {
 		fmt.Fprintf(&b, "  %s blocked: %s\n", x.Channel, x.Reason)
 	}
 	for _, l := range p.Lists {

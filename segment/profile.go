@@ -154,7 +154,7 @@ func (c *Consent) Match(f *Facts) bool {
 	}
 	switch {
 	case c.Status == StatusPending:
-		if have.Status != StatusSubscribed || f.BlockReason(c.Channel) != BlockPending {
+		if have.Status != StatusSubscribed || f.SuppressionReason(c.Channel) != SuppressionPending {
 			return false
 		}
 	case have.Status == "":

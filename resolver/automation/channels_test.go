@@ -50,7 +50,7 @@ func omnichannelRun(t *testing.T, rng *rand.Rand) (next int) {
 	var reach [people][4]flows.Result
 	change := func(p int) {
 		for k := range reach[p] {
-			reach[p][k] = []flows.Result{flows.Queued, flows.Queued, flows.NoAddress, flows.NotSubscribed, flows.Blocked}[rng.IntN(5)]
+			reach[p][k] = []flows.Result{flows.Queued, flows.Queued, flows.NoAddress, flows.NotSubscribed, flows.Suppressed}[rng.IntN(5)]
 		}
 	}
 	for p := range people {
