@@ -70,7 +70,7 @@ type Member struct {
 		assigned   []int
 		planned    []int // to be this node's once it has them warm
 		owners     owners
-		members    []candidate   // as Kafka told last
+		members    []candidate   // as Kafka reported last
 		more       *time.Timer   // announces what is warm
 		changed    chan struct{} // closed at the next change of assigned or owners
 		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
@@ -191,7 +191,7 @@ func (m *Member) Warmed(partitions []int) {
 	if !m.balancer.warmed(slices.Clone(partitions)) {
 		return
 	}
-	tell := func() {
+	announce := func() {
 		m.balancer.again()
 		m.requestRejoin()
 	}
@@ -203,13 +203,13 @@ func (m *Member) Warmed(partitions []int) {
 			m.mu.more.Stop() // it has nothing more to announce
 			m.mu.more = nil
 		}
-		tell()
+		announce()
 	case m.mu.more == nil:
 		m.mu.more = time.AfterFunc(warmWait, func() {
 			m.mu.Lock()
 			m.mu.more = nil
 			m.mu.Unlock()
-			tell()
+			announce()
 		})
 	}
 }
@@ -390,7 +390,7 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	m.Refresh()
 	gen.Start(func(ctx context.Context) {
 		// The generation ends when this returns, and the group is entered again.
-		for over := false; !over && !m.balancer.untold(); {
+		for over := false; !over && !m.balancer.unsent(); {
 			select {
 			case <-m.news:
 			case <-ctx.Done():

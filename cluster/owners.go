@@ -18,7 +18,7 @@ const (
 	askAgain = 100 * time.Millisecond
 )
 
-// owners are the nodes of the group and what they own, as Kafka told last. While
+// owners are the nodes of the group and what they own, as Kafka reported last. While
 // partitions are being distributed it does not answer, and the former owners go on
 // answering: so the last answer stays until the next.
 type owners struct {
@@ -57,7 +57,7 @@ func (m *Member) Refresh() {
 	}
 }
 
-// follow asks who owns what: at each generation, when told to, and once a second
+// follow asks who owns what: at each generation, when asked to, and once a second
 // while it is not known.
 func (m *Member) follow(ctx context.Context) {
 	timer := time.NewTimer(askEvery)

@@ -95,12 +95,12 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a := c.account
 	a.Profiles.Save(o, d)
 	a.Engine.Touch(o)
-	tell := trackIdentity(a, o, d, fields)
-	if a.Engine.Looks(tell) {
+	changed := trackIdentity(a, o, d, fields)
+	if a.Engine.Looks(changed) {
 		d.FillFacts(&m.scratch.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(o).LastEvent)
-		a.Engine.Profile(o, &m.scratch.facts, tell)
+		a.Engine.Profile(o, &m.scratch.facts, changed)
 	}
-	a.Flows.DatesOf(o, d, tell)
+	a.Flows.DatesOf(o, d, changed)
 	a.Types.LookAtProfile(o, m.logTime, d, fields)
 	for _, x := range events {
 		m.appendEvent(c, o, x)

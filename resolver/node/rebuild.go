@@ -184,19 +184,19 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 
 // rebuild is the second machine.
 type rebuild struct {
-	p    *partition
-	ckpt *checkpoint.Dir
-	m    *resolver.Machine
-	log  eventlog.Reader
-	rows query.Batch
-	out  resolver.Outcome
-	told time.Time
+	p      *partition
+	ckpt   *checkpoint.Dir
+	m      *resolver.Machine
+	log    eventlog.Reader
+	rows   query.Batch
+	out    resolver.Outcome
+	logged time.Time
 }
 
 // openRebuild loads the newest state of a rebuilding that was cut off, if history
 // has all rows below it, or the empty state.
 func (p *partition) openRebuild(stored int64) (*rebuild, error) {
-	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
+	b := &rebuild{p: p, logged: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
 		Damaged: p.ckpt.Damaged, Disk: p.ckpt.Disk, Fatal: p.ckpt.Fatal}}
 	offsets, err := b.ckpt.List()
 	if err != nil {
@@ -280,8 +280,8 @@ func (b *rebuild) store(ctx context.Context) error {
 	b.rows.Reset()
 	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.Next(), b.m.Next()
 	b.p.feed.NoteRebuilt(b.m.Next())
-	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
-		b.told = now
+	if now := time.Now(); now.Sub(b.logged) >= rebuildNote { // the pace of log lines is no logic
+		b.logged = now
 		_, next := b.p.feed.Lacks()
 		b.p.log.Info("rebuilding history", "records", b.m.Next(), "of", next)
 	}

@@ -334,10 +334,10 @@ func (m *migration) serveOnce(ctx context.Context) error {
 }
 
 func (m *migration) copyHistory(ctx context.Context) (query.Counts, error) {
-	told := time.Now()
+	reported := time.Now()
 	n, err := query.Copy(ctx, m.history, m.target, query.CopyOptions{UpTo: m.plan.Base, Partitions: m.plan.Partitions, Progress: func(at int64) {
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
+		if time.Since(reported) > 10*time.Second {
+			reported = time.Now()
 			m.o.Report("history: records up to %d of %d", at, m.plan.Base)
 		}
 	}})
