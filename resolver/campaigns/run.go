@@ -72,7 +72,7 @@ type Run struct {
 	// Past are the runs before this one, the oldest first; see [State.keepRun].
 	Past []PastRun `json:"past,omitempty"`
 
-	Pace
+	PacingState
 	Stored
 
 	// dirty says that the run changed since the last checkpoint.
