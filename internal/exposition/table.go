@@ -131,12 +131,12 @@ var Metrics = []Metric{
 	// The console.
 	{"muster_console_requests_total", Counter, "", "Requests of the console API by route and class of status."},
 	{"muster_console_evaluation_duration_seconds", Histogram, "seconds", "Time that questions to history took."},
-	{"muster_console_slots_running", Gauge, "", "Costly computations under way, by kind."},
-	{"muster_console_slots_waiting", Gauge, "", "Costly computations that wait, by kind."},
-	{"muster_console_slots_turned_away_total", Counter, "", "Costly computations turned away, by kind."},
+	{"muster_console_computations_running", Gauge, "", "Costly computations under way, by kind."},
+	{"muster_console_computations_waiting", Gauge, "", "Costly computations that wait, by kind."},
+	{"muster_console_computations_turned_away_total", Counter, "", "Costly computations turned away, by kind."},
 	{"muster_console_profile_snapshots_total", Counter, "", "How often all profiles had to be looked at for an answer."},
 	{"muster_console_sign_ins_total", Counter, "", "Sign-ins by result: ok, refused, paused."},
-	{"muster_console_guess_entries", Gauge, "", "Addresses and names that are watched for guessing."},
+	{"muster_console_sign_in_throttle_entries", Gauge, "", "Addresses and e-mails whose failed sign-ins are counted."},
 
 	// Calls by API key.
 	{"muster_api_requests_total", Counter, "", "Calls by API key, by surface, route and result."},

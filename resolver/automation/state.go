@@ -190,8 +190,8 @@ func (s *State) install(saved *Flow) (*flow, error) {
 	}
 	f := s.newFlow(saved, def)
 	for int(saved.Number) >= len(s.byNumber) {
-		gone := &Flow{Number: uint32(len(s.byNumber)), Deleted: true}
-		s.byNumber = append(s.byNumber, s.newFlow(gone, new(flows.Flow)))
+		deleted := &Flow{Number: uint32(len(s.byNumber)), Deleted: true}
+		s.byNumber = append(s.byNumber, s.newFlow(deleted, new(flows.Flow)))
 	}
 	s.byNumber[saved.Number] = f
 	s.byID[saved.ID] = f
