@@ -352,7 +352,7 @@ func FuzzInbox(f *testing.F) {
 		}
 		defer res.Body.Close()
 		if res.StatusCode == http.StatusOK && res.Header.Get("Content-Type") == "text/event-stream" {
-			return // it goes on
+			return // it continues
 		}
 		b, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode >= 500 || s.node.Err() != nil {

@@ -90,7 +90,7 @@ func TestMetrics(t *testing.T) {
 		}
 		text = string(b)
 	}
-	// until scrapes until something that goes on in the background has happened.
+	// until scrapes until something that continues in the background has happened.
 	until := func(line string) {
 		t.Helper()
 		eventually.Succeeds(t, func() error {

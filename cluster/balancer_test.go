@@ -172,7 +172,7 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 			t.Helper()
 			for round := 0; ; round++ {
 				if round > 3*n+3 {
-					t.Fatalf("it goes on for ever: %+v", claims)
+					t.Fatalf("it continues for ever: %+v", claims)
 				}
 				var all []kgo.GroupMember
 				var owners []candidate

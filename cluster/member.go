@@ -183,7 +183,7 @@ func (m *Member) Planned() []int {
 
 // Warmed says which partitions that are not this node's it could take at once: it
 // has their state and follows their log. Another one has the partitions
-// distributed anew.
+// distributed again.
 //
 // What is still planned is waited for a little, so that a node that joins moves
 // its partitions in few generations of the group.
@@ -430,7 +430,7 @@ func (m *Member) failed(err error, first bool) error {
 	m.mu.troubled = true
 	m.mu.Unlock()
 	if !troubled {
-		m.opts.Logger.Warn("cannot enter the group of nodes, trying again; the node goes on meanwhile", "group", group, "err", err)
+		m.opts.Logger.Warn("cannot enter the group of nodes, trying again; the node continues meanwhile", "group", group, "err", err)
 	}
 	return nil
 }

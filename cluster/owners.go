@@ -19,7 +19,7 @@ const (
 )
 
 // owners are the nodes of the group and what they own, as Kafka reported last. While
-// partitions are being distributed it does not answer, and the former owners go on
+// partitions are being distributed it does not answer, and the former owners continue
 // answering: so the last answer stays until the next.
 type owners struct {
 	nodes []Node

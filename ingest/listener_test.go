@@ -115,7 +115,7 @@ func TestPauseEndsWithTheListener(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the server goes on")
+		t.Error("the server continues")
 	}
 }
 

@@ -48,7 +48,7 @@ import (
 type gate struct {
 	mu     sync.Mutex
 	left   int           // steps until it freezes by itself; 0 for never
-	frozen chan struct{} // closed when it goes on; nil while it runs
+	frozen chan struct{} // closed when it continues; nil while it runs
 	hit    chan struct{} // has room for one: it has frozen
 }
 
@@ -415,7 +415,7 @@ func (f *fleet) claimOf(id string) string {
 
 // TestSimFrozenNodes: of two nodes over one log one after the other is frozen at
 // some step, between claim, effect and outcome, or while messages wait for their next attempt,
-// and the other takes over; then it goes on where it was. Each effect is carried out, under a claim that was
+// and the other takes over; then it continues where it was. Each effect is carried out, under a claim that was
 // applied while its node's epoch was the newest, once for each such claim at most
 // and always under the same id; no more are repeated than were under way. A request
 // that waits for the end of a campaign is answered, on whichever node the campaign

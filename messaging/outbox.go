@@ -189,7 +189,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	return o, nil
 }
 
-// Close stops and waits for what is under way. The rest goes on at the next
+// Close stops and waits for what is under way. The rest continues at the next
 // start.
 func (o *Outbox) Close() {
 	o.stop()

@@ -89,7 +89,7 @@ func (o *Outbox) mail(account uint64, w *view.OutboxWork) {
 	defer end()
 	r := o.opts.Mailer.Send(ctx, m)
 	if ctx.Err() != nil && !r.OK() {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judge(account, w, r)
 	o.mails.count(d.Result)

@@ -30,7 +30,7 @@ func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 	defer end()
 	r := o.sendText(ctx, m, sender, w)
 	if ctx.Err() != nil && !r.OK() {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judgeText(account, w, r)
 	if r.OptedOut {

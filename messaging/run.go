@@ -86,7 +86,7 @@ func (r *run) send(ctx context.Context) {
 		r.err = errStopping
 		return
 	case r.moved(err):
-		r.d.opts.Logger.Info("a campaign goes on elsewhere or later", "campaign", r.state.ID, "reason", err)
+		r.d.opts.Logger.Info("a campaign continues elsewhere or later", "campaign", r.state.ID, "reason", err)
 		r.err = errMoved
 		return
 	}
@@ -105,7 +105,7 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
-// moved reports whether an error means that another node goes on with the run, or
+// moved reports whether an error means that another node continues with the run, or
 // this one when the log is back. Embedded there is neither.
 func (r *run) moved(err error) bool {
 	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) || errors.Is(err, resolver.ErrNotOwner) ||
@@ -238,7 +238,7 @@ func (r *run) claimBatch(ctx context.Context) (reply campaigns.BatchReply, err e
 	return reply, nil
 }
 
-// finishMessages waits for the messages of the run, and reports what keeps it from going on: a
+// finishMessages waits for the messages of the run, and reports what keeps it from continuing: a
 // failure, or that none of them was handed over.
 func (r *run) finishMessages() error {
 	return cmp.Or(r.places.drain(), r.nothingHanded())
@@ -323,7 +323,7 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 // left of the batch is not sent, and costs nothing; another send of the campaign reaches it.
 var errOver = errors.New("the run was stopped")
 
-// again judges a message anew that has been tried before: seconds or minutes may have passed.
+// again judges once more a message that has been tried before: seconds or minutes may have passed.
 // It returns what ends the attempts, nil for nothing, and why the recipient may not be sent to
 // any more, "" where that is not it.
 func (r *run) again(x campaigns.Recipient, part *campaigns.Campaign) (ended *outcome.Result, refused string, err error) {
@@ -353,7 +353,7 @@ func onEveryChannel(refused string) bool {
 }
 
 // one sends one message and reports what became of it. Where a campaign of several channels
-// does not reach the person on one of them, it goes on to the next: but not from a channel
+// does not reach the person on one of them, it continues to the next: but not from a channel
 // on which the message may have gone out before a stop of the service, since the person
 // would get two.
 func (r *run) one(ctx context.Context, p *place, x campaigns.Recipient) error {

@@ -32,7 +32,7 @@ import (
 
 // The simulation of reservations: several partitions, and actors that make contacts,
 // erase them, release and reconcile. Actors are coroutines: at each step, before and
-// after each effect, another one may go on, time may pass, or the actor is killed.
+// after each effect, another one may continue, time may pass, or the actor is killed.
 // A record may be lost, or stored although its answer is lost, at once or later; it
 // may be stored twice.
 
@@ -544,7 +544,7 @@ func (s *emailSim) drain() {
 	}
 }
 
-// reopen goes on with what checkpoints have.
+// reopen continues with what checkpoints have.
 func (s *emailSim) reopen() {
 	for i, p := range s.parts {
 		env := eventlog.Envelope{Kind: eventlog.KindTick, StampMs: s.clock(), ID: s.newID()}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestC1RefusalsOutliveAnErasure: what a person had refused holds again when the
-// erasure was lifted and the person is stored anew, by whatever way and after a
+// erasure was lifted and the person is stored again, by whatever way and after a
 // restart; a person without refusals has none afterwards (C1, R1).
 func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 	t.Parallel()

@@ -183,7 +183,7 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 		f.counts.Exited++
 		o.flowEvent(f, p, automation.EventExited, w.Reason.String())
 	case w.Phase == flows.Ready:
-		w.DueMs = max(at, o.until) // it goes on as soon as it can
+		w.DueMs = max(at, o.until) // it continues as soon as it can
 	}
 }
 

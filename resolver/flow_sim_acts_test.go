@@ -231,7 +231,7 @@ func (s *flowSim) outcome() {
 		}
 		it := itemOf(s.n.account(), pick(s.rng, waiting...))
 		if x := s.n.account().Flows.Step(it.Flow, it.Step); x == nil || x.Type != flows.StepOmnichannel {
-			it = itemOf(s.n.account(), pick(s.rng, waiting...)) // messages that may go on are few
+			it = itemOf(s.n.account(), pick(s.rng, waiting...)) // messages that may continue are few
 		}
 		d := outbox.Done{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000), Unreachable: s.rng.IntN(4) > 0, Handed: s.rng.IntN(8) == 0,
 			Result: pick(s.rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot)}

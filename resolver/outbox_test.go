@@ -340,7 +340,7 @@ func TestEndpointIsALane(t *testing.T) {
 	}
 	first := due[0]
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: first.Seq, Result: outbox.ResultRetry, DelayMs: 5000, Reason: "500"})
-	for range 3 { // the other goes on
+	for range 3 { // the other continues
 		for _, w := range r.due(outbox.KindWebhook) {
 			if w.Endpoint != two {
 				t.Fatalf("a delivery overtook the one that failed: %+v", w)

@@ -83,7 +83,7 @@ func (m *Machine) applyTick() {
 	}
 }
 
-// applyEngines lets the engines and flows go on with what they have begun. Each
+// applyEngines lets the engines and flows continue with what they have begun. Each
 // entry that is emitted may enrol in all flows of its segment.
 func (m *Machine) applyEngines() {
 	deferring := 0

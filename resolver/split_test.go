@@ -278,7 +278,7 @@ func (l *lockstep) compare(when string) {
 }
 
 // split writes a checkpoint, splits it and reads what came of it. The machine
-// that was split goes on beside.
+// that was split continues beside.
 func (l *lockstep) split(partitions int) {
 	l.t.Helper()
 	l.finish()
@@ -286,7 +286,7 @@ func (l *lockstep) split(partitions int) {
 	w, err := l.src.Write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
 	l.whole.Thaw(w)
-	// A copy, as the machine goes on in the directory.
+	// A copy, as the machine continues in the directory.
 	_, err = vfs.Clone(l.fs, l.fs, l.src.Root, "copy/p0")
 	l.must(err)
 	res, err := Split(context.Background(), SplitOptions{FS: l.fs, From: "copy", To: "to", Partitions: partitions, Offset: l.whole.next, Logger: discard()})
@@ -320,7 +320,7 @@ func (l *lockstep) streamOf(log [][]byte, account uint64, first bool) *stream {
 		l.must(err)
 		switch {
 		case env.Kind == eventlog.KindChunk, env.Kind == eventlog.KindContinue:
-			continue // these are made anew
+			continue // these are rebuilt
 		case i == 0:
 			b := testBootstrap(DefaultSettings())
 			// Each hashes by a key of its own.

@@ -30,7 +30,7 @@ import (
 //	find                {"email": "..."}: whose identifier it is, one on each line
 //	history             the rows that history was given since it was last asked
 //	continue            the work that a record left over
-//	pass DURATION       time goes on
+//	pass DURATION       time continues
 //
 // P1 is the first profile that was made in the story, P2 the second; lst-1 the first list
 // that was shown.

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expectations in testdata anew")
+var rewrite = flag.Bool("rewrite", false, "write the expectations in testdata again")
 
 // storyLine is a line of a story with its place.
 type storyLine struct {

@@ -114,7 +114,7 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 }
 
 // reachable refuses a place that is not there any more, such as a directory on a disk
-// that was unmounted: it would be made anew on the disk below.
+// that was unmounted: it would be rebuilt on the disk below.
 func (b *backupService) reachable(ctx context.Context) error {
 	bucket, err := blobtree.OpenBucket(ctx, b.c.backup.to)
 	if err != nil {

@@ -20,7 +20,7 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster backup  copy a data directory to storage, also while it is served
   muster restore copy a backup to a new data directory
   muster check   report whether a stopped data directory is whole
-  muster repair  make damaged state and history anew from the log
+  muster repair  rebuild damaged state and history from the log
   muster admin   manage companies, users and API keys of a server
   muster health  report whether the server on this machine serves
   muster version print the version

@@ -41,7 +41,7 @@ func (p *partition) originNow(ctx context.Context) (*origin, error) {
 }
 
 // errOtherBase: a topic is not the one that was there before.
-var errOtherBase = errors.New("the topic was made anew since, or is another one")
+var errOtherBase = errors.New("the topic was created again since, or is another one")
 
 func (p *partition) findOrigin(ctx context.Context) (*origin, error) {
 	start, end, err := p.listOffsets(ctx)

@@ -106,7 +106,7 @@ var Metrics = []Metric{
 
 	// History.
 	{"muster_history_failing", Gauge, "", "1 while history refuses rows."},
-	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are made anew from the log."},
+	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are rebuilt from the log."},
 	{"muster_backups_total", Counter, "", "Backups of the running service by result."},
 	{"muster_backup_sent_bytes_total", Counter, "bytes", "Bytes sent to the storage of backups."},
 	{"muster_backup_newest_timestamp_seconds", Gauge, "seconds", "When the newest backup of this process was begun, in Unix time."},

@@ -21,7 +21,7 @@ const (
 
 // Up starts the shared servers, installing what is missing, and writes their
 // addresses to .services.json in root. Servers that run and answer are left
-// alone; when one does not, both begin anew, without data. It reports what it does to
+// alone; when one does not, both start again, without data. It reports what it does to
 // out.
 func Up(ctx context.Context, root string, out io.Writer) error {
 	state, unlock, err := openState(root)

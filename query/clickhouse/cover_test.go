@@ -33,7 +33,7 @@ func TestL2CoverOnlyGrowsAtItsEnd(t *testing.T) {
 			w *writer
 		}
 		var late []lateAppend
-		// thaw commits what was under way. Its writer goes on by itself.
+		// thaw commits what was under way. Its writer continues by itself.
 		thaw := func(x lateAppend) {
 			add(x.span)
 			x.w.late = false

@@ -166,7 +166,7 @@ func (s *State) flow(id string) *flow {
 	return nil
 }
 
-// save makes a flow the saved one and finds anew what concerns whom.
+// save makes a flow the saved one and finds again what concerns whom.
 func (s *State) save(f *flow, saved *Flow) {
 	f.Flow = saved
 	f.describe()

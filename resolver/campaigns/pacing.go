@@ -35,7 +35,7 @@ type PacingState struct {
 	WallMs int64 `json:"wall_ms,omitempty"`
 	// Held are the instants at which people are looked at again who were put aside, ascending.
 	Held []int64 `json:"held,omitempty"`
-	// WakeMs is when a run with [RunWaiting] goes on. Woken says that it has, and that nothing
+	// WakeMs is when a run with [RunWaiting] continues. Woken says that it has, and that nothing
 	// of it was under way.
 	WakeMs int64 `json:"wake_ms,omitempty"`
 	Woken  bool  `json:"woken,omitempty"`

@@ -21,7 +21,7 @@
 //     (how far the log is applied), requests.go (those that wait for their records),
 //     published.go (what is read without a lock), lease.go (the right to act),
 //     checkpointing.go (when checkpoints are due), lifetime.go (goroutines, and how they
-//     end), fatal.go (why nothing goes on).
+//     end), fatal.go (why nothing continues).
 //     node_submit.go and the other node_*.go: what requests call.
 //   - partition_run.go: from a record to its outcome, and checkpoints. partition_load.go: from
 //     a checkpoint to a state. partition_begin.go: from there to a partition with its lease.

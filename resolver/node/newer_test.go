@@ -68,7 +68,7 @@ func (c *testCluster) stopped(n *Node, what string) {
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):
-		c.t.Fatalf("%s: the node goes on", what)
+		c.t.Fatalf("%s: the node continues", what)
 	}
 	err := n.Err()
 	if !errors.Is(err, resolver.ErrNewer) || !strings.Contains(err.Error(), "Install that version on this node") || strings.Contains(err.Error(), "pass over") {

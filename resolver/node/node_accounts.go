@@ -24,7 +24,7 @@ func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	return due, waiting
 }
 
-// AccountsSending lists the accounts that have campaigns whose run goes on, of
+// AccountsSending lists the accounts that have campaigns whose run continues, of
 // partitions whose lease this node holds. It looks at all runs.
 func (n *Node) AccountsSending() (list []uint64) {
 	n.machines(func(m *resolver.Machine, held bool) {

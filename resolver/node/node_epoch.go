@@ -52,7 +52,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 }
 
 // appendRules says which rules this build has, where they are newer than those that the state
-// knows of. Where that fails the older ones go on to hold, until the next start says it.
+// knows of. Where that fails the older ones continue to hold, until the next start says it.
 func (p *partition) appendRules(ctx context.Context) {
 	p.mu.RLock()
 	needs := p.mu.m.NeedsRules()

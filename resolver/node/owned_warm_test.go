@@ -32,8 +32,8 @@ func (l *countedLog) Read(partition int, from int64) (eventlog.Reader, error) {
 }
 
 // TestW1W2W3Warm: a warm partition follows the log, answers nothing and appends
-// nothing, whatever falls due; taken, it goes on from there under an epoch of its
-// own, without loading anything anew. One that is cooled leaves nothing behind.
+// nothing, whatever falls due; taken, it continues from there under an epoch of its
+// own, without loading anything again. One that is cooled leaves nothing behind.
 func TestW1W2W3Warm(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

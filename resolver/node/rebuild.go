@@ -46,11 +46,11 @@ const (
 // historyRepair is what is to be done about history, and what was.
 type historyRepair struct {
 	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition takes its lease
-	rebuilding atomic.Bool  // rows are being made anew
+	rebuilding atomic.Bool  // rows are being rebuilt
 	repairs    atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
 }
 
-// rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
+// rebuildLoop rebuilds rows whenever history lacks some, until ctx ends.
 func (p *partition) rebuildLoop(ctx context.Context) {
 	if lacks, _ := p.feed.Lacks(); !lacks && p.history.rowsAgain {
 		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
@@ -133,7 +133,7 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
 }
 
-// rebuildHistory makes all rows anew that history lacks. The files of the second machine
+// rebuildHistory rebuilds all rows that history lacks. The files of the second machine
 // go when its store is closed: Pebble compacts, and writes lists of files, until then.
 func (p *partition) rebuildHistory(ctx context.Context) error {
 	begun := time.Now() // for log lines only
@@ -210,7 +210,7 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 		if err != nil || offset > stored {
 			continue
 		}
-		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
+		p.log.Info("the rebuilding of history continues where it was cut off", "records", offset)
 		return b, b.load(checkpoint.Candidate{Manifest: f, IDs: ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.
@@ -289,7 +289,7 @@ func (b *rebuild) store(ctx context.Context) error {
 }
 
 // checkpoint writes what changed to the machine's files, which frees its memory,
-// and leaves a state to go on from.
+// and leaves a state to continue from.
 func (b *rebuild) checkpoint() error { return b.m.MoveOn(b.ckpt, b.p.feed) }
 
 // gap reports to the feed when history has lost its rows once more.

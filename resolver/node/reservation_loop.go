@@ -19,7 +19,7 @@ const (
 )
 
 // releaseLoop releases e-mails that are free again in the directory. They are in
-// the state until it has confirmed, so that this goes on after a crash.
+// the state until it has confirmed, so that this continues after a crash.
 func (p *partition) releaseLoop(ctx context.Context) {
 	wait := releasePause
 	for ctx.Err() == nil {

@@ -283,7 +283,7 @@ func TestSharedCheckpointBeyondTheLogIsRefused(t *testing.T) {
 	p.stop(n)
 }
 
-// TestSharedStorageAway: a node that has a checkpoint goes on with it, one that
+// TestSharedStorageAway: a node that has a checkpoint continues with it, one that
 // has none does not begin; those of another log are refused in any case.
 func TestSharedStorageAway(t *testing.T) {
 	t.Parallel()

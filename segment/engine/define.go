@@ -150,7 +150,7 @@ func (e *Engine) announceSome(budget int) {
 	e.hasPending = false
 }
 
-// arrange makes the lists anew that follow from the definitions.
+// arrange makes the lists again that follow from the definitions.
 func (e *Engine) arrange() {
 	e.looks, e.pub.fresh = 0, false
 	e.every = e.types[segment.AnyEvent]

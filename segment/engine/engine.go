@@ -63,7 +63,7 @@ type inputs struct {
 	shares  bool               // see [Engine.ShareWindows]
 }
 
-// derived is made anew whenever definitions change.
+// derived is rebuilt whenever definitions change.
 type derived struct {
 	profile []*leaf  // leaves on attributes, consents and lists, by number
 	looks   Fields   // what these look at
@@ -309,7 +309,7 @@ func (e *Engine) Merge(winner, merged uint32) {
 	}
 	for _, st := range e.byState {
 		if other := st.get(merged); other != nil {
-			if st.source != nil { // timed attributes come anew
+			if st.source != nil { // timed attributes come again
 				other = append([]byte(nil), other...)
 				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.Union(v, other, e.now) })
 			}

@@ -176,7 +176,7 @@ func stride(i int) int {
 	return testlevel.Count(29, 11)
 }
 
-// TestLoadRefusesDamage damages the bytes of every chunk, cuts it, and goes on.
+// TestLoadRefusesDamage damages the bytes of every chunk, cuts it, and continues.
 func TestLoadRefusesDamage(t *testing.T) {
 	e := hostileEngine(t)
 	for before := uint8(0); ; before++ {
@@ -390,7 +390,7 @@ func TestLoadRefusesWhatIsOutOfPlace(t *testing.T) {
 			copy(c[from+4:], []byte{255, 255, 255, 255})
 			return c
 		})
-		if c[0] == chunkScan { // of a state, it is one that does not go on
+		if c[0] == chunkScan { // of a state, it is one that does not continue
 			edit("begins behind its profiles", func(c []byte) []byte {
 				copy(c[from:], []byte{77, 0, 0, 0})
 				return c

@@ -34,7 +34,7 @@ type leaf struct {
 	uses   int    // by definitions, live or waiting
 	segs   []*seg // whose live definition has it
 	ready  bool   // every profile is judged
-	cursor uint32 // where judging goes on, while it is not ready
+	cursor uint32 // where judging continues, while it is not ready
 	seen   *roaring.Bitmap
 	pub    publishedLeaf
 

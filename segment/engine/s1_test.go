@@ -207,7 +207,7 @@ func TestReferenceTurnsRound(t *testing.T) {
 }
 
 // TestEditKeepsWhatIsLoaded: a definition that replaces one that is still being
-// built goes on with what that has loaded.
+// built continues with what that has loaded.
 func TestEditKeepsWhatIsLoaded(t *testing.T) {
 	e := New()
 	e.Advance(100_000_000, 1)
@@ -224,7 +224,7 @@ func TestEditKeepsWhatIsLoaded(t *testing.T) {
 	defined(t, e, "s", fmt.Sprintf(text, 20), 2)
 	work, ok := e.Work(nothing)
 	if !ok || work.State == nil || work.State.Cursor == 0 || work.State.UpTo != 1 {
-		t.Fatalf("work begins anew: %+v", work.State)
+		t.Fatalf("work starts again: %+v", work.State)
 	}
 }
 

@@ -57,7 +57,7 @@ func pending(e *Engine, id string) int {
 
 // TestL3WindowsRunOutAtOneInstant: the windows of very many profiles run out at
 // one instant. Each call of Advance makes as many changes as its budget says,
-// looks at a bounded number of profiles, and goes on where the last one ended;
+// looks at a bounded number of profiles, and continues where the last one ended;
 // reads in the middle are exact, and transitions come once, in order.
 func TestL3WindowsRunOutAtOneInstant(t *testing.T) {
 	const start = 19_797*int64(dayMs) + 12_345
@@ -214,7 +214,7 @@ func TestL3MidnightOverSeveralLeaves(t *testing.T) {
 }
 
 // TestR1EntriesOutOfDate: everybody's instant has moved to later. That costs
-// nothing of a budget, so that a replica whose wheels were made anew, and hold
+// nothing of a budget, so that a replica whose wheels were rebuilt, and hold
 // nothing out of date, stops where others do.
 func TestR1EntriesOutOfDate(t *testing.T) {
 	const start = 19_797 * int64(dayMs)

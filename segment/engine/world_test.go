@@ -433,7 +433,7 @@ func (w *world) undefine() {
 	}
 }
 
-// pass lets time go on, often to just where something falls due.
+// pass lets time pass, often to just where something falls due.
 func (w *world) pass() {
 	to := w.now
 	switch w.rng.IntN(6) {
@@ -534,7 +534,7 @@ func (w *world) restart() {
 	all := len(w.files) == 0 || w.rng.IntN(4) == 0
 	f := w.e.Freeze(all)
 	before := w.hash(w.e)
-	// The engine goes on while what was frozen is written.
+	// The engine continues while what was frozen is written.
 	var out bytes.Buffer
 	buf := bufio.NewWriter(&out)
 	if err := f.Write(buf); err != nil {
@@ -560,7 +560,7 @@ func (w *world) restart() {
 		w.fatalf("R1: the state differs after a restart")
 	}
 	if w.twin != nil && w.rng.IntN(2) == 0 {
-		w.e, w.files = e, nil // the twin goes on without a restart
+		w.e, w.files = e, nil // the twin continues without a restart
 	} else {
 		w.twin = e
 	}

@@ -336,7 +336,7 @@ func (w *life) define() {
 	}
 }
 
-// pass lets time go on, often to just beside the end of a window.
+// pass lets time pass, often to just beside the end of a window.
 func (w *life) pass() {
 	now := w.clock.Load()
 	to := now + w.rng.Int64N(5_000)

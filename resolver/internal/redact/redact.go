@@ -363,7 +363,7 @@ func (r *Redactor) isErased(ordinal uint32) bool {
 	return r.ordinals.Contains(ordinal) || r.people.Erased(ordinal)
 }
 
-// rewrite reads a command's arguments and writes them anew where fn says that it has
+// rewrite reads a command's arguments and writes them again where fn says that it has
 // changed them.
 func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 	var c T

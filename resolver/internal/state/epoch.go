@@ -22,10 +22,10 @@ package state
 //     them.
 //   - A tick carries a time and nothing else. What is due is due by log time, in
 //     one order, and log time never goes back: an old tick does nothing.
-//   - A continue record says that the machine is to go on with what it has begun.
+//   - A continue record says that the machine is to continue with what it has begun.
 //     With nothing begun it does nothing; one more only does the next piece early.
 //   - A chunk of a segment's past names the leaf or state and the place where it
-//     goes on; what does not go on where the last one ended is passed over. One
+//     continues; what does not continue where the last one ended is passed over. One
 //     that does is exact, whichever node made it: the past is that below the offset
 //     at which the state was defined, merges since are followed when it is applied,
 //     and a profile that changed since a leaf was defined is judged by that change,
