@@ -21,17 +21,25 @@ import (
 
 // run is a campaign being sent.
 type run struct {
-	d        *Dispatcher
-	account  uint64
-	epoch    uint64 // under which it is sent, 0 when embedded
-	number   int    // of the run
-	state    campaigns.Run
-	resumed  bool
+	// What is sent, and under which lease. Set before the run's goroutine starts.
+	d       *Dispatcher
+	account uint64
+	epoch   uint64 // under which it is sent, 0 when embedded
+	number  int    // of the run; commands name it, so that those of an older run are refused
+	resumed bool   // the run began before, here or elsewhere: messages without an outcome are sent first
+
+	// The run as the node's state has it. The run's goroutine reads it again at its end.
+	state campaigns.Run
+
+	// The contents. The run's goroutine prepares them before the first batch, then workers
+	// only read them.
 	campaign campaigns.Campaign
 	variants []*variant
-	media    []medium // to be closed
+	media    []medium // to be closed at the end
 	links    compose.Links
-	at       time.Time
+	at       time.Time // when the run started; each message has this date, in every attempt
+
+	// What workers find out about the provider.
 
 	// failing counts messages that failed for a while, one after the other.
 	failing atomic.Int64
@@ -39,17 +47,21 @@ type run struct {
 	// from it for a while only.
 	handed atomic.Bool
 	fault  atomic.Pointer[error]
+
+	// How the run is stopped.
+
 	// last is set once the state has stopped the run as it claimed a batch, for want of
 	// credits: what was claimed is paid and goes out.
 	last atomic.Bool
 	// claiming is held while a batch is claimed, until last is set: a message that is tried
 	// again meanwhile must not take the end of the credits for a stop.
 	claiming sync.RWMutex
-	places   *places
+	places   *places     // bounds the messages under way, and has their first fatal error
 	stopped  atomic.Bool // the state says that the run is over
 
-	ended chan struct{}
-	err   error // set before ended is closed
+	// The end, for the dispatcher.
+	ended chan struct{} // closed when no message is under way any more
+	err   error         // set before ended is closed
 }
 
 // variant is one of the contents of a run, with the channel that it goes out on.
