@@ -59,7 +59,7 @@ func TestCookieSession(t *testing.T) {
 			t.Errorf("%s: %d %s", x.name, status, a.Message)
 		}
 	}
-	// A page that was loaded anew asks for the token.
+	// A page that was loaded again asks for the token.
 	status, a := s.do("GET", "/session", "", "Cookie", pair)
 	var d struct {
 		Token, Email string

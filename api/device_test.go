@@ -261,10 +261,10 @@ func TestFloodLeavesRoom(t *testing.T) {
 	t.Parallel()
 	s := newSignsInFrom(t, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
 	token := s.known()
-	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
+	release, err := s.api.accounts.UnauthenticatedPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	defer enqueue(t, s.api.accounts.StrangersPasswords)()
+	defer enqueue(t, s.api.accounts.UnauthenticatedPasswords)()
 	if status, _ := s.right("198.51.100.2", ""); status != 503 {
 		t.Errorf("a stranger in the flood: %d", status)
 	}

@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 		args any
 	}{
 		{contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "whatsapp", Status: "unsubscribed", Source: "form"}},
-		{contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "im", Reason: "suppressed"}},
+		{contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "im", Reason: "suppressed"}},
 		{messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: messages.EngagementClick}},
 		{contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Kind: "apns", Address: "x"}},
 	} {

@@ -18,7 +18,7 @@ func (brokenHistory) Replay(context.Context, query.ReplayQuery, func(*query.Repl
 }
 
 // TestExportThatPanics: an export runs beside its request; if it panics the answer
-// breaks off, and the service goes on.
+// breaks off, and the service continues.
 func TestExportThatPanics(t *testing.T) {
 	t.Parallel()
 	s := newService(t, brokenHistory{&memHistory{}}, nil)

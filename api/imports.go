@@ -16,7 +16,7 @@ func (a *API) importOperations() handler.Group {
 		About: "CSV files of people or of past events: upload, preview, start, progress. The first row names the columns. The file is kept until its rows are stored, and then removed."}, Routes: []handler.Route{
 		{Handle: a.createImport, Operation: operation.Operation{Method: "POST", Path: "/imports", Permission: "contacts:write", ID: "createImport", Summary: "Upload a CSV file",
 			About: "`text` is the file, or its beginning with `more`. Nothing is imported before `/imports/{id}/start`; a file that is not started within 24 hours is removed. " +
-				"An uploaded file stays on the node that the account is on. If the account moves to another node meanwhile, the import goes on when it comes back; or upload the file again there: no event of a file is stored twice.",
+				"An uploaded file stays on the node that the account is on. If the account moves to another node meanwhile, the import continues when it comes back; or upload the file again there: no event of a file is stored twice.",
 			Body: shape.Object(
 				shape.Req("name", shape.Text("customers.csv", "What the file is called.").Bytes(1, 200)),
 				shape.Req("kind", shape.Word("What a row is: a person, or an event.", ImportPeople, ImportEvents)),

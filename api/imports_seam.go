@@ -52,7 +52,7 @@ type ImportFile struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// More reports that the text goes on in parts.
+	// More reports that the text continues in parts.
 	More bool `json:"more"`
 }
 

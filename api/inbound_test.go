@@ -88,7 +88,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 	}
 	for i := range 3 {
 		m.report(secret, fmt.Sprintf(`{"type":"bounce","recipient":"soft@x.io","id":"soft-%d"}`, i))
-		if got, want := m.profile("soft@x.io").BlockReason("email"), map[bool]string{true: "bounced"}[i == 2]; got != want {
+		if got, want := m.profile("soft@x.io").SuppressionReason("email"), map[bool]string{true: "bounced"}[i == 2]; got != want {
 			t.Errorf("after soft bounce %d: %q", i+1, got)
 		}
 	}
@@ -134,7 +134,7 @@ func TestInboundLetsInWhoProvesIt(t *testing.T) {
 	same("mail without a token", path+"/mail", hostile)
 	same("mail with another token", path+"/mail/another-token-of-length", hostile)
 	same("mail with a wrong header", path+"/mail", hostile, "Authorization", "Bearer wrong")
-	if m.profile("ada@x.io").BlockReason("email") != "" {
+	if m.profile("ada@x.io").SuppressionReason("email") != "" {
 		t.Error("an unauthenticated report was taken")
 	}
 	for _, x := range []struct {

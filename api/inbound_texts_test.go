@@ -307,14 +307,14 @@ func TestWhatsAppWebhooks(t *testing.T) {
 	for range 2 {
 		m.whatsApp(strings.ReplaceAll(strings.ReplaceAll(status("failed"), "131021", "131050"), "wamid.a", "wamid.b"))
 	}
-	if got := m.holder("+491701234567").BlockReason("whatsapp"); got != "" {
+	if got := m.holder("+491701234567").SuppressionReason("whatsapp"); got != "" {
 		t.Errorf("a failure after the delivery blocks the number: %q", got)
 	}
 	if c := m.holder("+491701234567").Consent("whatsapp"); c.Status != "unsubscribed" || c.Source != "provider" {
 		t.Errorf("%+v", c)
 	}
 	m.whatsApp(strings.ReplaceAll(strings.ReplaceAll(status("failed"), send, sendOf(78)), "wamid.a", "wamid.c"))
-	if got := m.holder("+491701234567").BlockReason("whatsapp"); got != "bounced" {
+	if got := m.holder("+491701234567").SuppressionReason("whatsapp"); got != "bounced" {
 		t.Errorf("a dead number is %q", got)
 	}
 }

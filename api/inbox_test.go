@@ -208,7 +208,7 @@ func TestC1InboxOfSuppressedPersonIsEmpty(t *testing.T) {
 	bobs, _ := x.inbox("bob@x.io")
 	id := x.profile("ada@x.io").ID.String()
 	block := func(reason string) {
-		x.command(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "in_app", Reason: reason}, nil)
+		x.command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "in_app", Reason: reason}, nil)
 	}
 	consent := func(status string) {
 		x.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "in_app", Status: status, Source: "form"}, nil)
@@ -352,7 +352,7 @@ func FuzzInbox(f *testing.F) {
 		}
 		defer res.Body.Close()
 		if res.StatusCode == http.StatusOK && res.Header.Get("Content-Type") == "text/event-stream" {
-			return // it goes on
+			return // it continues
 		}
 		b, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode >= 500 || s.node.Err() != nil {

@@ -17,7 +17,7 @@ import (
 
 // TestHistoryOfAnotherState: rows of profiles that the state does not have, as when
 // a directory lost its state, are told as an error wherever they would be looked up;
-// the service goes on.
+// the service continues.
 func TestHistoryOfAnotherState(t *testing.T) {
 	t.Parallel()
 	h, log := &memHistory{}, &logbuffer.Buffer{}

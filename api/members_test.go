@@ -61,7 +61,7 @@ func TestMembers(t *testing.T) {
 		t.Error("a full last page has a next one")
 	}
 	check(5, 5, 5)
-	// A cursor goes on whether the segment is building or live.
+	// A cursor continues whether the segment is building or live.
 	var m membersAnswer
 	s.want("GET", path+"?limit=5"+next, "", &m)
 	if !slices.Equal(m.Members, want[5:10]) {

@@ -90,7 +90,7 @@ func TestMetrics(t *testing.T) {
 		}
 		text = string(b)
 	}
-	// until scrapes until something that goes on in the background has happened.
+	// until scrapes until something that continues in the background has happened.
 	until := func(line string) {
 		t.Helper()
 		eventually.Succeeds(t, func() error {
@@ -113,7 +113,7 @@ func TestMetrics(t *testing.T) {
 		`muster_ingest_events_total{result="accepted"} 10`, `muster_history_rows 10`, `muster_history_bytes_per_event 100`,
 		`muster_log_of_the_caller 1`, `muster_history_failing{partition="0"} 0`,
 		`muster_console_sign_ins_total{result="ok"} 1`, `muster_console_requests_total{route="POST /segments",status="2xx"} 1`,
-		`muster_console_slots_running{kind="evaluation"} 0`, `muster_console_slots_running{kind="combination"} 0`,
+		`muster_console_computations_running{kind="evaluation"} 0`, `muster_console_computations_running{kind="combination"} 0`,
 		`muster_segments 1`, `muster_segment_building 0`, `muster_segment_leaves 1`, `muster_segment_values 5`,
 		`muster_segment_transitions_total{partition="0"} 5`, `muster_segment_chunks_total{partition="0"} 1`,
 	} {

@@ -60,7 +60,7 @@ type Options struct {
 
 	// AllowPrivate permits push services and providers on private addresses.
 	AllowPrivate bool
-	// PublishWait is how long publishing a flow waits for it to go live; it goes on
+	// PublishWait is how long publishing a flow waits for it to go live; it continues
 	// after that. Default 30 s.
 	PublishWait time.Duration
 	// Imports keeps uploaded CSV files; nil takes none.

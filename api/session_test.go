@@ -127,10 +127,10 @@ func TestSignInPauses(t *testing.T) {
 func TestPasswordChecksBounded(t *testing.T) {
 	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.SignIn.Queue = 1, 1 })
-	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
+	release, err := s.api.accounts.UnauthenticatedPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
-	defer enqueue(t, s.api.accounts.StrangersPasswords)()
+	defer enqueue(t, s.api.accounts.UnauthenticatedPasswords)()
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
@@ -142,7 +142,7 @@ func TestPasswordChecksBounded(t *testing.T) {
 func TestPasswordQueueEnds(t *testing.T) {
 	t.Parallel()
 	s := newService(t, &memHistory{}, func(o *Options) { o.SignIn.Checks, o.ReadTimeout = 1, time.Second })
-	release, err := s.api.accounts.StrangersPasswords.Acquire(t.Context())
+	release, err := s.api.accounts.UnauthenticatedPasswords.Acquire(t.Context())
 	ok(t, err)
 	defer release()
 	for range 3 { // more together than may fail without a pause: these are not judged

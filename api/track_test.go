@@ -373,7 +373,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 	if r := m.send(); r.Sent != 0 || r.Skipped["pending"] != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if res, body := m.visit("GET", path, browser, ""); res.StatusCode != 200 || !strings.Contains(body, `<form method="post">`) || m.profile("ada@x.io").BlockReason("email") != "pending" {
+	if res, body := m.visit("GET", path, browser, ""); res.StatusCode != 200 || !strings.Contains(body, `<form method="post">`) || m.profile("ada@x.io").SuppressionReason("email") != "pending" {
 		t.Fatalf("%d %s", res.StatusCode, body)
 	}
 	for range 2 {
@@ -381,7 +381,7 @@ func TestDoubleOptInIsConfirmedByAButton(t *testing.T) {
 			t.Fatalf("%d %s", res.StatusCode, body)
 		}
 	}
-	if p := m.profile("ada@x.io"); p.BlockReason("email") != "" || p.Consent("email").Status != "subscribed" {
+	if p := m.profile("ada@x.io"); p.SuppressionReason("email") != "" || p.Consent("email").Status != "subscribed" {
 		t.Errorf("%+v", p.ContactInfo)
 	}
 	if r := m.send(); r.Sent != 1 {
@@ -409,7 +409,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 				t.Errorf("%s: %d %s", method, res.StatusCode, body)
 			}
 		}
-		if got := m.profile("old@x.io").BlockReason("email"); got != blocked {
+		if got := m.profile("old@x.io").SuppressionReason("email"); got != blocked {
 			t.Errorf("the block is %q, expected %q", got, blocked)
 		}
 	}
@@ -424,7 +424,7 @@ func TestConfirmationOfAnotherAddress(t *testing.T) {
 	opens(link("old@x.io"), "no longer fits", "")
 
 	m.contact("one@x.io")
-	if res, body := m.visit("POST", m.confirmPath("one@x.io", ""), browser, ""); res.StatusCode != 200 || m.profile("one@x.io").BlockReason("email") != "" {
+	if res, body := m.visit("POST", m.confirmPath("one@x.io", ""), browser, ""); res.StatusCode != 200 || m.profile("one@x.io").SuppressionReason("email") != "" {
 		t.Errorf("a link of an older build: %d %s", res.StatusCode, body)
 	}
 }

@@ -17,9 +17,9 @@ type balancer struct {
 	mu struct {
 		sync.Mutex
 		claim claim
-		// news counts what the group must learn at once, told is how much of that
-		// was sent when it was entered last.
-		news, told int
+		// news counts what the group must learn at once, sent is how much of that
+		// was in the last metadata sent to the group.
+		news, sent int
 	}
 }
 
@@ -32,15 +32,15 @@ func (b *balancer) ProtocolName() string { return protocolName }
 func (b *balancer) UserData() ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.told = b.mu.news
+	b.mu.sent = b.mu.news
 	return b.mu.claim.encode()
 }
 
-// untold reports whether the group is to be entered again, because of news.
-func (b *balancer) untold() bool {
+// unsent reports whether the group is to be entered again, because of news.
+func (b *balancer) unsent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mu.told < b.mu.news
+	return b.mu.sent < b.mu.news
 }
 
 // warmed sets which partitions are warm, and reports whether another one is.

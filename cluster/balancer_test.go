@@ -166,13 +166,13 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 				rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID).Draw(t, "owns")...))
 		}
 		generation := int32(9)
-		// settle has members get warm until nothing is planned, and returns who
+		// rebalance has members get warm until nothing is planned, and returns who
 		// owns what then, and how often a partition moved.
-		settle := func() (have map[string][]int, moves int) {
+		rebalance := func() (have map[string][]int, moves int) {
 			t.Helper()
 			for round := 0; ; round++ {
 				if round > 3*n+3 {
-					t.Fatalf("it goes on for ever: %+v", claims)
+					t.Fatalf("it continues for ever: %+v", claims)
 				}
 				var all []kgo.GroupMember
 				var owners []candidate
@@ -231,9 +231,9 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 				}
 			}
 		}
-		first, _ := settle()
+		first, _ := rebalance()
 		even(first)
-		if again, moved := settle(); moved > 0 || !reflect.DeepEqual(again, first) {
+		if again, moved := rebalance(); moved > 0 || !reflect.DeepEqual(again, first) {
 			t.Fatalf("an even distribution does not stay: %v became %v", first, again)
 		}
 		// One more, or one less, which may tell before it goes.
@@ -249,7 +249,7 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 		case "leaves":
 			least = len(first[claims[0].ID])
 			claims[0].Leaving = true
-			have, _ := settle()
+			have, _ := rebalance()
 			if list := have[claims[0].ID]; len(list) > 0 {
 				t.Fatalf("a member that leaves keeps %v", list)
 			}
@@ -258,7 +258,7 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 			least = len(first[claims[0].ID])
 			claims = claims[1:]
 		}
-		next, _ := settle()
+		next, _ := rebalance()
 		even(next)
 		moved := 0
 		for id, list := range next {

@@ -70,7 +70,7 @@ type Member struct {
 		assigned   []int
 		planned    []int // to be this node's once it has them warm
 		owners     owners
-		members    []candidate   // as Kafka told last
+		members    []candidate   // as Kafka reported last
 		more       *time.Timer   // announces what is warm
 		changed    chan struct{} // closed at the next change of assigned or owners
 		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
@@ -183,7 +183,7 @@ func (m *Member) Planned() []int {
 
 // Warmed says which partitions that are not this node's it could take at once: it
 // has their state and follows their log. Another one has the partitions
-// distributed anew.
+// distributed again.
 //
 // What is still planned is waited for a little, so that a node that joins moves
 // its partitions in few generations of the group.
@@ -191,7 +191,7 @@ func (m *Member) Warmed(partitions []int) {
 	if !m.balancer.warmed(slices.Clone(partitions)) {
 		return
 	}
-	tell := func() {
+	announce := func() {
 		m.balancer.again()
 		m.requestRejoin()
 	}
@@ -203,13 +203,13 @@ func (m *Member) Warmed(partitions []int) {
 			m.mu.more.Stop() // it has nothing more to announce
 			m.mu.more = nil
 		}
-		tell()
+		announce()
 	case m.mu.more == nil:
 		m.mu.more = time.AfterFunc(warmWait, func() {
 			m.mu.Lock()
 			m.mu.more = nil
 			m.mu.Unlock()
-			tell()
+			announce()
 		})
 	}
 }
@@ -293,7 +293,7 @@ func (m *Member) handOver(ctx context.Context) {
 	for {
 		m.mu.Lock()
 		changed := m.mu.changed
-		done := len(m.mu.assigned) == 0 || m.mu.owners.settled && !m.mu.owners.heirs
+		done := len(m.mu.assigned) == 0 || m.mu.owners.confirmed && !m.mu.owners.heirs
 		m.mu.Unlock()
 		if done {
 			return
@@ -381,7 +381,7 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	before := m.mu.assigned
 	m.mu.assigned, m.mu.id = owns, gen.MemberID
 	m.mu.planned = slices.DeleteFunc(m.mu.planned, func(p int) bool { return slices.Contains(owns, p) })
-	m.mu.owners.unsettle() // they may be others now
+	m.mu.owners.confirmed = false // they may be others now
 	m.announce()
 	m.mu.Unlock()
 	if troubled || !slices.Equal(before, owns) {
@@ -390,7 +390,7 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	m.Refresh()
 	gen.Start(func(ctx context.Context) {
 		// The generation ends when this returns, and the group is entered again.
-		for over := false; !over && !m.balancer.untold(); {
+		for over := false; !over && !m.balancer.unsent(); {
 			select {
 			case <-m.news:
 			case <-ctx.Done():
@@ -430,7 +430,7 @@ func (m *Member) failed(err error, first bool) error {
 	m.mu.troubled = true
 	m.mu.Unlock()
 	if !troubled {
-		m.opts.Logger.Warn("cannot enter the group of nodes, trying again; the node goes on meanwhile", "group", group, "err", err)
+		m.opts.Logger.Warn("cannot enter the group of nodes, trying again; the node continues meanwhile", "group", group, "err", err)
 	}
 	return nil
 }

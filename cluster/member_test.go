@@ -160,7 +160,7 @@ func TestOneOwner(t *testing.T) {
 		t.Errorf("b: %v", b.Err())
 	}
 
-	// Cut off and no other member there: it goes on.
+	// Cut off and no other member there: it continues.
 	before := b.Stats().Generation
 	wireB.set(true)
 	time.Sleep(session + time.Second) // that it is cut off for longer than its session is what is tested
@@ -298,7 +298,7 @@ func TestSeveralOwners(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Errorf("no signal that the partitions %v are distributed anew", third)
+		t.Errorf("no signal that the partitions %v are distributed again", third)
 	}
 
 	// A member with another key, or none, gets nothing and takes nothing away.

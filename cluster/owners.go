@@ -18,22 +18,20 @@ const (
 	askAgain = 100 * time.Millisecond
 )
 
-// owners are the nodes of the group and what they own, as Kafka told last. While
-// partitions are being distributed it does not answer, and the former owners go on
+// owners are the nodes of the group and what they own, as Kafka reported last. While
+// partitions are being distributed it does not answer, and the former owners continue
 // answering: so the last answer stays until the next.
 type owners struct {
 	nodes []Node
 	of    map[int]Node
-	// settled is false from a new generation on, until Kafka has answered with it.
-	settled bool
+	// confirmed is false from a new generation on, until Kafka has answered with it.
+	confirmed bool
 	// heirs reports whether other nodes may own this one's partitions and are not
 	// about to go.
 	heirs bool
 }
 
-func (o *owners) known(partitions int) bool { return o.settled && len(o.of) == partitions }
-
-func (o *owners) unsettle() { o.settled = false }
+func (o *owners) known(partitions int) bool { return o.confirmed && len(o.of) == partitions }
 
 // Owner is the node that owns a partition, as far as this one knows.
 func (m *Member) Owner(partition int) (Node, bool) {
@@ -59,7 +57,7 @@ func (m *Member) Refresh() {
 	}
 }
 
-// follow asks who owns what: at each generation, when told to, and once a second
+// follow asks who owns what: at each generation, when asked to, and once a second
 // while it is not known.
 func (m *Member) follow(ctx context.Context) {
 	timer := time.NewTimer(askEvery)
@@ -72,7 +70,7 @@ func (m *Member) follow(ctx context.Context) {
 			return
 		}
 		known := m.learn(ctx)
-		// The group settles within a moment of a generation's beginning.
+		// Kafka answers with the new owners shortly after a generation begins.
 		for range askEvery / pollEvery {
 			if known || pause.For(ctx, pollEvery) != nil {
 				break
@@ -97,7 +95,7 @@ func (m *Member) learn(ctx context.Context) bool {
 	if err != nil || g.GroupState != groupStable {
 		return false
 	}
-	next := owners{of: map[int]Node{}, settled: true}
+	next := owners{of: map[int]Node{}, confirmed: true}
 	var foreign *ForeignOwnerError
 	twin := false
 	var all []candidate

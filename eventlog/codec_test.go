@@ -128,7 +128,7 @@ func TestEventsRoundTrip(t *testing.T) {
 		if err != nil || !sameEvents(got, want) {
 			t.Fatalf("got %+v, %v", got, err)
 		}
-		// A body that is cut anywhere, or goes on, is refused.
+		// A body that is cut anywhere, or continues, is refused.
 		n := rapid.IntRange(0, len(body)-1).Draw(t, "cut")
 		if got, err := readEvents(body[:n]); !errors.Is(err, ErrFormat) {
 			t.Fatalf("%d of %d bytes gave %d events, %v", n, len(body), len(got), err)
@@ -177,7 +177,7 @@ func TestEventsRefused(t *testing.T) {
 	var e Event
 	for range 3 {
 		if r.Next(&e) || r.Err() == nil {
-			t.Fatal("went on after a fault")
+			t.Fatal("continued after a fault")
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 	// KindImport is a chunk of an imported file; body: an import head and an
 	// events body.
 	KindImport Kind = 2
-	// KindContinue lets the state machine go on with queued work; no body.
+	// KindContinue lets the state machine continue with queued work; no body.
 	KindContinue Kind = 3
 	// KindCommand is a change asked for by a person or a program; body: a
 	// command name and a JSON object.

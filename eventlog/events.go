@@ -175,13 +175,13 @@ func appendBytes(dst, b []byte) []byte {
 //	   is shown and sent to
 //	6  events may have anonymous ids, previous ids and flags; nothing else changes
 //	7  an event under a public key attaches no second e-mail, external id or phone, and
-//	   what it attaches to somebody known is a claim until a server's event confirms it;
+//	   what it attaches to an identified profile is a claim until a server's event confirms it;
 //	   it brings a bounded number of new event types; a profile that is full of anonymous
 //	   ids gives up the oldest; those of erased persons are free for the next person;
 //	   the previous id of an alias is recognised as an external id too, and the id that
 //	   the person has now may be an e-mail
-//	8  claims yield to servers: an event of a server that has an identifier of somebody
-//	   else, or another value of a kind that the claiming profile has, is not that
+//	8  claims yield to servers: an event of a server that has an identifier of another
+//	   profile, or another value of a kind that the claiming profile has, is not that
 //	   profile's; whom it names is then joined with no other identified profile; claims
 //	   alone do not confirm each other
 //	9  order_placed, order_refunded and cart_updated with their documented properties are

@@ -14,7 +14,7 @@ var (
 	// not stored; the caller may try again later (HTTP: 503 with Retry-After).
 	ErrQueueFull = errors.New("log queue is full")
 	// ErrNoSpace means the file system is full. The record was not stored and
-	// never will be; the log goes on, and takes records again when there is space
+	// never will be; the log continues, and takes records again when there is space
 	// (HTTP: 503 with Retry-After).
 	ErrNoSpace = errors.New("no space left for the log")
 	// ErrFailed means the log cannot make records durable any more (a write or
@@ -22,7 +22,7 @@ var (
 	// acknowledged until the process is restarted and the log recovered.
 	ErrFailed = errors.New("log has failed")
 	// ErrUncertain means the log could not confirm the record in time. It may
-	// be stored, or become so later. The log itself goes on; the caller may try
+	// be stored, or become so later. The log itself continues; the caller may try
 	// again with the same record id (HTTP: 503).
 	ErrUncertain = errors.New("log could not confirm the record")
 	// ErrClosed means the log was closed.

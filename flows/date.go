@@ -16,7 +16,7 @@ import (
 //
 // A yearly trigger is due on the day itself and on every anniversary; that of 29
 // February is 28 February in years that have none. The offset is counted from the
-// anniversary. Local times that come twice or never are settled as in [Wait.Due].
+// anniversary. Local times that come twice or never are resolved as in [Wait.Due].
 func (t *DateTrigger) Next(value []byte, afterMs int64) (dueMs int64, ok bool) {
 	day, ok := t.day(value)
 	if !ok {

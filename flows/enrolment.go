@@ -64,7 +64,7 @@ const (
 	Ready    Phase = 0 // the step is to be carried out
 	Sleeping Phase = 1 // until DueMs
 	Awaiting Phase = 2 // what became of Item
-	// The outcome of Item came while the flow was paused, at DueMs. The enrolment goes on
+	// The outcome of Item came while the flow was paused, at DueMs. The enrolment continues
 	// with it at the resume.
 	HeardDelivered Phase = 3
 	HeardFailed    Phase = 4
@@ -85,7 +85,7 @@ const (
 	Failed        Result = 7
 	NoAddress     Result = 8  // the profile has none for the channel
 	NotSubscribed Result = 9  // to the channel
-	Blocked       Result = 10 // the channel is blocked for the profile
+	Suppressed    Result = 10 // the channel is suppressed for the profile
 	Refused       Result = 11 // a limit was reached: nothing was done
 	Stopped       Result = 12 // the enrolment ended here for a reason from outside
 	QuietHours    Result = 13 // the account sends nothing in these hours of the profile's day
@@ -149,18 +149,18 @@ type Enrolment struct {
 	Step      int   // where it stands, End when it has ended
 	StartedMs int64
 	SinceMs   int64  // it has stood there
-	DueMs     int64  // it goes on, or could but for a pause, or Never
+	DueMs     int64  // it continues, or could but for a pause, or Never
 	EndedMs   int64  // 0 while it is in progress
 	Item      uint64 // of the outbox, while Awaiting or Heard
 	Path      []Visit
 	Event     []byte // what started it: a JSON object, empty for none
 }
 
-// Heard reports whether it waits only for its paused flow to go on with what became
+// Heard reports whether it waits only for its paused flow to continue with what became
 // of Item.
 func (e *Enrolment) Heard() bool { return e.Phase == HeardDelivered || e.Phase == HeardFailed }
 
-// Timed reports whether it goes on by itself at DueMs.
+// Timed reports whether it continues by itself at DueMs.
 func (e *Enrolment) Timed() bool { return e.Status == InProgress && e.Phase != Awaiting }
 
 // ErrFormat means that stored enrolments are not of a known layout.

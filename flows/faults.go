@@ -17,8 +17,8 @@ type Fault struct {
 // Faults are in the order of the definition.
 type Faults []Fault
 
-// maxFaultsTold bounds a message to people.
-const maxFaultsTold = 50
+// maxFaultsListed bounds the message, which people read.
+const maxFaultsListed = 50
 
 // String is one message for all of them: "trigger is missing; steps[1] (welcome):
 // subject is missing; body is missing".
@@ -29,7 +29,7 @@ func (fs Faults) String() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if i == maxFaultsTold {
+		if i == maxFaultsListed {
 			fmt.Fprintf(&b, "and %d more", len(fs)-i)
 			break
 		}

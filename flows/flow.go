@@ -240,7 +240,7 @@ type Webhook struct {
 	// Attempts is how often it is tried (default 5, from 1 to 10).
 	Attempts int
 	// ExitOnFailure ends the enrolment in the flow when all attempts failed;
-	// otherwise it goes on.
+	// otherwise it continues.
 	ExitOnFailure bool
 }
 

@@ -46,7 +46,7 @@ func (r *reader) step(o *jsonform.Object) (s Step) {
 	case StepCondition:
 		fields("if", "open_cart", "yes", "no")
 		s.Condition = r.condition(o)
-		r.noNext(o, "a condition goes on to yes or no")
+		r.noNext(o, "a condition continues to yes or no")
 	case StepSplit:
 		fields("branches")
 		s.Split = r.split(o)

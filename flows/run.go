@@ -24,7 +24,7 @@ type Host interface {
 	// Update changes the profile's fields.
 	Update(step int, x *Update) Result
 	// Arrived is called with each step reached, and Left with its outcome when the enrolment
-	// goes on or ends.
+	// continues or ends.
 	Arrived(step int)
 	Left(step int, r Result)
 	// LooksAgain reports whether the conditions before a step that was held up are looked at
@@ -45,7 +45,7 @@ func (f *Flow) Start(atMs int64, depth uint8, event []byte, h Host) Enrolment {
 }
 
 // Run takes an enrolment on at an instant that is not before its DueMs, until it must
-// wait or ends, or until budget steps were carried out. An enrolment that could go on
+// wait or ends, or until budget steps were carried out. An enrolment that could continue
 // but for the budget, for credits, or because the flow is not live any more, is
 // due at once.
 func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
@@ -193,7 +193,7 @@ func (e *Enrolment) arrive(step int, atMs int64, h Host) {
 	h.Arrived(step)
 }
 
-// leave notes what became of the step an enrolment stands at, and goes on to the next.
+// leave notes what became of the step an enrolment stands at, and continues to the next.
 func (e *Enrolment) leave(r Result, branch, next int, atMs int64, h Host) {
 	if next == End {
 		e.end(Completed, 0, r, branch, atMs, h)

@@ -23,7 +23,7 @@ func arrows(t *testing.T, file string, answer func(definition string) []string) 
 	}
 	var out, want []string
 	definition, cases := "", 0
-	settle := func() {
+	checkCase := func() {
 		if definition == "" {
 			return
 		}
@@ -42,12 +42,12 @@ func arrows(t *testing.T, file string, answer func(definition string) []string) 
 			want = append(want, expected)
 			continue
 		}
-		settle()
+		checkCase()
 		if out = append(out, line); line != "" && line[0] != '#' {
 			definition = line
 		}
 	}
-	settle()
+	checkCase()
 	if cases == 0 {
 		t.Fatalf("%s has no cases", file)
 	}

@@ -39,10 +39,10 @@ func (v *validator) update(u *Update) {
 				}
 			}
 		}
-		told := false
+		reported := false
 		eachString(a.Value, func(text string) {
-			if !told {
-				told = v.tags(path, text, merge.Text) == nil
+			if !reported {
+				reported = v.tags(path, text, merge.Text) == nil
 			}
 		})
 	}

@@ -206,7 +206,7 @@ func receive(ctx *fasthttp.RequestCtx, dst []byte, limit int, l *lease, longest 
 }
 
 // setReadDeadline bounds what is read of the connection from now on; the server
-// sets the deadline anew for each request.
+// sets the deadline again for each request.
 func setReadDeadline(ctx *fasthttp.RequestCtx, d time.Duration) {
 	if conn := ctx.Conn(); conn != nil {
 		conn.SetReadDeadline(time.Now().Add(d)) //nolint:errcheck // a broken connection is found by reading

@@ -210,7 +210,7 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 }
 
 // array reads the events at i. An error with a negative position ends the
-// request; with another the body may go on.
+// request; with another the body may continue.
 func (d *Decoder) array(i int) (int, *requestError) {
 	s := d.scan
 	if s.Byte(i) != '[' {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// listener accepts connections within their bounds, and goes on when the system
+// listener accepts connections within their bounds, and continues when the system
 // has no more files or memory for them.
 type listener struct {
 	net.Listener

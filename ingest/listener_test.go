@@ -115,7 +115,7 @@ func TestPauseEndsWithTheListener(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Error("the server goes on")
+		t.Error("the server continues")
 	}
 }
 
@@ -152,10 +152,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 	c.expect(202, `"success":true`, false)
 }
 
-// TestStrangersAreBounded: an address has its share of connections that did not
+// TestUnauthenticatedConnectionsAreBounded: an address has its share of connections that did not
 // authenticate a request, an IPv6 network as well, and others have theirs. A
 // connection that did is not counted, nor are loopback and proxies.
-func TestStrangersAreBounded(t *testing.T) {
+func TestUnauthenticatedConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		from         func(n int) string

@@ -64,7 +64,7 @@ func (h *Handler) operations() (operation.Group, []served) {
 				shape.Req("first_row", shape.Count(0, "Number of the first row in `events`, from 0.")),
 				shape.Opt("trigger_flows", shape.Boolean(false, "Whether the events may start flows.").Default(false)),
 				shape.Req("events", shape.List(bareEvent().Plus(shape.Req("timestamp", shape.Moment("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future."))), "").Entries(0, 10000)),
-			), Data: batch(shape.Req("next_row", shape.Count(1, "The row to go on with.")), shape.Opt("refused_rows", shape.List(shape.Count(7, ""), "Rows before `next_row` that were refused and can be sent again, from `first_row` on, at most 10,000. Present when `events` is empty.")), shape.Req("error", shape.Text("", "Why the import as a whole was refused; null otherwise.").OrNull()))}},
+			), Data: batch(shape.Req("next_row", shape.Count(1, "The row to continue with.")), shape.Opt("refused_rows", shape.List(shape.Count(7, ""), "Rows before `next_row` that were refused and can be sent again, from `first_row` on, at most 10,000. Present when `events` is empty.")), shape.Req("error", shape.Text("", "Why the import as a whole was refused; null otherwise.").OrNull()))}},
 	}
 }
 

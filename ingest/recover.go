@@ -15,7 +15,7 @@ import (
 const textPanic = "the server failed to answer the request; its log says why"
 
 // recovering calls a handler. If that panics the request is answered 500 and its
-// connection closed; the server goes on.
+// connection closed; the server continues.
 func recovering(opts Options, handler fasthttp.RequestHandler) fasthttp.RequestHandler {
 	opts.Metrics.GetOrCreateCounter(panics.Metric)
 	return func(ctx *fasthttp.RequestCtx) {

@@ -29,7 +29,7 @@ func (p *panicking) Close() error { return nil }
 
 // TestPanicDoesNotEndTheProcess: a handler that panics, wherever, is answered 500 in
 // the form of its surface; that is logged with the stack and counted, and the server
-// goes on. The body of an answer that panics breaks off.
+// continues. The body of an answer that panics breaks off.
 func TestPanicDoesNotEndTheProcess(t *testing.T) {
 	t.Parallel()
 	var log logbuffer.Buffer

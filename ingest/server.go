@@ -17,7 +17,7 @@ import (
 )
 
 // Server is an HTTP server that hands on only what is properly framed, bounds its
-// connections, and goes on after a panic of a handler.
+// connections, and continues after a panic of a handler.
 type Server struct {
 	*fasthttp.Server
 	opts     Options

@@ -117,7 +117,7 @@ func chunked(path, body string, n int) string {
 }
 
 // A body over the limit is drained, so that the answer arrives and the
-// connection goes on; far beyond the limit, the connection is closed.
+// connection continues; far beyond the limit, the connection is closed.
 func TestBodyTooLarge(t *testing.T) {
 	t.Parallel()
 	node := newFakeNode()

@@ -111,7 +111,7 @@ func (c *claims) commit(key claimKey, list []*claim) {
 	}
 }
 
-// claim readies an item to be carried out: this node acts for the account, and
+// claim readies an item to be carried out: this node holds the lease of the account, and
 // the log says that it is about to. end is to be called when the outcome is on
 // record. An embedded node has no other to compete with.
 func (o *Outbox) claim(ctx context.Context, account uint64, w *view.OutboxWork) (end func(), ok bool) {

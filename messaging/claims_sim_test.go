@@ -48,7 +48,7 @@ import (
 type gate struct {
 	mu     sync.Mutex
 	left   int           // steps until it freezes by itself; 0 for never
-	frozen chan struct{} // closed when it goes on; nil while it runs
+	frozen chan struct{} // closed when it continues; nil while it runs
 	hit    chan struct{} // has room for one: it has frozen
 }
 
@@ -415,7 +415,7 @@ func (f *fleet) claimOf(id string) string {
 
 // TestSimFrozenNodes: of two nodes over one log one after the other is frozen at
 // some step, between claim, effect and outcome, or while messages wait for their next attempt,
-// and the other takes over; then it goes on where it was. Each effect is carried out, under a claim that was
+// and the other takes over; then it continues where it was. Each effect is carried out, under a claim that was
 // applied while its node's epoch was the newest, once for each such claim at most
 // and always under the same id; no more are repeated than were under way. A request
 // that waits for the end of a campaign is answered, on whichever node the campaign
@@ -500,7 +500,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		zombie.gate.thaw()
 		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // and so is the one at which it is released
 		// It learns of it by the log, before anybody tells it.
-		eventually.Holds(t, "the one that was frozen no longer acts", func() bool { return !zombie.node.HoldsLease(0) })
+		eventually.Holds(t, "the frozen node no longer holds the lease", func() bool { return !zombie.node.HoldsLease(0) })
 		ok(t, zombie.node.Release(ctx, 0))
 	}
 	f.until("all is sent", owner, func(v *resolver.View) bool {

@@ -167,7 +167,7 @@ type PushPlan struct {
 	Members   uint64 // of the segment; without one, those with a device
 	Reachable uint64 // of them, those with a device who may be sent to, and for whom no merge tag is empty
 	Devices   uint64
-	// Hole is why the content leaves somebody out who could be reached, "" where it does not.
+	// Hole is why the content leaves out a contact who could be reached, "" where it does not.
 	Hole string
 
 	// samples are devices whose service can check a message, maxPushSamples at most.

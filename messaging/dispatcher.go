@@ -122,7 +122,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 		d.Close()
 		return nil, err
 	}
-	d.done.Go(d.watch) // runs that waited go on
+	d.done.Go(d.watch) // runs that waited continue
 	d.done.Go(d.watchSchedules)
 	return d, nil
 }
@@ -137,26 +137,26 @@ func (d *Dispatcher) Close() {
 	d.done.Wait()
 }
 
-// ErrGoesOn reports that a campaign was begun and goes on, without the request that
+// ErrSendContinues reports that a campaign was begun and continues, without the request that
 // waited for it. Sending it again may send it twice.
-var ErrGoesOn = errors.New("sending goes on without this request")
+var ErrSendContinues = errors.New("sending continues without this request")
 
 // How a run ends that is not over in the state.
 var (
-	// errStopping reports that the service stops; what was begun goes on at the next
+	// errStopping reports that the service stops; what was begun continues at the next
 	// start.
 	errStopping = errors.New("the service is stopping")
-	// errMoved reports that a campaign goes on at another node, or at this one when
+	// errMoved reports that a campaign continues at another node, or at this one when
 	// what it needs is back.
-	errMoved = errors.New("another node goes on with what was begun")
-	// errWaits reports that the run waits until an instant: the state says when it goes on.
+	errMoved = errors.New("another node continues with what was begun")
+	// errWaits reports that the run waits until an instant: the state says when it continues.
 	errWaits = errors.New("the run waits")
 )
 
 // Send starts a campaign and waits until it has been sent, at whichever node, or until its run
 // has to wait itself: for quiet hours, or for its rate. When
-// ctx ends before, sending goes on, and so it does after a stop of the service; the
-// error is [ErrGoesOn] then. A refusal of the state machine is a
+// ctx ends before, sending continues, and so it does after a stop of the service; the
+// error is [ErrSendContinues] then. A refusal of the state machine is a
 // *[resolver.Refusal]. by is who starts it, for the audit log.
 func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error) {
 	state, r, err := d.start(ctx, account, start, by)
@@ -170,12 +170,12 @@ func (d *Dispatcher) Send(ctx context.Context, account uint64, start campaigns.S
 			case r.err == nil:
 				return r.state, nil
 			case errors.Is(r.err, errStopping):
-				return campaigns.Run{}, ErrGoesOn
+				return campaigns.Run{}, ErrSendContinues
 			case !errors.Is(r.err, errMoved):
 				return campaigns.Run{}, r.err
 			}
 		case <-ctx.Done():
-			return campaigns.Run{}, ErrGoesOn
+			return campaigns.Run{}, ErrSendContinues
 		}
 	}
 	return d.follow(ctx, account, state)
@@ -227,7 +227,7 @@ func (d *Dispatcher) busy(account uint64, campaign string) (busy bool) {
 // followPause is the pause between two looks at a run of another node.
 const followPause = 500 * time.Millisecond
 
-// follow waits until the run that was begun here is over at the node that goes on
+// follow waits until the run that was begun here is over at the node that continues
 // with it.
 func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns.Run) (campaigns.Run, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -237,18 +237,18 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun campaigns
 		state, err := d.opts.CampaignRun(ctx, account, begun.ID)
 		switch {
 		case err != nil: // the account has no owner at present
-		case state.Run != begun.Run: // it was deleted, or begun anew
-			return campaigns.Run{}, ErrGoesOn
+		case state.Run != begun.Run: // it was deleted, or begun again
+			return campaigns.Run{}, ErrSendContinues
 		case !state.Busy() || state.Status == campaigns.RunWaiting:
 			return state, nil
 		}
 		_ = d.opts.Sleep(ctx, followPause)
 	}
-	return campaigns.Run{}, ErrGoesOn
+	return campaigns.Run{}, ErrSendContinues
 }
 
 // begin runs a campaign whose start is on record. It returns nil when it is not to
-// run here now: it is for the node that acts for the account, or for this one at
+// run here now: it is for the node that owns the account, or for this one at
 // its next start.
 func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *run {
 	epoch, leads := d.opts.Node.Lease(account)

@@ -12,11 +12,11 @@ import (
 // once: the node says when a partition came and when a campaign was started.
 const (
 	takeUpEvery = 30 * time.Second
-	takeUpPause = time.Second // after a run that could not go on
+	takeUpPause = time.Second // after a run that could not continue
 )
 
-// watch takes up campaigns of the accounts for which this node acts: those that
-// another node began, and those of its own that could not go on for a while.
+// watch takes up campaigns of the accounts that this node owns: those that
+// another node began, and those of its own that could not continue for a while.
 func (d *Dispatcher) watch() {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -38,7 +38,7 @@ func (d *Dispatcher) watch() {
 	}
 }
 
-// takeUp begins the campaigns whose run goes on and which are not being sent
+// takeUp begins the campaigns whose run continues and which are not being sent
 // here.
 func (d *Dispatcher) takeUp() error {
 	for _, account := range d.opts.Node.AccountsSending() {
@@ -52,7 +52,7 @@ func (d *Dispatcher) takeUp() error {
 				continue
 			}
 			if !r.Woken {
-				d.opts.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
+				d.opts.Logger.Info("a campaign that was cut off continues", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
 			}
 			d.begin(account, r, !r.Woken)
 		}

@@ -106,7 +106,7 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 }
 
 // Outbox carries out what is queued in the state: single e-mails, text and push
-// messages, webhooks, and calls of flows, of the accounts for which the node acts.
+// messages, webhooks, and calls of flows, of the accounts that the node owns.
 // Where several nodes reach the log, an item is claimed first, see claims.go.
 // What became of an item is on record before its place is given to another; after
 // a crash the items under way are carried out again under the same ids.
@@ -189,7 +189,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	return o, nil
 }
 
-// Close stops and waits for what is under way. The rest goes on at the next
+// Close stops and waits for what is under way. The rest continues at the next
 // start.
 func (o *Outbox) Close() {
 	o.stop()

@@ -30,7 +30,7 @@ func TestAnswersToKeywordsRespectSuppression(t *testing.T) {
 		phone := fmt.Sprintf("+4930%d", i)
 		id := w.contact(fmt.Sprintf("p%d@x.io", i), phone)
 		w.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: c.status, Source: "reply"})
-		w.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "sms", Reason: c.reason})
+		w.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "sms", Reason: c.reason})
 		w.must(messages.CommandTextAnswer, messages.TextAnswer{Profile: id, Channel: "sms", Text: "Shop Ltd", Start: c.start, Key: phone})
 		if c.sent {
 			want = append(want, phone)

@@ -49,7 +49,7 @@ func (o *Outbox) call(account uint64, w *view.OutboxWork) {
 	defer end()
 	result := o.opts.Webhooks.Deliver(ctx, r)
 	if result.Aborted {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judgeCall(w, attempts, result)
 	o.countCall(d.Result)

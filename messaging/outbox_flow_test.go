@@ -495,7 +495,7 @@ func TestCallsOfFlows(t *testing.T) {
 }
 
 // TestSlowHostsHoldUpNoOthers: calls beyond what a host may have under way wait
-// without a place, so that other hosts, e-mails and texts go on; all arrive once.
+// without a place, so that other hosts, e-mails and texts continue; all arrive once.
 func TestSlowHostsHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

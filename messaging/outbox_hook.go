@@ -35,7 +35,7 @@ func (o *Outbox) hook(account uint64, w *view.OutboxWork) {
 		defer end()
 		result := o.opts.Webhooks.Deliver(ctx, r)
 		if result.Aborted {
-			return // cut off by the stop: it goes on at the next start
+			return // cut off by the stop: it continues at the next start
 		}
 		o.turns.learn(hookTarget{account, w.Endpoint}, result, o.opts.Now().UnixMilli())
 		d = o.judgeHook(w, result)

@@ -48,8 +48,8 @@ var confirmation = campaigns.Content{
 // maySend reports whether a profile may get advertising on a channel, by the same
 // rule as campaigns.
 func maySend(v *resolver.View, p *view.Profile, channel string) error {
-	if reason := p.BlockReason(channel); reason != "" {
-		return errBlocked(reason)
+	if reason := p.SuppressionReason(channel); reason != "" {
+		return errSuppressed(reason)
 	}
 	reason, err := v.Reach().WhyUnreachable(p.Ordinal, channel)
 	switch {
@@ -89,7 +89,7 @@ func (o *Outbox) mail(account uint64, w *view.OutboxWork) {
 	defer end()
 	r := o.opts.Mailer.Send(ctx, m)
 	if ctx.Err() != nil && !r.OK() {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judge(account, w, r)
 	o.mails.count(d.Result)
@@ -117,7 +117,7 @@ func (o *Outbox) unmade(ctx context.Context, account uint64, w *view.OutboxWork,
 }
 
 // neverOut reports whether no earlier process can have sent a message of a flow: it was
-// queued since this one acts for the account. Otherwise it may be out already, whatever
+// queued since this one owns the account. Otherwise it may be out already, whatever
 // becomes of it now, and no other channel must take its place.
 func (o *Outbox) neverOut(account uint64, w *view.OutboxWork) bool {
 	return w.Flow != "" && w.Queued > o.opts.Node.LeasedSince(account)
@@ -189,7 +189,7 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 			}
 		case in.Confirm:
 			address = v.Profiles().EmailHash(in.To)
-			waits = p.BlockReason(compose.MediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
+			waits = p.SuppressionReason(compose.MediumEmail) == "pending" && address == v.Profiles().EmailHash(p.Newest(resolver.IdentityEmail))
 		}
 		if in.TemplateID != "" {
 			t, ok, err := v.Campaigns().WholeTemplate(in.TemplateID)
@@ -217,9 +217,9 @@ func (o *Outbox) compose(account uint64, w *view.OutboxWork) (*email.Message, er
 	if err != nil {
 		return nil, err
 	}
-	switch reason := p.BlockReason(compose.MediumEmail); {
+	switch reason := p.SuppressionReason(compose.MediumEmail); {
 	case slices.Contains(messages.Undeliverable, reason):
-		return nil, errBlocked(reason)
+		return nil, errSuppressed(reason)
 	case in.Confirm && !waits:
 		return nil, errMoot
 	}

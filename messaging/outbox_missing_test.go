@@ -18,7 +18,7 @@ import (
 
 // TestMessagesOfFlowsHaveNoHoles: a message of a flow with a merge tag that has neither a
 // value nor a default for a person is not sent to them; the reason names the tag, its
-// credit is given back and the enrolment goes on. Defaults, empty ones too, are the
+// credit is given back and the enrolment continues. Defaults, empty ones too, are the
 // author's to choose.
 func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 	t.Parallel()

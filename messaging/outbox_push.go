@@ -31,7 +31,7 @@ func (o *Outbox) push(account uint64, w *view.OutboxWork) {
 	defer end()
 	got, err := services.deliver(ctx, m)
 	if err != nil || ctx.Err() != nil && got.result != outbox.ResultSent {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judge(account, w, outcomeOf(&got))
 	d.Retired = got.retired

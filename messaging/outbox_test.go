@@ -243,7 +243,7 @@ func (s *server) sender(t *testing.T) *email.Sender {
 }
 
 // TestOutboxMailThroughARelay: a message is repeated under the same Message-ID
-// while the relay refuses it for a while, a dead address is blocked, and what
+// while the relay refuses it for a while, a dead address is suppressed, and what
 // became of each is on the profile.
 func TestOutboxMailThroughARelay(t *testing.T) {
 	t.Parallel()
@@ -283,13 +283,13 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 		t.Errorf("%x is no message of the outbox", send)
 	}
 	w.send("dead@x.io", tpl)
-	w.until("the address is blocked", func(v *resolver.View) bool {
+	w.until("the address is suppressed", func(v *resolver.View) bool {
 		o, found := v.Profiles().Find(resolver.IdentityEmail, "dead@x.io")
 		if !found {
 			return false
 		}
 		p, err := v.Profiles().Get(o)
-		return err == nil && p.BlockReason("email") == "bounced" && count(v, "email_bounced") == 1
+		return err == nil && p.SuppressionReason("email") == "bounced" && count(v, "email_bounced") == 1
 	})
 }
 

@@ -30,7 +30,7 @@ func (o *Outbox) text(account uint64, w *view.OutboxWork) {
 	defer end()
 	r := o.sendText(ctx, m, sender, w)
 	if ctx.Err() != nil && !r.OK() {
-		return // cut off by the stop: it goes on at the next start
+		return // cut off by the stop: it continues at the next start
 	}
 	d := o.judgeText(account, w, r)
 	if r.OptedOut {
@@ -81,8 +81,8 @@ func (o *Outbox) composeText(account uint64, w *view.OutboxWork) (*text.Message,
 		}
 		if in.Answer && !in.Start {
 			// Mobile networks want STOP and HELP answered, also to who has unsubscribed.
-			if reason := p.BlockReason(w.Kind); reason != "" {
-				return errBlocked(reason)
+			if reason := p.SuppressionReason(w.Kind); reason != "" {
+				return errSuppressed(reason)
 			}
 		} else if err := maySend(v, p, w.Kind); err != nil {
 			return err

@@ -12,6 +12,6 @@ var errMoot = errors.New("no reason any more")
 // errState reports that the state could not be read.
 var errState = errors.New("the state cannot be read")
 
-func errBlocked(reason string) error {
-	return compose.Refused("the address is blocked (" + reason + ")")
+func errSuppressed(reason string) error {
+	return compose.Refused("the address is suppressed (" + reason + ")")
 }

@@ -21,17 +21,25 @@ import (
 
 // run is a campaign being sent.
 type run struct {
-	d        *Dispatcher
-	account  uint64
-	epoch    uint64 // under which it is sent, 0 when embedded
-	number   int    // of the run
-	state    campaigns.Run
-	resumed  bool
+	// What is sent, and under which lease. Set before the run's goroutine starts.
+	d       *Dispatcher
+	account uint64
+	epoch   uint64 // under which it is sent, 0 when embedded
+	number  int    // of the run; commands name it, so that those of an older run are refused
+	resumed bool   // the run began before, here or elsewhere: messages without an outcome are sent first
+
+	// The run as the node's state has it. The run's goroutine reads it again at its end.
+	state campaigns.Run
+
+	// The contents. The run's goroutine prepares them before the first batch, then workers
+	// only read them.
 	campaign campaigns.Campaign
 	variants []*variant
-	media    []medium // to be closed
+	media    []medium // to be closed at the end
 	links    compose.Links
-	at       time.Time
+	at       time.Time // when the run started; each message has this date, in every attempt
+
+	// What workers find out about the provider.
 
 	// failing counts messages that failed for a while, one after the other.
 	failing atomic.Int64
@@ -39,17 +47,21 @@ type run struct {
 	// from it for a while only.
 	handed atomic.Bool
 	fault  atomic.Pointer[error]
+
+	// How the run is stopped.
+
 	// last is set once the state has stopped the run as it claimed a batch, for want of
 	// credits: what was claimed is paid and goes out.
 	last atomic.Bool
 	// claiming is held while a batch is claimed, until last is set: a message that is tried
 	// again meanwhile must not take the end of the credits for a stop.
 	claiming sync.RWMutex
-	places   *places
+	places   *places     // bounds the messages under way, and has their first fatal error
 	stopped  atomic.Bool // the state says that the run is over
 
-	ended chan struct{}
-	err   error // set before ended is closed
+	// The end, for the dispatcher.
+	ended chan struct{} // closed when no message is under way any more
+	err   error         // set before ended is closed
 }
 
 // variant is one of the contents of a run, with the channel that it goes out on.
@@ -86,7 +98,7 @@ func (r *run) send(ctx context.Context) {
 		r.err = errStopping
 		return
 	case r.moved(err):
-		r.d.opts.Logger.Info("a campaign goes on elsewhere or later", "campaign", r.state.ID, "reason", err)
+		r.d.opts.Logger.Info("a campaign continues elsewhere or later", "campaign", r.state.ID, "reason", err)
 		r.err = errMoved
 		return
 	}
@@ -105,7 +117,7 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
-// moved reports whether an error means that another node goes on with the run, or
+// moved reports whether an error means that another node continues with the run, or
 // this one when the log is back. Embedded there is neither.
 func (r *run) moved(err error) bool {
 	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) || errors.Is(err, resolver.ErrNotOwner) ||
@@ -238,7 +250,7 @@ func (r *run) claimBatch(ctx context.Context) (reply campaigns.BatchReply, err e
 	return reply, nil
 }
 
-// finishMessages waits for the messages of the run, and reports what keeps it from going on: a
+// finishMessages waits for the messages of the run, and reports what keeps it from continuing: a
 // failure, or that none of them was handed over.
 func (r *run) finishMessages() error {
 	return cmp.Or(r.places.drain(), r.nothingHanded())
@@ -323,7 +335,7 @@ func (r *run) load(x campaigns.Recipient, part *campaigns.Campaign) (message, er
 // left of the batch is not sent, and costs nothing; another send of the campaign reaches it.
 var errOver = errors.New("the run was stopped")
 
-// again judges a message anew that has been tried before: seconds or minutes may have passed.
+// again judges once more a message that has been tried before: seconds or minutes may have passed.
 // It returns what ends the attempts, nil for nothing, and why the recipient may not be sent to
 // any more, "" where that is not it.
 func (r *run) again(x campaigns.Recipient, part *campaigns.Campaign) (ended *outcome.Result, refused string, err error) {
@@ -353,7 +365,7 @@ func onEveryChannel(refused string) bool {
 }
 
 // one sends one message and reports what became of it. Where a campaign of several channels
-// does not reach the person on one of them, it goes on to the next: but not from a channel
+// does not reach the person on one of them, it continues to the next: but not from a channel
 // on which the message may have gone out before a stop of the service, since the person
 // would get two.
 func (r *run) one(ctx context.Context, p *place, x campaigns.Recipient) error {

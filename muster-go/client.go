@@ -29,12 +29,12 @@ type Client struct {
 		closed bool
 		room   chan struct{} // closed when events leave the queue; nil while there are no waiters
 		// Events have numbers from 1 on, in the order of Send.
-		added   uint64        // number of the newest
-		settled uint64        // all up to this one are recorded or dropped
-		flushTo uint64        // all up to this one are to be sent without waiting for others
-		flushed chan struct{} // closed when settled grows; nil while there are no waiters
-		stats   Stats
-		notSent int // events dropped because Close's time was over
+		added    uint64        // number of the newest
+		finished uint64        // all up to this one are recorded or dropped
+		flushTo  uint64        // all up to this one are to be sent without waiting for others
+		flushed  chan struct{} // closed when finished grows; nil while there are no waiters
+		stats    Stats
+		notSent  int // events dropped because Close's time was over
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *Client) Flush(ctx context.Context) error {
 	last := c.mu.added
 	c.mu.flushTo = max(c.mu.flushTo, last)
 	c.notify()
-	for c.mu.settled < last {
+	for c.mu.finished < last {
 		if c.mu.flushed == nil {
 			c.mu.flushed = make(chan struct{})
 		}
@@ -249,7 +249,7 @@ func (c *Client) next() []queued {
 			continue
 		}
 		wait := c.cfg.BatchAge - c.cfg.clock.Now().Sub(c.mu.queue[0].at)
-		if full || c.mu.closed || c.mu.settled < c.mu.flushTo || wait <= 0 {
+		if full || c.mu.closed || c.mu.finished < c.mu.flushTo || wait <= 0 {
 			batch := c.mu.queue[:n:n]
 			c.mu.Unlock()
 			return batch
@@ -288,7 +288,7 @@ func (c *Client) dequeue(n, recorded int) {
 	if c.mu.queue = c.mu.queue[n:]; len(c.mu.queue) == 0 {
 		c.mu.queue = nil
 	}
-	c.mu.settled += uint64(n)
+	c.mu.finished += uint64(n)
 	c.mu.stats.Recorded += uint64(recorded)
 	c.mu.stats.Dropped += uint64(n - recorded)
 	c.releaseRoom()

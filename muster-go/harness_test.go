@@ -29,7 +29,9 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// eventually waits for what another goroutine does, with a pause between two looks.
+// eventually waits for a condition that another goroutine makes true. It polls with a pause,
+// since the client signals nothing for tests. This module depends on no other, so it cannot
+// use muster's internal/eventually.
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
 	for ctx := bounded(t); !is(); time.Sleep(time.Millisecond) {

@@ -65,7 +65,7 @@ type CopyOptions struct {
 var ErrCopyDiffers = errors.New("the copy of history differs")
 
 // Copy copies partition 0 of a history to one of several partitions, at the same
-// offsets, and compares the counts. It goes on where an earlier one was cut off;
+// offsets, and compares the counts. It continues where an earlier one was cut off;
 // From must not have changed below UpTo meanwhile.
 func Copy(ctx context.Context, from Exporter, to interface {
 	History

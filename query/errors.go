@@ -9,7 +9,7 @@ import (
 // again: nothing is wrong with the question (HTTP: 503 with Retry-After).
 var ErrUnavailable = errors.New("history is unavailable")
 
-// RebuildingError reports that history was lost or damaged and is being made anew from
+// RebuildingError reports that history was lost or damaged and is being rebuilt from
 // the log. It is an [ErrUnavailable]. Events are stored meanwhile, and whatever is
 // answered from the state is exact.
 type RebuildingError struct {

@@ -86,7 +86,7 @@ func (m *Machine) applyEvent(a *account.State, p *resolution.Lookup, rules ident
 	} else {
 		a.Engine.Event(winner, at, ev.Type, ev.Properties)
 	}
-	a.Engine.Settle(winner)
+	a.Engine.Evaluate(winner)
 	h := a.Profiles.Headers.Edit(winner)
 	h.LastEvent = r.LastEvent
 	out.Status, out.Profile, out.NotAdded, out.Dropped, out.Erased = EventAccepted, h.ID, r.NotAdded, r.Dropped, r.Erased
@@ -143,7 +143,7 @@ func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs 
 		ev := eventlog.Event{Type: []byte(x.Event.Type), Properties: x.Event.Properties.Encode()}
 		a.Engine.Touch(x.Ordinal)
 		a.Engine.Event(x.Ordinal, x.AtMs, ev.Type, ev.Properties)
-		a.Engine.Settle(x.Ordinal)
+		a.Engine.Evaluate(x.Ordinal)
 		t := a.Types.Count(ev.Type, x.AtMs)
 		if !redacted || x.Ordinal != ordinal {
 			a.Types.Look(t, x.Ordinal, x.AtMs, ev.Properties)

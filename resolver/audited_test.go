@@ -35,10 +35,10 @@ var notAudited = map[string]string{
 	// People and their data: each profile's timeline has what became of it.
 	contacts.CommandListAdd: "people", identrules.CommandListAdd1: "people", contacts.CommandListRemove: "people",
 	contacts.CommandCreate: "people", identrules.CommandContactCreate1: "people", contacts.CommandUpdate: "people", CommandContactErase: "people",
-	contacts.CommandConsentSet: "people", contacts.CommandBlockSet: "people", conversations.CommandOpen: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
+	contacts.CommandConsentSet: "people", contacts.CommandSuppressionSet: "people", conversations.CommandOpen: "people", messages.CommandEngagement: "people", messages.CommandPreferences: "people", forms.CommandSubmit: "people", forms.CommandConfirm: "people", inapp.CommandMark: "people",
 	contacts.CommandDeviceAdd: "people", contacts.CommandDeviceRemove: "people", messages.CommandTextAnswer: "people", automation.CommandTrigger: "people", messages.CommandEmailSend: "people", messages.CommandEmailSend1: "people", messages.CommandEmailSend2: "people",
 
-	// What the service itself goes on with.
+	// What the service itself continues with.
 	erasure.CommandDone: "service", redact.CommandRefused: "service", campaigns.CommandBatch: "service", campaigns.CommandResult: "service",
 	campaigns.CommandFinish: "service", campaigns.CommandResume: "service", messages.CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
@@ -107,7 +107,7 @@ func TestAuditLogSurvives(t *testing.T) {
 	if list := r.versions("template", tpl); len(list) != 2 || !strings.Contains(string(list[0].Content), "two") || !strings.Contains(string(list[1].Content), "one") || list[0].By.ID != "usr_2" {
 		t.Errorf("%+v", list)
 	}
-	// The log goes on after the restart, behind what it has.
+	// The log continues after the restart, behind what it has.
 	r.must(contacts.CommandListCreate, by(contacts.ListSave{Name: "m"}, "usr_1"))
 	if list, err := r.view().Audit().Changes("list", "", 0, 1); err != nil || list[0].Seq != 4 {
 		t.Errorf("%+v, %v", list, err)

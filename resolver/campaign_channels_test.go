@@ -12,7 +12,7 @@ import (
 )
 
 // TestOmniChannelStory sends a campaign of several channels while people change: each is
-// claimed on the first channel that reaches them, goes on to the next when a message
+// claimed on the first channel that reaches them, continues to the next when a message
 // bounces, and who opted out, was merged or was erased meanwhile gets nothing more. Later
 // engagement counts for the channel of the message.
 func TestOmniChannelStory(t *testing.T) {
@@ -71,12 +71,12 @@ func TestOmniChannelStory(t *testing.T) {
 	r.events(ev("email", "sms@x.io", "external_id", "8"))
 	r.must(CommandContactErase, ContactErase{ID: ids["erased"]})
 	if next := report("erased", 1, campaigns.ResultSkipped, true); next != nil {
-		t.Errorf("an erased person goes on to %+v", next)
+		t.Errorf("an erased person continues to %+v", next)
 	}
 	// Opted out of e-mail meanwhile: there is nothing after the text.
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: ids["merged"], Channel: "email", Status: "unsubscribed"})
 	if next := report("merged", 1, campaigns.ResultSkipped, true); next != nil {
-		t.Errorf("who unsubscribed goes on to %+v", next)
+		t.Errorf("who unsubscribed continues to %+v", next)
 	}
 	for name, variant := range map[string]int{"push": 0, "sms": 1, "mail": 2, "bounces": 2} {
 		for range 2 {

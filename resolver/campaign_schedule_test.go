@@ -64,7 +64,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 		t.Fatalf("due: %v", due)
 	}
 	if due, has := r.m.NextDue(); has && due <= r.now {
-		t.Errorf("ticks go on at %d", due)
+		t.Errorf("ticks continue at %d", due)
 	}
 	if list, err := r.view().Campaigns().Due(); err != nil || list[0].Body != "<p>Hi" {
 		t.Errorf("%+v %v", list, err)
@@ -88,6 +88,6 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 		t.Errorf("sent, changed: %+v", x)
 	}
 	if x := r.saved(campaigns.Save{Campaign: x, SetsDate: true}); x.ScheduledMs != r.now+5000 {
-		t.Errorf("dated anew: %+v", x)
+		t.Errorf("dated again: %+v", x)
 	}
 }

@@ -71,13 +71,13 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "unsubscribed"})
 		},
 		"bounced": func(id string) {
-			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "bounced"})
+			r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "bounced"})
 		},
 		"complained": func(id string) {
-			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "complained"})
+			r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "complained"})
 		},
 		"suppressed": func(id string) {
-			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+			r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "suppressed"})
 		},
 	}
 	for reason, do := range unreachable {

@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// A claim comes before an effect: the node that acts says in the log what it is
+// A claim comes before an effect: the node that holds the lease says in the log what it is
 // about to carry out, and does so once the claim was applied under its epoch. A
 // claim under another epoch is refused, so a node that was frozen can repeat what
 // it had claimed, and nothing else.
@@ -53,7 +53,7 @@ type OutboxClaimReply struct {
 const codeEpoch = "epoch"
 
 // IsSuperseded reports whether an error is a refusal because the epoch is not the
-// newest: another node acts now, or this one does under a later epoch.
+// newest: another node holds the lease, or this one does under a later epoch.
 func IsSuperseded(err error) bool {
 	var r *Refusal
 	return errors.As(err, &r) && r.Code == codeEpoch

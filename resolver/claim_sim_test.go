@@ -162,7 +162,7 @@ func (w *claimWorld) work(x *claimWorker) {
 	}
 }
 
-// takeOver makes a node the one that acts.
+// takeOver gives the lease to a node.
 func (w *claimWorld) takeOver(n *claimNode) {
 	for n.behind(w) {
 		w.apply(n)

@@ -244,7 +244,7 @@ func TestCampaignUnderEpochs(t *testing.T) {
 			t.Errorf("%s %+v: %+v", x.name, x.args, got)
 		}
 	}
-	// Both in flight go on at the new owner; one of them had been sent.
+	// Both in flight continue at the new owner; one of them had been sent.
 	if again := batch(campaigns.CommandResume, newest).Recipients; !slices.Equal(again, first) {
 		t.Fatalf("%+v, were %+v", again, first)
 	}

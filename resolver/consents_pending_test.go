@@ -12,16 +12,16 @@ import (
 	"github.com/musterhq/muster/resolver/sending"
 )
 
-// TestC1LiftedBlockLeavesPending: whatever blocks an address that is not confirmed, and in
+// TestC1LiftedSuppressionLeavesPending: whatever blocks an address that is not confirmed, and in
 // whatever way the block comes about, the address is pending again once the block is lifted.
 // What was applied under older rules replays as it was.
-func TestC1LiftedBlockLeavesPending(t *testing.T) {
+func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 	t.Parallel()
 	report := func(r *recorder, id, kind string) {
 		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind})
 	}
 	suppress := func(r *recorder, id string) {
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "suppressed"})
 	}
 	consent := func(r *recorder, id, status string) {
 		r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: status, Source: "form"})
@@ -121,23 +121,23 @@ func TestC1LiftedBlockLeavesPending(t *testing.T) {
 				d := newDurableUnder(t, settings, rules)
 				r := d.recorder
 				id := c.do(r)
-				if got := r.profile(id).BlockReason("email"); got != c.blocked {
+				if got := r.profile(id).SuppressionReason("email"); got != c.blocked {
 					t.Fatalf("the block is %q, expected %q", got, c.blocked)
 				}
 				d.reload()
-				r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+				r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email"})
 				want := c.lifted
 				if rules < ApplyVersion {
 					want = c.olderLifted
 				}
-				if got := r.profile(id).BlockReason("email"); got != want {
+				if got := r.profile(id).SuppressionReason("email"); got != want {
 					t.Fatalf("the block is %q after the lift, expected %q", got, want)
 				}
 				if want == "" {
 					return
 				}
 				r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
-				if p := r.profile(id); p.BlockReason("email") != "" || p.Consent("email").Status != "subscribed" {
+				if p := r.profile(id); p.SuppressionReason("email") != "" || p.Consent("email").Status != "subscribed" {
 					t.Errorf("after the confirmation: %+v", p)
 				}
 			})
@@ -153,21 +153,21 @@ func TestC1LiftAsksToConfirm(t *testing.T) {
 	settings.DoubleOptIn = true
 	r := newRecorder(t, settings)
 	id := r.events(ev("email", "ada@x.io")).Events[0].Profile.String()
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "suppressed"})
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "form"})
 	if list := r.due(outbox.KindEmail); len(list) != 0 {
 		t.Fatalf("%d messages ask to confirm", len(list))
 	}
 	for range 2 { // at most once an hour
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "bounced"})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email"})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "bounced"})
 	}
 	if list := r.due(outbox.KindEmail); len(list) != 1 || list[0].Ref != messages.RefConfirmation {
 		t.Fatalf("%d messages ask to confirm", len(list))
 	}
 	r.now += sending.ConfirmEveryMs
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
-	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).BlockReason("email") != "pending" {
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email"})
+	if list := r.due(outbox.KindEmail); len(list) != 2 || r.profile(id).SuppressionReason("email") != "pending" {
 		t.Fatalf("%d messages ask to confirm", len(list))
 	}
 }
@@ -190,7 +190,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		confirm := contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true, Address: older}
 		replace("new@x.io")
 		r.refuses("another e-mail by now", contacts.CommandConsentSet, confirm)
-		if r.profile(id).BlockReason("email") != "pending" {
+		if r.profile(id).SuppressionReason("email") != "pending" {
 			t.Fatal("a refused confirmation confirms")
 		}
 		var asked []string
@@ -210,7 +210,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 		}
 		confirm.Address = newer
 		r.must(contacts.CommandConsentSet, confirm)
-		if r.profile(id).BlockReason("email") != "" {
+		if r.profile(id).SuppressionReason("email") != "" {
 			t.Error("still pending")
 		}
 	}
@@ -242,9 +242,9 @@ func TestC1LogSaysWhatIsPending(t *testing.T) {
 	}
 	says("subscribed true, ")
 	r.now++
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "suppressed"})
 	says("subscribed true, ")
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email"})
 	r.now++
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "confirmation", Confirm: true})
 	says("subscribed false, subscribed false, ")

@@ -33,7 +33,7 @@ func sayings() []saying {
 		}
 	}
 	suppress := func(r *recorder, id, channel string) {
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: channel, Reason: "suppressed"})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: channel, Reason: "suppressed"})
 	}
 	return []saying{
 		{"nothing", func(*recorder, string, string) {}, "never_subscribed", ""},
@@ -149,7 +149,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	}
 	id := r.events(ev(identifiers...)).Events[0].Profile.String()
 	s.do(r, id, channel)
-	pending := r.profile(id).BlockReason(channel) == "pending"
+	pending := r.profile(id).SuppressionReason(channel) == "pending"
 	r.now += 1000
 	w.do(r, id, l)
 
@@ -163,7 +163,7 @@ func refusalHolds(t *testing.T, doubleOptIn bool, channel string, s saying, w wa
 	if got := p.Consent(channel); got.Status != status {
 		t.Errorf("the consent is %+v, expected %s", got, status)
 	}
-	if got := p.BlockReason(channel); got != blocked && !(blocked == "" && got == "pending" && doubleOptIn && status == "subscribed") || pending && got != "pending" {
+	if got := p.SuppressionReason(channel); got != blocked && !(blocked == "" && got == "pending" && doubleOptIn && status == "subscribed") || pending && got != "pending" {
 		t.Errorf("the block is %q, expected %q", got, blocked)
 	}
 	if status == "unsubscribed" && p.Status(channel, r.now) == view.StatusSubscribed {

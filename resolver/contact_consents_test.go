@@ -36,8 +36,8 @@ func TestContactUpdateConsents(t *testing.T) {
 				two, id2 := made()
 				two.must(contacts.CommandUpdate, contacts.Update{ID: id2, FirstName: &name, Consents: []contacts.ConsentChange{{Channel: "email", Status: status, Source: "api"}}})
 				x, y := one.profile(id), two.profile(id2)
-				if !reflect.DeepEqual(x.Consents, y.Consents) || !reflect.DeepEqual(x.Blocks, y.Blocks) || y.FirstName != name {
-					t.Errorf("consent.set leaves %+v %+v, contact.update %+v %+v", x.Consents, x.Blocks, y.Consents, y.Blocks)
+				if !reflect.DeepEqual(x.Consents, y.Consents) || !reflect.DeepEqual(x.Suppressions, y.Suppressions) || y.FirstName != name {
+					t.Errorf("consent.set leaves %+v %+v, contact.update %+v %+v", x.Consents, x.Suppressions, y.Consents, y.Suppressions)
 				}
 				three, id3 := made()
 				was := three.profile(id3)

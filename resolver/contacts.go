@@ -82,9 +82,9 @@ func (m *Machine) makeContact(tx *transaction, c *contacts.Create, l *contacts.L
 	if ev.Email != nil {
 		m.reserve(a, c.Email, c.Grant)
 		assume(profile.ChannelEmail)
-		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}, m.rules) {
+		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Suppress(profile.Suppression{Channel: profile.ChannelEmail, Reason: profile.SuppressionPending, SinceMs: m.logTime}, m.rules) {
 			r.Fields |= engine.FieldConsents
-			if d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
+			if d.GravestSuppression(profile.ChannelEmail) == profile.SuppressionPending {
 				events = append(events, a.Sending.AskToConfirm(tx.on(a), o, d)...)
 			}
 		}
@@ -104,7 +104,7 @@ func (m *Machine) makeContact(tx *transaction, c *contacts.Create, l *contacts.L
 		m.appendEvent(tx, o, x)
 	}
 	m.notifyContact(a, o, webhookevent.ContactCreated)
-	a.Engine.Settle(o)
+	a.Engine.Evaluate(o)
 	if err := a.Profiles.Store(&r); err != nil {
 		panic(err)
 	}
@@ -312,7 +312,7 @@ func (m *Machine) updateContact(tx *transaction, c contacts.Update) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, feature.NewEvent(contacts.EventSubscribed, feature.Properties{"channel": "sms", "source": profile.SourceManual}))
 	}
-	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestBlock(profile.ChannelEmail) == profile.BlockPending {
+	if m.rules >= rulesAsksAnew && fields&engine.FieldEmail != 0 && d.Subscribed(profile.ChannelEmail) && d.GravestSuppression(profile.ChannelEmail) == profile.SuppressionPending {
 		events = append(events, a.Sending.AskToConfirm(tx.on(a), o, d)...)
 	}
 	fields |= a.Contacts.TakeOn(o, d)

@@ -93,7 +93,7 @@ func randomContactCommand(rng *rand.Rand, world int, node Served) {
 	case 7:
 		send(contacts.CommandConsentSet, contacts.ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 8:
-		send(contacts.CommandBlockSet, contacts.BlockSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
+		send(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
 	}
 }
 

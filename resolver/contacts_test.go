@@ -239,11 +239,11 @@ func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {
 	a := r.contact(contacts.Create{Email: "ada@x.io"})
 	r.now += 1000
 	b := r.contact(contacts.Create{ExternalID: "7", Phone: "+49 30 1", ListID: l})
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: b, Channel: "email", Reason: "complained"})
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: a, Channel: "email", Reason: "bounced"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: b, Channel: "email", Reason: "complained"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: a, Channel: "email", Reason: "bounced"})
 	r.events(ev("email", "ada@x.io", "external_id", "7"))
 	p := r.profile(b)
-	if p.ID.String() != a || len(p.Lists) != 1 || p.BlockReason("email") != "complained" || p.Consent("sms").Status != "subscribed" {
+	if p.ID.String() != a || len(p.Lists) != 1 || p.SuppressionReason("email") != "complained" || p.Consent("sms").Status != "subscribed" {
 		t.Fatalf("%+v", p.ContactInfo)
 	}
 	v := r.view()
@@ -278,7 +278,7 @@ func TestConsentAndStatus(t *testing.T) {
 	status(view.StatusPending)
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "link", Confirm: true})
 	for _, x := range []struct{ reason, status string }{{"bounced", view.StatusBounced}, {"complained", view.StatusComplained}, {"bounced", view.StatusComplained}, {"suppressed", view.StatusSuppressed}, {"", view.StatusSubscribed}} {
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: x.reason})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: x.reason})
 		status(x.status)
 	}
 	r.refuses("channel Input should be email, sms, push, whatsapp, im or in_app", contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "fax", Status: "subscribed"})

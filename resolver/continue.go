@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// applyContinue lets the segment engines go on and works on the first task.
+// applyContinue lets the segment engines continue and works on the first task.
 func (m *Machine) applyContinue() error {
 	m.applyEngines()
 	if len(m.tasks) == 0 {

@@ -180,7 +180,7 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 	id := r.contact(contacts.Create{Email: "one@x.io"})
 	say := func(kind, agent string) string {
 		r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
-		return r.profile(id).BlockReason("email")
+		return r.profile(id).SuppressionReason("email")
 	}
 	day := int64(dayMs)
 	// each says what blocks the contact after the last of some events.

@@ -76,7 +76,7 @@ func TestPartitionsAnswerLikeOne(t *testing.T) {
 			for len(s.actors) > 0 {
 				s.advance(0)
 			}
-			s.checkSettled()
+			s.checkReconciled()
 			for _, account := range emailAccounts {
 				for _, email := range emailTexts {
 					if got, want := s.has(account, email), o.m.hasEmail(o.m.accounts[account], email, profile.NoOrdinal); got != want {

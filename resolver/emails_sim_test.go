@@ -31,8 +31,8 @@ import (
 )
 
 // The simulation of reservations: several partitions, and actors that make contacts,
-// erase them, release and settle. Actors are coroutines: at each step, before and
-// after each effect, another one may go on, time may pass, or the actor is killed.
+// erase them, release and reconcile. Actors are coroutines: at each step, before and
+// after each effect, another one may continue, time may pass, or the actor is killed.
 // A record may be lost, or stored although its answer is lost, at once or later; it
 // may be stored twice.
 
@@ -84,7 +84,7 @@ type emailSim struct {
 	actors []*emailActor
 	ops    []*emailOp // under way
 
-	granted, taken, busy, late, killed, released, settled int
+	granted, taken, busy, late, killed, released, reconciled int
 }
 
 type lateRecord struct {
@@ -466,7 +466,7 @@ func (s *emailSim) command(account uint64, name string, args any) *Outcome {
 	return s.apply(s.partitionOf(account), s.record(account, name, args))
 }
 
-// releaseRun and settleRun are one round of the loops.
+// releaseRun and reconcileRun are one round of the loops.
 func (s *emailSim) releaseRun(partition int) {
 	own := func(uint64) int { return partition }
 	s.spawn(func(step func()) {
@@ -477,15 +477,15 @@ func (s *emailSim) releaseRun(partition int) {
 	})
 }
 
-func (s *emailSim) settleRun() {
+func (s *emailSim) reconcileRun() {
 	s.spawn(func(step func()) {
 		now := s.clock()
 		if !s.calm && s.rng.IntN(3) == 0 {
 			now += 70_000 // a clock that is far ahead, or was
 		}
 		due := s.parts[0].m.emailDirectory.ReservationsDue(now)
-		s.settled += len(due)
-		_ = emaildir.Reconcile(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
+		s.reconciled += len(due)
+		_ = emaildir.ReconcileDue(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
 	})
 }
 
@@ -505,7 +505,7 @@ func (s *emailSim) turn() {
 	case n < 18:
 		s.releaseRun(s.rng.IntN(emailPartitions))
 	case n < 20:
-		s.settleRun()
+		s.reconcileRun()
 	case n < 22 && len(s.actors) > 0:
 		s.kill(s.rng.IntN(len(s.actors)))
 	case n < 25 && len(s.limbo) > 0:
@@ -524,7 +524,7 @@ func (s *emailSim) turn() {
 }
 
 // drain lets everything end, without failures, and time pass until all must be
-// settled.
+// reconciled.
 func (s *emailSim) drain() {
 	s.calm = true
 	for len(s.actors) > 0 {
@@ -538,13 +538,13 @@ func (s *emailSim) drain() {
 	for i := range s.parts {
 		s.releaseRun(i)
 	}
-	s.settleRun()
+	s.reconcileRun()
 	for len(s.actors) > 0 {
 		s.advance(0)
 	}
 }
 
-// reopen goes on with what checkpoints have.
+// reopen continues with what checkpoints have.
 func (s *emailSim) reopen() {
 	for i, p := range s.parts {
 		env := eventlog.Envelope{Kind: eventlog.KindTick, StampMs: s.clock(), ID: s.newID()}
@@ -566,11 +566,11 @@ func (s *emailSim) directory() map[emaildir.Name]uint64 {
 	return out
 }
 
-// checkSettled checks M3: the directory has what is held, and no more.
-func (s *emailSim) checkSettled() {
+// checkReconciled checks M3: the directory has what is held, and no more.
+func (s *emailSim) checkReconciled() {
 	s.t.Helper()
 	if n := s.parts[0].m.emailDirectory.Unconfirmed(); n > 0 {
-		s.fatalf("M3: %d reservations are not settled", n)
+		s.fatalf("M3: %d reservations are not reconciled", n)
 	}
 	held := map[emaildir.Name]uint64{}
 	for i, p := range s.parts {
@@ -645,22 +645,22 @@ func TestEmailReservationsSurviveAnything(t *testing.T) {
 			s.turn()
 		}
 		s.drain()
-		s.checkSettled()
+		s.checkReconciled()
 		if seed%5 == 0 {
 			s.checkReplayed()
 		}
 		s.checkFree()
 		sum.granted, sum.taken, sum.busy, sum.late = sum.granted+s.granted, sum.taken+s.taken, sum.busy+s.busy, sum.late+s.late
-		sum.killed, sum.released, sum.settled = sum.killed+s.killed, sum.released+s.released, sum.settled+s.settled
+		sum.killed, sum.released, sum.reconciled = sum.killed+s.killed, sum.released+s.released, sum.reconciled+s.reconciled
 		s.close()
 		if t.Failed() {
 			return
 		}
 	}
-	t.Logf("seeds %d to %d: granted %d, taken %d, busy %d, expired grants %d; killed %d, released %d, settled %d",
-		from, from+uint64(seeds)-1, sum.granted, sum.taken, sum.busy, sum.late, sum.killed, sum.released, sum.settled)
+	t.Logf("seeds %d to %d: granted %d, taken %d, busy %d, expired grants %d; killed %d, released %d, reconciled %d",
+		from, from+uint64(seeds)-1, sum.granted, sum.taken, sum.busy, sum.late, sum.killed, sum.released, sum.reconciled)
 	if seeds >= 100 {
-		for what, n := range map[string]int{"granted": sum.granted, "taken": sum.taken, "busy": sum.busy, "expired": sum.late, "killed": sum.killed, "released": sum.released, "settled": sum.settled} {
+		for what, n := range map[string]int{"granted": sum.granted, "taken": sum.taken, "busy": sum.busy, "expired": sum.late, "killed": sum.killed, "released": sum.released, "reconciled": sum.reconciled} {
 			if n == 0 {
 				t.Errorf("nothing was %s in any of the worlds: they check too little", what)
 			}
@@ -687,7 +687,7 @@ func (s *emailSim) checkFree() {
 		}
 	}
 	s.drain()
-	s.checkSettled()
+	s.checkReconciled()
 	if n := len(s.directory()); n > 0 {
 		s.fatalf("M3: everybody is erased, and the directory has %d names", n)
 	}
@@ -697,7 +697,7 @@ func (s *emailSim) checkFree() {
 		}
 	}
 	s.drain()
-	s.checkSettled()
+	s.checkReconciled()
 	if r := s.create(2, "STRASSE@x.io"); r == nil {
 		s.fatalf("M1: STRASSE@x.io was made in account 2, straße@x.io is on file in account %d", fresh)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // trackProfile tells the segment engine of a profile that was resolved. The event itself, and
-// the settling of what it changes, are applyEvent's.
+// the evaluation of the segments that it changes, are applyEvent's.
 func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 	e := a.Engine
 	e.Touch(r.Ordinal)
@@ -34,7 +34,7 @@ func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 	}
 	a.Flows.DatesOf(r.Ordinal, &m.tx.profiles.Doc, fields)
 	if wasAnonymous && !m.tx.profiles.Doc.IsAnonymous() {
-		e.Settle(r.Ordinal) // a segment entered by being identified is entered by that, whatever the event changes
+		e.Evaluate(r.Ordinal) // a segment entered by being identified is entered by that, whatever the event changes
 	}
 	a.Types.LookAtProfile(r.Ordinal, m.logTime, &m.tx.profiles.Doc, r.Fields)
 }
@@ -50,13 +50,13 @@ func trackIdentity(a *account.State, o uint32, d *profile.Document, changed engi
 	return changed
 }
 
-// trackMerge tells the segment engine of a merge and settles the winner before the
-// event that caused the merge is evaluated: entering a segment by the merge starts
-// no flow, entering by the event does.
+// trackMerge passes a merge to the segment engine and evaluates the winner's segments
+// before the event that caused the merge: entering a segment by the merge starts no
+// flow, entering by the event does.
 func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
 	e, winner := a.Engine, r.Ordinal
-	// All of them first: bringing one up to the time settles, and must not settle
-	// what a merge has begun.
+	// All of them first: Touch evaluates segments, and must not evaluate those that an
+	// unfinished merge has marked.
 	for i := range r.Merged {
 		e.Touch(r.Merged[i].Ordinal)
 	}
@@ -67,11 +67,11 @@ func (m *Machine) trackMerge(a *account.State, r *resolution.Result) {
 	if e.Looks(engine.AllFields) {
 		e.Profile(winner, m.tx.profiles.MergedFacts(), engine.AllFields)
 	}
-	e.Settle(winner)
+	e.Evaluate(winner)
 }
 
 // appendEvent records an event of the service's own on a profile. The engine has the
-// profile's changes by then, and settles afterwards.
+// profile's changes by then, and evaluates its segments afterwards.
 func (m *Machine) appendEvent(tx *transaction, o uint32, x feature.Event) {
 	m.appendEncoded(tx, o, x, x.Properties.Encode())
 }
@@ -95,17 +95,17 @@ func (m *Machine) updateProfile(tx *transaction, o uint32, d *profile.Document, 
 	a := tx.account
 	a.Profiles.Save(o, d)
 	a.Engine.Touch(o)
-	tell := trackIdentity(a, o, d, fields)
-	if a.Engine.Looks(tell) {
+	changed := trackIdentity(a, o, d, fields)
+	if a.Engine.Looks(changed) {
 		d.FillFacts(&tx.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(o).LastEvent)
-		a.Engine.Profile(o, &tx.facts, tell)
+		a.Engine.Profile(o, &tx.facts, changed)
 	}
-	a.Flows.DatesOf(o, d, tell)
+	a.Flows.DatesOf(o, d, changed)
 	a.Types.LookAtProfile(o, m.logTime, d, fields)
 	for _, x := range events {
 		m.appendEvent(tx, o, x)
 	}
-	a.Engine.Settle(o)
+	a.Engine.Evaluate(o)
 }
 
 // makeProfile makes a profile with identifiers that no profile has.
@@ -120,7 +120,7 @@ func (m *Machine) makeProfile(a *account.State, of eventlog.Event) (uint32, *Ref
 	}
 	a.Profiles.Commit(m.tx.on(a), 0, p, &r, m.tx.rows)
 	m.trackProfile(a, &r)
-	a.Engine.Settle(r.Ordinal)
+	a.Engine.Evaluate(r.Ordinal)
 	if err := a.Profiles.Store(&r); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}

@@ -23,7 +23,7 @@ type EpochBegin struct {
 	ApplyVersion int `json:"apply_version"`
 }
 
-// CommandPartitionRules says that a build with newer rules than those noted acts from here
+// CommandPartitionRules says that a build with newer rules than those noted runs from here
 // on, on a node that begins no epochs. It is of no account.
 const CommandPartitionRules = "partition.rules"
 
@@ -49,7 +49,7 @@ func (m *Machine) beginRules(env eventlog.Envelope, args []byte, out *Outcome) e
 	return nil
 }
 
-// noteRules notes the version of the rules of a build that acts from here on.
+// noteRules notes the version of the rules of a build that runs from here on.
 func (m *Machine) noteRules(version int) {
 	if version < state.RulesNoted || version <= m.rules {
 		return
@@ -70,15 +70,15 @@ func (m *Machine) shareWindows(a *account.State) {
 }
 
 // NeedsRules reports whether the state has accounts and does not know that a build with the
-// present rules acts.
+// present rules runs.
 func (m *Machine) NeedsRules() bool { return len(m.accounts) > 0 && m.rules < ApplyVersion }
 
-// Epoch is the time for which a node acts for a partition.
+// Epoch is the time for which a node holds the lease of a partition.
 type Epoch = state.Epoch
 
 const maxNodeText = 256 // bytes of a node's id, and of its address
 
-// beginEpoch makes the writer of the record the one who acts.
+// beginEpoch gives the lease to the writer of the record.
 func (m *Machine) beginEpoch(env eventlog.Envelope, args []byte, out *Outcome) error {
 	var c EpochBegin
 	if err := json.Unmarshal(args, &c); err != nil {

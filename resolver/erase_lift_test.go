@@ -10,7 +10,7 @@ import (
 )
 
 // TestC1RefusalsOutliveAnErasure: what a person had refused holds again when the
-// erasure was lifted and the person is stored anew, by whatever way and after a
+// erasure was lifted and the person is stored again, by whatever way and after a
 // restart; a person without refusals has none afterwards (C1, R1).
 func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestC1RefusalsOutliveAnErasure(t *testing.T) {
 					if got := p.Consent(channel).Status; (got == "unsubscribed") != (s.status == "unsubscribed") {
 						t.Errorf("the consent is %s, before the erasure it was %s", got, s.status)
 					}
-					if got := p.BlockReason(channel); got != s.blocked {
+					if got := p.SuppressionReason(channel); got != s.blocked {
 						t.Errorf("the block is %q, before the erasure it was %q", got, s.blocked)
 					}
 					d.reload()

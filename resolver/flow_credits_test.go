@@ -15,7 +15,7 @@ func mailOn(trigger, segment string) string {
 	return fmt.Sprintf(`{"name":"x","trigger":{"type":%q,"segment_id":%q},"steps":[{"id":"s",%s,"next":null}]}`, trigger, segment, mailStep)
 }
 
-// topUp adds credits and lets what goes on then go on.
+// topUp adds credits and lets what continues then continue.
 func (r *recorder) topUp(n int64) {
 	r.t.Helper()
 	r.must(CommandCreditsAdd, CreditsAdd{Amount: n})

@@ -123,7 +123,7 @@ func (r *recorder) orders(string) {
 	r.events(eventlog.Event{Type: []byte("order_placed"), Email: []byte("a@x.io")})
 }
 
-// rules says that a build with a version of the rules acts from here on.
+// rules says that a build with a version of the rules runs from here on.
 func (r *recorder) rules(version int) *Refusal {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindCommand)
@@ -133,7 +133,7 @@ func (r *recorder) rules(version int) *Refusal {
 }
 
 // TestR1RulesOfVersion24Begin: what was written under older rules is replayed by them, until
-// a record says that a newer build acts: an epoch, the record of a node without epochs, or
+// a record says that a newer build runs: an epoch, the record of a node without epochs, or
 // one that makes a company. Checkpoints keep which rules hold.
 func TestR1RulesOfVersion24Begin(t *testing.T) {
 	t.Parallel()

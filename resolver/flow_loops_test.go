@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/outbox"
 )
 
-// loopFlow is a flow that begins anew whenever an event happens.
+// loopFlow is a flow that starts again whenever an event happens.
 func loopFlow(name, event, step string) string {
 	return fmt.Sprintf(`{"name":%q,"reentry":"after_exit","trigger":{"type":"event","event":%q},"steps":[{"id":"s",%s,"next":null}]}`, name, event, step)
 }

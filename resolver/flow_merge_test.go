@@ -309,7 +309,7 @@ func TestMergedFactsAreOfTheMergeAlone(t *testing.T) {
 
 // TestF1ExitsOfTheMergedWaitAsOne has two leave a segment by its new definition, while the flow
 // on it is paused. That they are one person is shown before the exits are told: one person
-// waits for the flow to go on.
+// waits for the flow to continue.
 func TestF1ExitsOfTheMergedWaitAsOne(t *testing.T) {
 	t.Parallel()
 	const member = `{"kind":"segment","segment_id":%q,"member":%v}`

@@ -31,7 +31,7 @@ func (o *flowOracle) outOfCredits() {
 	}
 }
 
-// resume lets a flow go on. It enrols who came to its segment, or left it, while
+// resume lets a flow continue. It enrols who came to its segment, or left it, while
 // it was paused and has not gone back.
 func (o *flowOracle) resume(f *oracleFlow) (refused bool) {
 	if f.def.SendsEmail() && o.credits == 0 {
@@ -224,7 +224,7 @@ func naivePick(branches []flows.Branch, bits uint64) int {
 }
 
 // mergeEnrolments makes a profile's enrolments in a flow those of the profile that it became part
-// of. At most one goes on.
+// of. At most one continues.
 func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, merged int) {
 	won, lost := f.enrolments[winner], f.enrolments[merged]
 	if f.waiting[merged] {
@@ -244,7 +244,7 @@ func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, merged int) {
 	}
 	switch {
 	case w != nil && l != nil:
-		// The further one goes on; of two that are as far the one that began earlier.
+		// The further one continues; of two that are as far the one that began earlier.
 		if len(l.Path) > len(w.Path) || len(l.Path) == len(w.Path) && l.StartedMs < w.StartedMs {
 			stop(w)
 		} else {
@@ -309,7 +309,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	case outbox.ResultBounced:
 		typ = it.Kind + "_bounced"
 		x := o.people[p]
-		x.blocks[it.Kind] = max(x.blocks[it.Kind], profile.BlockBounced)
+		x.blocks[it.Kind] = max(x.blocks[it.Kind], profile.SuppressionBounced)
 	}
 	if d.Result != outbox.ResultSent {
 		props["reason"] = d.Reason

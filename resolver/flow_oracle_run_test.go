@@ -183,7 +183,7 @@ func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at i
 		f.counts.Exited++
 		o.flowEvent(f, p, automation.EventExited, w.Reason.String())
 	case w.Phase == flows.Ready:
-		w.DueMs = max(at, o.until) // it goes on as soon as it can
+		w.DueMs = max(at, o.until) // it continues as soon as it can
 	}
 }
 
@@ -319,7 +319,7 @@ func (o *flowOracle) reaches(p int, channel string) flows.Result {
 	case channel == "push", len(o.who.profiles[p].idents[kind]) == 0: // no person has a device here
 		return flows.NoAddress
 	case x.blocks[channel] != 0:
-		return flows.Blocked
+		return flows.Suppressed
 	case consent == profile.ConsentUnsubscribed || (o.optIn || channel == "sms") && consent != profile.ConsentSubscribed:
 		return flows.NotSubscribed
 	}

@@ -53,7 +53,7 @@ type person struct {
 	events   []segment.NaiveEvent
 	consents map[string]profile.Consent
 	lists    []string
-	blocks   map[string]profile.BlockReason
+	blocks   map[string]profile.SuppressionReason
 	gone     bool
 	loops    map[int64]int         // enrolments in a minute that the service itself caused
 	facts    *segment.NaiveProfile // nil when something has changed
@@ -99,7 +99,7 @@ type oracleFlow struct {
 	pauses                        [][2]int64 // that are over
 	enrolments                    map[int][]flows.Enrolment
 	dates                         map[int]int64
-	waiting                       map[int]bool // to be enrolled when the flow goes on
+	waiting                       map[int]bool // to be enrolled when the flow continues
 	counts                        automation.Counts
 }
 
@@ -121,7 +121,7 @@ func (f *oracleFlow) current(p int) *flows.Enrolment {
 	return nil
 }
 
-// begin lets the log's time go on with a record.
+// begin lets the log's time continue with a record.
 func (o *flowOracle) begin(stampMs int64) {
 	o.now = max(o.now, stampMs)
 	o.who.logTime = o.now

@@ -92,7 +92,7 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 		last, records = done, records+1
 	}
 	if last != people || records < people/10 {
-		t.Fatalf("%d of %d went on, with %d records", last, people, records)
+		t.Fatalf("%d of %d continued, with %d records", last, people, records)
 	}
 }
 

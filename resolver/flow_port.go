@@ -69,7 +69,7 @@ func (p flowPort) Update(o uint32, d *profile.Document, changed engine.Fields) {
 func (p flowPort) Record(o uint32, typ string, about map[string]any, encoded []byte) {
 	p.a.Engine.Touch(o)
 	p.m.appendEncoded(&p.m.tx, o, feature.NewEvent(typ, about), encoded)
-	p.a.Engine.Settle(o)
+	p.a.Engine.Evaluate(o)
 }
 
 func (p flowPort) Set(name string) *profile.OrdinalSet { return p.a.Sets.Set(name) }
@@ -118,8 +118,8 @@ func (p flowPort) Reach(d *profile.Document, channel string) flows.Result {
 		return flows.NoAddress
 	case reason == "":
 		return flows.Queued
-	case d.GravestBlock(byte(slices.Index(profile.Channels, channel))) != 0:
-		return flows.Blocked
+	case d.GravestSuppression(byte(slices.Index(profile.Channels, channel))) != 0:
+		return flows.Suppressed
 	}
 	return flows.NotSubscribed
 }

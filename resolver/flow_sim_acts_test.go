@@ -202,10 +202,10 @@ func (s *flowSim) person() {
 			}
 		})
 	case 2:
-		c := contacts.BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
-		s.command(contacts.CommandBlockSet, c, func(*Outcome) {
+		c := contacts.SuppressionSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
+		s.command(contacts.CommandSuppressionSet, c, func(*Outcome) {
 			was, props := s.o.people[p].blocks[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
-			switch is := map[string]profile.BlockReason{"bounced": profile.BlockBounced, "suppressed": profile.BlockSuppressed}[c.Reason]; {
+			switch is := map[string]profile.SuppressionReason{"bounced": profile.SuppressionBounced, "suppressed": profile.SuppressionByAccount}[c.Reason]; {
 			case is == 0 && was != 0:
 				props["reason"] = was.String()
 				s.o.own(p, contacts.EventUnsuppressed, props)
@@ -231,7 +231,7 @@ func (s *flowSim) outcome() {
 		}
 		it := itemOf(s.n.account(), pick(s.rng, waiting...))
 		if x := s.n.account().Flows.Step(it.Flow, it.Step); x == nil || x.Type != flows.StepOmnichannel {
-			it = itemOf(s.n.account(), pick(s.rng, waiting...)) // messages that may go on are few
+			it = itemOf(s.n.account(), pick(s.rng, waiting...)) // messages that may continue are few
 		}
 		d := outbox.Done{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000), Unreachable: s.rng.IntN(4) > 0, Handed: s.rng.IntN(8) == 0,
 			Result: pick(s.rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot)}

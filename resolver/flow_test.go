@@ -231,7 +231,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 		t.Fatalf("the flow is %s for %q", f.Status, f.PausedFor)
 	}
 	if f := r.flowState(tag); f.Status != automation.Live {
-		t.Fatal("a flow without e-mail must go on")
+		t.Fatal("a flow without e-mail must continue")
 	}
 	r.refuses("top up", automation.CommandResume, automation.ID{ID: mail})
 	r.must(CommandCreditsAdd, CreditsAdd{5})

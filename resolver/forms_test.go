@@ -98,7 +98,7 @@ func TestFormsStory(t *testing.T) {
 	}
 	ann := r.idOf("ann@x.io")
 	p := r.profile(ann)
-	if p.FirstName != "Ann" || string(p.Attributes) != `{"city":"Ulm"}` || len(p.Lists) != 2 || p.Consent("email").Source != "form" || p.Consent("sms").Status != "subscribed" || !p.IsContact || p.BlockReason("email") != "" {
+	if p.FirstName != "Ann" || string(p.Attributes) != `{"city":"Ulm"}` || len(p.Lists) != 2 || p.Consent("email").Source != "form" || p.Consent("sms").Status != "subscribed" || !p.IsContact || p.SuppressionReason("email") != "" {
 		t.Fatalf("%+v", p)
 	}
 	r.logged(ann, "News of news subscribed form 192.0.2.0/24", "sms subscribed form 192.0.2.0/24", "email subscribed form 192.0.2.0/24")
@@ -152,7 +152,7 @@ func TestFormsStory(t *testing.T) {
 
 	// Suppressed: no message. Expired: too late.
 	bob := r.contact(contacts.Create{Email: "bob@x.io"})
-	r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: bob, Channel: "email", Reason: "suppressed", Source: "api"})
+	r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: bob, Channel: "email", Reason: "suppressed", Source: "api"})
 	r.sends(forms.Submit{ID: form, Email: "bob@x.io", Consented: true})
 	cid := r.contact(contacts.Create{Email: "cid@x.io"})
 	r.sends(forms.Submit{ID: form, Email: "cid@x.io", Consented: true})
@@ -194,13 +194,13 @@ func TestFormsStory(t *testing.T) {
 	r.must(forms.CommandUpdate, signed(forms.Save{ID: form, DoubleOptIn: addr(true), RedirectURL: addr("https://shop.example/thanks")}, "usr_1"))
 	r.sends(forms.Submit{ID: form, Email: "fay@x.io", Consented: true, Values: forms.Values{FirstName: "Fay", Wording: "Send me news."}})
 	fay := r.idOf("fay@x.io")
-	if p = r.profile(fay); p.FirstName != "" || len(p.Lists) != 0 || p.IsContact || p.BlockReason("email") != "pending" || p.Consent("email").Status != "subscribed" {
+	if p = r.profile(fay); p.FirstName != "" || len(p.Lists) != 0 || p.IsContact || p.SuppressionReason("email") != "pending" || p.Consent("email").Status != "subscribed" {
 		t.Errorf("%+v", p)
 	}
 	_, ids = r.asked()
 	r.now += 1000
 	r.must(forms.CommandConfirm, forms.Confirm{Profile: fay, Submission: ids[0]})
-	if p = r.profile(fay); p.FirstName != "Fay" || len(p.Lists) != 2 || !p.IsContact || p.BlockReason("email") != "" {
+	if p = r.profile(fay); p.FirstName != "Fay" || len(p.Lists) != 2 || !p.IsContact || p.SuppressionReason("email") != "" {
 		t.Errorf("%+v", p)
 	}
 	r.logged(fay, "News of news subscribed form", "email subscribed form", "email subscribed form")
@@ -443,9 +443,9 @@ func compareForms(t *testing.T, seed uint64) {
 				p.consent, p.pending = "unsubscribed", false
 			case 1:
 				if p.suppressed = !p.suppressed; p.suppressed {
-					r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: "suppressed", Source: "api"})
+					r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: "suppressed", Source: "api"})
 				} else {
-					r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Source: "api"})
+					r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Source: "api"})
 				}
 			default:
 				r.chooses(id, messages.Preferences{Topics: []messages.TopicChoice{{ListID: list}}})
@@ -466,7 +466,7 @@ func compareForms(t *testing.T, seed uint64) {
 			if p.suppressed {
 				blocked = "suppressed"
 			}
-			if got.FirstName != p.name || got.Consent("email").Status != p.consent || (len(got.Lists) == 1) != p.on || got.BlockReason("email") != blocked {
+			if got.FirstName != p.name || got.Consent("email").Status != p.consent || (len(got.Lists) == 1) != p.on || got.SuppressionReason("email") != blocked {
 				t.Fatalf("step %d: %s is %+v, expected %+v", step, email, got, p)
 			}
 		}

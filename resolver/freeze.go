@@ -48,7 +48,7 @@ func (m *Machine) Thaw(w checkpoint.Written) {
 	m.segmentFiles = w.Segments
 }
 
-// WriteCheckpoint writes what [Machine.Freeze] has handed over, and publishes the checkpoint.
+// WriteCheckpoint writes what [Machine.Freeze] has handed over, and commits the checkpoint.
 // It runs beside Apply: it reads nothing of the machine but files. feed has the rows that
 // history lacks, nil for none; throttle slows the writing down, nil does not. An error of a
 // full disk leaves f as it is, to be written again.

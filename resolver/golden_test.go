@@ -33,7 +33,7 @@ func takesState(i, records int) bool {
 	return i == records-1 || i < 64 && i%8 == 0 || i%256 == 0
 }
 
-var goldenUpdate = flag.Bool("golden-update", false, "write anew what the records of testdata/golden lead to; for changes of the rules alone")
+var goldenUpdate = flag.Bool("golden-update", false, "rewrite what the records of testdata/golden lead to; for changes of the rules alone")
 
 type goldenRecord struct {
 	data          []byte

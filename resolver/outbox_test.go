@@ -85,7 +85,7 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: gone, Channel: "email", Status: "unsubscribed"})
 	for i, reason := range messages.Undeliverable {
 		address := fmt.Sprintf("b%d@x.io", i)
-		r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: r.contact(contacts.Create{Email: address}), Channel: "email", Reason: reason})
+		r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: r.contact(contacts.Create{Email: address}), Channel: "email", Reason: reason})
 		r.refuses("to: the address is blocked ("+reason+")", messages.CommandEmailSend, mailTo(address, tpl))
 	}
 	r.refuses("there is no such template", messages.CommandEmailSend, mailTo("a@x.io", "tpl_0"))
@@ -168,7 +168,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
 	}
 	p, err := r.view().Profiles().Get(w.Root)
-	if err != nil || p.BlockReason("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
+	if err != nil || p.SuppressionReason("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	if b, _ := a.Outbox.Payload(w.Origin); b != nil {
@@ -204,7 +204,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 0
 	broke := r.contact(contacts.Create{Email: "broke@x.io"})
-	if r.count("email_failed") != 1 || r.profile(broke).BlockReason("email") != "pending" {
+	if r.count("email_failed") != 1 || r.profile(broke).SuppressionReason("email") != "pending" {
 		t.Fatal("without credits the contact's history must say so")
 	}
 	a.EmailCredits = 10
@@ -219,7 +219,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		}
 	}
 	flip()
-	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).BlockReason("email") != "pending" {
+	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).SuppressionReason("email") != "pending" {
 		t.Fatal("asked twice within the hour")
 	}
 	r.now += sending.ConfirmEveryMs
@@ -228,7 +228,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		t.Fatal("not asked again after an hour")
 	}
 	r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
-	if r.profile(id).BlockReason("email") != "" {
+	if r.profile(id).SuppressionReason("email") != "" {
 		t.Fatal("still pending")
 	}
 	// The template of one's own must have the link, and stays while it is used.
@@ -340,7 +340,7 @@ func TestEndpointIsALane(t *testing.T) {
 	}
 	first := due[0]
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: first.Seq, Result: outbox.ResultRetry, DelayMs: 5000, Reason: "500"})
-	for range 3 { // the other goes on
+	for range 3 { // the other continues
 		for _, w := range r.due(outbox.KindWebhook) {
 			if w.Endpoint != two {
 				t.Fatalf("a delivery overtook the one that failed: %+v", w)

@@ -188,7 +188,7 @@ func TestQuietHoursAndCapsStory(t *testing.T) {
 	p.claims(three.ID, "mars", "tokyo", "york")
 	p.skipped(three.ID, pacing.ReasonFrequencyCap, 1) // Berlin, by both caps
 	p.result(three.ID, "failed", "mars", "tokyo", "york")
-	// It goes on when the window is over.
+	// It continues when the window is over.
 	p.at("2026-06-12 08:00")
 	free := p.campaign("free", func(c *campaigns.Campaign) { c.IgnoresLimits = true })
 	p.begin(free.ID)

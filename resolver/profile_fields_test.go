@@ -172,7 +172,7 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		r.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: person, Channel: channel, Status: pick(rng, "subscribed", "subscribed", "unsubscribed"), Source: "form", Confirm: rng.IntN(3) == 0})
 		return "consent.set"
 	case 5:
-		r.command(contacts.CommandBlockSet, contacts.BlockSet{ID: person, Channel: channel, Reason: pick(rng, "", "", "bounced", "complained", "suppressed")})
+		r.command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: person, Channel: channel, Reason: pick(rng, "", "", "bounced", "complained", "suppressed")})
 		return "block.set"
 	case 6, 7:
 		kind := pick(rng, messages.EngagementOpen, messages.EngagementOpen, messages.EngagementClick, messages.EngagementBounce, messages.EngagementSoftBounce, messages.EngagementComplaint, messages.EngagementUnsubscribed)

@@ -34,7 +34,7 @@ func reachOracle(p *view.Profile, requireOptIn bool) (channels []string) {
 		default:
 			asked = true
 		}
-		if address && p.BlockReason(channel) == "" && (status == "subscribed" || status == "never_subscribed" && !asked) {
+		if address && p.SuppressionReason(channel) == "" && (status == "subscribed" || status == "never_subscribed" && !asked) {
 			channels = append(channels, channel)
 		}
 	}
@@ -125,7 +125,7 @@ func (w *searchWorld) reachStep() {
 	case 0, 1:
 		w.command(contacts.CommandConsentSet, contacts.ConsentSet{ID: w.anybody(), Channel: channel, Status: pick(w.rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 2:
-		w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.anybody(), Channel: channel, Reason: pick(w.rng, "bounced", "complained", "suppressed", "", "")})
+		w.command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: w.anybody(), Channel: channel, Reason: pick(w.rng, "bounced", "complained", "suppressed", "", "")})
 	case 3, 4:
 		w.command(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3)), Kind: pick(w.rng, profile.DeviceKinds...), Address: fmt.Sprint("token", w.rng.IntN(12))})
 	case 5:

@@ -17,7 +17,7 @@ func (r *recorder) pausedFor(flow string, ms int64) {
 }
 
 // TestReadyFlowForCarts: the ready flow reminds people of a cart that they left, unless they
-// have ordered since or the cart is empty, also where the flow goes on late after a pause.
+// have ordered since or the cart is empty, also where the flow continues late after a pause.
 func TestReadyFlowForCarts(t *testing.T) {
 	t.Parallel()
 	const hour = int64(3_600_000)

@@ -162,7 +162,7 @@ func (w *redactWorld) act(world int) {
 	case 5:
 		w.do(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "email", Status: pick(rng, "subscribed", "unsubscribed"), Source: "Secret-source"})
 	case 6:
-		w.do(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: pick(rng, "bounced", ""), Source: "Secret-source"})
+		w.do(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: pick(rng, "bounced", ""), Source: "Secret-source"})
 	case 7, 8:
 		w.do(contacts.CommandDeviceAdd, contacts.DeviceAdd{Profile: id, Device: pick(rng, "", "Secret-phone", "Secret/tablet"), Kind: pick(rng, "fcm", "apns", "pigeon"), Address: fmt.Sprintf("Secret-token-%d", rng.IntN(world))})
 	case 9:
@@ -500,7 +500,7 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 		switch name {
 		case CommandContactErase, erasure.CommandLift, contacts.CommandListCreate, CommandBootstrap, CommandCompanyCreate:
 			return true
-		case contacts.CommandUpdate, contacts.CommandConsentSet, contacts.CommandBlockSet, contacts.CommandDeviceAdd, contacts.CommandDeviceRemove, messages.CommandEngagement:
+		case contacts.CommandUpdate, contacts.CommandConsentSet, contacts.CommandSuppressionSet, contacts.CommandDeviceAdd, contacts.CommandDeviceRemove, messages.CommandEngagement:
 			return bytes.Contains(args, []byte("prf_none"))
 		}
 		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}, {"device-%d"}} {

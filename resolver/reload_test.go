@@ -82,7 +82,7 @@ func (d *durable) close() {
 	}
 }
 
-// reload writes a checkpoint and goes on with what is read back from it, which
+// reload writes a checkpoint and continues with what is read back from it, which
 // must be the same state (R1).
 func (d *durable) reload() {
 	d.t.Helper()

@@ -47,7 +47,7 @@ func TestRefusedEventChangesNothing(t *testing.T) {
 }
 
 // TestL3NewPlaceholdersAreWorkedOffInPieces: a settings change that touches
-// many profiles goes on in continue records of bounded work.
+// many profiles continues in continue records of bounded work.
 func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
 	t.Parallel()
 	r := newRecorder(t, DefaultSettings())

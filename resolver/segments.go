@@ -25,7 +25,7 @@ func (m *Machine) updateSegments(a *account.State, ordinal uint32, d *profile.Do
 	d.FillFacts(&m.tx.facts, a.Contacts.ListIDs(), a.Profiles.Headers.Get(ordinal).LastEvent)
 	a.Engine.Profile(ordinal, &m.tx.facts, engine.AllFields)
 	a.Flows.DatesOf(ordinal, d, engine.AllFields)
-	a.Engine.Settle(ordinal)
+	a.Engine.Evaluate(ordinal)
 }
 
 // emitTransitions hands over the transitions of the record's account, and looks for flows
@@ -83,7 +83,7 @@ func (m *Machine) applyTick() {
 	}
 }
 
-// applyEngines lets the engines and flows go on with what they have begun. Each
+// applyEngines lets the engines and flows continue with what they have begun. Each
 // entry that is emitted may enrol in all flows of its segment.
 func (m *Machine) applyEngines() {
 	deferring := 0

@@ -51,7 +51,7 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 	defs := map[string]*segment.Node{}
 	lists := map[string]*roaring.Bitmap{}
 	var snap *view.Snapshot
-	var settled bool
+	var finished bool
 	pending := 0
 	begun := time.Now()
 	var cut query.Cut
@@ -71,7 +71,7 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 			for _, l := range v.Contacts().Lists() {
 				lists[l.ID] = accountOf(v).Sets.Members(contacts.ListSet(l.Number)).Clone()
 			}
-			settled = !accountOf(v).Engine.Working() && v.LogTimeMs() == accountOf(v).Engine.NowMs()
+			finished = !accountOf(v).Engine.Working() && v.LogTimeMs() == accountOf(v).Engine.NowMs()
 			if snap != nil {
 				_ = snap.Close()
 			}
@@ -83,7 +83,7 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if len(members) == len(defs) && settled || time.Since(begun) > 30*time.Millisecond {
+		if len(members) == len(defs) && finished || time.Since(begun) > 30*time.Millisecond {
 			break
 		}
 		time.Sleep(time.Millisecond) // no condition: some are never built here, and what is not is not compared
@@ -165,7 +165,7 @@ func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistor
 		if said[id] == nil {
 			said[id] = roaring.New()
 		}
-		if settled && !said[id].Equals(asOf[id]) {
+		if finished && !said[id].Equals(asOf[id]) {
 			t.Fatalf("S2: seed %d: transitions of segment %s add up to %v, members are %v", seed, id, said[id], asOf[id])
 		}
 	}

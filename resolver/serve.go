@@ -123,7 +123,7 @@ func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	return due, waiting
 }
 
-// AccountsSending lists the accounts that have campaigns whose run goes on. It looks at
+// AccountsSending lists the accounts that have campaigns whose run continues. It looks at
 // all runs.
 func (m *Machine) AccountsSending() (list []uint64) {
 	for _, a := range m.byIndex {

@@ -27,7 +27,7 @@ type Served interface {
 	Submit(ctx context.Context, account uint64, rec []byte, out *Outcome) error
 	StateHash(partition int) (next int64, sum string, err error)
 	WaitHistory(ctx context.Context, cut query.Cut) error
-	// Rebuilding reports whether rows of history are being made anew.
+	// Rebuilding reports whether rows of history are being rebuilt.
 	Rebuilding() bool
 }
 

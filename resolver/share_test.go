@@ -159,7 +159,7 @@ func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
 			r.must(contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed", Source: "STOP"})
 		},
 		"suppressed": func(r *recorder, id string) {
-			r.must(contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "sms", Reason: "suppressed"})
+			r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "sms", Reason: "suppressed"})
 		},
 	} {
 		r := newRecorder(t, DefaultSettings())

@@ -171,7 +171,7 @@ func simulate(t *testing.T, seed uint64) {
 			}
 		}
 		// What history holds at the moment of the crash is of durable records;
-		// what the dead process goes on storing is not.
+		// what the dead process continues storing is not.
 		history.Mu.Lock()
 		crashed := fs.Crash(rng)
 		left := history.Clone()

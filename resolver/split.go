@@ -59,7 +59,7 @@ var ErrSplitBehind = errors.New("the newest checkpoint is not at the end of the 
 // whose they are: every partition has them all, and drops them when they expire.
 //
 // What is in From stays as it is, but for the directory in which an open
-// partition works, which the next start makes anew.
+// partition works, which the next start rebuilds.
 func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if o.FS == nil || o.From == "" || o.To == "" || o.Partitions < 1 {
 		return res, errors.New("resolver: split: FS, From, To and Partitions must be set")

@@ -182,9 +182,9 @@ func (l *lockstep) own(kind eventlog.Kind, account uint64, body []byte) []byte {
 	return append(env.Append(nil), body...)
 }
 
-// settle does what nodes do by themselves until nothing is left: how much of it
+// finish does what nodes do by themselves until nothing is left: how much of it
 // one record does depends on who else is there, where it ends does not.
-func (l *lockstep) settle() {
+func (l *lockstep) finish() {
 	l.t.Helper()
 	for n := 0; ; n++ {
 		if n > 30_000 {
@@ -278,15 +278,15 @@ func (l *lockstep) compare(when string) {
 }
 
 // split writes a checkpoint, splits it and reads what came of it. The machine
-// that was split goes on beside.
+// that was split continues beside.
 func (l *lockstep) split(partitions int) {
 	l.t.Helper()
-	l.settle()
+	l.finish()
 	f := l.whole.Freeze()
 	w, err := l.src.Write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
 	l.whole.Thaw(w)
-	// A copy, as the machine goes on in the directory.
+	// A copy, as the machine continues in the directory.
 	_, err = vfs.Clone(l.fs, l.fs, l.src.Root, "copy/p0")
 	l.must(err)
 	res, err := Split(context.Background(), SplitOptions{FS: l.fs, From: "copy", To: "to", Partitions: partitions, Offset: l.whole.next, Logger: discard()})
@@ -320,7 +320,7 @@ func (l *lockstep) streamOf(log [][]byte, account uint64, first bool) *stream {
 		l.must(err)
 		switch {
 		case env.Kind == eventlog.KindChunk, env.Kind == eventlog.KindContinue:
-			continue // these are made anew
+			continue // these are rebuilt
 		case i == 0:
 			b := testBootstrap(DefaultSettings())
 			// Each hashes by a key of its own.
@@ -457,7 +457,7 @@ func splitGoesOn(t *testing.T, seed uint64) {
 		s := pick(rng, streams...)
 		l.apply(s.records[0])
 		s.records = s.records[1:]
-		l.settle()
+		l.finish()
 		if l.parts != nil && rng.IntN(20) == 0 {
 			l.compare("amid")
 		}
@@ -471,7 +471,7 @@ func splitGoesOn(t *testing.T, seed uint64) {
 			m.logTime = l.whole.logTime
 		}
 		l.apply(l.own(eventlog.KindTick, 0, nil))
-		l.settle()
+		l.finish()
 	}
 	l.compare("at the end")
 	t.Logf("seed %d: %d records, %d chunks, %d partitions", seed, l.records, l.chunks, partitions)

@@ -30,7 +30,7 @@ import (
 //	find                {"email": "..."}: whose identifier it is, one on each line
 //	history             the rows that history was given since it was last asked
 //	continue            the work that a record left over
-//	pass DURATION       time goes on
+//	pass DURATION       time continues
 //
 // P1 is the first profile that was made in the story, P2 the second; lst-1 the first list
 // that was shown.
@@ -216,7 +216,7 @@ func (s *story) profile(t *testing.T, d *datadriven.TestData, name string) strin
 	for _, c := range p.Consents {
 		fmt.Fprintf(&b, "  %s %s by %s\n", c.Channel, c.Status, c.Source)
 	}
-	for _, x := range p.Blocks {
+	for _, x := range p.Suppressions {
 		fmt.Fprintf(&b, "  %s blocked: %s\n", x.Channel, x.Reason)
 	}
 	for _, l := range p.Lists {

@@ -64,12 +64,12 @@ func TestTextsStory(t *testing.T) {
 	}
 	// A dead number is blocked; another failure is only on record.
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Reason: "undeliverable", Key: "5"})
-	if p, _ := r.view().Profiles().Get(second); p.BlockReason("whatsapp") != "" {
-		t.Errorf("a failure blocks: %s", p.BlockReason("whatsapp"))
+	if p, _ := r.view().Profiles().Get(second); p.SuppressionReason("whatsapp") != "" {
+		t.Errorf("a failure blocks: %s", p.SuppressionReason("whatsapp"))
 	}
 	r.must(messages.CommandEngagement, messages.EngagementRecord{Profile: bobID, Channel: "whatsapp", Kind: messages.EngagementFailed, Hard: true, Key: "6"})
-	if p, _ := r.view().Profiles().Get(second); p.BlockReason("whatsapp") != "bounced" {
-		t.Errorf("a dead number: %q", p.BlockReason("whatsapp"))
+	if p, _ := r.view().Profiles().Get(second); p.SuppressionReason("whatsapp") != "bounced" {
+		t.Errorf("a dead number: %q", p.SuppressionReason("whatsapp"))
 	}
 
 	answer := func(channel, text, key string) {
@@ -251,8 +251,8 @@ func TestFirstFinalStateOfATextHolds(t *testing.T) {
 					if figures := r.view().Campaigns().Numbers(x); campaign && version == ApplyVersion && (figures.Delivered != max(n(0), n(1)) || figures.Bounced != max(n(2), n(3))) {
 						t.Errorf("%+v", figures)
 					}
-					if p, _ := r.view().Profiles().Get(o); version == ApplyVersion && p.BlockReason(c.channel) != c.blocked {
-						t.Errorf("blocked: %q", p.BlockReason(c.channel))
+					if p, _ := r.view().Profiles().Get(o); version == ApplyVersion && p.SuppressionReason(c.channel) != c.blocked {
+						t.Errorf("blocked: %q", p.SuppressionReason(c.channel))
 					}
 				})
 			}

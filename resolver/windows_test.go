@@ -8,7 +8,7 @@ import (
 )
 
 // TestR1WindowsShareAStateFromARecordOn (R1): windows of older rules have a state each, until
-// a record says that a newer build acts. From there on they share one, also behind a restart,
+// a record says that a newer build runs. From there on they share one, also behind a restart,
 // and no member changes. Under the present rules they share from the beginning.
 func TestR1WindowsShareAStateFromARecordOn(t *testing.T) {
 	t.Parallel()

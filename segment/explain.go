@@ -179,7 +179,7 @@ func (f *Facts) consent(channel string) *ConsentFact {
 	switch {
 	case out.Status == "":
 		out.Status = StatusNeverSubscribed
-	case out.Status == StatusSubscribed && f.BlockReason(channel) == BlockPending:
+	case out.Status == StatusSubscribed && f.SuppressionReason(channel) == SuppressionPending:
 		out.Status = StatusPending
 	}
 	return &out

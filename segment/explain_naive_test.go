@@ -132,7 +132,7 @@ func NaiveAttributeValue(a *Attribute, p *NaiveProfile, atMs int64) any {
 		return nil
 	}
 	if channel, ok := strings.CutPrefix(a.Field, "suppressed."); ok {
-		return p.Blocks[channel] != "" && p.Blocks[channel] != "pending"
+		return p.Suppressions[channel] != "" && p.Suppressions[channel] != "pending"
 	}
 	return naiveLookup(map[string]any{FieldGeo: naiveJSON(p.Geo), FieldAttributes: naiveJSON(p.Attributes)}, a.Predicate.Path)
 }

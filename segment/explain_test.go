@@ -107,7 +107,7 @@ func (e *explained) checkNode(n *segment.Node, x *segment.Explanation) {
 		if want.Status == "" {
 			want.Status = segment.StatusNeverSubscribed
 		}
-		if want.Status == segment.StatusSubscribed && e.profile.Blocks[n.Consent.Channel] == "pending" {
+		if want.Status == segment.StatusSubscribed && e.profile.Suppressions[n.Consent.Channel] == "pending" {
 			want.Status = segment.StatusPending
 		}
 		if got.Channel != n.Consent.Channel || got.Status != want.Status || got.HasDate != (want.SubscribedMs != nil) ||

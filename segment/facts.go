@@ -2,16 +2,16 @@ package segment
 
 // Facts is what conditions other than activity look at.
 type Facts struct {
-	Fields   Fields
-	Consents []ConsentFact // at most one for a channel
-	Blocks   []BlockFact   // at most one for a channel
-	Lists    []string      // ids of the lists the profile is on
+	Fields       Fields
+	Consents     []ConsentFact     // at most one for a channel
+	Suppressions []SuppressionFact // at most one for a channel
+	Lists        []string          // ids of the lists the profile is on
 }
 
-// BlockFact says why a channel is not sent to, whatever the consent.
-type BlockFact struct {
+// SuppressionFact says why a channel is not sent to, whatever the consent.
+type SuppressionFact struct {
 	Channel string
-	Reason  string // one of [BlockPending] and its kin
+	Reason  string // one of [SuppressionPending] and its kin
 }
 
 // ConsentFact is the consent of one channel.

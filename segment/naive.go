@@ -40,7 +40,7 @@ type NaiveProfile struct {
 	FirstSeenMs                 int64           // Unix milliseconds
 	LastEventMs                 *int64          // Unix milliseconds; nil before the first
 	Consents                    map[string]NaiveConsent
-	Blocks                      map[string]string // why a channel is blocked
+	Suppressions                map[string]string // why a channel is suppressed
 	IsContact                   bool
 	Anonymous                   bool // nothing but ids of devices says who it is
 	NaiveEngagement
@@ -69,7 +69,7 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 		Emails: texts(x.Emails), Phones: texts(x.Phones), ExternalIDs: texts(x.ExternalIDs),
 		FirstName: string(x.FirstName), LastName: string(x.LastName), CreatedAtMs: x.CreatedAtMs,
 		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes), FirstSeenMs: x.FirstSeenMs,
-		Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}, Lists: slices.Clone(f.Lists), Events: events,
+		Consents: map[string]NaiveConsent{}, Suppressions: map[string]string{}, Lists: slices.Clone(f.Lists), Events: events,
 		IsContact: x.IsContact, Anonymous: x.Anonymous, PushDevices: slices.Clone(x.PushDevices),
 		NaiveEngagement: NaiveEngagement{Sent: x.Engagement.Sent, Opened: x.Engagement.Opened, Clicked: x.Engagement.Clicked},
 	}
@@ -82,8 +82,8 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 	if at := x.Engagement.LastClickMs; at != 0 {
 		p.LastClickMs = &at
 	}
-	for _, b := range f.Blocks {
-		p.Blocks[b.Channel] = b.Reason
+	for _, b := range f.Suppressions {
+		p.Suppressions[b.Channel] = b.Reason
 	}
 	for _, c := range f.Consents {
 		consent := NaiveConsent{Status: c.Status}
@@ -118,8 +118,8 @@ func (p *NaiveProfile) Facts() *Facts {
 	if p.LastClickMs != nil {
 		f.Fields.Engagement.LastClickMs = *p.LastClickMs
 	}
-	for channel, reason := range p.Blocks {
-		f.Blocks = append(f.Blocks, BlockFact{Channel: channel, Reason: reason})
+	for channel, reason := range p.Suppressions {
+		f.Suppressions = append(f.Suppressions, SuppressionFact{Channel: channel, Reason: reason})
 	}
 	for channel, c := range p.Consents {
 		x := ConsentFact{Channel: channel, Status: c.Status}
@@ -358,7 +358,7 @@ func (a *Attribute) naive(p *NaiveProfile, atMs int64) bool {
 			break
 		}
 		if channel, ok := strings.CutPrefix(a.Field, "suppressed."); ok {
-			value = slices.Contains([]string{"bounced", "complained", "suppressed"}, p.Blocks[channel])
+			value = slices.Contains([]string{"bounced", "complained", "suppressed"}, p.Suppressions[channel])
 			break
 		}
 		value = naiveLookup(map[string]any{
@@ -388,14 +388,14 @@ func naivePhone(s string) string {
 
 // naiveStatus is the status on a channel, "" for people who never subscribed.
 func (p *NaiveProfile) naiveStatus(channel string, atMs int64) string {
-	block, consent := p.Blocks[channel], p.Consents[channel]
-	if block == "suppressed" {
+	reason, consent := p.Suppressions[channel], p.Consents[channel]
+	if reason == "suppressed" {
 		return "Suppressed"
 	}
-	if block == "complained" {
+	if reason == "complained" {
 		return "Complained"
 	}
-	if block == "bounced" {
+	if reason == "bounced" {
 		return "Bounced"
 	}
 	if consent.Status == "unsubscribed" {
@@ -404,7 +404,7 @@ func (p *NaiveProfile) naiveStatus(channel string, atMs int64) string {
 	if consent.Status != "subscribed" {
 		return ""
 	}
-	if block == "pending" {
+	if reason == "pending" {
 		return "Pending"
 	}
 	if channel != "email" {
@@ -495,7 +495,7 @@ func (c *Consent) naive(p *NaiveProfile) bool {
 		consent.Status = StatusNeverSubscribed
 	}
 	if c.Status == "pending" {
-		if consent.Status != "subscribed" || p.Blocks[c.Channel] != "pending" {
+		if consent.Status != "subscribed" || p.Suppressions[c.Channel] != "pending" {
 			return false
 		}
 	} else if consent.Status != c.Status {

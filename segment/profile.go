@@ -19,7 +19,7 @@ const (
 	// FieldTags is short for attributes.tags, which is how it is kept.
 	FieldTags = "tags"
 
-	// FieldStatus and FieldSuppressed go on with a channel behind a dot. The
+	// FieldStatus and FieldSuppressed continue with a channel behind a dot. The
 	// status alone is that of e-mail.
 	FieldStatus     = "status"
 	FieldSuppressed = "suppressed"
@@ -154,7 +154,7 @@ func (c *Consent) Match(f *Facts) bool {
 	}
 	switch {
 	case c.Status == StatusPending:
-		if have.Status != StatusSubscribed || f.BlockReason(c.Channel) != BlockPending {
+		if have.Status != StatusSubscribed || f.SuppressionReason(c.Channel) != SuppressionPending {
 			return false
 		}
 	case have.Status == "":

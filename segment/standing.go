@@ -20,12 +20,12 @@ var ContactStatuses = []string{
 	ContactUnsubscribed, ContactBounced, ContactComplained, ContactSuppressed,
 }
 
-// Why a channel is blocked.
+// Why a channel is suppressed.
 const (
-	BlockPending    = "pending" // double opt-in was asked for and not confirmed
-	BlockBounced    = "bounced"
-	BlockComplained = "complained"
-	BlockSuppressed = "suppressed"
+	SuppressionPending    = "pending" // double opt-in was asked for and not confirmed
+	SuppressionBounced    = "bounced"
+	SuppressionComplained = "complained"
+	SuppressionByAccount  = "suppressed"
 )
 
 // The kinds of push devices.
@@ -89,11 +89,11 @@ func (e *Engagement) eachTurn(fn func(ms int64)) {
 	}
 }
 
-// BlockReason is why a channel is blocked, "" if it is not.
-func (f *Facts) BlockReason(channel string) string {
-	for i := range f.Blocks {
-		if f.Blocks[i].Channel == channel {
-			return f.Blocks[i].Reason
+// SuppressionReason is why a channel is suppressed, "" if it is not.
+func (f *Facts) SuppressionReason(channel string) string {
+	for i := range f.Suppressions {
+		if f.Suppressions[i].Channel == channel {
+			return f.Suppressions[i].Reason
 		}
 	}
 	return ""
@@ -102,8 +102,8 @@ func (f *Facts) BlockReason(channel string) string {
 // suppressed reports whether a channel may not be sent to until that is lifted. A
 // contact who has not confirmed yet is not suppressed.
 func (f *Facts) suppressed(channel string) bool {
-	switch f.BlockReason(channel) {
-	case BlockBounced, BlockComplained, BlockSuppressed:
+	switch f.SuppressionReason(channel) {
+	case SuppressionBounced, SuppressionComplained, SuppressionByAccount:
 		return true
 	}
 	return false
@@ -123,13 +123,13 @@ func (f *Facts) consentOf(channel string) *ConsentFact {
 // never subscribed to it. What forbids sending comes first, the gravest of it
 // before all.
 func (f *Facts) Status(channel string, atMs int64) string {
-	blocked := f.BlockReason(channel)
-	switch blocked {
-	case BlockSuppressed:
+	reason := f.SuppressionReason(channel)
+	switch reason {
+	case SuppressionByAccount:
 		return ContactSuppressed
-	case BlockComplained:
+	case SuppressionComplained:
 		return ContactComplained
-	case BlockBounced:
+	case SuppressionBounced:
 		return ContactBounced
 	}
 	c := f.consentOf(channel)
@@ -140,7 +140,7 @@ func (f *Facts) Status(channel string, atMs int64) string {
 		return ContactUnsubscribed
 	case c.Status != StatusSubscribed:
 		return ""
-	case blocked == BlockPending:
+	case reason == SuppressionPending:
 		return ContactPending
 	case channel != channelEmail:
 		return ContactSubscribed

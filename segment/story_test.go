@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expectations in testdata anew")
+var rewrite = flag.Bool("rewrite", false, "write the expectations in testdata again")
 
 // storyLine is a line of a story with its place.
 type storyLine struct {
@@ -168,7 +168,7 @@ func TestS1Members(t *testing.T) {
 		words := strings.Fields(rest)
 		switch word {
 		case "profile":
-			p = &NaiveProfile{Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}}
+			p = &NaiveProfile{Consents: map[string]NaiveConsent{}, Suppressions: map[string]string{}}
 		case "segment":
 			id, definition, _ := strings.Cut(rest, " ")
 			segments[id] = mustParse(t, definition)
@@ -198,7 +198,7 @@ func TestS1Members(t *testing.T) {
 		case "contact":
 			p.IsContact = true
 		case "block":
-			p.Blocks[words[0]] = words[1]
+			p.Suppressions[words[0]] = words[1]
 		case "sent":
 			p.Sent = mustNumber(t, rest)
 		case "opened":

@@ -49,11 +49,11 @@ func TestSubscribedOfToday(t *testing.T) {
 		g := segmenttest.New(seed)
 		p := g.Profile()
 		p.Anonymous = false
-		want := p.Consents["email"].Status == "subscribed" && p.Blocks["email"] == ""
+		want := p.Consents["email"].Status == "subscribed" && p.Suppressions["email"] == ""
 		met[want]++
 		for _, at := range []int64{0, g.At(), g.At() + 400*86_400_000} {
 			if yes.Naive(p, at, nil) != want || yes.Attribute.Match(p.Facts(), at) != want || no.Naive(p, at, nil) == want || no.Attribute.Match(p.Facts(), at) == want {
-				t.Fatalf("seed %d at %d: consent %+v, blocks %v: subscribed should be %t", seed, at, p.Consents["email"], p.Blocks, want)
+				t.Fatalf("seed %d at %d: consent %+v, blocks %v: subscribed should be %t", seed, at, p.Consents["email"], p.Suppressions, want)
 			}
 		}
 	}

@@ -428,7 +428,7 @@ func TestOverviewSubscribed(t *testing.T) {
 			id = p.ID.String()
 			return err
 		}))
-		_, err := s.node.Command(t.Context(), s.account, contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: "email", Reason: reason})
+		_, err := s.node.Command(t.Context(), s.account, contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email", Reason: reason})
 		ok(t, err)
 	}
 	var o struct {

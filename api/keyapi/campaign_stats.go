@@ -24,7 +24,7 @@ type campaignStats struct {
 	Errors []string `json:"errors"`
 	// Runs are the sends, the oldest first.
 	Runs       []record.CampaignRun `json:"runs"`
-	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
+	Resumed    int                  `json:"resumed"` // how often sending continued after a stop of the service
 	StartedAt  *string              `json:"started_at"`
 	FinishedAt *string              `json:"finished_at"`
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // sendTimeout bounds how long a request waits for a campaign to be sent. Sending
-// goes on after it.
+// continues after it.
 const sendTimeout = 12 * time.Hour
 
 // campaignCalls are the calls about campaigns.
@@ -39,12 +39,12 @@ func (k campaignCalls) operations() keycall.Group {
 		{Handle: getCampaign, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
 		{Handle: k.update, Operation: operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
-		{Handle: deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
+		{Handle: deleteCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe continue working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
 		{Handle: unscheduleCampaign, Operation: operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
 			About: "It is not sent by itself then, and what is left of a run that waits, or that has a `rate` or local times, is cancelled; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
 		{Handle: k.send, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
-			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours, or when the rest has to wait for quiet hours or the campaign's rate; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
+			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours, or when the rest has to wait for quiet hours or the campaign's rate; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off continues at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
 			Body: shape.Object(sendFieldsShape()...), BodyRules: operation.BodyRules{NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend}, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{Handle: readCampaignStats, Operation: operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "Read a campaign's statistics", Data: campaignStatsShape,

@@ -531,7 +531,7 @@ func TestOnlySubscribersGetCampaigns(t *testing.T) {
 }
 
 // TestStopDoesNotInviteToSendTwice: a call that waits for the end of a run while
-// the service stops answers that the run goes on, and not to try again.
+// the service stops answers that the run continues, and not to try again.
 func TestStopDoesNotInviteToSendTwice(t *testing.T) {
 	t.Parallel()
 	x := newSending(t)
@@ -545,7 +545,7 @@ func TestStopDoesNotInviteToSendTwice(t *testing.T) {
 			Data            pushResult
 		}
 		ok(t, json.Unmarshal([]byte(answer), &a))
-		if res.StatusCode != 503 || res.Header.Get("Retry-After") != "" || a.Status != "failure" || !strings.Contains(a.Message, "goes on") || a.Data.CampaignID == "" {
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") != "" || a.Status != "failure" || !strings.Contains(a.Message, "continues") || a.Data.CampaignID == "" {
 			t.Errorf("%d %v %s", res.StatusCode, res.Header, answer)
 		}
 	}

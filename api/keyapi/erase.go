@@ -76,14 +76,14 @@ func exportContact(c *keycall.Call) (any, error) {
 	for _, k := range p.Consents {
 		consents = append(consents, consent{k.Channel, k.Status, k.Source, record.TimeOrNull(k.SinceMs)})
 	}
-	type block struct {
+	type suppression struct {
 		Channel string `json:"channel"`
 		Reason  string `json:"reason"`
 		Since   string `json:"since"`
 	}
-	blocks := []block{}
-	for _, b := range p.Blocks {
-		blocks = append(blocks, block{b.Channel, b.Reason, record.Time(b.SinceMs)})
+	suppressions := []suppression{}
+	for _, b := range p.Suppressions {
+		suppressions = append(suppressions, suppression{b.Channel, b.Reason, record.Time(b.SinceMs)})
 	}
 	type device struct {
 		ID      string `json:"device_id"`
@@ -98,7 +98,7 @@ func exportContact(c *keycall.Call) (any, error) {
 	for _, m := range p.Merged {
 		merged = append(merged, m.ID.String())
 	}
-	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "consent_log": log, "suppressions": blocks,
+	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "consent_log": log, "suppressions": suppressions,
 		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": complete}, nil
 }
 

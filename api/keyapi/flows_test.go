@@ -202,11 +202,11 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 	f.same(id, "POST", "/"+id+"/pause", "")
 	f.same(id, "PATCH", "/"+id, `{"status":"paused"}`)
 
-	// paused → resume: people go on from where they stopped.
+	// paused → resume: people continue from where they stopped.
 	if x := f.must("POST", "/"+id+"/resume", ""); x.Status != "live" || x.ResumedAt == nil {
 		t.Errorf("resumed: %+v", x)
 	}
-	f.eventually("the contact goes on", func() bool { return f.enrolmentOf(id, ann).Status == "completed" })
+	f.eventually("the contact continues", func() bool { return f.enrolmentOf(id, ann).Status == "completed" })
 	at("completed", "")
 
 	// live → resume, live → live.
@@ -324,7 +324,7 @@ func testFlowResumeRefused(t *testing.T, f *flowCalls) {
 }
 
 // TestFlowsOutOfCredits: flows that send e-mail pause when there are no credits,
-// cannot be resumed without, and go on after a top-up; others are left alone.
+// cannot be resumed without, and continue after a top-up; others are left alone.
 func TestFlowsOutOfCredits(t *testing.T) { bothSurfaces(t, testFlowsOutOfCredits) }
 
 func testFlowsOutOfCredits(t *testing.T, admin *flowCalls) {

@@ -384,7 +384,7 @@ func (w *world) sameAfterRestart(t *testing.T) {
 		defer func() { ok(t, n.Close(context.Background())) }()
 		return hashes(n)
 	}
-	// A start appends what the service has to do by itself, so the log goes on
+	// A start appends what the service has to do by itself, so the log continues
 	// growing: states at the same place are compared, whichever requests led there.
 	compared := make([]bool, w.partitions)
 	checkpoint := start("state", w.history)

@@ -5,7 +5,7 @@ package keyapi
 
 const (
 	afterwards   = "a contact is subscribed when it is made; people who opted out come in by POST /imports, with a column subscribed that says false; of a contact on file, PATCH /contacts/{id} with {\"subscribed\": false} withdraws the consent"
-	byConsents   = "a status follows from consents and suppressions; send subscribed, or block the channel by POST /profiles/{id}/suppression"
+	byConsents   = "a status follows from consents and suppressions; send subscribed, or suppress the channel by POST /profiles/{id}/suppression"
 	byUpdate     = "make the contact first, then send it to PATCH /contacts/{id}"
 	byAttributes = "the customer's own fields go into attributes"
 	noDryRun     = "a campaign has no dry run, and this call sends; count the audience by POST /campaign/{id}/audience, or send a test by POST /campaign/{id}/test-send"

@@ -172,8 +172,8 @@ func (p pushCalls) run(c *keycall.Call, out pushResult, content campaigns.Conten
 	r, err := p.sender.Send(c.Ctx, c.Key.Account, campaigns.Start{
 		ID: x.ID, Plan: campaigns.Plan{SegmentIDs: segments, BatchSize: maxBatch}, Devices: true, Variants: []campaigns.Content{content},
 	}, c.By())
-	if errors.Is(err, messaging.ErrGoesOn) {
-		f := *keycall.ErrGoesOn
+	if errors.Is(err, messaging.ErrSendContinues) {
+		f := *keycall.ErrSendContinues
 		f.Data = out
 		return nil, &f
 	}

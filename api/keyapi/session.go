@@ -91,7 +91,7 @@ func toConsole(err error) error {
 	var f *keycall.Failure
 	var event *ingest.EventError
 	if !errors.As(err, &f) {
-		if !errors.As(err, &event) && !errors.Is(err, messaging.ErrGoesOn) {
+		if !errors.As(err, &event) && !errors.Is(err, messaging.ErrSendContinues) {
 			return err
 		}
 		f, _ = keycall.Classify(err)

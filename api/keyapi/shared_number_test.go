@@ -74,7 +74,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 
 	// A suppressed number is refused too; other channels are asked for themselves.
 	say(holder, "sms", "subscribed")
-	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandBlockSet, contacts.BlockSet{ID: holder, Channel: "sms", Reason: "complained"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: holder, Channel: "sms", Reason: "complained"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 2, "+4930765": 3})
 	say(other, "im", "subscribed")
@@ -87,7 +87,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	}
 	expect("im", map[string]int{"+49301234567": 1})
 
-	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandBlockSet, contacts.BlockSet{ID: holder, Channel: "sms"})))
+	ok(t, second(x.node.Command(t.Context(), x.account, contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: holder, Channel: "sms"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 4, "+4930765": 4})
 	// After the holder is erased, the number identifies no other profile and counts as the contact's

@@ -40,7 +40,7 @@ type testCalls struct {
 func (t testCalls) operation() keycall.Route {
 	return keycall.Route{Handle: t.run, Operation: operation.Operation{Method: "POST", Path: "/campaign/{id}/test-send", Permission: "campaigns:write", Timeout: testSendTimeout, ID: "testSendCampaign", Summary: "Send a test of a campaign",
 		About: "The message goes to the addresses alone, at once and once: with `[Test]` before its subject (a text message: before its text; a template of WhatsApp: nowhere) and the header `X-Muster-Test`. Fields of the campaign that are given here take the place of those that are saved, and are not saved. " +
-			"Nothing is counted: no statistics, no credit, no event. Links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`, `{{preferences_url}}` `#preferences`. People who unsubscribed, are blocked or were erased get no test, either, and by WhatsApp a text goes only to numbers that wrote in the last 24 hours. Push campaigns go to devices and have no test. At most 6 tests a minute.",
+			"Nothing is counted: no statistics, no credit, no event. Links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`, `{{preferences_url}}` `#preferences`. People who unsubscribed, are suppressed or were erased get no test, either, and by WhatsApp a text goes only to numbers that wrote in the last 24 hours. Push campaigns go to devices and have no test. At most 6 tests a minute.",
 		Body: shape.Object(append([]shape.Field{
 			shape.Opt("to", shape.List(shape.Text("ann@example.com", "").Bytes(1, 512), "The addresses: e-mails, or phones for a campaign of texts. Left out by a person who is signed in, their own e-mail; API keys must name them.").Entries(1, maxTestAddresses)),
 			viaShape("its first"),

@@ -55,7 +55,7 @@ func TestTestSend(t *testing.T) {
 		Left int `json:"email_credits"`
 	}
 	p.must("GET", "/credits", "", &credits)
-	events := func() (n int) { // about messages: the erasure goes on meanwhile
+	events := func() (n int) { // about messages: the erasure continues meanwhile
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for _, r := range h.rows {

@@ -10,7 +10,7 @@
 //	p<partition>/files/…
 //
 // Offsets order the versions: whichever node wrote it, a checkpoint at an offset
-// has the state before it. So a node that lost its partition and still publishes
+// has the state before it. So a node that lost its partition and still uploads
 // does no harm: what it writes is right, and older than what its successor writes.
 // The two newest are kept.
 package checkpoint

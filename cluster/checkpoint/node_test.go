@@ -36,11 +36,11 @@ func (h *lastRow) Append(_ context.Context, b *query.Batch) error {
 	return nil
 }
 
-// TestR1PublishSendsWhatChanged: a node publishes checkpoints of a state on a real
+// TestR1UploadSendsWhatChanged: a node uploads checkpoints of a state on a real
 // disk, each sending little where little has changed, and another node takes it
 // over from them. With MUSTER_PROFILES=1000000 it is the measurement of
 // docs/decisions/0026-shared-checkpoints.md.
-func TestR1PublishSendsWhatChanged(t *testing.T) {
+func TestR1UploadSendsWhatChanged(t *testing.T) {
 	profiles := 20_000
 	if s := os.Getenv("MUSTER_PROFILES"); s != "" {
 		if _, err := fmt.Sscan(s, &profiles); err != nil {
@@ -108,8 +108,8 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 			}
 		}
 	}
-	// publish writes a checkpoint and waits for it to be stored.
-	publish := func(what string) (sent int64) {
+	// upload writes a checkpoint and waits for it to be stored.
+	upload := func(what string) (sent int64) {
 		before, begun := store.Stats(), time.Now()
 		if err := a.Checkpoint(); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 		eventually.Holds(t, "the checkpoint is stored", func() bool {
 			st := a.Stats()[0]
 			if st.SharedFailures > 0 {
-				t.Fatal("publishing failed")
+				t.Fatal("the upload failed")
 			}
 			return st.SharedOffset == st.LastCheckpoint
 		})
@@ -128,22 +128,22 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 		return sent
 	}
 	see(0, profiles, 1)
-	publish("all profiles")
+	upload("all profiles")
 	// Pebble may be merging files yet, which are then other ones.
 	one := int64(1) << 60
 	for i := range 3 {
 		see(i, 1, 1)
-		one = min(one, publish("one event"))
+		one = min(one, upload("one event"))
 	}
 	see(0, profiles/100, 100)
-	publish("one event of a hundredth")
+	upload("one event of a hundredth")
 	see(profiles, profiles/100, 1)
-	publish("a hundredth of new profiles")
+	upload("a hundredth of new profiles")
 	total := size(t, filepath.Join(dir, "a", "p0", "checkpoints", fmt.Sprintf("%020d", a.Stats()[0].LastCheckpoint)))
 	t.Logf("the last checkpoint has %d bytes", total)
 	for i := 3; i < 30 && one > total/20+64<<10; i++ { // Pebble takes its time
 		see(i, 1, 1)
-		one = min(one, publish("one event"))
+		one = min(one, upload("one event"))
 	}
 	if one > total/20+64<<10 {
 		t.Errorf("%d bytes were sent after one event, of a checkpoint of %d", one, total)

@@ -40,7 +40,7 @@ const (
 	// be taken for granted, see package blobtree.
 	keepFiles = 24 * time.Hour
 	// collectEvery is the time between two looks for garbage, collectTime how long
-	// one may take: the next one goes on.
+	// one may take: the next one continues.
 	collectEvery = time.Hour
 	collectTime  = time.Minute
 	// maxListings bounds how often Newest begins again because what it reads is

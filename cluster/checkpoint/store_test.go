@@ -66,7 +66,7 @@ func (w *world) checkpoint(offset int64) string {
 	return dir
 }
 
-func (w *world) publish(s *Store, offset int64) {
+func (w *world) upload(s *Store, offset int64) {
 	w.t.Helper()
 	if err := s.Upload(context.Background(), 0, w.checkpoint(offset), offset, 7); err != nil {
 		w.t.Fatal(err)
@@ -124,8 +124,8 @@ func TestNewestIsFound(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.node("log"), w.node("log")
 	w.expect(b, -1, -1)
-	w.publish(a, 10)
-	w.publish(a, 20)
+	w.upload(a, 10)
+	w.upload(a, 20)
 	w.expect(b, -1, 20)
 	w.expect(b, 19, 20)
 	w.expect(b, 20, -1)
@@ -138,7 +138,7 @@ func TestNewestIsFound(t *testing.T) {
 	}
 }
 
-// TestTwoAreKept: the newest two, whichever node published them; of a node that is
+// TestTwoAreKept: the newest two, whichever node uploaded them; of a node that is
 // late only what may still be of use is stored.
 func TestTwoAreKept(t *testing.T) {
 	w := newWorld(t)
@@ -156,7 +156,7 @@ func TestTwoAreKept(t *testing.T) {
 		{late, 25, []int64{25, 30}},
 		{a, 40, []int64{30, 40}},
 	} {
-		w.publish(step.by, step.offset)
+		w.upload(step.by, step.offset)
 		if got := w.manifests(); !slices.Equal(got, step.want) {
 			t.Fatalf("after %d: %v, want %v", step.offset, got, step.want)
 		}
@@ -165,11 +165,11 @@ func TestTwoAreKept(t *testing.T) {
 		t.Errorf("the late node sent %+v", st)
 	}
 	// What no manifest names goes after a day; the first look was at the first
-	// Publish.
+	// Upload.
 	w.now = w.now.Add(collectEvery)
 	w.b.Advance(keepFiles + time.Second)
 	before := len(w.b.Keys("p0/files/"))
-	w.publish(a, 50)
+	w.upload(a, 50)
 	if got := len(w.b.Keys("p0/files/")); got >= before || a.Stats().Removed == 0 {
 		t.Errorf("%d files, then %d", before, got)
 	}
@@ -180,9 +180,9 @@ func TestTwoAreKept(t *testing.T) {
 func TestDamagedBlobMakesTheOlderOneTaken(t *testing.T) {
 	start := newWorld(t)
 	a := start.node("log")
-	start.publish(a, 10)
+	start.upload(a, 10)
 	old := start.b.Keys("p0/")
-	start.publish(a, 20)
+	start.upload(a, 20)
 	for _, key := range start.b.Keys("p0/") {
 		if slices.Contains(old, key) {
 			continue
@@ -197,7 +197,7 @@ func TestDamagedBlobMakesTheOlderOneTaken(t *testing.T) {
 			w.expect(w.node("log"), -1, 10)
 			w.expect(w.node("log"), 10, -1)
 			// And what comes next is not kept from being stored.
-			w.publish(w.node("log"), 30)
+			w.upload(w.node("log"), 30)
 			w.expect(w.node("log"), -1, 30)
 		}
 	}
@@ -210,7 +210,7 @@ func TestDamagedBlobMakesTheOlderOneTaken(t *testing.T) {
 // TestOtherLogIsRefused: a place belongs to one log.
 func TestOtherLogIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.publish(w.node("topic a"), 10)
+	w.upload(w.node("topic a"), 10)
 	other := w.node("topic b")
 	for _, have := range []int64{-1, 10, 50} {
 		if _, err := w.newest(other, have); !errors.Is(err, node.ErrForeignCheckpoints) || !strings.Contains(err.Error(), "topic a") {
@@ -230,26 +230,26 @@ func TestOtherLogIsRefused(t *testing.T) {
 func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.node("log"), w.node("log")
-	w.publish(a, 10)
+	w.upload(a, 10)
 	w.b.Advance(2 * keepFiles)
 	for _, kind := range []string{"get p0/manifests/", "get p0/files/"} {
 		var met atomic.Bool
-		published := make(chan struct{}) // several files are read at once: none before that
+		uploaded := make(chan struct{}) // several files are read at once: none before that
 		first := w.manifests()[0]
 		w.b.Before = func(op blobtest.Op) error {
 			switch what := op.Kind + " " + op.Key; {
 			case !strings.HasPrefix(what, kind):
 			case met.CompareAndSwap(false, true):
 				w.now = w.now.Add(collectEvery)
-				w.publish(a, first+10)
-				w.publish(a, first+20)
-				w.publish(a, first+30)
+				w.upload(a, first+10)
+				w.upload(a, first+20)
+				w.upload(a, first+30)
 				w.b.Advance(2 * keepFiles)
 				w.now = w.now.Add(collectEvery)
-				w.publish(a, first+40)
-				close(published)
+				w.upload(a, first+40)
+				close(uploaded)
 			case strings.HasPrefix(what, "get p0/files/"):
-				<-published
+				<-uploaded
 			}
 			return nil
 		}
@@ -266,8 +266,8 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 		if op.Kind == "get" && strings.HasPrefix(op.Key, "p0/manifests/") && !busy {
 			busy = true
 			defer func() { busy = false }()
-			w.publish(a, n)
-			w.publish(a, n+1)
+			w.upload(a, n)
+			w.upload(a, n+1)
 			n += 2
 		}
 		return nil
@@ -280,7 +280,7 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 // TestNoAnswerIsAnError, never "there is none".
 func TestNoAnswerIsAnError(t *testing.T) {
 	w := newWorld(t)
-	w.publish(w.node("log"), 10)
+	w.upload(w.node("log"), 10)
 	down := errors.New("down")
 	for step := 0; ; step++ {
 		var n atomic.Int32 // several pieces are read at once
@@ -303,15 +303,15 @@ func TestNoAnswerIsAnError(t *testing.T) {
 	}
 }
 
-// TestB3CrashAtEveryStepOfPublish: whichever operation fails, or is the last of
+// TestB3CrashAtEveryStepOfUpload: whichever operation fails, or is the last of
 // the process, a node that comes finds a whole checkpoint, no older than before,
-// and can publish.
-func TestB3CrashAtEveryStepOfPublish(t *testing.T) {
+// and can upload.
+func TestB3CrashAtEveryStepOfUpload(t *testing.T) {
 	start := newWorld(t)
 	a := start.node("log")
-	start.publish(a, 10)
-	start.publish(a, 20)
-	start.publish(a, 30)
+	start.upload(a, 10)
+	start.upload(a, 20)
+	start.upload(a, 30)
 	start.b.Advance(2 * keepFiles) // so that all of it is stored again, and there is garbage
 	crash := errors.New("crash")
 	for step := 0; ; step++ {
@@ -336,7 +336,7 @@ func TestB3CrashAtEveryStepOfPublish(t *testing.T) {
 		if e != nil || got != 40 && (err == nil || got != 30) {
 			t.Fatalf("step %d (%v): newest is %d: %v", step, err, got, e)
 		}
-		w.publish(w.node("log"), 50)
+		w.upload(w.node("log"), 50)
 		w.expect(w.node("log"), -1, 50)
 		if all == step && err == nil {
 			if step < 15 {

@@ -113,7 +113,7 @@ func replay(t *testing.T, m *member, kept []byte) (statuses []int) {
 }
 
 // TestL2CallsCountOnce: a call between nodes that an attacker saw and sends again,
-// to the same node or another, is not carried out; nodes' own calls go on.
+// to the same node or another, is not carried out; nodes' own calls continue.
 func TestL2CallsCountOnce(t *testing.T) {
 	t.Parallel()
 	x, router, owner := two(t, 2*time.Second)
@@ -153,7 +153,7 @@ func TestL2CallsCountOnce(t *testing.T) {
 	}
 }
 
-// TestAnotherProcess: a node that was started anew at its address is called as before,
+// TestAnotherProcess: a node that was started again at its address is called as before,
 // and what the process before it was sent is nothing to it.
 func TestAnotherProcess(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,7 @@ func (r *Router) owned(rc *fasthttp.RequestCtx) {
 
 const (
 	textMoving  = "the account is moving between nodes; nothing was changed, send the request again"
-	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is, it goes on where it stood; of a push message or a single e-mail look first whether it was sent"
+	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is, it continues where it stood; of a push message or a single e-mail look first whether it was sent"
 )
 
 // here answers a request on this node. An account whose partition left meanwhile

@@ -40,7 +40,7 @@ func (p *process) serveWhole(ctx context.Context) error {
 	return errors.Join(err, p.replace(fmt.Sprintf("%s=%d", againVariable, now.Unix())))
 }
 
-// replaceProcess runs the program anew in place of this process, with one variable
+// replaceProcess runs the program again in place of this process, with one variable
 // more. It returns only if that fails. The directory's lock and the listener go with
 // the old program.
 func replaceProcess(variable string) error {

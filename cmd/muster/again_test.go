@@ -13,7 +13,7 @@ import (
 
 // TestL1DamageWhileServing: files of the state that are damaged while the server has them
 // open, in all checkpoints as well, cost a pause: the same process starts again, makes
-// the state anew from the log and has everything that was acknowledged (L1).
+// the state again from the log and has everything that was acknowledged (L1).
 func TestL1DamageWhileServing(t *testing.T) {
 	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()

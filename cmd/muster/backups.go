@@ -42,17 +42,17 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 		return "", err
 	}
 	defer closeBucket()
-	telling, end := context.WithCancel(ctx)
-	told := make(chan struct{})
+	reporting, end := context.WithCancel(ctx)
+	reported := make(chan struct{})
 	go func() {
-		defer close(told)
-		for pause.For(telling, backupNotes) == nil {
+		defer close(reported)
+		for pause.For(reporting, backupNotes) == nil {
 			note(fmt.Sprintf("read %d MiB", read.Load()>>20))
 		}
 	}()
 	done, err := b.eng.Backup(ctx, place, func(bytes int64) { note(fmt.Sprintf("the running service has %d MiB to back up", bytes>>20)) })
 	end()
-	<-told
+	<-reported
 	if err != nil {
 		b.c.log.Error("a backup failed", "to", r.Backup, "error", err)
 		return "", err
@@ -114,7 +114,7 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 }
 
 // reachable refuses a place that is not there any more, such as a directory on a disk
-// that was unmounted: it would be made anew on the disk below.
+// that was unmounted: it would be rebuilt on the disk below.
 func (b *backupService) reachable(ctx context.Context) error {
 	bucket, err := blobtree.OpenBucket(ctx, b.c.backup.to)
 	if err != nil {

@@ -338,7 +338,7 @@ const (
 	pace  = 300 * time.Millisecond
 )
 
-// send sends by all cells of a shift at once; calls for push messages go on until finish is closed.
+// send sends by all cells of a shift at once; calls for push messages continue until finish is closed.
 func (w *channelWorld) send(ctx context.Context, t *testing.T, shift int, senders *sync.WaitGroup, finish chan struct{}) {
 	all := w.people + w.unsubscribed
 	wave := (all + waves - 1) / waves

@@ -135,7 +135,7 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 		}
 		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: %s mends it", dir, counts[datacheck.Repairable], repair)}
 	case datacheck.Lost:
-		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see \"When something is damaged\" in docs/operations/failures.md", dir, counts[datacheck.Lost])}
+		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be rebuilt (places: %d): see \"When something is damaged\" in docs/operations/failures.md", dir, counts[datacheck.Lost])}
 	}
 	fmt.Fprintf(p.stderr, "%s is whole: %d files and checkpoints were checked\n", dir, counts[datacheck.Whole])
 	return nil
@@ -143,11 +143,11 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 
 // repair does to a stopped directory what a start does, and serves nothing.
 func (p *process) repair(ctx context.Context) error {
-	f := cli.New("muster repair", "muster repair makes damaged state and history of a stopped data directory anew from its log, as a start does.\nExit status: 0 whole now, 1 it could not be repaired, 3 with --dry-run: there is something to repair, 4 lost: restore a backup.", p.stderr)
+	f := cli.New("muster repair", "muster repair rebuilds damaged state and history of a stopped data directory from its log, as a start does.\nExit status: 0 whole now, 1 it could not be repaired, 3 with --dry-run: there is something to repair, 4 lost: restore a backup.", p.stderr)
 	dir := f.String("data", "", "`DIR` to repair; no process may have it")
 	dry := f.Bool("dry-run", false, "say what would be done, and change nothing")
 	level := f.String("log-level", "info", "minimum log `LEVEL`: debug, info, warn or error")
-	deep := p.addDeepFlags(f, "make state and history anew where they are not what it makes")
+	deep := p.addDeepFlags(f, "rebuild state and history where they are not what it makes")
 	if err := p.onlyFlags(f, "repair", dir); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (p *process) repair(ctx context.Context) error {
 			if f.Aside {
 				first = "set aside and "
 			}
-			fmt.Fprintf(p.stdout, "will %smake anew: %s: %s\n", first, f.Path, f.Text)
+			fmt.Fprintf(p.stdout, "will %srebuild: %s: %s\n", first, f.Path, f.Text)
 		case datacheck.Lost:
 			fmt.Fprintln(p.stdout, f)
 		}
@@ -209,7 +209,7 @@ func (p *process) repair(ctx context.Context) error {
 const repairClose = time.Hour
 
 // prepareRepair does what a start does not do by itself: it makes small files of the log
-// anew, or sets aside what is of another log or not what the log makes.
+// again, or sets aside what is of another log or not what the log makes.
 func prepareRepair(dir string, r *datacheck.Report) error {
 	lock, err := lockData(dir)
 	if err != nil {

@@ -107,9 +107,9 @@ func TestCheckAndRepair(t *testing.T) {
 			ok(t, os.CopyFS(to, os.DirFS(from)))
 		}, 3, "muster repair sets the checkpoint aside"},
 		{"history missing", func(d string) { ok(t, os.Remove(d+"/history.duckdb")) }, 3, "is missing"},
-		{"the log's meta file missing", func(d string) { ok(t, os.Remove(d+"/log/meta")) }, 3, "makes it anew from the segment files"},
+		{"the log's meta file missing", func(d string) { ok(t, os.Remove(d+"/log/meta")) }, 3, "rebuilds it from the segment files"},
 		{"the log's meta file damaged", func(d string) { flip(t, d+"/log/meta") }, 3, "log/meta is damaged"},
-		{"the note of how far the log goes missing", func(d string) { ok(t, os.Remove(d+"/log/p0/end")) }, 3, "makes it anew from the segment files"},
+		{"the note of how far the log goes missing", func(d string) { ok(t, os.Remove(d+"/log/p0/end")) }, 3, "rebuilds it from the segment files"},
 		{"the note of how far the log goes damaged", func(d string) { flip(t, d+"/log/p0/end") }, 3, "it is not the file that was written"},
 		{"the note of how far the log goes, and all records", func(d string) {
 			ok(t, os.Remove(d+"/log/p0/end"))
@@ -142,7 +142,7 @@ func TestCheckAndRepair(t *testing.T) {
 				t.Errorf("check: %d\n%s%s", code, out, errs)
 			}
 			dry, told, _ := muster(t, "", "repair", "--data", data, "--dry-run")
-			if dry != x.code || (x.code == 3) != strings.Contains(told, "make anew: ") {
+			if dry != x.code || (x.code == 3) != strings.Contains(told, "rebuild: ") {
 				t.Errorf("dry run: %d %s", dry, told)
 			}
 			if after := contents(t, data); fmt.Sprint(after) != fmt.Sprint(before) {
@@ -236,7 +236,7 @@ func TestCheckOfADamagedLog(t *testing.T) {
 }
 
 // TestDeepCheck: check --deep finds state and history that are not what the log makes,
-// though their checksums are right; repair --deep makes them anew.
+// though their checksums are right; repair --deep rebuilds them.
 func TestDeepCheck(t *testing.T) {
 	testlevel.SkipQuick(t, "checks many directories")
 	t.Parallel()
@@ -313,7 +313,7 @@ func TestDeepCheck(t *testing.T) {
 				t.Fatalf("found without --deep: %d\n%s%s", code, out, errs)
 			}
 			deep(data, 3, x.says, "muster repair --deep")
-			if code, out, errs := muster(t, "", "repair", "--data", data, "--deep", "--dry-run"); code != 3 || !strings.Contains(out, "will set aside and make anew") {
+			if code, out, errs := muster(t, "", "repair", "--data", data, "--deep", "--dry-run"); code != 3 || !strings.Contains(out, "will set aside and rebuild") {
 				t.Errorf("dry run: %d %s%s", code, out, errs)
 			}
 			if code, out, errs := muster(t, "", "repair", "--data", data, "--deep"); code != 0 {

@@ -116,15 +116,15 @@ func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
 	var cut query.Cut
 	ordinals := map[uint32]string{}
 	var err error
-	eventually.Holds(t, "all segments are live", func() (settled bool) {
+	eventually.Holds(t, "all segments are live", func() (allLive bool) {
 		b.Reset()
 		clear(ordinals)
 		err = e.Node.Read(ctx, d.account, func(v *resolver.View) error {
-			settled = true
+			allLive = true
 			cut = v.Cut()
 			for _, s := range v.Segments().All() {
 				m, live := v.Segments().Members(s.ID, v.LogTimeMs())
-				settled = settled && live
+				allLive = allLive && live
 				if live {
 					fmt.Fprintln(&b, s.ID, m.String())
 				}
@@ -152,7 +152,7 @@ func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
 			}
 			return nil
 		})
-		return settled || err != nil
+		return allLive || err != nil
 	})
 	if err != nil {
 		return "", err

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDemoIsAlive: an empty directory becomes a shop with people in segments, an
-// enrolment waiting in a flow, a campaign that was read, and events that go on
+// enrolment waiting in a flow, a campaign that was read, and events that continue
 // arriving; and no other directory does.
 func TestDemoIsAlive(t *testing.T) {
 	testlevel.SkipQuick(t, "waits for events of the demo")

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/testlevel"
 )
 
-// TestL1KilledWhileRedacted: people are erased while events go on, and the server is
+// TestL1KilledWhileRedacted: people are erased while events continue, and the server is
 // killed at any moment of what follows: nothing of them stays in a file, every other
 // acknowledged event is there (L1, L2), and comes back with state and history removed.
 func TestL1KilledWhileRedacted(t *testing.T) {

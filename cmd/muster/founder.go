@@ -37,7 +37,7 @@ type founder struct {
 // awaitCompany returns once there is a company, made here or elsewhere. It is for
 // several nodes: the owner of the directory makes it when it finds none.
 func (f *founder) awaitCompany(ctx context.Context) error {
-	told := false
+	logged := false
 	for {
 		changed := f.eng.Node.Changed()
 		if f.eng.Node.Owns(directoryPartition) {
@@ -47,9 +47,9 @@ func (f *founder) awaitCompany(ctx context.Context) error {
 				return nil
 			case !errors.Is(err, resolver.ErrNotOwner) && !errors.Is(err, resolver.ErrUnavailable):
 				return err
-			case !told:
+			case !logged:
 				f.c.log.Info("waiting for the other nodes: whether there is a company is not known yet", "err", err)
-				told = true
+				logged = true
 			}
 			changed = nil
 		}

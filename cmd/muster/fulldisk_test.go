@@ -104,7 +104,7 @@ func (s *server) has(i int) bool {
 	}
 }
 
-// TestFullDisk (L1): on a full disk events are refused with 503 and reads go on; with
+// TestFullDisk (L1): on a full disk events are refused with 503 and reads continue; with
 // space again events are taken, without a start; and after kill -9 exactly what was
 // acknowledged is there.
 func TestFullDisk(t *testing.T) {
@@ -165,7 +165,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("muster_disk_full is %v", v)
 		}
 		eventually.Holds(t, "a checkpoint finds no space", func() bool { return strings.Contains(s.log(), "no checkpoint is written until there is space") })
-		// Reads go on.
+		// Reads continue.
 		if status := s.call("GET", "/readyz", "", nil); status != 200 {
 			t.Errorf("/readyz: %d", status)
 		}

@@ -153,7 +153,7 @@ func (s *server) untilEnded(limit time.Duration) int {
 	select {
 	case <-s.Ended:
 	case <-time.After(limit):
-		s.t.Fatalf("the server goes on after %v", limit)
+		s.t.Fatalf("the server continues after %v", limit)
 	}
 	return s.Cmd.ProcessState.ExitCode()
 }

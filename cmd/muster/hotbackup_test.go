@@ -198,7 +198,7 @@ func TestHotBackupOfATrimmedLog(t *testing.T) {
 		r.untilMembers("more", min(more, 20))
 		r.untilMetric(fmt.Sprintf("muster_history_rows %d", 40+more+r.events("busy")))
 		if strings.Contains(r.log(), "lacks events") {
-			t.Errorf("history was made anew\n%s", r.log())
+			t.Errorf("history was rebuilt\n%s", r.log())
 		}
 		r.stop()
 	}
@@ -276,7 +276,7 @@ func TestKilledDuringBackup(t *testing.T) {
 			late := time.AfterFunc(patience, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 			_ = cmd.Wait()
 			if !late.Stop() {
-				t.Fatalf("round %d: a backup goes on %v after %s was killed", round, patience, kill)
+				t.Fatalf("round %d: a backup continues %v after %s was killed", round, patience, kill)
 			}
 		}
 		events.stop()

@@ -242,12 +242,12 @@ func (p *process) importFile(ctx context.Context, target importer.Target, c *imp
 	}
 	r.end(sum)
 	if err != nil && ctx.Err() != nil {
-		return sum, fmt.Errorf("stopped; import %s again and it goes on where it stopped", name)
+		return sum, fmt.Errorf("stopped; import %s again and it continues where it stopped", name)
 	}
 	return sum, err
 }
 
-// progress writes how an import goes on.
+// progress writes the progress of an import.
 type progress struct {
 	out    io.Writer
 	name   string

@@ -216,11 +216,11 @@ func TestOneNodeOwnsTheTopic(t *testing.T) {
 	next.event(`{"event_type":"seen","user":{"email":"0@x.io"},"idempotency_key":"k0"}`)
 	next.event(`{"event_type":"seen","user":{"email":"new@x.io"}}`)
 	if n := next.events("seen"); n != 21 {
-		t.Errorf("%d events after one was sent again and one anew", n)
+		t.Errorf("%d events after one was sent again and a new one", n)
 	}
 
 	ok(t, first.Cmd.Process.Signal(syscall.SIGCONT))
-	// The node that was frozen does not go on beside the new one.
+	// The node that was frozen does not continue beside the new one.
 	if code := first.untilEnded(30 * time.Second); code != exitFailed || !strings.Contains(first.log(), "another has taken over") {
 		t.Errorf("status %d:\n%s", code, first.log())
 	}
@@ -283,7 +283,7 @@ func TestClusterFlags(t *testing.T) {
 }
 
 // TestWhatDoesNotBelongTogether: directory, topic and database are each of one
-// log; anything else is refused, and what is there goes on.
+// log; anything else is refused, and what is there continues.
 func TestWhatDoesNotBelongTogether(t *testing.T) {
 	t.Parallel()
 	kafka, clickHouse := kafkaArgs(t), clickHouseArgs(t)

@@ -58,7 +58,7 @@ func TestTooFewFilesToStart(t *testing.T) {
 }
 
 // TestFilesRunOut: however many connections come, idle, half sent or with many
-// requests at once, the process goes on, and answers when they are gone.
+// requests at once, the process continues, and answers when they are gone.
 func TestFilesRunOut(t *testing.T) {
 	testlevel.SkipQuick(t, "uses up the files that a process may open")
 	t.Parallel()

@@ -19,10 +19,10 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster migrate move a data directory to Kafka and ClickHouse
   muster backup  copy a data directory to storage, also while it is served
   muster restore copy a backup to a new data directory
-  muster check   tell whether a stopped data directory is whole
-  muster repair  make damaged state and history anew from the log
+  muster check   report whether a stopped data directory is whole
+  muster repair  rebuild damaged state and history from the log
   muster admin   manage companies, users and API keys of a server
-  muster health  tell whether the server on this machine serves
+  muster health  report whether the server on this machine serves
   muster version print the version
 
 "muster COMMAND --help" lists the flags of a command.`

@@ -34,7 +34,7 @@ func (s *server) metric(name string) float64 {
 
 // TestQ1BodiesOfAllSurfacesAreBounded: hundreds of connections that send all but the
 // end of a large body, with a key or without any credentials, take no more than
-// --max-inflight-bytes, which the gauge shows; the service goes on.
+// --max-inflight-bytes, which the gauge shows; the service continues.
 func TestQ1BodiesOfAllSurfacesAreBounded(t *testing.T) {
 	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()

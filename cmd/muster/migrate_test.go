@@ -192,7 +192,7 @@ func TestMigrateKeepsEverything(t *testing.T) {
 		}
 		fresh := c.segment(obj{"kind": "activity", "event": "bought", "window": obj{"last_days": 30}, "count": obj{"op": ">=", "value": 2}, "where": []any{}})
 		if a, b := c.members(fresh), c.members(h.segment); !slices.Equal(a, b) {
-			t.Errorf("company %d: a segment built anew has %d members, one from before %d", i, len(a), len(b))
+			t.Errorf("company %d: a segment built again has %d members, one from before %d", i, len(a), len(b))
 		}
 	}
 	waking.until("who slept in a flow wakes", func() bool {

@@ -31,7 +31,7 @@ func TestL1FileInPlaceOfDirectory(t *testing.T) {
 		}
 		dir := place(path)
 		want := 3
-		if path == "state/p0/live" { // each start makes it anew
+		if path == "state/p0/live" { // each start rebuilds it
 			want = 0
 		}
 		if code, out, errs := muster(t, "", "check", "--data", dir); code != want {

@@ -36,7 +36,7 @@ func TestDamagedOutbox(t *testing.T) {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
 	ok(t, os.Remove(filepath.Join(data, "history.duckdb")))
-	if code, out, errs := muster(t, "", "repair", "--data", data); code != 4 || !strings.Contains(out, "will make anew: "+filepath.Join(data, "history.duckdb")) {
+	if code, out, errs := muster(t, "", "repair", "--data", data); code != 4 || !strings.Contains(out, "will rebuild: "+filepath.Join(data, "history.duckdb")) {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
 	if _, err := os.Stat(filepath.Join(data, "history.duckdb")); err != nil {

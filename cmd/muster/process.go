@@ -28,7 +28,7 @@ type process struct {
 	stdout, stderr io.Writer
 	// log takes the last error of a service whose log lines are JSON; nil otherwise.
 	log *slog.Logger
-	// replace starts the program anew in place of the process, with a variable
+	// replace starts the program again in place of the process, with a variable
 	// NAME=VALUE in its environment; nil where the process must stay.
 	replace func(variable string) error
 }

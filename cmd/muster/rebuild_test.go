@@ -89,7 +89,7 @@ func (s *server) exported() (n int, ok bool) {
 
 // TestL2KilledWhileHistoryIsRebuilt: history is lost at every other start, events go
 // on arriving, and the server is killed at any moment of the rebuilding: in the end
-// history has each event once (L1, L2). A rebuilding that was cut off goes on from its
+// history has each event once (L1, L2). A rebuilding that was cut off continues from its
 // own checkpoint only while history has the rows below that. Until history is complete
 // requests that need it get a 503 that says so.
 func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
@@ -112,12 +112,12 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 	wentOn := 0
 	kill := func() {
 		s.kill()
-		if strings.Contains(s.log(), "the rebuilding of history goes on where it was cut off") {
+		if strings.Contains(s.log(), "the rebuilding of history continues where it was cut off") {
 			wentOn++
 		}
 	}
 	// A kill may find the rebuilding already done, on a busy machine every one of a few:
-	// until one did not, the log grows and the kills go on.
+	// until one did not, the log grows and the kills continue.
 	for i := 0; i < kills || wentOn == 0 && i < 10*kills; i++ {
 		kill()
 		for _, name := range []string{"history.duckdb", "history.duckdb.wal"} {
@@ -155,6 +155,6 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 	}
 	s.stop()
 	if wentOn == 0 {
-		t.Error("no rebuilding went on from a checkpoint of its own")
+		t.Error("no rebuilding continued from a checkpoint of its own")
 	}
 }

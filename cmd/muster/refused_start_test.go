@@ -71,7 +71,7 @@ func copyData(t *testing.T, data string) string {
 func TestRefusedStart(t *testing.T) {
 	testlevel.SkipQuick(t, "starts several servers")
 	t.Parallel()
-	// A directory as kill -9 leaves it: with checkpoints, a log that goes on behind
+	// A directory as kill -9 leaves it: with checkpoints, a log that continues behind
 	// them, and here also the beginning of a batch, which a start cuts off.
 	base := t.TempDir()
 	s := serve(t, base, "--checkpoint-interval", "200ms")

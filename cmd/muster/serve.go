@@ -176,7 +176,7 @@ func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.
 }
 
 // leaveTime is how long other nodes may take at least to load what this one
-// leaves. The node goes on meanwhile.
+// leaves. The node continues meanwhile.
 const leaveTime = 30 * time.Second
 
 // leave hands over to other nodes what is here.
@@ -191,14 +191,14 @@ func (c *serveConfig) leave(eng *engine.Engine) {
 // logCheck is the pause between looks at whether the log has failed.
 const logCheck = time.Second
 
-// errFailed marks that the state or the log cannot go on. Nothing more is
+// errFailed marks that the state or the log cannot continue. Nothing more is
 // written then.
-var errFailed = errors.New("muster cannot go on")
+var errFailed = errors.New("muster cannot continue")
 
 var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
 // wait returns when the service is to end: nil for a signal to stop, else why it
-// cannot go on.
+// cannot continue.
 func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-chan error) error {
 	check := time.NewTicker(logCheck)
 	defer check.Stop()

@@ -21,7 +21,7 @@ const listenAgain = 100 * time.Millisecond
 func (c *serveConfig) openListener(ctx context.Context) (net.Listener, error) {
 	again := time.NewTicker(listenAgain)
 	defer again.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		ln, err := net.Listen("tcp", c.listen)
 		if err == nil {
 			return ln, nil
@@ -30,8 +30,8 @@ func (c *serveConfig) openListener(ctx context.Context) (net.Listener, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) || left <= 0 {
 			return nil, listenError(c.listen, err)
 		}
-		if !told {
-			told = true
+		if !logged {
+			logged = true
 			c.log.Warn("another process listens on the address; waiting for it to end", "listen", c.listen, "for", left.Round(time.Second))
 		}
 		select {

@@ -382,7 +382,7 @@ func (p *partition) startFromSegments() (int64, error) {
 	return firsts[0], nil
 }
 
-// Repair writes the damaged ones of the small files of a log anew, from its segments: its
+// Repair writes the damaged ones of the small files of a log again, from its segments: its
 // meta file, and where partitions begin and end. No process may have the log open.
 func Repair(fsys vfs.FS, dir string) error {
 	m, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
@@ -414,7 +414,7 @@ func Repair(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// repairEnd notes anew how far the records go, if these are whole; else it changes
+// repairEnd notes again how far the records go, if these are whole; else it changes
 // nothing.
 func (p *partition) repairEnd() error {
 	if err := p.readNoted(); !isCorrupt(err) {

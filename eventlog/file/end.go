@@ -99,7 +99,7 @@ func (p *partition) readNoted() error {
 		}
 		return withSmallRemedy(&eventlog.CorruptError{File: p.endPath(), Reason: reason})
 	case there:
-		p.log.opts.Logger.Warn("ignoring a damaged file of the log; it is written anew", "file", p.endPath())
+		p.log.opts.Logger.Warn("ignoring a damaged file of the log; it is rewritten", "file", p.endPath())
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestL1LogThatLostRecords(t *testing.T) {
 			}
 		}
 	}
-	// Without a meta file a log that holds nothing is begun anew, but not this one.
+	// Without a meta file a log that holds nothing is begun again, but not this one.
 	damaged := mapsWith(files, firstSegment, files[firstSegment][:segmentHeaderSize])
 	delete(damaged, metaPath)
 	if _, err := Open("log", smallOptions(restore(t, damaged))); asCorrupt(err) == nil || asCorrupt(err).File != metaPath {

@@ -92,7 +92,7 @@ func (f *fullFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// TestFullDisk: a log on a full disk refuses records and stores none of them, goes on
+// TestFullDisk: a log on a full disk refuses records and stores none of them, continues
 // to be read, and takes records again when there is space; what it acknowledged is
 // there after a crash, what it refused is not.
 func TestFullDisk(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // checksums of their records. Its error is an [*eventlog.CorruptError] where one is
 // damaged; it names the file of the log. skip reports which of links.Files need not be
 // read; nil reads all. throttle is called before each read, with how many bytes it has, and
-// may wait; nil never does. Redactions may go on meanwhile.
+// may wait; nil never does. Redactions may continue meanwhile.
 func (l *Log) CheckLinked(ctx context.Context, dir string, links Links, throttle func(ctx context.Context, bytes int) error, skip func(Linked) bool) (err error) {
 	defer func() { _ = l.noticed.notice(err) }()
 	firsts := map[int][]int64{}

@@ -145,7 +145,7 @@ func open(dir string, opts Options) (_ *Log, err error) {
 func withSmallRemedy(err error) error {
 	var damaged *eventlog.CorruptError
 	if errors.As(err, &damaged) {
-		damaged.Remedy = "muster repair makes it anew from the segment files, if they are whole"
+		damaged.Remedy = "muster repair rebuilds it from the segment files, if they are whole"
 	}
 	return err
 }

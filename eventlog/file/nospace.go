@@ -39,7 +39,7 @@ func (p *partition) refuse(b *batch, err error) {
 	p.mu.queueHead, p.mu.queueTail = nil, nil
 	p.mu.Unlock()
 	if first {
-		opts.Logger.Error("the file system of the log is full: records are refused until there is space again; reads go on. Free space elsewhere on it, remove nothing in the data directory",
+		opts.Logger.Error("the file system of the log is full: records are refused until there is space again; reads continue. Free space elsewhere on it, remove nothing in the data directory",
 			"dir", p.log.dir, "partition", p.id, "err", err)
 	}
 	for b != nil {

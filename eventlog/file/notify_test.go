@@ -54,7 +54,7 @@ func TestAppendThen(t *testing.T) {
 			}
 			refused++
 		}
-		// Asked anew each time: some become durable after they were queued.
+		// Asked again each time: some become durable after they were queued.
 		_, end, _ := l.Bounds(t.Context(), 0)
 		return refused+int(end-31) == queued
 	})

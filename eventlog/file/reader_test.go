@@ -37,7 +37,7 @@ func TestReadBounds(t *testing.T) {
 	if _, err := r.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
-	// The reader goes on after a context that ended.
+	// The reader continues after a context that ended.
 	mustAppend(t, l, 0, []byte("b"))
 	if e := mustNext(t, r); e.Offset != 1 || string(e.Data) != "b" {
 		t.Fatalf("%d %q", e.Offset, e.Data)

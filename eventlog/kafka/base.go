@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// A log that was in files before goes on in Kafka with the offset it ended at,
+// A log that was in files before continues in Kafka with the offset it ended at,
 // its base. Each partition of such a topic begins with a base record, and
 //
 //	offset of a record = its offset in Kafka - 1 + base

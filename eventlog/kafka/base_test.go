@@ -131,7 +131,7 @@ func TestBaseOutlivesItsRecord(t *testing.T) {
 	}
 	opts.Base = nil
 	wantBounds(t, mustOpen(t, opts), 0, 520, 521)
-	// A topic that was made anew under the name is another one.
+	// A topic that was created again under the name is another one.
 	other := int64(499)
 	opts.Base = &other
 	if _, _, err := mustOpen(t, opts).Bounds(within(t, 20*time.Second), 0); !errors.Is(err, errOtherBase) {

@@ -98,7 +98,7 @@ func (d *load) goesOn(t testing.TB, n int64) {
 	until := d.count.Load() + n
 	eventually.Succeeds(t, func() error {
 		if d.count.Load() < until {
-			return fmt.Errorf("appends do not go on: %+v", d.l.Stats())
+			return fmt.Errorf("appends do not continue: %+v", d.l.Stats())
 		}
 		return nil
 	})
@@ -259,7 +259,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	begin := time.Now()
 	step(c.Freeze(i))
 	d.goesOn(t, 200)
-	t.Logf("went on %v after the leader was frozen", time.Since(begin))
+	t.Logf("continued %v after the leader was frozen", time.Since(begin))
 	step(c.Thaw(i))
 	d.goesOn(t, 100)
 	step(c.WaitBrokers(ctx, 3))
@@ -268,7 +268,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	begin = time.Now()
 	step(c.Kill(i))
 	d.goesOn(t, 200)
-	t.Logf("went on %v after the leader was killed", time.Since(begin))
+	t.Logf("continued %v after the leader was killed", time.Since(begin))
 	step(c.Restart(ctx, i))
 	step(c.WaitBrokers(ctx, 3))
 
@@ -276,7 +276,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	begin = time.Now()
 	step(c.Stop(i))
 	d.goesOn(t, 200)
-	t.Logf("went on %v after the leader was stopped", time.Since(begin))
+	t.Logf("continued %v after the leader was stopped", time.Since(begin))
 	d.check(t)
 	if len(d.mu.failed) > 0 {
 		t.Errorf("%d appends failed although two brokers were left: %v", len(d.mu.failed), l.Stats().LastError)
@@ -289,7 +289,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 }
 
 // tooFewInSync: min.insync.replicas that is not met fails appends with
-// ErrUncertain, those in time wait for it, and the log goes on after.
+// ErrUncertain, those in time wait for it, and the log continues after.
 func tooFewInSync(t *testing.T, opts Options) {
 	opts.RequestTimeout, opts.AppendTimeout = 2*time.Second, 2*time.Second
 	l := mustOpen(t, opts)
@@ -387,7 +387,7 @@ func TestSmallerMessagesThanAtTheStart(t *testing.T) {
 type chaos struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
-	held chan struct{} // closed when writes may go on
+	held chan struct{} // closed when writes may continue
 	// heldFrom is the size in bytes from which writes are held.
 	heldFrom int
 	// trickle bounds what one read returns, 0 for no bound; connections take

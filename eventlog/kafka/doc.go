@@ -61,7 +61,7 @@
 // # What rides out what
 //
 // A broker that is lost, frozen or replaced as leader, too few replicas in
-// sync, a cut connection: appends are repeated, readers go on where they were
+// sync, a cut connection: appends are repeated, readers continue where they were
 // and barriers are asked again, at intervals of 20 ms to 1 s. Another leader is
 // noticed within metadataTTL (leader.go), and ends what waits for the one
 // before. After Options.AppendTimeout an append fails with

@@ -16,7 +16,7 @@ const (
 	// nearEnd is how many records a reader may be from the end to become the
 	// follower.
 	nearEnd = 10_000
-	// staleAfter is how long a connection may rest before it is made anew. Brokers
+	// staleAfter is how long a connection may rest before a new one is made. Brokers
 	// end those that rest for longer (connections.max.idle.ms, 10 minutes).
 	staleAfter = 5 * time.Minute
 )

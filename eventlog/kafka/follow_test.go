@@ -228,7 +228,7 @@ func TestNothingUnacknowledgedIsHandedOverL1(t *testing.T) {
 
 // TestWokenNodeReadsWhatOthersWroteL2: a node stands still, as one that is frozen
 // does, with batches of its own in memory and while others write. Whatever it does
-// first when it goes on, it reads all of it in order: by itself, because a barrier
+// first when it continues, it reads all of it in order: by itself, because a barrier
 // says that there is more, or because what it appends next leaves a gap.
 func TestWokenNodeReadsWhatOthersWroteL2(t *testing.T) {
 	for _, first := range []string{"nothing", "barrier", "append"} {
@@ -327,7 +327,7 @@ func TestMemoryIsBoundedWhileNobodyReadsQ1(t *testing.T) {
 }
 
 // TestRetentionUnderAFollowerL2: retention takes records that a follower has in
-// memory, and all there are; it hands over what it has and goes on.
+// memory, and all there are; it hands over what it has and continues.
 func TestRetentionUnderAFollowerL2(t *testing.T) {
 	l := mustOpen(t, shared(t))
 	r, err := l.Read(0, 0)

@@ -173,7 +173,7 @@ func (l *Log) partition(i int) (*partition, error) {
 
 // Append implements [eventlog.Log]. When Kafka does not acknowledge the record
 // within Options.AppendTimeout the error is [eventlog.ErrUncertain]; the log
-// goes on.
+// continues.
 func (l *Log) Append(ctx context.Context, partition int, data []byte) (int64, error) {
 	p, err := l.partition(partition)
 	if err != nil {

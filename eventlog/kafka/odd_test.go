@@ -200,7 +200,7 @@ func TestDamageStopsTheReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, again := r.Next(t.Context()); again != err {
-		t.Fatalf("it goes on: %v", again)
+		t.Fatalf("it continues: %v", again)
 	}
 }
 

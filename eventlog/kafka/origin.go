@@ -41,21 +41,21 @@ func (p *partition) originNow(ctx context.Context) (*origin, error) {
 }
 
 // errOtherBase: a topic is not the one that was there before.
-var errOtherBase = errors.New("the topic was made anew since, or is another one")
+var errOtherBase = errors.New("the topic was created again since, or is another one")
 
 func (p *partition) findOrigin(ctx context.Context) (*origin, error) {
 	start, end, err := p.listOffsets(ctx)
 	if err != nil {
 		return nil, err
 	}
-	told := p.log.opts.Base
+	expected := p.log.opts.Base
 	if start == end {
-		if end > 0 && told != nil && *told > 0 {
+		if end > 0 && expected != nil && *expected > 0 {
 			// Retention took everything.
-			return originOf(*told), nil
+			return originOf(*expected), nil
 		}
-		if told != nil && *told > 0 {
-			return nil, fmt.Errorf("%w: partition %d is empty, this directory knows it with records from %d on", errOtherBase, p.id, *told)
+		if expected != nil && *expected > 0 {
+			return nil, fmt.Errorf("%w: partition %d is empty, this directory knows it with records from %d on", errOtherBase, p.id, *expected)
 		}
 		return &origin{}, nil
 	}
@@ -69,8 +69,8 @@ func (p *partition) findOrigin(ctx context.Context) (*origin, error) {
 	switch {
 	case err != nil:
 		return nil, p.corrupt(0, &fault{reason: err.Error()})
-	case told != nil && base != *told:
-		return nil, fmt.Errorf("%w: its records count from %d, this directory knows it with records from %d on", errOtherBase, base, *told)
+	case expected != nil && base != *expected:
+		return nil, fmt.Errorf("%w: its records count from %d, this directory knows it with records from %d on", errOtherBase, base, *expected)
 	case found:
 		return originOf(base), nil
 	}

@@ -153,7 +153,7 @@ func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 		data, err := r.scan.next(r.next)
 		if err == nil && r.next == 0 && !r.raw && len(r.scan.key) == baseSize {
 			if _, found, _ := decodeBase(r.scan.key); found {
-				err = &fault{reason: "a log was moved to this topic after it was opened; start this node anew"}
+				err = &fault{reason: "a log was moved to this topic after it was opened; restart this node"}
 			}
 		}
 		if err == nil {

@@ -252,7 +252,7 @@ func readBounds(t *testing.T, open func(Options) eventlog.Log) {
 	must(t, l.Close())
 }
 
-// nextWaits: at the end Next waits for a record or its context, and goes on
+// nextWaits: at the end Next waits for a record or its context, and continues
 // afterwards.
 func nextWaits(t *testing.T, open func(Options) eventlog.Log) {
 	l := open(Options{Partitions: 1})

@@ -22,7 +22,7 @@ func Flows() []Flow {
 }
 
 // Both conditions ask for an open cart. The first keeps a cart that was emptied without a total from a wait, in
-// which the next cart would be reminded of too early. A flow that was paused goes on late: then
+// which the next cart would be reminded of too early. A flow that was paused continues late: then
 // the cart has to be of this day as well. A cart has a time of its own, so that the day is longer
 // than the wait.
 const abandonedCart = `{

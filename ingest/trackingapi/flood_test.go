@@ -16,7 +16,7 @@ import (
 )
 
 // TestFloodOfABrowserKey: an address that sends too much is answered 429 with a pause that
-// SDKs keep, and nothing of it is stored. Other addresses, and servers, go on; so does the
+// SDKs keep, and nothing of it is stored. Other addresses, and servers, continue; so does the
 // address after the pause.
 func TestFloodOfABrowserKey(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Memory = ingest.NewMemory(1 << 30) })

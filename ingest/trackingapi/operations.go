@@ -69,7 +69,7 @@ func Operations() []operation.Group {
 					properties,
 				), "")),
 			)),
-			{Method: "GET", Path: "/v1/projects/{write_key}/settings", ID: "sdkSettings", Summary: "Settings of analytics.js", About: "Says that everything is sent here, so that a page needs `AnalyticsBrowser.load({writeKey, cdnURL})` alone.", Other: answers(settled)},
+			{Method: "GET", Path: "/v1/projects/{write_key}/settings", ID: "sdkSettings", Summary: "Settings of analytics.js", About: "Says that everything is sent here, so that a page needs `AnalyticsBrowser.load({writeKey, cdnURL})` alone.", Other: answers(settings)},
 		},
 	}}
 }
@@ -85,8 +85,8 @@ var (
 			shape.Req("message", shape.Text("event is missing; name what happened, such as \"Item Viewed\"", "What to change.")),
 		), "The first 1,000 of them.")),
 	)
-	settled = shape.Object(shape.Req("integrations", shape.FreeObject(shape.Pairs("Segment.io", shape.Pairs("apiHost", "muster.example.com/v1")), "Where analytics.js sends to."))).Open()
-	fails   = shape.Object(
+	settings = shape.Object(shape.Req("integrations", shape.FreeObject(shape.Pairs("Segment.io", shape.Pairs("apiHost", "muster.example.com/v1")), "Where analytics.js sends to."))).Open()
+	fails    = shape.Object(
 		shape.Req("success", shape.Boolean(false, "Nothing was stored.")),
 		shape.Req("code", shape.Text(codeInvalidKey, "Why, for programs.")),
 		shape.Req("message", shape.Text(errInvalidKey.message, "Why, and what to do.")),

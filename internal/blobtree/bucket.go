@@ -181,7 +181,7 @@ func (b *cloudBucket) Stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: a.Size, Stored: a.ModTime}, nil
 }
 
-// listAgain is how often a page of a listing is asked for anew.
+// listAgain is how often a page of a listing is asked for again.
 const listAgain = 100
 
 func (b *cloudBucket) List(ctx context.Context, dir string, fn func(Object) error) error {

@@ -124,7 +124,7 @@ func zombies(t *testing.T, seed uint64, total *zombieCounts) {
 		return z
 	}
 	all := []*zombie{start(), start(), start()}
-	// While a process is in the middle of something the clock goes on by less than
+	// While a process is in the middle of something the clock advances by less than
 	// half of keep in all; a Put that takes longer is another test.
 	budget := keep/2 - time.Second
 	for {

@@ -78,8 +78,8 @@ var Metrics = []Metric{
 	{"muster_cluster_calls_turned_away_total", Counter, "", "Calls between nodes that were tried again, by reason."},
 	{"muster_cluster_wait_seconds", Histogram, "seconds", "Time that calls waited for the owner of a partition."},
 	{"muster_shared_checkpoint_offset", Gauge, "", "Offset of the newest checkpoint that other nodes can have."},
-	{"muster_shared_checkpoint_failing", Gauge, "", "1 while checkpoints cannot be published."},
-	{"muster_shared_checkpoint_failures_total", Counter, "", "Checkpoints that could not be published."},
+	{"muster_shared_checkpoint_failing", Gauge, "", "1 while checkpoints cannot be uploaded."},
+	{"muster_shared_checkpoint_failures_total", Counter, "", "Checkpoints that could not be uploaded."},
 	{"muster_shared_checkpoint_sent_objects_total", Counter, "", "Objects sent to the storage of checkpoints."},
 	{"muster_shared_checkpoint_sent_bytes_total", Counter, "bytes", "Bytes sent to the storage of checkpoints."},
 	{"muster_shared_checkpoint_fetched_bytes_total", Counter, "bytes", "Bytes fetched from the storage of checkpoints."},
@@ -106,7 +106,7 @@ var Metrics = []Metric{
 
 	// History.
 	{"muster_history_failing", Gauge, "", "1 while history refuses rows."},
-	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are made anew from the log."},
+	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are rebuilt from the log."},
 	{"muster_backups_total", Counter, "", "Backups of the running service by result."},
 	{"muster_backup_sent_bytes_total", Counter, "bytes", "Bytes sent to the storage of backups."},
 	{"muster_backup_newest_timestamp_seconds", Gauge, "seconds", "When the newest backup of this process was begun, in Unix time."},
@@ -131,12 +131,12 @@ var Metrics = []Metric{
 	// The console.
 	{"muster_console_requests_total", Counter, "", "Requests of the console API by route and class of status."},
 	{"muster_console_evaluation_duration_seconds", Histogram, "seconds", "Time that questions to history took."},
-	{"muster_console_slots_running", Gauge, "", "Costly computations under way, by kind."},
-	{"muster_console_slots_waiting", Gauge, "", "Costly computations that wait, by kind."},
-	{"muster_console_slots_turned_away_total", Counter, "", "Costly computations turned away, by kind."},
+	{"muster_console_computations_running", Gauge, "", "Costly computations under way, by kind."},
+	{"muster_console_computations_waiting", Gauge, "", "Costly computations that wait, by kind."},
+	{"muster_console_computations_turned_away_total", Counter, "", "Costly computations turned away, by kind."},
 	{"muster_console_profile_snapshots_total", Counter, "", "How often all profiles had to be looked at for an answer."},
 	{"muster_console_sign_ins_total", Counter, "", "Sign-ins by result: ok, refused, paused."},
-	{"muster_console_guess_entries", Gauge, "", "Addresses and names that are watched for guessing."},
+	{"muster_console_sign_in_throttle_entries", Gauge, "", "Addresses and e-mails whose failed sign-ins are counted."},
 
 	// Calls by API key.
 	{"muster_api_requests_total", Counter, "", "Calls by API key, by surface, route and result."},

@@ -25,7 +25,7 @@ func unmapFiles() (int64, error) {
 	}
 	var bytes int64
 	for _, m := range all {
-		// A mapping that is gone or locked in memory is refused; the others go on.
+		// A mapping that is gone or locked in memory is refused; the others continue.
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED); errno == 0 {
 			bytes += m.resident
 		}

@@ -29,7 +29,7 @@
 // where and why. Text that is JSON but that one cannot keep faithfully is a
 // [Fault]: a key twice in one object, a number beyond float64, a lone surrogate,
 // a NUL character, nesting or text beyond the limits. After a fault the scanner has
-// still checked the rest of the value, so that the caller can go on behind it;
+// still checked the rest of the value, so that the caller can continue behind it;
 // [Scanner.Fault] holds it until [Scanner.ClearFault].
 //
 // # Bounds

@@ -152,7 +152,7 @@ func (s *Scanner) Space(i int) int {
 	return i
 }
 
-// More goes on behind an element or member that ended at i: to the next one, or
+// More continues behind an element or member that ended at i: to the next one, or
 // behind the closing bracket or brace, and then more is false.
 func (s *Scanner) More(i int, closing byte) (next int, more bool) {
 	if src := s.src; i+1 < len(src) && src[i] == ',' && src[i+1] > ' ' {

@@ -263,7 +263,7 @@ func (s *Scanner) gap(i, copied int) (next, nowCopied int) {
 	return next, next
 }
 
-// rewrite goes on with a string that is plain from i up to j and makes it
+// rewrite continues with a string that is plain from i up to j and makes it
 // canonical. It returns the position behind the closing quotation mark and the
 // new copied; or failed or faulted.
 func (s *Scanner) rewrite(i, j, copied int, high uint64) (next, nowCopied int) {

@@ -1,5 +1,5 @@
 // Package panics reports what a goroutine that serves one request panicked with. The
-// process goes on: a fault in one request is no reason to end all others.
+// process continues: a fault in one request is no reason to end all others.
 package panics
 
 import (
@@ -44,7 +44,7 @@ func Wrap(value any) error {
 func Report(set *metrics.Set, log *slog.Logger, where string, value any) *Error {
 	err := Count(set, value)
 	if log != nil {
-		log.Error("a request panicked; the others go on", "where", where, "panic", fmt.Sprint(value), "stack", string(err.Stack))
+		log.Error("a request panicked; the others continue", "where", where, "panic", fmt.Sprint(value), "stack", string(err.Stack))
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func testBrowser(t *testing.T, s *service) {
 	types := []string{}
 	var v visitor
 	eventually.Holds(t, "six events of the visitor", func() bool {
-		v, _ = s.visitor("web") // it sends while the page goes on
+		v, _ = s.visitor("web") // it sends while the page continues
 		return len(v.Events) == len(wantEvents)
 	})
 	for _, e := range v.Events {

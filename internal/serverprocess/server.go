@@ -93,7 +93,7 @@ func (s *Server) start(address string) {
 // UntilReady waits until the server says "ready: ORIGIN (ADDRESS)". Other than GET /readyz
 // this is when the first company and its credentials are there too, and it tells the port. A
 // second call waits until a server that starts again by itself, because it found its state
-// damaged, is ready anew.
+// damaged, is ready again.
 func (s *Server) UntilReady() {
 	s.t.Helper()
 	for end := time.Now().Add(eventually.Limit); !s.isReady(); {

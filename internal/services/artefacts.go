@@ -200,7 +200,7 @@ func sums(dir string) (map[string]string, error) {
 	return byName, nil
 }
 
-// PrintJars resolves kafka/pom.xml anew and writes what belongs into
+// PrintJars resolves kafka/pom.xml again and writes what belongs into
 // kafka/SHA256SUMS. It is run by hand after a change of pom.xml.
 func PrintJars(ctx context.Context, w io.Writer) error {
 	dir, err := os.MkdirTemp("", "muster-jars-*")

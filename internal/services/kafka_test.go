@@ -137,7 +137,7 @@ func TestNobodyCreatesTopicsByUsingThem(t *testing.T) {
 	}
 }
 
-// A cluster of three goes on while one broker is killed, stopped or frozen,
+// A cluster of three continues while one broker is killed, stopped or frozen,
 // whichever it is, and loses nothing.
 func TestThreeBrokersRideOutTheLossOfOne(t *testing.T) {
 	c := OwnKafka(t, 3)

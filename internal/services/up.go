@@ -21,7 +21,7 @@ const (
 
 // Up starts the shared servers, installing what is missing, and writes their
 // addresses to .services.json in root. Servers that run and answer are left
-// alone; when one does not, both begin anew, without data. It reports what it does to
+// alone; when one does not, both start again, without data. It reports what it does to
 // out.
 func Up(ctx context.Context, root string, out io.Writer) error {
 	state, unlock, err := openState(root)
@@ -31,7 +31,7 @@ func Up(ctx context.Context, root string, out io.Writer) error {
 	defer unlock()
 	if a, err := readAddresses(root); err == nil && running(state) {
 		if probeKafka(a.Kafka) == nil && probeClickHouse(a.ClickHouse) == nil {
-			tell(out, a)
+			printAddresses(out, a)
 			return nil
 		}
 	}
@@ -49,11 +49,11 @@ func Up(ctx context.Context, root string, out io.Writer) error {
 	if err := os.WriteFile(filepath.Join(root, addressFile), append(b, '\n'), 0o644); err != nil {
 		return errors.Join(err, stopAll(state))
 	}
-	tell(out, a)
+	printAddresses(out, a)
 	return nil
 }
 
-func tell(out io.Writer, a Addresses) {
+func printAddresses(out io.Writer, a Addresses) {
 	fmt.Fprintf(out, "Kafka %s, ClickHouse %s (in %s)\n", a.Kafka, a.ClickHouse, addressFile)
 }
 

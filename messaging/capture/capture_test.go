@@ -148,7 +148,7 @@ func TestRingByCount(t *testing.T) {
 		}
 		s = reopen(t, s)
 	}
-	// Forgotten, added anew, and still there after a restart.
+	// Forgotten, added again, and still there after a restart.
 	add(t, s, mail(485), 1)
 	s = reopen(t, s)
 	if got := ids(t, s, Filter{}); got[0] != "m485" || len(got) != 10 {
@@ -226,7 +226,7 @@ func TestLongTextsAreCut(t *testing.T) {
 }
 
 // Whatever byte a kill tore the file at, the messages before it are there and
-// the store goes on.
+// the store continues.
 func TestTornTail(t *testing.T) {
 	src := open(t, Options{Dir: t.TempDir()})
 	for i := range 2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/resolver/campaigns"
 )
 
-// TestKeepLinks: links of earlier messages keep their numbers, and those of a new content go on
+// TestKeepLinks: links of earlier messages keep their numbers, and those of a new content continue
 // behind them.
 func TestKeepLinks(t *testing.T) {
 	t.Parallel()

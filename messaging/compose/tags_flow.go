@@ -29,7 +29,7 @@ func errMissing(tag string) error { return Refused(Missing(tag)) }
 
 // FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
 // tags that never have a value. It is beside [flows.Flow.Validate], which is a rule of
-// the state machine: flows that were published before this check go on. Texts that cannot
+// the state machine: flows that were published before this check continue. Texts that cannot
 // be parsed are left to Validate.
 func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 	eachMessage(def, func(s *flows.Step, m *flows.Message, path string) {

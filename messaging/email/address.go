@@ -20,12 +20,12 @@ type Address struct {
 // IsZero reports whether there is no address.
 func (a Address) IsZero() bool { return a.Addr == "" }
 
-// CheckAddress returns an address as it goes on the wire: an internationalised
+// CheckAddress returns an address as it is sent on the wire: an internationalised
 // domain in its ASCII form. The error says what is wrong with it and follows the
 // field's name: "is no e-mail address; …".
 func CheckAddress(addr string) (string, error) { return checkAddr(addr) }
 
-// checkAddr returns addr as it goes on the wire: an internationalised domain in
+// checkAddr returns addr as it is sent on the wire: an internationalised domain in
 // its ASCII form.
 func checkAddr(addr string) (string, error) {
 	if len(addr) > 320 {

@@ -13,7 +13,7 @@
 //
 // go-mail's Msg writes correct MIME (alternatives, quoted-printable, RFC 2047).
 // Its client sends batches: it reports one error for a message, cannot tell a
-// connection lost before the final dot from one lost after it, and dials anew
+// connection lost before the final dot from one lost after it, and dials again
 // per batch. A campaign needs each of these, so the sender drives go-smtp's
 // protocol client command by command over a pool of its own.
 //

@@ -172,7 +172,7 @@ func TestAnswersByStage(t *testing.T) {
 		if (want{got.Class, got.Hard, got.Code}) != c.want || got.Text != "says the relay" {
 			t.Errorf("%s %v: %+v", c.stage, c.err, got)
 		}
-		// The connection goes on for the next message, from a clean state.
+		// The connection continues for the next message, from a clean state.
 		r.mu.Lock()
 		if c.stage == "rcpt" && r.mu.resets == 0 {
 			t.Errorf("%v: the transaction was left open", c.err)

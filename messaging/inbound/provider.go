@@ -39,7 +39,7 @@ type Request struct {
 type Batch struct {
 	Events []Event
 	// WithoutNumber counts texts and settings of people whose number the provider does not
-	// tell. They are in no event: nobody can be found by them.
+	// tell. They are in no event: they identify no contact.
 	WithoutNumber int
 	// ConfirmURL is set when the provider asks to confirm the address by fetching this
 	// URL, which has been checked to be the provider's: see SNS.Confirm.

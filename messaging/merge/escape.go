@@ -18,7 +18,7 @@ const (
 	escJSONIn                       // inside of a JSON string
 	escJSONValue                    // where a JSON value stands
 	escURLWhole                     // at the start of a link
-	escURLScheme                    // in a link before its scheme is settled
+	escURLScheme                    // in a link before its scheme is decided
 	escURLPath                      // in a link before ? and #
 	escURLQuery                     // in a link after ? or #
 	escURLOpaque                    // in a mailto, tel or sms link before ?

@@ -90,13 +90,13 @@ func (p *targetPlace) tag() (escaper, string) {
 
 // linkPlace follows a link.
 type linkPlace struct {
-	prefix  string // what could still become a scheme
-	started bool   // something stands in the link, be it a tag
-	valued  bool   // a tag stands in the link
-	settled bool   // whether it has a scheme, and which, is decided
-	query   bool   // behind ? or #
-	opaque  bool   // mailto, tel, sms
-	running bool   // a scheme that runs code
+	prefix      string // what could still become a scheme
+	started     bool   // something stands in the link, be it a tag
+	valued      bool   // a tag stands in the link
+	schemeKnown bool   // it is decided whether the link has a scheme, and which
+	query       bool   // behind ? or #
+	opaque      bool   // mailto, tel, sms
+	running     bool   // a scheme that runs code
 }
 
 const reasonScheme = "a tag cannot stand before a link's colon; write the beginning as text, for example https://example.com/{{path}}"
@@ -110,18 +110,18 @@ func (p *linkPlace) literal(s string) string {
 		p.started = true
 		switch {
 		case c == '?', c == '#':
-			p.settled, p.query = true, true
+			p.schemeKnown, p.query = true, true
 		case p.valued && (c == '&' || c == '='):
 			// The value before may have brought the question mark.
-			p.settled, p.query = true, true
-		case p.settled:
+			p.schemeKnown, p.query = true, true
+		case p.schemeKnown:
 		case c == '/':
-			p.settled = true
+			p.schemeKnown = true
 		case c == ':':
 			if p.valued {
 				return reasonScheme
 			}
-			p.settled = true
+			p.schemeKnown = true
 			switch strings.ToLower(p.prefix) {
 			case "mailto", "tel", "sms":
 				p.opaque = true
@@ -143,7 +143,7 @@ func (p *linkPlace) tag() (escaper, string) {
 		return 0, "a tag cannot stand in a link that runs code; use an https link"
 	case first:
 		return escURLWhole, ""
-	case !p.settled:
+	case !p.schemeKnown:
 		return escURLScheme, ""
 	case p.query:
 		return escURLQuery, ""

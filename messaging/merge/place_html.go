@@ -270,7 +270,7 @@ func (p *htmlPlace) beginValue() {
 	}
 }
 
-// value takes the attribute's text up to its end, which is -1 when it goes on
+// value takes the attribute's text up to its end, which is -1 when it continues
 // behind a tag.
 func (p *htmlPlace) value(s string, end int) (n int, reason string) {
 	n = len(s)

@@ -9,7 +9,7 @@ import (
 )
 
 // cutTag returns what is between the braces that open at text[open:] and where
-// the text goes on. Braces inside of quoted strings do not close a tag.
+// the text continues. Braces inside of quoted strings do not close a tag.
 func cutTag(text string, open int, mode Mode) (inner string, end int, reason string) {
 	start := open + 2
 	if strings.HasPrefix(text[start:], "{") {

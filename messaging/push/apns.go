@@ -201,7 +201,7 @@ func (a *APNs) request(token, auth string, body []byte, n *Notification) (*http.
 	return req, nil
 }
 
-// provider returns the token that names us, signed anew when it is 40 minutes
+// provider returns the token that names us, signed again when it is 40 minutes
 // old. A clock that went back by more than a minute counts as old too.
 func (a *APNs) provider() (string, error) {
 	now := a.o.Now()

@@ -27,7 +27,7 @@
 // # Why the encryption is ours
 //
 // webpush-go's tokens expire by the wall clock whatever its options say, are
-// signed anew for each message and use a deprecated curve interface. RFC 8291 is
+// signed again for each message and use a deprecated curve interface. RFC 8291 is
 // two HKDFs and one AES-GCM over the standard library, checked against the RFC's
 // own example, so it is written out here. Tokens of all three services are
 // signed by golang-jwt and kept until they have to change.

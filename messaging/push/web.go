@@ -91,7 +91,7 @@ func NewWebPush(c WebCredentials, o Options) (*WebPush, error) {
 	}
 	key, err := ecdh.P256().NewPrivateKey(raw)
 	if err != nil {
-		return nil, errors.New("push: private_key is no P-256 key; generate VAPID keys anew")
+		return nil, errors.New("push: private_key is no P-256 key; generate VAPID keys again")
 	}
 	public, err := decodeKey(c.PublicKey)
 	if err != nil || subtle.ConstantTimeCompare(public, key.PublicKey().Bytes()) != 1 {
@@ -248,7 +248,7 @@ func (w *WebPush) request(t *target, plain []byte, n *Notification) (*http.Reque
 	return req, nil
 }
 
-// vapid returns the Authorization header for an origin, signed anew once half of
+// vapid returns the Authorization header for an origin, signed again once half of
 // its life is over.
 func (w *WebPush) vapid(origin string) (string, error) {
 	now := w.o.Now()

@@ -119,7 +119,7 @@ func DeriveKey(secret []byte, account uint64) (Key, error) {
 //	byte 9-24   send id
 //	byte 25-26  link, big endian
 //	            in layout 1: the flow and the step, each behind a byte of its length,
-//	            and the URL, which goes on to the seal; at least one is not empty
+//	            and the URL, which continues to the seal; at least one is not empty
 //	the last 16 the first 16 bytes of HMAC-SHA256 over all before them
 const (
 	claimsBytes   = 27

@@ -66,7 +66,7 @@ func Verify(header func(name string) string, body []byte, secrets []Secret, now 
 		return fmt.Errorf("header %s must be whole seconds since 1970: %w", HeaderTimestamp, ErrSignature)
 	}
 	if d := now.Sub(time.Unix(sec, 0)); d > Tolerance || d < -Tolerance {
-		return fmt.Errorf("header %s is more than %v from now; sign each attempt anew and check the clock: %w", HeaderTimestamp, Tolerance, ErrSignature)
+		return fmt.Errorf("header %s is more than %v from now; sign each attempt again and check the clock: %w", HeaderTimestamp, Tolerance, ErrSignature)
 	}
 	text := header(HeaderSignature)
 	if text == "" || len(text) > maxSignatureBytes {

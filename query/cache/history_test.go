@@ -14,15 +14,15 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-// settled waits after each question until ristretto has taken what was kept.
-type settled struct{ *History }
+// synced waits after each question until ristretto has taken what was kept.
+type synced struct{ *History }
 
-func (s settled) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
+func (s synced) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
 	defer s.entries.Wait()
 	return s.History.Activity(ctx, q)
 }
 
-func (s settled) Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error) {
+func (s synced) Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error) {
 	defer s.entries.Wait()
 	return s.History.Series(ctx, q)
 }
@@ -39,7 +39,7 @@ func openBackendWith(t testing.TB, o duckdb.Options) Backend {
 }
 
 // openOn is a cache of so many bytes that is closed with its back end.
-func openOn(t testing.TB, b Backend, bytes int64) settled {
+func openOn(t testing.TB, b Backend, bytes int64) synced {
 	t.Helper()
 	now := time.Date(2025, 1, 10, 12, 0, 0, 0, time.UTC)
 	h, err := New(b, Options{Bytes: bytes, Now: func() time.Time { return now }})
@@ -51,13 +51,13 @@ func openOn(t testing.TB, b Backend, bytes int64) settled {
 			t.Error(err)
 		}
 	})
-	return settled{h}
+	return synced{h}
 }
 
 // counted opens caches and tells at the end what they did; least of each kind of
 // answers must have been given.
 func counted(t *testing.T, bytes int64, least Stats) historytest.Open {
-	var all []settled
+	var all []synced
 	t.Cleanup(func() {
 		var sum Stats
 		for _, h := range all {

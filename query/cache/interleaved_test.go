@@ -24,7 +24,7 @@ type interleaving struct {
 	t     *testing.T
 	rng   *rand.Rand
 	inner Backend
-	cache settled
+	cache synced
 	next  int64
 	nowMs int64
 	// gone are merged or erased profiles.

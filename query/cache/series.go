@@ -15,7 +15,7 @@ import (
 )
 
 // openRange is how far before the present a series must end to be kept by its
-// range. One that ends later is kept open, so that it can go on.
+// range. One that ends later is kept open, so that it can continue.
 const openRange = time.Hour
 
 // Series implements [query.History].

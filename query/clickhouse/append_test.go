@@ -82,7 +82,7 @@ func TestL2TieTakesANewNumber(t *testing.T) {
 	checkRecords(t, s, 0)
 }
 
-// TestL2Zombie: a writer is cut off at every step of an append and goes on after
+// TestL2Zombie: a writer is cut off at every step of an append and continues after
 // others have appended; with its commit, in time or late, or without.
 func TestL2Zombie(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func TestL2Zombie(t *testing.T) {
 	a, z := openOptions(t, opts), openOptions(t, opts)
 	z.blockRows = 40
 	for round := range 6 {
-		appendRecords(t, z, 0, 0, int64(100*round)+10+int64(round)) // z has a number to go on with
+		appendRecords(t, z, 0, 0, int64(100*round)+10+int64(round)) // z has a number to continue with
 		at := checkRecords(t, a, 0)
 		b := new(query.Batch)
 		historytest.FillRecords(b, 0, at, at+60)

@@ -126,7 +126,7 @@ func TestL2KilledClickHouse(t *testing.T) {
 	look()
 }
 
-// thaw lets the server go on. ClickHouse 26.7 may end itself when it finds
+// thaw lets the server continue. ClickHouse 26.7 may end itself when it finds
 // connections reset that were new when it was frozen; then it is started again.
 func thaw(t *testing.T, server *services.ClickHouseServer, s *Store) {
 	t.Helper()
@@ -144,7 +144,7 @@ func thaw(t *testing.T, server *services.ClickHouseServer, s *Store) {
 }
 
 // TestUnavailable: when ClickHouse is killed or frozen, whatever is asked fails
-// soon and says so; when it is back, the same store goes on.
+// soon and says so; when it is back, the same store continues.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	server := services.OwnClickHouse(t)

@@ -9,7 +9,7 @@ import (
 // TestL2CoverOnlyGrowsAtItsEnd plays random appends of several writers that see
 // each other's commits, some of them late as after a freeze. The cover has each
 // record below the greatest committed end once, whatever the commits' order;
-// and once those that were under way at a look are settled, later appends leave
+// and once those that were under way at a look are finished, later appends leave
 // it as it was below that look's position, which the sweep relies on.
 func TestL2CoverOnlyGrowsAtItsEnd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -33,7 +33,7 @@ func TestL2CoverOnlyGrowsAtItsEnd(t *testing.T) {
 			w *writer
 		}
 		var late []lateAppend
-		// thaw commits what was under way. Its writer goes on by itself.
+		// thaw commits what was under way. Its writer continues by itself.
 		thaw := func(x lateAppend) {
 			add(x.span)
 			x.w.late = false
@@ -95,11 +95,11 @@ func TestL2CoverOnlyGrowsAtItsEnd(t *testing.T) {
 				x.w.number, x.w.late = 0, false
 			}
 		}
-		settled := below(check(), looked)
+		finished := below(check(), looked)
 		for range 6 {
 			add(begin(&writers[rng.IntN(len(writers))]))
-			if c := below(check(), looked); !slices.Equal(c, settled) {
-				t.Fatalf("L2: the cover below %d was %v and became %v", looked, settled, c)
+			if c := below(check(), looked); !slices.Equal(c, finished) {
+				t.Fatalf("L2: the cover below %d was %v and became %v", looked, finished, c)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Erase implements [query.History]. When it returns, no query sees the rows
 // again. They are marked as deleted in their place (a lightweight delete); the
-// next sweep writes the parts anew that hold marked rows, and the old parts are
+// next sweep rewrites the parts that hold marked rows, and the old parts are
 // gone a minute later: [Options.SweepEvery] and the time of that, by default
 // within two hours. Each table is a statement of its own: an error between
 // leaves some of it, which the repetition finds.

@@ -36,7 +36,7 @@ func TestErasedStaysErasedBesideAnotherWriter(t *testing.T) {
 	opts := Options{DSN: services.ClickHouse(t), Database: services.Database(t)}
 	owner, next := openOptions(t, opts), openOptions(t, opts)
 	appendRecords(t, owner, 0, 0, 100)
-	appendRecords(t, next, 0, 100, 120) // it has a number to go on with
+	appendRecords(t, next, 0, 100, 120) // it has a number to continue with
 	rows := func() int64 {
 		t.Helper()
 		c, _, err := owner.readCover(ctx, 0)

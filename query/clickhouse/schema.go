@@ -12,7 +12,7 @@ import (
 // tableSettings of all tables: what an insert acknowledges, and what a merge
 // made of it, survives the loss of power; of a repeated insert the newest hundred are
 // known; rows that were erased leave the disk a minute after the part they were
-// in was written anew.
+// in was rewritten.
 const tableSettings = `SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_compressed_bytes_to_fsync_after_merge = 1,
 	non_replicated_deduplication_window = 100, old_parts_lifetime = 60`
 

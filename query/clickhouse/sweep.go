@@ -104,7 +104,7 @@ func (s *Store) removeGarbage(ctx context.Context, partition uint32, c cover, up
 	return nil
 }
 
-// removeErased has parts with rows marked as deleted written anew, without them.
+// removeErased has parts with rows marked as deleted rewritten, without them.
 func (s *Store) removeErased(ctx context.Context) error {
 	type place struct{ table, partition string }
 	var places []place

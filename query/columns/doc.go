@@ -24,5 +24,5 @@
 //
 // Ordinals are those of the events; merges are applied when they are read. So a
 // merge changes no file. An erasure removes the files that have events of the
-// account; they are made anew from what history then has.
+// account; they are rebuilt from what history then has.
 package columns

@@ -356,7 +356,7 @@ func (s *Store) buildFile(ctx context.Context, partition int, ends []int64) erro
 			return err
 		}
 	}
-	s.columns.unknown() // memory begins anew behind the file
+	s.columns.unknown() // memory starts again behind the file
 	return s.columns.set.Add(partition, ends[0], ends[len(ends)-1], b)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Erase implements [query.History]. Each table is a transaction of its own: a
 // crash between leaves some of it, which the repetition finds. Then the file is
-// written anew, see rewrite: nothing else takes out of it what was deleted.
+// rewritten, see rewrite: nothing else takes out of it what was deleted.
 func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 	if len(q.Ordinals) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 		return err
 	}
 	if err := s.rewrite(ctx); err != nil {
-		return fmt.Errorf("history: write %s anew: %w", s.path, err)
+		return fmt.Errorf("history: rewrite %s: %w", s.path, err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestEraseLeavesTheOthers(t *testing.T) {
 
 // TestEraseIsOfTheFile: after an erase, with the store open and after a close, no file
 // shows what the erased profile's events said, in whole row groups or in those that
-// wait; the others' rows are all there, and the store goes on: it appends, reads, and
+// wait; the others' rows are all there, and the store continues: it appends, reads, and
 // erases again. A rewrite that was broken off leaves nothing.
 func TestEraseIsOfTheFile(t *testing.T) {
 	t.Parallel()

@@ -154,7 +154,7 @@ func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 			return nil, fmt.Errorf("history: %w", err)
 		}
 		// DuckDB would take it for one that is to be continued.
-		r.logger.Error("the write-ahead log of history is set aside; rows that it had are made anew from the log", "reason", err)
+		r.logger.Error("the write-ahead log of history is set aside; rows that it had are rebuilt from the log", "reason", err)
 		aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
 		if err := os.Rename(r.path+".wal", aside); err != nil {
 			return nil, fmt.Errorf("history: set the damaged file aside: %w", err)

@@ -90,8 +90,8 @@ func (r *Resilient) contents(ctx context.Context) (out string, err error) {
 	return out, err
 }
 
-// settled waits until nothing is looked at and returns what is stored.
-func settled(t *testing.T, r *Resilient) string {
+// scrubbedState waits until nothing is looked at and returns what is stored.
+func scrubbedState(t *testing.T, r *Resilient) string {
 	t.Helper()
 	var out string
 	eventually.Succeeds(t, func() (err error) {
@@ -109,9 +109,9 @@ func whole(t *testing.T, r *Resilient) string {
 	t.Helper()
 	feedRecords(t, r)
 	<-r.scrubbed
-	settled(t, r)
+	scrubbedState(t, r)
 	feedRecords(t, r) // what was lost meanwhile
-	return settled(t, r)
+	return scrubbedState(t, r)
 }
 
 // resilientFiles writes a file with a write-ahead log beside it, as kill -9 leaves
@@ -260,7 +260,7 @@ func TestDamageWhileOpen(t *testing.T) {
 	r := openResilient(t, path)
 	defer r.Close()
 	<-r.scrubbed
-	settled(t, r)
+	scrubbedState(t, r)
 	losses := make(chan struct{}, 1)
 	r.OnLoss(func() { losses <- struct{}{} })
 	ctx := context.Background()
@@ -289,7 +289,7 @@ func TestDamageWhileOpen(t *testing.T) {
 		t.Fatalf("rows behind those that are missing: %v", err)
 	}
 	feedRecords(t, r)
-	if got := settled(t, r); got != want || r.Replaced() != 1 {
+	if got := scrubbedState(t, r); got != want || r.Replaced() != 1 {
 		t.Errorf("history holds\n%swant\n%s(replaced %d)", got, want, r.Replaced())
 	}
 	if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 1 || !strings.HasSuffix(aside[0], "20010909T014640.000Z") {
@@ -321,7 +321,7 @@ func TestSuspicionOfAWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.done(o, errors.New("duckdb: INTERNAL Error: a fault of DuckDB"))
-	if got := settled(t, r); got != want || r.Replaced() != 0 {
+	if got := scrubbedState(t, r); got != want || r.Replaced() != 0 {
 		t.Errorf("history holds\n%swant\n%s(replaced %d)", got, want, r.Replaced())
 	}
 	if err := r.Close(); err != nil {

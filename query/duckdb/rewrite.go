@@ -11,7 +11,7 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// rewriteSuffix is that of the file that the tables are written to anew.
+// rewriteSuffix is that of the file that the tables are rewritten to.
 const rewriteSuffix = ".rewrite"
 
 // rewriteShare bounds the part of the time that rewriting takes: after one that took a
@@ -21,7 +21,7 @@ const rewriteShare = 9
 // rewrite writes all tables to a new file, which takes the place of this one.
 //
 // DuckDB leaves what was deleted or overwritten where it stands: in row groups that
-// are not written anew, in blocks that are shared with others, in blocks that are
+// are not rewritten, in blocks that are shared with others, in blocks that are
 // free. Only a new file is certain to be without it. Appends wait meanwhile, and what
 // reads while the files are exchanged.
 func (s *Store) rewrite(ctx context.Context) error {

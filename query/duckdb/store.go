@@ -31,7 +31,7 @@ type Store struct {
 
 	// changing is held by what appends and erases, before the writer's lock.
 	changing sync.Mutex
-	// nextRewrite is when the file may be written anew again. Guarded by changing.
+	// nextRewrite is when the file may be rewritten again. Guarded by changing.
 	nextRewrite time.Time
 
 	writer struct {

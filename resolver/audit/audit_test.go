@@ -18,7 +18,7 @@ type entry struct {
 	content []byte
 }
 
-// naive keeps everything, and works out anew what there is room for.
+// naive keeps everything, and works out again what there is room for.
 type naive struct{ all []entry }
 
 // kept are the changes that there is room for: the newest.

@@ -55,7 +55,7 @@ func TestF1StepsHaveTheirEffectsInOrder(t *testing.T) {
 }
 
 // TestL3DeferredEnrolmentsKeepTheirOrder has more triggers than a record has room for: all
-// are enrolled once, the first first, whatever is loaded anew in between.
+// are enrolled once, the first first, whatever is loaded again in between.
 func TestL3DeferredEnrolmentsKeepTheirOrder(t *testing.T) {
 	const people = 10
 	for _, reload := range []bool{false, true} {
@@ -172,7 +172,7 @@ func TestCallsEnrolOncePerKey(t *testing.T) {
 }
 
 // TestF1MergedAndErasedProfilesLeaveNothing: of two enrolments in progress the further one
-// goes on for the winner of a merge; of an erased profile the numbers stay.
+// continues for the winner of a merge; of an erased profile the numbers stay.
 func TestF1MergedAndErasedProfilesLeaveNothing(t *testing.T) {
 	w := newWorld(t, 3)
 	id := w.live(`{"name":"x",` + onViewed + `,"steps":[

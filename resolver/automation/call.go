@@ -86,7 +86,7 @@ func (c *Trigger) CheckLengths() *refuse.Refusal {
 }
 
 // Answer gives a flow the outcome of the call of a step, by its number in the outbox. In
-// a flow that is paused that is noted, and the enrolment goes on with it at resume.
+// a flow that is paused that is noted, and the enrolment continues with it at resume.
 func (s *State) Answer(flow string, ordinal uint32, seq uint64, delivered bool, reason string) {
 	f, o := s.flow(flow), s.port.Root(ordinal)
 	if f == nil || s.port.Erased(o) || !f.active.Contains(o) {

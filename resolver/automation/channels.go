@@ -7,9 +7,9 @@ import (
 	"github.com/musterhq/muster/flows"
 )
 
-// NextChannel goes on with a message of an omnichannel step that could not reach a profile
+// NextChannel continues with a message of an omnichannel step that could not reach a profile
 // on a channel: it is queued on the next channel that does. What becomes of the enrolment
-// does not depend on it, since that has gone on when the first message was queued. event is
+// does not depend on it, since that has continued when the first message was queued. event is
 // what started the enrolment.
 //
 // An e-mail for which there is no credit is passed over: the enrolment has left the step, and

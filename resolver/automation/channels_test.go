@@ -21,7 +21,7 @@ type stepMessage struct {
 }
 
 // TestF1OmnichannelMatchesNaive sends people through a step of several channels, whose
-// messages reach them or not, fail and go on, while who can be reached changes. A naive model
+// messages reach them or not, fail and continue, while who can be reached changes. A naive model
 // says after each record which messages are queued, what is counted, and how many credits
 // are left.
 func TestF1OmnichannelMatchesNaive(t *testing.T) {
@@ -30,7 +30,7 @@ func TestF1OmnichannelMatchesNaive(t *testing.T) {
 		next += omnichannelRun(t, rand.New(rand.NewPCG(uint64(seed), 17)))
 	}
 	if next < seeds {
-		t.Errorf("only %d messages went on to a further channel", next)
+		t.Errorf("only %d messages continued to a further channel", next)
 	}
 }
 
@@ -50,7 +50,7 @@ func omnichannelRun(t *testing.T, rng *rand.Rand) (next int) {
 	var reach [people][4]flows.Result
 	change := func(p int) {
 		for k := range reach[p] {
-			reach[p][k] = []flows.Result{flows.Queued, flows.Queued, flows.NoAddress, flows.NotSubscribed, flows.Blocked}[rng.IntN(5)]
+			reach[p][k] = []flows.Result{flows.Queued, flows.Queued, flows.NoAddress, flows.NotSubscribed, flows.Suppressed}[rng.IntN(5)]
 		}
 	}
 	for p := range people {

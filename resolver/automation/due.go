@@ -45,7 +45,7 @@ func (s *State) Advance(budget int) (left int) {
 	return 0
 }
 
-// CatchUp goes on with what flows have begun that is too much for one record.
+// CatchUp continues with what flows have begun that is too much for one record.
 func (s *State) CatchUp() {
 	changed := false
 	for _, f := range s.backfilling {
@@ -102,7 +102,7 @@ func (s *State) scanDates(f *flow) {
 	s.put(&saved)
 }
 
-// DatesOf works out anew when the dates of a profile are due that has changed.
+// DatesOf works out again when the dates of a profile are due that has changed.
 func (s *State) DatesOf(o uint32, d *profile.Document, changed engine.Fields) {
 	if s.dateFields&changed == 0 {
 		return

@@ -25,7 +25,7 @@ const (
 )
 
 // PausedForCredits is the [Flow.PausedFor] of a flow that was paused because the
-// account ran out of e-mail credits. It goes on when there are some again.
+// account ran out of e-mail credits. It continues when there are some again.
 const PausedForCredits = "credits"
 
 // The bounds of flows. They are part of the rules: changing one changes what Apply does and
@@ -154,7 +154,7 @@ type flow struct {
 	known   *roaring.Bitmap // profiles with a record
 	entered *roaring.Bitmap // profiles with an enrolment in the flow
 	active  *roaring.Bitmap // those whose enrolment is in progress
-	timers  dueset.Set      // enrolments in progress that go on by themselves
+	timers  dueset.Set      // enrolments in progress that continue by themselves
 	dates   dueset.Set      // when the date trigger is due
 	// pending are to be enrolled, because the trigger's segment had them when the
 	// flow went live, or because they came while it was paused.

@@ -10,7 +10,7 @@ import (
 )
 
 // Merge moves the enrolments of a merged profile to the winner. Of two in progress
-// in one flow the further one goes on. A merge begins none; a pending profile stays
+// in one flow the further one continues. A merge begins none; a pending profile stays
 // pending, unless either was in the flow and it has no re-entry.
 func (s *State) Merge(_ *feature.Tx, winner, merged uint32) {
 	for _, f := range s.all {

@@ -166,7 +166,7 @@ func (s *State) flow(id string) *flow {
 	return nil
 }
 
-// save makes a flow the saved one and finds anew what concerns whom.
+// save makes a flow the saved one and finds again what concerns whom.
 func (s *State) save(f *flow, saved *Flow) {
 	f.Flow = saved
 	f.describe()
@@ -190,8 +190,8 @@ func (s *State) install(saved *Flow) (*flow, error) {
 	}
 	f := s.newFlow(saved, def)
 	for int(saved.Number) >= len(s.byNumber) {
-		gone := &Flow{Number: uint32(len(s.byNumber)), Deleted: true}
-		s.byNumber = append(s.byNumber, s.newFlow(gone, new(flows.Flow)))
+		deleted := &Flow{Number: uint32(len(s.byNumber)), Deleted: true}
+		s.byNumber = append(s.byNumber, s.newFlow(deleted, new(flows.Flow)))
 	}
 	s.byNumber[saved.Number] = f
 	s.byID[saved.ID] = f

@@ -63,7 +63,7 @@ func newWorld(t *testing.T, people int) *world {
 			w.docs[o].Identifiers = []profile.Identifier{{Kind: identifier.Email, Value: fmt.Appendf(nil, "u%d@x.io", o)}}
 			w.engine.Touch(uint32(o))
 			w.engine.Create(uint32(o))
-			w.engine.Settle(uint32(o))
+			w.engine.Evaluate(uint32(o))
 		}
 	})
 	return w

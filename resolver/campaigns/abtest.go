@@ -3,7 +3,7 @@ package campaigns
 import "github.com/musterhq/muster/resolver/internal/feature"
 
 // testBudget is how many recipients may be taken now, and how long an A/B test
-// waits before it goes on.
+// waits before it continues.
 func (s *State) testBudget(tx *feature.Tx, x *Campaign, r *Run) (budget uint64, waitMs int64) {
 	ab := r.AB
 	if ab == nil || ab.Winner >= 0 {

@@ -24,7 +24,7 @@ type Recipient struct {
 	Ordinal uint32 `json:"ordinal"`
 	Variant int    `json:"variant"`
 	// Again says that the message may have gone out before, in a run that was stopped: it
-	// does not go on to another channel.
+	// does not continue to another channel.
 	Again bool `json:"again,omitempty"`
 }
 
@@ -38,7 +38,7 @@ type BatchReply struct {
 	WaitMs int64 `json:"wait_ms,omitempty"`
 	// PauseMs is how long the campaign's rate holds further recipients back.
 	PauseMs int64 `json:"pause_ms,omitempty"`
-	// Waiting says that the run waits until an instant: it goes on by itself then.
+	// Waiting says that the run waits until an instant: it continues by itself then.
 	Waiting bool `json:"waiting,omitempty"`
 	// Stopped says why the run has ended before its end.
 	Stopped string `json:"stopped,omitempty"`
@@ -240,7 +240,7 @@ func sentToPast(sent *roaring.Bitmap, merged []profile.MergedProfile) bool {
 	return slices.ContainsFunc(merged, func(p profile.MergedProfile) bool { return sent.Contains(p.Ordinal) })
 }
 
-// resume notes that a run goes on after a stop of the service, and
+// resume notes that a run continues after a stop of the service, and
 // answers the recipients that were being sent to.
 func (s *State) resume(tx *feature.Tx, c Batch) *refuse.Refusal {
 	if r := s.host.CheckEpoch(c.Epoch); r != nil {

@@ -179,7 +179,7 @@ func (s *State) ByChannel(x Campaign) (out []ChannelNumbers) {
 		}
 		if i < len(r.ByChannel) {
 			n.ChannelCounts = r.ByChannel[i]
-			n.Skipped = maps.Clone(n.Skipped) // the state goes on changing it
+			n.Skipped = maps.Clone(n.Skipped) // the state continues changing it
 		}
 		out = append(out, n)
 	}

@@ -28,14 +28,14 @@ func (p *Pacing) check(date string) *refuse.Refusal {
 	return p.Rate.check()
 }
 
-// Pace is how far a run is that is held up: by people's clocks, by limits and by its rate.
-type Pace struct {
+// PacingState is how far a run is that is held up by its [Pacing] and the account's limits: by people's clocks, by limits and by its rate.
+type PacingState struct {
 	// WallMs is the time at which people are sent to by their own clocks, in Unix ms as if it
 	// was of UTC; 0 for a run that does not look at them.
 	WallMs int64 `json:"wall_ms,omitempty"`
 	// Held are the instants at which people are looked at again who were put aside, ascending.
 	Held []int64 `json:"held,omitempty"`
-	// WakeMs is when a run with [RunWaiting] goes on. Woken says that it has, and that nothing
+	// WakeMs is when a run with [RunWaiting] continues. Woken says that it has, and that nothing
 	// of it was under way.
 	WakeMs int64 `json:"wake_ms,omitempty"`
 	Woken  bool  `json:"woken,omitempty"`
@@ -44,14 +44,14 @@ type Pace struct {
 }
 
 // hold notes an instant at which people are looked at again.
-func (p *Pace) hold(untilMs int64) {
+func (p *PacingState) hold(untilMs int64) {
 	if i, found := slices.BinarySearch(p.Held, untilMs); !found {
 		p.Held = slices.Insert(slices.Clone(p.Held), i, untilMs) // readers may have the others
 	}
 }
 
 // release takes the first instant that has come; ok is false where none has.
-func (p *Pace) release(nowMs int64) (atMs int64, ok bool) {
+func (p *PacingState) release(nowMs int64) (atMs int64, ok bool) {
 	if len(p.Held) == 0 || p.Held[0] > nowMs {
 		return 0, false
 	}
@@ -60,7 +60,7 @@ func (p *Pace) release(nowMs int64) (atMs int64, ok bool) {
 }
 
 // allowed is how many people a run may be sent to now by its rate, up to limit.
-func (p *Pace) allowed(rate *Rate, nowMs int64, limit uint64) uint64 {
+func (p *PacingState) allowed(rate *Rate, nowMs int64, limit uint64) uint64 {
 	if rate == nil {
 		return limit
 	}
@@ -72,14 +72,14 @@ func (p *Pace) allowed(rate *Rate, nowMs int64, limit uint64) uint64 {
 }
 
 // spend notes that one more person is sent to.
-func (p *Pace) spend(rate *Rate, nowMs int64) {
+func (p *PacingState) spend(rate *Rate, nowMs int64) {
 	if rate != nil {
 		p.NextUs = max(p.NextUs, nowMs*1000-rate.us()/rateBursts) + rate.intervalUs()
 	}
 }
 
 // rateMs is how long the rate keeps the run from its next message, rounded up.
-func (p *Pace) rateMs(rate *Rate, nowMs int64) int64 {
+func (p *PacingState) rateMs(rate *Rate, nowMs int64) int64 {
 	if rate == nil {
 		return 0
 	}

@@ -83,7 +83,7 @@ func TestPartsKeepTheOrderOfKeys(t *testing.T) {
 // TestPaceHolds: the instants at which people are looked at again are kept once and in
 // order, and readers of the run keep the ones that they have.
 func TestPaceHolds(t *testing.T) {
-	var p Pace
+	var p PacingState
 	for _, at := range []int64{30, 10, 30, 20} {
 		p.hold(at)
 	}

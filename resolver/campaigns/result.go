@@ -32,7 +32,7 @@ type Result struct {
 	// InApp is an in-app message that was sent, a card.Card as JSON.
 	InApp json.RawMessage `json:"in_app,omitempty"`
 	// Unreachable says that the message cannot reach the person on this channel, and has not
-	// gone out: a campaign of several channels goes on to the person's next one.
+	// gone out: a campaign of several channels continues to the person's next one.
 	Unreachable bool `json:"unreachable,omitempty"`
 	// Epoch is that of the batch. When it is over, only that something was sent is
 	// taken note of.
@@ -72,7 +72,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	}
 	if len(r.Channels) > 0 {
 		if present := s.via(x, r, c.Ordinal); present != c.Variant {
-			// This was reported before, and the person went on to another channel.
+			// This was reported before, and the person continued to another channel.
 			tx.Reply = ResultReply{Next: &Recipient{Ordinal: c.Ordinal, Variant: present}}
 			return nil
 		}
@@ -204,7 +204,7 @@ func (s *State) finish(tx *feature.Tx, c Finish) *refuse.Refusal {
 	return nil
 }
 
-// Sends reports whether some run goes on that does not wait. It looks at all runs.
+// Sends reports whether some run continues that does not wait. It looks at all runs.
 func (s *State) Sends() bool {
 	for _, r := range s.runs {
 		if r.Busy() && r.Status != RunWaiting {
@@ -214,7 +214,7 @@ func (s *State) Sends() bool {
 	return false
 }
 
-// Busy lists the runs that go on and do not wait, that of the oldest campaign first.
+// Busy lists the runs that continue and do not wait, that of the oldest campaign first.
 func (s *State) Busy() []Run {
 	var out []Run
 	for id, r := range s.runs {
@@ -239,7 +239,7 @@ func (s *State) stopRun(tx *feature.Tx, r *Run, reason string, anonymous bool) {
 	s.dropContents(r)
 }
 
-// Sending reports whether a run of a campaign goes on.
+// Sending reports whether a run of a campaign continues.
 func (s *State) Sending(id string, number int) bool {
 	_, r := s.run(id, number)
 	return r != nil
@@ -267,7 +267,7 @@ func (s *State) Run(id string) (Run, bool) {
 }
 
 // rulesBounces is the version of the rules from which on an address that does not exist counts as
-// bounced also where the person goes on to another channel.
+// bounced also where the person continues to another channel.
 const rulesBounces = 25
 
 // bounced counts an address that does not exist.

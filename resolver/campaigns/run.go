@@ -51,7 +51,7 @@ type Run struct {
 	Plan
 	StartedMs  int64 `json:"started_ms"`            // Unix ms, as is FinishedMs
 	FinishedMs int64 `json:"finished_ms,omitempty"` // 0 while it is under way
-	Resumed    int   `json:"resumed,omitempty"`     // how often it went on after a stop of the service
+	Resumed    int   `json:"resumed,omitempty"`     // how often it continued after a stop of the service
 	RunCounts
 	AB       *ABTest `json:"ab,omitempty"` // nil for a run without a test
 	Variants int     `json:"variants"`     // how many contents an A/B test tries
@@ -72,7 +72,7 @@ type Run struct {
 	// Past are the runs before this one, the oldest first; see [State.keepRun].
 	Past []PastRun `json:"past,omitempty"`
 
-	Pace
+	PacingState
 	Stored
 
 	// dirty says that the run changed since the last checkpoint.
@@ -184,7 +184,7 @@ func (x *Responses) push(addressed, accepted, retired uint64) {
 	x.Retired += retired
 }
 
-// Busy reports whether the run goes on.
+// Busy reports whether the run continues.
 func (r *Run) Busy() bool {
 	return r != nil && (r.Status == RunSending || r.Status == RunTesting || r.Status == RunWaiting)
 }

@@ -81,7 +81,7 @@ func (s *State) leaveSchedule(c *Campaign) {
 	s.schedules.Remove(dueset.Item{Due: c.ScheduledMs, Ordinal: c.Number})
 }
 
-// Advance makes campaigns due whose time has come, a bounded number, and has runs go on that
+// Advance makes campaigns due whose time has come, a bounded number, and has runs continue that
 // waited until now.
 func (s *State) Advance(tx *feature.Tx) {
 	s.wake(tx)
@@ -138,7 +138,7 @@ func (s *State) Due() ([]Campaign, error) {
 	return out, nil
 }
 
-// NextDue is the earliest instant at which a campaign becomes due or a run goes on, Unix ms; ok
+// NextDue is the earliest instant at which a campaign becomes due or a run continues, Unix ms; ok
 // is false when none is scheduled and none waits.
 func (s *State) NextDue() (ms int64, ok bool) {
 	it, ok := s.schedules.Min()

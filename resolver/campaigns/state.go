@@ -55,7 +55,7 @@ type State struct {
 	// come and whose run is not started.
 	schedules dueset.Set
 	due       map[uint32]struct{}
-	wakes     dueset.Set      // when runs go on that wait, by the numbers of their campaigns
+	wakes     dueset.Set      // when runs continue that wait, by the numbers of their campaigns
 	runs      map[string]*Run // by campaign: the present or last one
 	dirty     []*Run          // changed since the last checkpoint
 	textBytes int64           // of the texts in the store, see putText

@@ -14,7 +14,7 @@ type ConsentChange struct {
 	Channel string `json:"channel"`
 	Status  string `json:"status"` // subscribed or unsubscribed
 	Source  string `json:"source,omitempty"`
-	// Effective refuses a subscription of a channel that is blocked, on which it would
+	// Effective refuses a subscription of a channel that is suppressed, on which it would
 	// change nothing for the contact.
 	Effective bool `json:"effective,omitempty"`
 	// Campaign is what led to it, if something did.
@@ -33,7 +33,7 @@ func CheckConsents(d *profile.Document, changes []ConsentChange) *refuse.Refusal
 		case slices.ContainsFunc(changes[:i], func(x ConsentChange) bool { return x.Channel == c.Channel }):
 			return refuse.Invalid("consents", "consents: %s is given twice", c.Channel)
 		}
-		if why := d.GravestBlock(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.BlockPending {
+		if why := d.GravestSuppression(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.SuppressionPending {
 			return &refuse.Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
 		}
 	}

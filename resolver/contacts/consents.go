@@ -11,7 +11,7 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// The types of the events of consents and blocks.
+// The types of the events of consents and suppressions.
 const (
 	EventSubscribed   = "subscribed"
 	EventUnsubscribed = "unsubscribed"
@@ -21,8 +21,8 @@ const (
 
 // The commands of consent.
 const (
-	CommandConsentSet = "consent.set"
-	CommandBlockSet   = "block.set"
+	CommandConsentSet     = "consent.set"
+	CommandSuppressionSet = "block.set"
 )
 
 // ConsentSet records that a contact opted in or out of a channel.
@@ -41,11 +41,11 @@ type ConsentSet struct {
 	Campaign string `json:"campaign,omitempty"`
 }
 
-// BlockSet blocks a channel of a contact, or lifts a block.
-type BlockSet struct {
+// SuppressionSet suppresses a channel of a contact, or lifts its suppression.
+type SuppressionSet struct {
 	ID      string `json:"id"`
 	Channel string `json:"channel"`
-	// Reason is bounced, complained or suppressed; empty lifts the block.
+	// Reason is bounced, complained or suppressed; empty lifts the suppression.
 	Reason string `json:"reason"`
 	// Source says who decided: a provider, a person.
 	Source string `json:"source"`
@@ -57,7 +57,7 @@ const SourceImport = "import"
 // MaxSourceBytes bounds the source of a consent.
 const MaxSourceBytes = 100
 
-var blockReasons = map[string]profile.BlockReason{"bounced": profile.BlockBounced, "complained": profile.BlockComplained, "suppressed": profile.BlockSuppressed}
+var suppressionReasons = map[string]profile.SuppressionReason{"bounced": profile.SuppressionBounced, "complained": profile.SuppressionComplained, "suppressed": profile.SuppressionByAccount}
 
 // ChannelOf is the number of a channel that a command names.
 func ChannelOf(name string) (byte, *refuse.Refusal) {
@@ -105,7 +105,7 @@ func Record(d *profile.Document, atMs int64, channel, status byte, source string
 // address of it was given or a device registered. An opt-out stays: only the person, or
 // an explicit consent, lifts it. A complaint is an opt-out as well.
 func Assume(d *profile.Document, atMs int64, channel byte, source string) bool {
-	if d.ConsentOf(channel) != nil || d.GravestBlock(channel) == profile.BlockComplained {
+	if d.ConsentOf(channel) != nil || d.GravestSuppression(channel) == profile.SuppressionComplained {
 		return false
 	}
 	return Record(d, atMs, channel, profile.ConsentSubscribed, source)
@@ -187,14 +187,14 @@ func (s *State) decide(tx *feature.Tx, o uint32, d *profile.Document, c *Consent
 	switch {
 	case status == profile.ConsentUnsubscribed:
 		// A refusal ends the wait for a confirmation.
-		changed = d.Unblock(channel, profile.BlockPending) || changed
+		changed = d.Unsuppress(channel, profile.SuppressionPending) || changed
 	case c.Confirm:
-		if d.Unblock(channel, profile.BlockPending) {
+		if d.Unsuppress(channel, profile.SuppressionPending) {
 			noteConfirmed(d, tx.AtMs, channel, c.Source)
 			changed = true
 		}
 	case changed && channel == profile.ChannelEmail && s.host.DoubleOptIn():
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) && d.GravestBlock(channel) == profile.BlockPending {
+		if d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionPending, SinceMs: tx.AtMs}, tx.Rules) && d.GravestSuppression(channel) == profile.SuppressionPending {
 			failed = s.host.AskToConfirm(o, d)
 		}
 	}
@@ -229,14 +229,14 @@ func (s *State) GiveConsent(tx *feature.Tx, o uint32, d *profile.Document, chann
 	return fields, events
 }
 
-func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
+func (s *State) setSuppression(tx *feature.Tx, c SuppressionSet) *refuse.Refusal {
 	channel, refusal := ChannelOf(c.Channel)
 	if refusal != nil {
 		return refusal
 	}
-	reason := blockReasons[c.Reason]
+	reason := suppressionReasons[c.Reason]
 	if c.Reason != "" && reason == 0 {
-		return refuse.Invalid("reason", "reason Input should be bounced, complained or suppressed, or empty to lift the block")
+		return refuse.Invalid("reason", "reason Input should be bounced, complained or suppressed, or empty to lift the suppression")
 	}
 	if len(c.Source) > MaxSourceBytes {
 		return refuse.Invalid("source", "source must have at most %d bytes", MaxSourceBytes)
@@ -245,9 +245,9 @@ func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	was := d.GravestBlock(channel)
+	was := d.GravestSuppression(channel)
 	if reason == 0 {
-		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
+		if !d.Unsuppress(channel, profile.SuppressionBounced, profile.SuppressionComplained, profile.SuppressionByAccount) {
 			return nil
 		}
 		events := []feature.Event{feature.NewEvent(EventUnsuppressed, feature.Properties{"channel": c.Channel, "reason": was.String(), "source": c.Source})}
@@ -258,7 +258,7 @@ func (s *State) setBlock(tx *feature.Tx, c BlockSet) *refuse.Refusal {
 		s.host.Update(o, d, engine.FieldConsents, events...)
 		return nil
 	}
-	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: tx.AtMs}, tx.Rules) {
+	if d.Suppress(profile.Suppression{Channel: channel, Reason: reason, SinceMs: tx.AtMs}, tx.Rules) {
 		s.host.Update(o, d, engine.FieldConsents, feature.NewEvent(EventSuppressed, feature.Properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}))
 	}
 	return nil

@@ -122,17 +122,17 @@ func TestConsentIsConfirmed(t *testing.T) {
 	p.optIn = true
 	w.Must(CommandConsentSet, ConsentSet{ID: "a", Channel: "email", Status: "subscribed", Source: "form"})
 	p.recorded(t, "a asked", "a subscribed")
-	if p.documents[0].GravestBlock(profile.ChannelEmail) != profile.BlockPending {
+	if p.documents[0].GravestSuppression(profile.ChannelEmail) != profile.SuppressionPending {
 		t.Fatal("the subscription is not pending")
 	}
 	w.Must(CommandConsentSet, ConsentSet{ID: "a", Channel: "email", Status: "subscribed", Confirm: true})
 	p.recorded(t, "a subscribed")
-	if p.documents[0].GravestBlock(profile.ChannelEmail) != 0 {
+	if p.documents[0].GravestSuppression(profile.ChannelEmail) != 0 {
 		t.Fatal("the subscription is pending still")
 	}
-	w.Must(CommandBlockSet, BlockSet{ID: "a", Channel: "email", Reason: "complained"})
-	w.Must(CommandBlockSet, BlockSet{ID: "a", Channel: "email", Reason: "bounced"}) // the stronger one stays
-	w.Must(CommandBlockSet, BlockSet{ID: "a", Channel: "email"})
+	w.Must(CommandSuppressionSet, SuppressionSet{ID: "a", Channel: "email", Reason: "complained"})
+	w.Must(CommandSuppressionSet, SuppressionSet{ID: "a", Channel: "email", Reason: "bounced"}) // the stronger one stays
+	w.Must(CommandSuppressionSet, SuppressionSet{ID: "a", Channel: "email"})
 	p.recorded(t, "a suppressed", "a unsuppressed")
 	w.Refused("invalid", CommandConsentSet, ConsentSet{ID: "a", Channel: "pigeon", Status: "subscribed"})
 	w.Refused("not_found", CommandConsentSet, ConsentSet{ID: "none", Channel: "sms", Status: "subscribed"})

@@ -82,8 +82,8 @@ var Commands = map[string]feature.Command[*State]{
 	CommandListDelete: feature.Do((*State).deleteList),
 	CommandListRemove: feature.Do((*State).removeFromList),
 
-	CommandConsentSet: feature.Do((*State).setConsent),
-	CommandBlockSet:   feature.Do((*State).setBlock),
+	CommandConsentSet:     feature.Do((*State).setConsent),
+	CommandSuppressionSet: feature.Do((*State).setSuppression),
 
 	CommandDeviceAdd:    feature.Do((*State).addDevice),
 	CommandDeviceRemove: feature.Do((*State).removeDevice),

@@ -73,7 +73,7 @@ func New(erased func(number identifier.Hash) bool) *State {
 }
 
 // OpenUntil is until when a number may be written to freely (Unix ms); 0 for one from which
-// nobody has written of late.
+// no text has come of late.
 func (s *State) OpenUntil(number identifier.Hash) int64 {
 	if last, ok := s.numbers[number]; ok {
 		return last + WindowMs

@@ -120,11 +120,11 @@ func (s *State) forgetReleases(tx *feature.Tx, c Released) *refuse.Refusal {
 
 // closeGrants says what the account holds for good: a grant that ends no later
 // than now is not taken any more.
-func (s *State) closeGrants(tx *feature.Tx, c Settle) *refuse.Refusal {
+func (s *State) closeGrants(tx *feature.Tx, c Reconcile) *refuse.Refusal {
 	if r := checkItems(c.Items); r != nil {
 		return r
 	}
-	out := Settled{Held: make([][]Name, len(c.Items))}
+	out := Reconciled{Held: make([][]Name, len(c.Items))}
 	for i, x := range c.Items {
 		if x.UntilMs > tx.AtMs {
 			return refuse.Invalid("items", "items[%d] is reserved for another %d ms", i, x.UntilMs-tx.AtMs)

@@ -243,7 +243,7 @@ func (s *State) release(tx *feature.Tx, c Release) *refuse.Refusal {
 const ReconcileGrace = time.Second
 
 // ReservationsDue are the reservations, by account, whose time is past at nowMs (Unix ms),
-// and by a second, for another partition's clock. [Reconcile] settles them.
+// and by a second, for another partition's clock. [ReconcileDue] reconciles them.
 func (s *State) ReservationsDue(nowMs int64) map[uint64][]Names {
 	out := map[uint64][]Names{}
 	nowMs -= ReconcileGrace.Milliseconds()

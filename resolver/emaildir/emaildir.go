@@ -11,7 +11,7 @@
 //  3. confirm, or release what the command did not take.
 //
 // The node may stop at any of these steps, and any of them may be done twice
-// or late. What is neither confirmed nor released in time is settled by the owner
+// or late. What is neither confirmed nor released in time is reconciled by the owner
 // of the directory: it asks the account's partition, by a command whose time is
 // past that instant. From then on the partition refuses the grant by its own time,
 // so the answer stands: confirmed is what it holds, released what it does not.
@@ -25,7 +25,7 @@
 //   - M2: what an account holds the directory has, for that account under that
 //     id; an answered creation holds its e-mail;
 //   - M3: what was refused, or stopped half way, is held for no longer than until
-//     it is settled; erased e-mails are free in the end;
+//     it is reconciled; erased e-mails are free in the end;
 //   - M4: an e-mail is refused as a duplicate only if a contact had it at some
 //     instant between question and answer.
 package emaildir
@@ -40,14 +40,14 @@ import (
 )
 
 // The commands of reservations. Reserve, confirm and release are the directory's,
-// of account 0 in partition 0; settle is the account's; released is of account 0 in
+// of account 0 in partition 0; reconcile is the account's; released is of account 0 in
 // the partition whose queue it shortens.
 const (
-	CommandReserve  = "email.reserve"
-	CommandConfirm  = "email.confirm"
-	CommandRelease  = "email.release"
-	CommandSettle   = "email.settle"
-	CommandReleased = "email.released"
+	CommandReserve   = "email.reserve"
+	CommandConfirm   = "email.confirm"
+	CommandRelease   = "email.release"
+	CommandReconcile = "email.settle"
+	CommandReleased  = "email.released"
 )
 
 // The bounds of reservations. They are part of the rules: changing one changes
@@ -129,7 +129,7 @@ const (
 	Taken Answer = "taken"
 	// Busy means that it is not decided yet which account has it; ask again.
 	Busy Answer = "busy"
-	// Full means that too many reservations are not settled.
+	// Full means that too many reservations are not reconciled.
 	Full Answer = "full"
 	// Ahead means that UntilMs is too far ahead of the directory's time.
 	Ahead Answer = "ahead"
@@ -175,14 +175,14 @@ type Names struct {
 	at int64 // of the reservation
 }
 
-// Settle asks an account's partition which names the account holds. It is
+// Reconcile asks an account's partition which names the account holds. It is
 // refused before the time until which they were reserved.
-type Settle struct {
+type Reconcile struct {
 	Items []Names `json:"items"`
 }
 
-// Settled answers [Settle]: the names that are held, item by item.
-type Settled struct {
+// Reconciled answers [Reconcile]: the names that are held, item by item.
+type Reconciled struct {
 	Held [][]Name `json:"held"`
 }
 
@@ -192,13 +192,13 @@ type Released struct {
 }
 
 // Commands are of a partition rather than of one of its accounts, but for
-// [CommandSettle].
+// [CommandReconcile].
 var Commands = map[string]feature.Command[*State]{
-	CommandReserve:  feature.Do((*State).reserve),
-	CommandConfirm:  feature.Do((*State).confirm),
-	CommandRelease:  feature.Do((*State).release),
-	CommandSettle:   feature.Do((*State).closeGrants),
-	CommandReleased: feature.Do((*State).forgetReleases),
+	CommandReserve:   feature.Do((*State).reserve),
+	CommandConfirm:   feature.Do((*State).confirm),
+	CommandRelease:   feature.Do((*State).release),
+	CommandReconcile: feature.Do((*State).closeGrants),
+	CommandReleased:  feature.Do((*State).forgetReleases),
 }
 
 // checkItems bounds the work of one record.

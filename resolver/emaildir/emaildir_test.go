@@ -52,11 +52,11 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 		t.Errorf("one is confirmed, so there is room: %s", got)
 	}
 	for command, args := range map[string]any{
-		CommandReserve:  Reserve{make([]Ask, MaxItems+1)},
-		CommandConfirm:  Confirm{make([]Confirmed, MaxItems+1)},
-		CommandRelease:  Release{make([]Names, MaxItems+1)},
-		CommandSettle:   Settle{make([]Names, MaxItems+1)},
-		CommandReleased: Released{make([]Names, MaxItems+1)},
+		CommandReserve:   Reserve{make([]Ask, MaxItems+1)},
+		CommandConfirm:   Confirm{make([]Confirmed, MaxItems+1)},
+		CommandRelease:   Release{make([]Names, MaxItems+1)},
+		CommandReconcile: Reconcile{make([]Names, MaxItems+1)},
+		CommandReleased:  Released{make([]Names, MaxItems+1)},
 	} {
 		r.Refused("limit", command, args)
 	}

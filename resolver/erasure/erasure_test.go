@@ -38,7 +38,7 @@ func TestMarkKeepsOutUntilRevoked(t *testing.T) {
 	var buf []byte
 	h, _ := hasher.HashIdentifier(identifier.Email, []byte("a@x.io"), &buf)
 	person := profile.Document{Consents: []profile.Consent{{Channel: profile.ChannelEmail, Status: profile.ConsentUnsubscribed, SinceMs: 5}}}
-	person.Block(profile.Block{Channel: profile.ChannelSMS, Reason: profile.BlockComplained, SinceMs: 6}, state.ApplyVersion)
+	person.Suppress(profile.Suppression{Channel: profile.ChannelSMS, Reason: profile.SuppressionComplained, SinceMs: 6}, state.ApplyVersion)
 	tx := w.Tx()
 	task := &Task{UpTo: tx.Offset + 1, Ordinals: []uint32{3}}
 	w.State.KeepOut(tx, task, identifier.Email, h, RefusedBy(&person))
@@ -61,7 +61,7 @@ func TestMarkKeepsOutUntilRevoked(t *testing.T) {
 	if loaded.Hash() != w.Hash() {
 		t.Fatal("the state is not loaded as it was")
 	}
-	if !w.State.Restore(w.Tx(), &d, h) || !d.Unsubscribed(profile.ChannelEmail) || d.GravestBlock(profile.ChannelSMS) != profile.BlockComplained {
+	if !w.State.Restore(w.Tx(), &d, h) || !d.Unsubscribed(profile.ChannelEmail) || d.GravestSuppression(profile.ChannelSMS) != profile.SuppressionComplained {
 		t.Fatalf("%+v", d)
 	}
 	if w.State.Erased(h) || w.State.Restore(w.Tx(), &d, h) || w.State.Kept() != 0 {

@@ -287,14 +287,14 @@ func (s *State) Newest() int64 {
 	return upTo
 }
 
-// Refused is an opt-out of a channel, or a block of one.
+// Refused is an opt-out of a channel, or a suppression of one.
 type Refused struct {
-	Channel byte                `json:"channel"`
-	Reason  profile.BlockReason `json:"reason,omitempty"` // 0 for an opt-out
-	SinceMs int64               `json:"since_ms"`
+	Channel byte                      `json:"channel"`
+	Reason  profile.SuppressionReason `json:"reason,omitempty"` // 0 for an opt-out
+	SinceMs int64                     `json:"since_ms"`
 }
 
-// RefusedBy are the opt-outs and blocks of a profile. Their source is not among them: it
+// RefusedBy are the opt-outs and suppressions of a profile. Their source is not among them: it
 // is a text that may name a person.
 func RefusedBy(d *profile.Document) (out []Refused) {
 	for _, c := range d.Consents {
@@ -302,8 +302,8 @@ func RefusedBy(d *profile.Document) (out []Refused) {
 			out = append(out, Refused{Channel: c.Channel, SinceMs: c.SinceMs})
 		}
 	}
-	for _, b := range d.Blocks {
-		if b.Reason != profile.BlockPending {
+	for _, b := range d.Suppressions {
+		if b.Reason != profile.SuppressionPending {
 			out = append(out, Refused{Channel: b.Channel, Reason: b.Reason, SinceMs: b.SinceMs})
 		}
 	}
@@ -323,12 +323,12 @@ func (s *State) Restore(tx *feature.Tx, d *profile.Document, h identifier.Hash) 
 	for _, x := range mark.Refused {
 		changed = true
 		if x.Reason != 0 {
-			d.Block(profile.Block{Channel: x.Channel, Reason: x.Reason, SinceMs: x.SinceMs}, tx.Rules)
+			d.Suppress(profile.Suppression{Channel: x.Channel, Reason: x.Reason, SinceMs: x.SinceMs}, tx.Rules)
 			continue
 		}
 		d.MergeConsent(profile.Consent{Channel: x.Channel, Status: profile.ConsentUnsubscribed, SinceMs: x.SinceMs})
 		if !d.Subscribed(x.Channel) {
-			d.Unblock(x.Channel, profile.BlockPending)
+			d.Unsuppress(x.Channel, profile.SuppressionPending)
 		}
 	}
 	delete(s.revoked, h)

@@ -37,7 +37,7 @@ func form(name string) Save {
 	return Save{Name: &name, Fields: &[]Field{{Name: FieldEmail, Label: "E-mail", Required: true}}, Lists: &[]string{"lst_1"}}
 }
 
-// reload makes the state anew from what is stored of it.
+// reload rebuilds the state from what is stored of it.
 func reload(t *testing.T, w *featuretest.World[*State]) {
 	t.Helper()
 	before := w.Hash()

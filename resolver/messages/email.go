@@ -119,6 +119,6 @@ func (c *EmailSend) Fingerprint2() uint32 {
 // transactional, and what to do.
 const UnsubscribedReason = "the person has unsubscribed from e-mail; only templates that are marked transactional (\"transactional\": true) are sent to people who have unsubscribed"
 
-// Undeliverable are the blocks that hold for messages that are no advertising,
+// Undeliverable are the suppressions that hold for messages that are no advertising,
 // too.
-var Undeliverable = []string{profile.BlockBounced.String(), profile.BlockComplained.String(), profile.BlockSuppressed.String()}
+var Undeliverable = []string{profile.SuppressionBounced.String(), profile.SuppressionComplained.String(), profile.SuppressionByAccount.String()}

@@ -17,7 +17,7 @@ type Text struct {
 	// Template is sent by WhatsApp in the place of a text.
 	Template *whatsapp.Template `json:"template,omitempty"`
 	// Answer marks what answers a text that the person has just written: it goes out also to
-	// people who have not subscribed, but to nobody who is suppressed.
+	// people who have not subscribed, but to no suppressed address.
 	Answer bool `json:"answer,omitempty"`
 	// Start marks the answer to START: it goes out only while the person may be sent to.
 	Start bool `json:"start,omitempty"`

@@ -16,9 +16,9 @@ import (
 
 const (
 	// chunkBytes is how large a chunk record is, roughly: a few milliseconds of
-	// Apply, so that events go on between two of them.
+	// Apply, so that events continue between two of them.
 	chunkBytes = 256 << 10
-	// buildRetryMax is the longest pause before a build that failed goes on.
+	// buildRetryMax is the longest pause before a build that failed continues.
 	buildRetryMax = 5 * time.Second
 	buildRetryMin = 100 * time.Millisecond
 )
@@ -26,7 +26,7 @@ const (
 // buildLoop does what segment engines need from outside: it reads the past from
 // history and profiles from a snapshot, and appends it as chunk records. It
 // works on one thing at a time; what fails is tried again later and holds up
-// nothing else. After a crash it goes on where the last chunk that was stored
+// nothing else. After a crash it continues where the last chunk that was stored
 // ends.
 func (p *partition) buildLoop(ctx context.Context) {
 	last := uint64(0) // the account served last

@@ -35,13 +35,13 @@ func TestCheckpointDueByLog(t *testing.T) {
 		t.Errorf("%d checkpoints in %v, expected %d at most", made, time.Since(begun), most)
 	}
 	if got := p.shelf.has(0); len(got) != 0 {
-		t.Errorf("checkpoints %d were published, expected none before the interval is over", got)
+		t.Errorf("checkpoints %d were uploaded, expected none before the interval is over", got)
 	}
 	if err := n.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
 	last := n.Stats()[0].LastCheckpoint
-	eventually.Holds(t, "the newest is published when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
+	eventually.Holds(t, "the newest is uploaded when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
 	p.stop(n)
 }
 

@@ -30,7 +30,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 		t.Fatalf("a node alone wrote %d records, %v", end, err)
 	}
 	if _, ok := n.Epoch(0); ok || !n.HoldsLease(0) || n.Clustered() {
-		t.Fatal("a node alone acts without an epoch")
+		t.Fatal("a node alone holds the lease without an epoch")
 	}
 	if epoch, ok := n.Lease(testAccount); epoch != 0 || !ok {
 		t.Fatal(epoch, ok)
@@ -62,7 +62,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 	f.openLog(t)
 	n = open("")
 	if e, ok := n.Epoch(0); !ok || e.Number != last || n.HoldsLease(0) {
-		t.Fatalf("%+v, acts: %v", e, n.HoldsLease(0))
+		t.Fatalf("%+v, holds the lease: %v", e, n.HoldsLease(0))
 	}
 	if _, ok := n.Effect(testAccount, 0); ok {
 		t.Error("an effect without an epoch")
@@ -71,7 +71,7 @@ func TestR1EpochIsInTheState(t *testing.T) {
 }
 
 // TestNodeIsSuperseded: when another node's epoch stands in the log, the first
-// one stops acting, its claims are refused, and it can take the partition again.
+// one loses the lease, its claims are refused, and it can take the partition again.
 func TestNodeIsSuperseded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -97,13 +97,13 @@ func TestNodeIsSuperseded(t *testing.T) {
 	}
 	end, ok := one.Effect(testAccount, first)
 	if !ok {
-		t.Fatal("it acts")
+		t.Fatal("it holds the lease")
 	}
 	changed := one.Changed()
 	two := open("two")
 	<-changed
 	if one.HoldsLease(0) || !one.Owns(0) || !two.HoldsLease(0) {
-		t.Fatalf("one acts: %v, two acts: %v", one.HoldsLease(0), two.HoldsLease(0))
+		t.Fatalf("holders of the lease: one %v, two %v", one.HoldsLease(0), two.HoldsLease(0))
 	}
 	if _, ok := one.Effect(testAccount, first); ok {
 		t.Error("an effect is begun under an epoch that is over")

@@ -38,7 +38,7 @@ func TestMissingFileOfTheStateIsDamage(t *testing.T) {
 			select {
 			case <-n.Failed():
 			case <-time.After(time.Minute):
-				t.Fatal("the node goes on")
+				t.Fatal("the node continues")
 			}
 			if err := n.Err(); !errors.Is(err, ErrStateDamaged) {
 				t.Errorf("%v", err)

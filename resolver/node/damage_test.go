@@ -360,7 +360,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):
-		t.Fatal("the node goes on")
+		t.Fatal("the node continues")
 	}
 	if err := n.Err(); !errors.Is(err, ErrStateDamaged) {
 		t.Errorf("%v", err)
@@ -375,7 +375,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 }
 
 // TestL2HistoryIsRebuilt: a history that lost all or some of its rows has them again,
-// while events go on arriving, also when the rebuilding is cut off at times (L2).
+// while events continue arriving, also when the rebuilding is cut off at times (L2).
 func TestL2HistoryIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {

@@ -17,7 +17,7 @@ import (
 )
 
 // TestFullDiskHoldsCheckpointsUp: while there is no space for the state, events are
-// taken up to the bound on what changed in memory, reads go on and nothing is left of
+// taken up to the bound on what changed in memory, reads continue and nothing is left of
 // checkpoints that were begun; with space again they are written, and hold everything.
 func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 	t.Parallel()

@@ -21,12 +21,12 @@
 //     (how far the log is applied), requests.go (those that wait for their records),
 //     published.go (what is read without a lock), lease.go (the right to act),
 //     checkpointing.go (when checkpoints are due), lifetime.go (goroutines, and how they
-//     end), fatal.go (why nothing goes on).
+//     end), fatal.go (why nothing continues).
 //     node_submit.go and the other node_*.go: what requests call.
 //   - partition_run.go: from a record to its outcome, and checkpoints. partition_load.go: from
-//     a checkpoint to a state. partition_begin.go: from there to a partition that acts.
+//     a checkpoint to a state. partition_begin.go: from there to a partition with its lease.
 //     partition_fail.go: how it fails.
-//   - owned*.go, node_epoch.go, node_claim.go: partitions that come and go, who acts for
+//   - owned*.go, node_epoch.go, node_claim.go: partitions that come and go, who holds the lease of
 //     them, and what is claimed before it is carried out (resolver/internal/state/epoch.go says why).
 //   - tick.go, build.go, erase_run.go, reservation_loop.go: what is appended unasked.
 //   - rebuild.go: rows that history lost.

@@ -22,7 +22,7 @@ const (
 
 // eraseLoop sees to it that what was erased leaves history, the log and the
 // checkpoints. Each erasure is a task in the state until history has confirmed
-// it, so that it goes on after a crash.
+// it, so that it continues after a crash.
 func (p *partition) eraseLoop(ctx context.Context) {
 	_, redacts := p.node.opts.Log.(redactingLog)
 	wait := erasePause

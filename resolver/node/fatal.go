@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// fatal is why a node or a partition cannot go on, once that is so. The first error
+// fatal is why a node or a partition cannot continue, once that is so. The first error
 // counts.
 type fatal struct {
 	once sync.Once

@@ -97,7 +97,7 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 	eventually.Holds(t, "all are enrolled", func() bool { return entered() == 400 })
 }
 
-// tagFlow is a flow that begins anew whenever an event happens, and ends at once.
+// tagFlow is a flow that starts again whenever an event happens, and ends at once.
 func tagFlow(name string) string {
 	return fmt.Sprintf(`{"name":%q,"reentry":"after_exit","trigger":{"type":"event","event":"viewed"},"steps":[{"id":"s","type":"tag","add":["x"],"next":null}]}`, name)
 }

@@ -45,7 +45,7 @@ func TestFail(t *testing.T) {
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):
-		t.Fatal("the node goes on")
+		t.Fatal("the node continues")
 	}
 	_, end, err := f.log.Bounds(context.Background(), 0)
 	if err != nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// TestLease: a node acts under the epoch that its own record began, until another
+// TestLease: a node holds the lease under the epoch that its own record began, until another
 // node's record begins one.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	alone := &lease{}
 	if epoch, ok := alone.active(); epoch != 0 || !ok {
-		t.Errorf("a node alone: epoch %d, acts %v", epoch, ok)
+		t.Errorf("a node alone: epoch %d, holds the lease: %v", epoch, ok)
 	}
 	alone.note(5, eventlog.RecordID{1})
 	if _, ok := alone.active(); ok {
-		t.Error("a node without an id acts in a cluster's partition")
+		t.Error("a node without an id holds the lease in a cluster's partition")
 	}
 
 	l := &lease{clustered: true}
 	if _, ok := l.active(); ok {
-		t.Error("acts without an epoch")
+		t.Error("holds the lease without an epoch")
 	}
 	if won, lost := l.note(5, eventlog.RecordID{}); won || lost {
 		t.Errorf("another node's: won %v, lost %v", won, lost)
@@ -32,7 +32,7 @@ func TestLease(t *testing.T) {
 		t.Errorf("its own: won %v, lost %v", won, lost)
 	}
 	if epoch, ok := l.active(); epoch != 8 || !ok {
-		t.Errorf("epoch %d, acts %v", epoch, ok)
+		t.Errorf("epoch %d, holds the lease: %v", epoch, ok)
 	}
 	if won, lost := l.note(9, eventlog.RecordID{2}); won || !lost {
 		t.Errorf("taken by another: won %v, lost %v", won, lost)

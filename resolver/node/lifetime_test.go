@@ -6,7 +6,7 @@ import (
 )
 
 // TestReleaseStopsActingFirst: what a partition does by itself stops at its release, what
-// follows the log goes on until the end, which waits for both.
+// follows the log continues until the end, which waits for both.
 func TestReleaseStopsActingFirst(t *testing.T) {
 	t.Parallel()
 	l := lifetime{left: make(chan struct{})}
@@ -20,7 +20,7 @@ func TestReleaseStopsActingFirst(t *testing.T) {
 	l.release()
 	<-acted
 	if closed(l.run.Done()) || closed(followed) || closed(l.left) {
-		t.Error("a release ended more than what acts")
+		t.Error("a release ended more than what needs the lease")
 	}
 	l.leave()
 	l.end()

@@ -47,7 +47,7 @@ type HistoryStats struct {
 	// not sealed yet, bytes in memory (of all rows), bytes in spool files.
 	WaitingRows, WaitingBytes, SpoolBytes int64
 	// HistoryFailing is true while history refuses rows, HistoryRebuilding while rows
-	// that it lost are made anew from the log.
+	// that it lost are rebuilt from the log.
 	HistoryFailing, HistoryRebuilding bool
 }
 
@@ -60,7 +60,7 @@ func (p *partition) historyStats() HistoryStats {
 }
 
 // Stats returns the numbers of the partitions served here. Those that count since
-// the start begin anew when a partition is taken.
+// the start count from zero when a partition is taken.
 func (n *Node) Stats() []Stats {
 	out := make([]Stats, 0, len(n.partitions))
 	for p := range n.here() {

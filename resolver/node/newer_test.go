@@ -68,7 +68,7 @@ func (c *testCluster) stopped(n *Node, what string) {
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):
-		c.t.Fatalf("%s: the node goes on", what)
+		c.t.Fatalf("%s: the node continues", what)
 	}
 	err := n.Err()
 	if !errors.Is(err, resolver.ErrNewer) || !strings.Contains(err.Error(), "Install that version on this node") || strings.Contains(err.Error(), "pass over") {
@@ -156,7 +156,7 @@ func TestStateTooOldIsRefused(t *testing.T) {
 }
 
 // TestR1NodeSaysItsRulesOnce: a node that begins no epochs says in the log that a build with
-// newer rules acts, once, where older ones wrote what is there. A log of this build needs
+// newer rules runs, once, where older ones wrote the log. A log of this build needs
 // nothing said (R1).
 func TestR1NodeSaysItsRulesOnce(t *testing.T) {
 	t.Parallel()

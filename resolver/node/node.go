@@ -69,7 +69,7 @@ type Options struct {
 	Skip map[int][]int64
 
 	// End ends the process with one line, at once and without closing anything, when
-	// the store below the state cannot go on; nil panics. It must not return.
+	// the store below the state cannot continue; nil panics. It must not return.
 	End func(why string)
 
 	Cluster
@@ -150,7 +150,7 @@ type Node struct {
 	// turn writes.
 	partitions []atomic.Pointer[partition]
 	slots      []slot
-	changed    *wake.Broadcast // a partition was taken or released, or another node acts for it
+	changed    *wake.Broadcast // a partition was taken or released, or another node took its lease
 	ownership  ownership
 
 	// The end. Close ends life, so that nothing long is begun or waited for any more, and
@@ -161,7 +161,7 @@ type Node struct {
 	closes   sync.Once
 	closeErr error
 
-	// A failure is the whole node's: a partition that cannot go on would otherwise go
+	// A failure is the whole node's: a partition that cannot continue would otherwise go
 	// unnoticed.
 	failed *fatal
 
@@ -180,7 +180,7 @@ type Node struct {
 	directory *directoryClient
 }
 
-// Failed is closed when the node cannot go on; Err says why.
+// Failed is closed when the node cannot continue; Err says why.
 func (n *Node) Failed() <-chan struct{} { return n.failed.Done() }
 
 // Err is the reason for which the node failed, nil while it runs.

@@ -12,7 +12,7 @@ import (
 )
 
 // OutboxAccounts lists the accounts that have items due at nowMs, of partitions
-// for which this node acts, and how many items wait in all.
+// whose lease this node holds, and how many items wait in all.
 func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	n.machines(func(m *resolver.Machine, held bool) {
 		list, k := m.OutboxAccounts(nowMs)
@@ -24,8 +24,8 @@ func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	return due, waiting
 }
 
-// AccountsSending lists the accounts that have campaigns whose run goes on, of
-// partitions for which this node acts. It looks at all runs.
+// AccountsSending lists the accounts that have campaigns whose run continues, of
+// partitions whose lease this node holds. It looks at all runs.
 func (n *Node) AccountsSending() (list []uint64) {
 	n.machines(func(m *resolver.Machine, held bool) {
 		if held {
@@ -36,7 +36,7 @@ func (n *Node) AccountsSending() (list []uint64) {
 }
 
 // AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come,
-// of partitions for which this node acts.
+// of partitions whose lease this node holds.
 func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
 	n.machines(func(m *resolver.Machine, held bool) {
 		if held {

@@ -84,7 +84,7 @@ func (n *Node) Claim(ctx context.Context, account, epoch uint64, items []resolve
 // given up.
 const effectsWait = 3 * time.Second
 
-// retire ends acting before a partition is given up: no effect is begun any
+// retire gives up the lease before a partition is given up: no effect is begun any
 // more, and those under way are waited for, so that a new owner repeats none.
 func (p *partition) retire(ctx context.Context) {
 	idle := p.lease.end()

@@ -19,16 +19,16 @@ func (p *partition) noteEpoch(m *resolver.Machine, id eventlog.RecordID) {
 	}
 	switch won, lost := p.lease.note(newest, id); {
 	case won:
-		p.log.Info("acting", "epoch", newest)
+		p.log.Info("holding the lease", "epoch", newest)
 	case lost:
-		p.log.Warn("another node acts for the partition from here on", "epoch", newest, "node", last.Node, "address", last.Address)
+		p.log.Warn("another node holds the lease of the partition", "epoch", newest, "node", last.Node, "address", last.Address)
 	}
 	p.node.changed.Signal()
 }
 
 // appendEpoch begins an epoch of this node's and waits until it is applied. The
 // state must be that of the log's end. A node without an id begins none, and says in the log
-// that its build acts if the state does not know that yet.
+// which rules its build has if the state does not know that yet.
 func (p *partition) appendEpoch(ctx context.Context) error {
 	o := &p.node.opts
 	if o.NodeID == "" {
@@ -52,7 +52,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 }
 
 // appendRules says which rules this build has, where they are newer than those that the state
-// knows of. Where that fails the older ones go on to hold, until the next start says it.
+// knows of. Where that fails the older ones continue to hold, until the next start says it.
 func (p *partition) appendRules(ctx context.Context) {
 	p.mu.RLock()
 	needs := p.mu.m.NeedsRules()
@@ -72,7 +72,7 @@ func (p *partition) appendRules(ctx context.Context) {
 	}
 }
 
-// renew begins an epoch unless this node acts already: another node's record may
+// renew begins an epoch unless this node holds the lease already: another node's record may
 // have come behind the last one.
 func (p *partition) renew(ctx context.Context) error {
 	if _, ok := p.lease.held(); ok {

@@ -66,7 +66,7 @@ func (n *Node) Command(ctx context.Context, account uint64, name string, args an
 // SubmitCommand carries out a command that another node made for a partition
 // that is served here, as [Remote] says, and returns its reply. The record keeps
 // its id, so that it counts once however often it is handed over, and is stamped
-// anew: a partition's time is its owner's. Errors are those of Submit, and a
+// again: a partition's time is its owner's. Errors are those of Submit, and a
 // *[resolver.Refusal] by the state machine.
 func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (reply []byte, err error) {
 	env, body, err := eventlog.DecodeEnvelope(rec)

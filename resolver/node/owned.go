@@ -12,7 +12,7 @@ import (
 
 // Remote carries out commands for partitions that other nodes serve.
 type Remote interface {
-	// Command hands a whole record to the owner of the partition, who is to call
+	// Command hands a whole record to the owner of the partition, which has to call
 	// [Node.SubmitCommand], and returns the reply. A refusal by the state machine
 	// is a *[resolver.Refusal]. Errors wrap [resolver.ErrNotOwner] (nothing was stored) or
 	// [resolver.ErrUnavailable] (it may have been stored).

@@ -199,7 +199,7 @@ func simulateOwned(t *testing.T, seed uint64) {
 		s.act(rng)
 	}
 	close(stop)
-	s.settle()
+	s.takeOver()
 	wg.Wait()
 	s.zombies.Wait()
 	for _, h := range c.history.parts {
@@ -458,8 +458,8 @@ func (s *ownedSim) act(rng *rand.Rand) {
 	pause(6)
 }
 
-// settle lets one process have everything, and the other release it.
-func (s *ownedSim) settle() {
+// takeOver lets one process have everything, and the other release it.
+func (s *ownedSim) takeOver() {
 	s.c.log.away.Store(false)
 	s.c.log.lost.Store(0)
 	for i, p := range s.processes {
@@ -472,7 +472,7 @@ func (s *ownedSim) settle() {
 				err = p.node.Load().Release(context.Background(), part)
 			}
 			if err != nil {
-				s.fatal("settle partition %d: %v", part, err)
+				s.fatal("take over partition %d: %v", part, err)
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (n *Node) turn(ctx context.Context, partition int) (*slot, error) {
 }
 
 // Take begins to serve a partition: it loads the newest checkpoint and replays the
-// log to its end, unless [Node.Warm] has done so, and then answers and acts. It
+// log to its end, unless [Node.Warm] has done so, and then takes the lease. It
 // returns once that is so, or leaves nothing behind. Taking what is here already
 // is no error.
 func (n *Node) Take(ctx context.Context, partition int) error {

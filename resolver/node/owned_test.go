@@ -544,7 +544,7 @@ func TestBarrierIsBounded(t *testing.T) {
 }
 
 // TestReadersOfWhatIsReleased: views, snapshots, counts, watchers, those who wait
-// for history, checkpoints and metrics go on while partitions come and go, and
+// for history, checkpoints and metrics continue while partitions come and go, and
 // end with a clear error or the truth.
 func TestReadersOfWhatIsReleased(t *testing.T) {
 	t.Parallel()

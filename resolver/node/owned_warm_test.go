@@ -32,8 +32,8 @@ func (l *countedLog) Read(partition int, from int64) (eventlog.Reader, error) {
 }
 
 // TestW1W2W3Warm: a warm partition follows the log, answers nothing and appends
-// nothing, whatever falls due; taken, it goes on from there under an epoch of its
-// own, without loading anything anew. One that is cooled leaves nothing behind.
+// nothing, whatever falls due; taken, it continues from there under an epoch of its
+// own, without loading anything again. One that is cooled leaves nothing behind.
 func TestW1W2W3Warm(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -92,7 +92,7 @@ func TestW1W2W3Warm(t *testing.T) {
 		t.Error("W1: an app is known")
 	}
 	if _, ok := two.Lease(account); ok || two.HoldsLease(1) {
-		t.Error("W2: it acts")
+		t.Error("W2: it holds the lease")
 	}
 	if n := counted.appends.Load(); n > 0 {
 		t.Errorf("W2: %d records appended", n)

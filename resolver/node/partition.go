@@ -47,7 +47,7 @@ type partition struct {
 	}
 	checkpoint *checkpointing   // when the state is written to disk
 	sharing    *sharing.Sharing // of checkpoints with other nodes
-	history    historyRepair    // makes rows anew that history has lost
+	history    historyRepair    // rebuilds rows that history has lost
 	// eraseFailed says that the newest attempt to take the erased out of all files failed:
 	// a stop does not wait for another one.
 	eraseFailed atomic.Bool

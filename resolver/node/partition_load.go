@@ -22,7 +22,7 @@ func (p *partition) load(ctx context.Context) error {
 	aside, err := p.ckpt.SetMisplacedAside()
 	for _, path := range aside {
 		p.history.repairs.Add(1)
-		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+checkpoint.MisplacedSuffix)
+		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is rebuilt", "file", path, "now", path+checkpoint.MisplacedSuffix)
 	}
 	if err != nil {
 		return err

@@ -445,10 +445,10 @@ func (p *partition) finish(ctx context.Context) error {
 		p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
 		err = nil
 	case err != nil:
-		err = fmt.Errorf("no checkpoint could be written at the stop of partition %d; nothing is lost, the next start makes the state anew from the checkpoint before or from the log: %w", p.id, err)
+		err = fmt.Errorf("no checkpoint could be written at the stop of partition %d; nothing is lost, the next start rebuilds the state from the checkpoint before or from the log: %w", p.id, err)
 	}
 	if n := p.erasuresPending(); n > 0 {
-		p.log.Warn("erasures are not out of all files yet; the next start goes on with them", "erasures", n)
+		p.log.Warn("erasures are not out of all files yet; the next start continues with them", "erasures", n)
 	}
 	return err
 }

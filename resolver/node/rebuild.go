@@ -45,12 +45,12 @@ const (
 
 // historyRepair is what is to be done about history, and what was.
 type historyRepair struct {
-	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition acts
-	rebuilding atomic.Bool  // rows are being made anew
+	rowsAgain  bool         // history may take rows of erased profiles again; set before the partition takes its lease
+	rebuilding atomic.Bool  // rows are being rebuilt
 	repairs    atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
 }
 
-// rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
+// rebuildLoop rebuilds rows whenever history lacks some, until ctx ends.
 func (p *partition) rebuildLoop(ctx context.Context) {
 	if lacks, _ := p.feed.Lacks(); !lacks && p.history.rowsAgain {
 		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
@@ -133,7 +133,7 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
 }
 
-// rebuildHistory makes all rows anew that history lacks. The files of the second machine
+// rebuildHistory rebuilds all rows that history lacks. The files of the second machine
 // go when its store is closed: Pebble compacts, and writes lists of files, until then.
 func (p *partition) rebuildHistory(ctx context.Context) error {
 	begun := time.Now() // for log lines only
@@ -184,19 +184,19 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 
 // rebuild is the second machine.
 type rebuild struct {
-	p    *partition
-	ckpt *checkpoint.Dir
-	m    *resolver.Machine
-	log  eventlog.Reader
-	rows query.Batch
-	out  resolver.Outcome
-	told time.Time
+	p      *partition
+	ckpt   *checkpoint.Dir
+	m      *resolver.Machine
+	log    eventlog.Reader
+	rows   query.Batch
+	out    resolver.Outcome
+	logged time.Time
 }
 
 // openRebuild loads the newest state of a rebuilding that was cut off, if history
 // has all rows below it, or the empty state.
 func (p *partition) openRebuild(stored int64) (*rebuild, error) {
-	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
+	b := &rebuild{p: p, logged: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
 		Damaged: p.ckpt.Damaged, Disk: p.ckpt.Disk, Fatal: p.ckpt.Fatal}}
 	offsets, err := b.ckpt.List()
 	if err != nil {
@@ -210,7 +210,7 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 		if err != nil || offset > stored {
 			continue
 		}
-		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
+		p.log.Info("the rebuilding of history continues where it was cut off", "records", offset)
 		return b, b.load(checkpoint.Candidate{Manifest: f, IDs: ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.
@@ -280,8 +280,8 @@ func (b *rebuild) store(ctx context.Context) error {
 	b.rows.Reset()
 	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.Next(), b.m.Next()
 	b.p.feed.NoteRebuilt(b.m.Next())
-	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
-		b.told = now
+	if now := time.Now(); now.Sub(b.logged) >= rebuildNote { // the pace of log lines is no logic
+		b.logged = now
 		_, next := b.p.feed.Lacks()
 		b.p.log.Info("rebuilding history", "records", b.m.Next(), "of", next)
 	}
@@ -289,7 +289,7 @@ func (b *rebuild) store(ctx context.Context) error {
 }
 
 // checkpoint writes what changed to the machine's files, which frees its memory,
-// and leaves a state to go on from.
+// and leaves a state to continue from.
 func (b *rebuild) checkpoint() error { return b.m.MoveOn(b.ckpt, b.p.feed) }
 
 // gap reports to the feed when history has lost its rows once more.

@@ -19,7 +19,7 @@ const (
 )
 
 // releaseLoop releases e-mails that are free again in the directory. They are in
-// the state until it has confirmed, so that this goes on after a crash.
+// the state until it has confirmed, so that this continues after a crash.
 func (p *partition) releaseLoop(ctx context.Context) {
 	wait := releasePause
 	for ctx.Err() == nil {
@@ -51,7 +51,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 	}
 }
 
-// reconcileLoop settles reservations that were not confirmed or released in time.
+// reconcileLoop reconciles reservations that were not confirmed or released in time.
 // It runs with the directory.
 func (p *partition) reconcileLoop(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -69,8 +69,8 @@ func (p *partition) reconcileLoop(ctx context.Context) {
 			}
 		}
 		if len(due) > 0 {
-			if err := emaildir.Reconcile(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
-				p.log.Warn("reserved e-mails are not settled yet; trying again", "error", err)
+			if err := emaildir.ReconcileDue(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
+				p.log.Warn("reserved e-mails are not reconciled yet; trying again", "error", err)
 			}
 		}
 		p.pause(ctx, reconcilePause)

@@ -51,7 +51,7 @@ func startDirectoryClient(n *Node) *directoryClient {
 	return e
 }
 
-// close ends the sending. What was not sent is settled by the directory.
+// close ends the sending. What was not sent is reconciled by the directory.
 func (e *directoryClient) close() {
 	if e != nil {
 		e.stop()
@@ -131,7 +131,7 @@ func (w nodeEmails) Confirm(x emaildir.Confirmed) { w.p.node.directory.confirms.
 func (w nodeEmails) Release(x emaildir.Names) { w.p.node.directory.releases.post(x) }
 
 // The pauses between attempts: another node that makes the same contact is done within
-// milliseconds. What a node left half done takes until it is settled, which is not waited
+// milliseconds. What a node left half done takes until it is reconciled, which is not waited
 // for.
 const (
 	takeAttempts = 12

@@ -220,7 +220,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 
 // TestM3NodesFailAndMove: the same with calls between nodes that fail before or
 // after they had effect, while the directory and the accounts move from node to
-// node. What is left half done is settled after its time.
+// node. What is left half done is reconciled after its time.
 func TestM3NodesFailAndMove(t *testing.T) {
 	t.Parallel()
 	c, r := emailCluster(t, 4)
@@ -349,7 +349,7 @@ func TestM3NodesSettle(t *testing.T) {
 	}
 	for _, email := range []string{before, behind} {
 		if err := create(email, 300*time.Millisecond); !errors.Is(err, resolver.ErrUnavailable) {
-			t.Errorf("%s is not settled: %v", email, err)
+			t.Errorf("%s is not reconciled: %v", email, err)
 		}
 	}
 	c.clock.Add((reservation.For + 2*time.Second).Milliseconds())

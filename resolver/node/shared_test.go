@@ -283,7 +283,7 @@ func TestSharedCheckpointBeyondTheLogIsRefused(t *testing.T) {
 	p.stop(n)
 }
 
-// TestSharedStorageAway: a node that has a checkpoint goes on with it, one that
+// TestSharedStorageAway: a node that has a checkpoint continues with it, one that
 // has none does not begin; those of another log are refused in any case.
 func TestSharedStorageAway(t *testing.T) {
 	t.Parallel()
@@ -322,10 +322,10 @@ func (l laterLog) Bounds(ctx context.Context, p int) (start, end int64, err erro
 	return end + 1, end + 1, err
 }
 
-// TestPublishingStopsNothing: while storage hangs, events are taken, checkpoints
+// TestUploadStopsNothing: while storage hangs, events are taken, checkpoints
 // written and old ones pruned, but for the one being read; then the newest is
 // uploaded and none in between. Failures are counted and tried again.
-func TestPublishingStopsNothing(t *testing.T) {
+func TestUploadStopsNothing(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	entered, release := make(chan struct{}, 100), make(chan struct{})

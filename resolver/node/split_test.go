@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/fake"
 )
 
-// movedLog is a log that goes on where another one ended.
+// movedLog is a log that continues where another one ended.
 type movedLog struct {
 	eventlog.Log
 	base int64

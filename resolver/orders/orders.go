@@ -460,7 +460,7 @@ func (s *State) orderKey(h identifier.Hash) string {
 	return state.TextKey(s.account, textOrder, string(h[:]))
 }
 
-// read reads a text of the store, nil for one that is not there. Apply cannot go on without the
+// read reads a text of the store, nil for one that is not there. Apply cannot continue without the
 // store, so an error of it ends the record, which is named.
 func (s *State) read(key string) []byte {
 	b, err := s.store.Entity(key)

@@ -47,7 +47,7 @@ func (s *Sets) DoubtfulPhones() map[string]DoubtfulPhones {
 		if !slices.Contains(AddressedBy[identifier.Phone], byte(i)) || all.IsEmpty() {
 			continue
 		}
-		refusing := roaring.Or(s.statuses[i][standingUnsubscribed].Bits, s.statuses[i][standingBlocked].Bits)
+		refusing := roaring.Or(s.statuses[i][standingUnsubscribed].Bits, s.statuses[i][standingSuppressed].Bits)
 		if refusing.IsEmpty() {
 			continue
 		}

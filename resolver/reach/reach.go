@@ -167,7 +167,7 @@ func TakesSubscription(channel string, optIn bool) bool {
 // whether it subscribed. A profile without a subscription may be sent to where none
 // is needed.
 func Of(d *profile.Document, channel byte) (reason string, subscribed bool) {
-	if b := d.GravestBlock(channel); b != 0 {
+	if b := d.GravestSuppression(channel); b != 0 {
 		return b.String(), false
 	}
 	if d.IsAnonymous() {

@@ -30,7 +30,7 @@ func randomDocument(rng *rand.Rand) *profile.Document {
 			d.Consents = append(d.Consents, profile.Consent{Channel: byte(channel), Status: byte(rng.IntN(3)), SinceMs: 1})
 		}
 		if rng.IntN(4) == 0 {
-			d.Block(profile.Block{Channel: byte(channel), Reason: profile.BlockPending + profile.BlockReason(rng.IntN(4))}, state.ApplyVersion)
+			d.Suppress(profile.Suppression{Channel: byte(channel), Reason: profile.SuppressionPending + profile.SuppressionReason(rng.IntN(4))}, state.ApplyVersion)
 		}
 	}
 	return d
@@ -44,7 +44,7 @@ func reachable(d *profile.Document, channel string, optIn bool) bool {
 		return slices.ContainsFunc(d.Identifiers, func(x profile.Identifier) bool { return x.Kind == kind })
 	}
 	number := slices.Index(profile.Channels, channel)
-	for _, b := range d.Blocks {
+	for _, b := range d.Suppressions {
 		if int(b.Channel) == number {
 			return false
 		}

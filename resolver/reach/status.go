@@ -14,7 +14,7 @@ import (
 const (
 	standingActive       = iota // subscribed, engaged or at risk
 	standingUnsubscribed        // unsubscribed
-	standingBlocked             // pending, bounced, complained or suppressed
+	standingSuppressed          // pending, bounced, complained or suppressed
 	standings
 
 	standingNone = -1 // no status
@@ -40,9 +40,9 @@ func newStatusSets(of *profile.OrdinalSets) statusSets {
 // standingOf is what kind of status a profile has on a channel, see
 // [segment.Facts.Status].
 func standingOf(d *profile.Document, channel byte) int {
-	blocked := d.GravestBlock(channel)
-	if blocked > profile.BlockPending {
-		return standingBlocked
+	reason := d.GravestSuppression(channel)
+	if reason > profile.SuppressionPending {
+		return standingSuppressed
 	}
 	for i := range d.Consents {
 		if d.Consents[i].Channel != channel {
@@ -52,8 +52,8 @@ func standingOf(d *profile.Document, channel byte) int {
 		case profile.ConsentUnsubscribed:
 			return standingUnsubscribed
 		case profile.ConsentSubscribed:
-			if blocked == profile.BlockPending {
-				return standingBlocked
+			if reason == profile.SuppressionPending {
+				return standingSuppressed
 			}
 			return standingActive
 		}
@@ -101,7 +101,7 @@ func (s *Sets) WithStatus(channel, status string) *roaring.Bitmap {
 var standingStatuses = [standings][]string{
 	standingActive:       {segment.ContactSubscribed, segment.ContactEngaged, segment.ContactAtRisk},
 	standingUnsubscribed: {segment.ContactUnsubscribed},
-	standingBlocked:      {segment.ContactPending, segment.ContactBounced, segment.ContactComplained, segment.ContactSuppressed},
+	standingSuppressed:   {segment.ContactPending, segment.ContactBounced, segment.ContactComplained, segment.ContactSuppressed},
 }
 
 // StatusMembers are those of all profiles that satisfy a condition on a status. It is not

@@ -20,7 +20,7 @@ import (
 // made from the documents when the state is loaded.
 
 // IndexVersion is the version of what is in the index. A state with another one,
-// or none, gets its index anew.
+// or none, gets its index again.
 const IndexVersion = 1
 
 // The texts by which a profile is found. Bytes are on disk, and their order is the one

@@ -12,7 +12,7 @@ import (
 )
 
 // AnswerEveryMs is the pause between two answers to one person by one channel: two programs
-// that answer each other must not go on for ever.
+// that answer each other must not continue for ever.
 const AnswerEveryMs = 60_000
 
 // maxAnswerBytes bounds an answer.

@@ -120,7 +120,7 @@ func (s *State) NoteResult(tx *feature.Tx, d *profile.Document, event *feature.E
 	event.Properties["reason"] = reason
 	if result == outbox.ResultBounced {
 		event.Type = bouncedType(medium)
-		if channel, r := contacts.ChannelOf(medium); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
+		if channel, r := contacts.ChannelOf(medium); r == nil && d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields = engine.FieldConsents
 		}
 	}

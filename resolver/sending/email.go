@@ -104,7 +104,8 @@ func (s *State) mailable(tx *feature.Tx, to string, transactional bool) (o uint3
 		if err := s.profiles.Load(o, &s.profiles.Doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		if reason := s.profiles.Doc.GravestBlock(profile.ChannelEmail); slices.Contains(messages.Undeliverable, reason.String()) {
+		if reason := s.profiles.Doc.GravestSuppression(profile.ChannelEmail); slices.Contains(messages.Undeliverable, reason.String()) {
+			// "Blocked" stands in logs: a replay must give the same outcome.
 			return 0, &refuse.Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
 		}
 		if !transactional && s.profiles.Doc.Unsubscribed(profile.ChannelEmail) {

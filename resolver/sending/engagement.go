@@ -24,7 +24,7 @@ var engagementFigures = map[string]string{
 	messages.EngagementComplaint: campaigns.Complained, messages.EngagementUnsubscribed: campaigns.Unsubscribed, messages.EngagementFailed: campaigns.Bounced,
 }
 
-// recordEngagement counts, blocks and unsubscribes as the kind demands, and
+// recordEngagement counts, suppresses and unsubscribes as the kind demands, and
 // records an event.
 func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *refuse.Refusal {
 	verb, known := engagementTypes[c.Kind]
@@ -127,23 +127,23 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		d.Engaged.LastClickMs = tx.AtMs
 		fields |= engine.FieldEngagement
 	case messages.EngagementBounce:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
+		if d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementSoftBounce:
-		if channel == profile.ChannelEmail && d.SoftBounce(tx.AtMs) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
+		if channel == profile.ChannelEmail && d.SoftBounce(tx.AtMs) && d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
-			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}))
+			also = append(also, feature.NewEvent(contacts.EventSuppressed, feature.Properties{"channel": c.Channel, "reason": profile.SuppressionBounced.String(), "source": "soft bounces"}))
 		}
 	case messages.EngagementComplaint:
-		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: tx.AtMs}, tx.Rules) {
+		if d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionComplained, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementUnsubscribed:
 		if contacts.Record(d, tx.AtMs, channel, profile.ConsentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
-		if d.Unblock(channel, profile.BlockPending) {
+		if d.Unsuppress(channel, profile.SuppressionPending) {
 			fields |= engine.FieldConsents
 		}
 	case messages.EngagementSubscribed:
@@ -156,7 +156,7 @@ func (s *State) recordEngagement(tx *feature.Tx, c messages.EngagementRecord) *r
 		}
 		fields |= engine.FieldConsents
 	case messages.EngagementFailed:
-		if c.Hard && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: tx.AtMs}, tx.Rules) {
+		if c.Hard && d.Suppress(profile.Suppression{Channel: channel, Reason: profile.SuppressionBounced, SinceMs: tx.AtMs}, tx.Rules) {
 			fields |= engine.FieldConsents
 		}
 	}

@@ -67,7 +67,7 @@ func TestResultsAreNoted(t *testing.T) {
 			t.Errorf("%s: %s, fields %b", c.result, event.Type, fields)
 		}
 	}
-	if d.Engaged.Sent != 1 || d.Engaged.LastSentMs != 7 || d.GravestBlock(profile.ChannelEmail) != profile.BlockBounced {
+	if d.Engaged.Sent != 1 || d.Engaged.LastSentMs != 7 || d.GravestSuppression(profile.ChannelEmail) != profile.SuppressionBounced {
 		t.Errorf("%+v", d)
 	}
 }

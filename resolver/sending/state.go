@@ -1,6 +1,6 @@
 // Package sending queues single messages, and records what becomes of messages: it says who
 // may be sent to, spends credits, keeps repeats of a key from being sent twice, and writes
-// outcomes and reports to profiles as counts, blocks and events.
+// outcomes and reports to profiles as counts, suppressions and events.
 //
 // It stands between the machine and features that do not know each other: the outbox has
 // the items, campaigns have the templates, domains the senders, and the profiles are those of

@@ -48,7 +48,7 @@ func (s *State) submit(tx *feature.Tx, c forms.Submit) *refuse.Refusal {
 	}
 	d := s.host.Load(o)
 	// A profile that was made may have refusals of before an erasure that was lifted.
-	made = made && len(d.Consents) == 0 && len(d.Blocks) == 0
+	made = made && len(d.Consents) == 0 && len(d.Suppressions) == 0
 	x := forms.Submission{ID: forms.NewSubmissionID(tx), Form: f.ID, Email: s.ownEmail(d, c.Email), AtMs: tx.AtMs, Channels: f.Consents(&c), Lists: f.Lists, Values: c.Values}
 	if made && (c.Email == "" || !f.DoubleOptIn && !s.host.DoubleOptIn()) {
 		s.take(tx, o, d, &x, false)
@@ -127,10 +127,10 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 	switch {
 	case hold == forms.HoldAgain:
 		return
-	case hold == forms.HoldNot, x.Email == "", d.GravestBlock(profile.ChannelEmail) > profile.BlockPending,
+	case hold == forms.HoldNot, x.Email == "", d.GravestSuppression(profile.ChannelEmail) > profile.SuppressionPending,
 		s.sending.QueueConfirmation(tx, o, x.Email, x.ID) != nil:
 		s.forms.Unconfirmable(tx, x.Form)
-		if made && x.Email != "" && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules) {
+		if made && x.Email != "" && d.Suppress(profile.Suppression{Channel: profile.ChannelEmail, Reason: profile.SuppressionPending, SinceMs: tx.AtMs}, tx.Rules) {
 			s.host.Update(o, d, engine.FieldConsents) // it is not confirmed
 		}
 		return
@@ -146,7 +146,7 @@ func (s *State) hold(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 			_, events = s.contacts.GiveConsent(tx, o, d, channel, forms.Source)
 		}
 	}
-	d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: tx.AtMs}, tx.Rules)
+	d.Suppress(profile.Suppression{Channel: profile.ChannelEmail, Reason: profile.SuppressionPending, SinceMs: tx.AtMs}, tx.Rules)
 	s.host.Update(o, d, engine.FieldConsents, events...)
 }
 

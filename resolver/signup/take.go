@@ -48,7 +48,7 @@ func (s *State) take(tx *feature.Tx, o uint32, d *profile.Document, x *forms.Sub
 		fields, events = fields|said, append(events, more...)
 	}
 	// Of a form that asks for no consent to e-mail, the address was pending by it alone.
-	if confirmed && !toEmail && (tx.Rules < rulesOwnAddress || s.isNewestEmail(d, x.Email)) && d.ConsentOf(profile.ChannelEmail) == nil && d.Unblock(profile.ChannelEmail, profile.BlockPending) {
+	if confirmed && !toEmail && (tx.Rules < rulesOwnAddress || s.isNewestEmail(d, x.Email)) && d.ConsentOf(profile.ChannelEmail) == nil && d.Unsuppress(profile.ChannelEmail, profile.SuppressionPending) {
 		fields |= engine.FieldConsents
 	}
 	for _, id := range x.Lists {

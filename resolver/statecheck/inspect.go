@@ -31,7 +31,7 @@ type Finding struct {
 
 // Inspect reads all files of a partition's checkpoints in dir, which no process has
 // open, and changes nothing. name is the log's, start and end are the bounds of its
-// records. Files outside of checkpoints are made anew by each start. The error says
+// records. Files outside of checkpoints are rebuilt by each start. The error says
 // that reading itself failed.
 func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out []Finding, err error) {
 	p := checkpoints(fs, dir, name, partition)
@@ -93,7 +93,7 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out 
 // History returns the fault of a history that has stored the records of a
 // partition below stored, beside the state in dir, once what is damaged or foreign of
 // that is set aside; the other arguments are those of [Inspect]. behind says that
-// it lacks rows, which a start makes anew from the log.
+// it lacks rows, which a start rebuilds from the log.
 func History(fs vfs.FS, dir, name string, partition int, start, end, stored int64) (behind bool, err error) {
 	p := checkpoints(fs, dir, name, partition)
 	offsets, err := p.List()

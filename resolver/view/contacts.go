@@ -11,15 +11,15 @@ import (
 // ContactInfo is the contact part of a profile.
 type ContactInfo struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
-	IsContact bool
-	Lists     []string // ids, in the order they were joined
-	Blocks    []Block
-	Devices   []Device
+	IsContact    bool
+	Lists        []string // ids, in the order they were joined
+	Suppressions []Suppression
+	Devices      []Device
 	Engagement
 }
 
-// Block keeps a channel from being sent to, whatever the consent.
-type Block struct {
+// Suppression forbids sending on a channel, whatever the consent.
+type Suppression struct {
 	Channel string
 	Reason  string // pending, bounced, complained or suppressed
 	SinceMs int64
@@ -50,8 +50,8 @@ func (v *base) contactInfo(d *profile.Document) ContactInfo {
 			x.Lists = append(x.Lists, id)
 		}
 	}
-	d.EachBlock(func(b profile.Block) {
-		x.Blocks = append(x.Blocks, Block{profile.Channels[b.Channel], b.Reason.String(), b.SinceMs, d.Pending(b.Channel)})
+	d.EachSuppression(func(b profile.Suppression) {
+		x.Suppressions = append(x.Suppressions, Suppression{profile.Channels[b.Channel], b.Reason.String(), b.SinceMs, d.Pending(b.Channel)})
 	})
 	for _, y := range d.Devices {
 		x.Devices = append(x.Devices, Device{string(y.ID), profile.DeviceKinds[y.Kind], string(y.Address), y.AddedMs})
@@ -76,9 +76,9 @@ func (p *Profile) Consent(channel string) Consent {
 	return Consent{Channel: channel, Status: profile.ConsentStatuses[0]}
 }
 
-// BlockReason is the reason of the block of a channel, "" if there is none.
-func (p *Profile) BlockReason(channel string) string {
-	for _, b := range p.Blocks {
+// SuppressionReason is the reason of the suppression of a channel, "" if there is none.
+func (p *Profile) SuppressionReason(channel string) string {
+	for _, b := range p.Suppressions {
 		if b.Channel == channel {
 			return b.Reason
 		}
@@ -87,9 +87,9 @@ func (p *Profile) BlockReason(channel string) string {
 }
 
 // Pending reports whether a channel's double opt-in was asked for and not confirmed, also
-// where something graver blocks the channel.
+// where something graver suppresses the channel.
 func (p *Profile) Pending(channel string) bool {
-	return slices.ContainsFunc(p.Blocks, func(b Block) bool { return b.Channel == channel && b.Pending })
+	return slices.ContainsFunc(p.Suppressions, func(b Suppression) bool { return b.Channel == channel && b.Pending })
 }
 
 // Page lists profiles in the order in which they were made, from an

@@ -16,7 +16,7 @@ func (v Reach) MayWriteFreely(ordinal uint32, phone string, nowMs int64) bool {
 }
 
 // MayWriteFreelyTo reports whether a text may be sent to a number by WhatsApp at an instant (Unix
-// ms): somebody wrote from there in the 24 hours before.
+// ms): a text came from there in the 24 hours before.
 func (v Reach) MayWriteFreelyTo(phone string, nowMs int64) bool {
 	h, ok := v.phoneHash(phone)
 	return ok && v.a.Conversations.OpenUntil(h) > nowMs

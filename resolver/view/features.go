@@ -87,7 +87,7 @@ func (v *View) ChangerName(by audit.Author) string {
 // are derived from it.
 func (v *View) Secret() []byte { return []byte(v.a.HashKey) }
 
-// epoch is the one under which this node acts, 0 when embedded.
+// epoch is that of the lease that this node holds, 0 when embedded.
 func (v *base) epoch() uint64 {
 	if v.host == nil {
 		return 0

@@ -21,7 +21,7 @@ type OutboxWork struct {
 	// Moot says why there is no reason any more to carry it out, empty when there is
 	// one. Its payload is not whole then.
 	Moot string
-	// Epoch is the one under which this node acts, 0 when embedded.
+	// Epoch is that of the lease that this node holds, 0 when embedded.
 	Epoch uint64
 }
 

@@ -123,7 +123,7 @@ const (
 
 // read calls fn, again if something was published meanwhile, and reports whether
 // fn's last call saw one state. fn is handed nil for an account that is not
-// known, and must begin anew at each call.
+// known, and must start again at each call.
 func (p *Published) read(account uint64, fn func(s *publishedSegments, logTimeMs int64)) (ok bool) {
 	for range publishedTries {
 		before := p.sequence.Load()

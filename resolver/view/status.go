@@ -41,8 +41,8 @@ func (p *Profile) standing() *segment.Facts {
 	for _, c := range p.Consents {
 		f.Consents = append(f.Consents, segment.ConsentFact{Channel: c.Channel, Status: c.Status, SubscribedMs: c.SubscribedMs, HasDate: c.SubscribedMs != 0})
 	}
-	for _, b := range p.Blocks {
-		f.Blocks = append(f.Blocks, segment.BlockFact{Channel: b.Channel, Reason: b.Reason})
+	for _, b := range p.Suppressions {
+		f.Suppressions = append(f.Suppressions, segment.SuppressionFact{Channel: b.Channel, Reason: b.Reason})
 	}
 	return f
 }

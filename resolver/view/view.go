@@ -262,7 +262,7 @@ func (v *base) profile(ordinal uint32, d *profile.Document) *Profile {
 
 // HeldHere is [profile.ConflictHeld] as shown on the profile that held the identifier
 // first.
-const HeldHere = "another profile was made with this identifier; it goes on to identify this one, which held it first"
+const HeldHere = "another profile was made with this identifier; it continues to identify this one, which held it first"
 
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles
@@ -306,7 +306,7 @@ func consent(c profile.Consent) Consent {
 type Host interface {
 	// Partition is the number of the machine's partition.
 	Partition() int
-	// Epoch is the one under which the host acts, 0 when embedded or when it does not.
+	// Epoch is that of the lease that the host holds, 0 when embedded or without the lease.
 	Epoch() uint64
 	// HoldFiles keeps the machine's files open until release is called once. The
 	// machine is held still meanwhile.

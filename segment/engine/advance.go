@@ -13,12 +13,12 @@ import (
 
 // Advance moves the engine's time forward and works off what falls due, in
 // order of instant, then ordinal, up to budget changes of answers. It returns
-// whether all is done; what is left goes on with the next call. Meanwhile the
+// whether all is done; what is left continues with the next call. Meanwhile the
 // engine lags: profiles to which something happens are brought up to its time
 // first ([Engine.Touch]), and reads look at what is left themselves.
 //
 // Where it stops depends on the answers alone and not on what a wheel holds,
-// which a restart makes anew: looking at a profile whose answer does not change
+// which a restart rebuilds: looking at a profile whose answer does not change
 // costs nothing of the budget.
 func (e *Engine) Advance(nowMs int64, budget int) bool {
 	e.now = max(e.now, nowMs)
@@ -91,7 +91,7 @@ func (e *Engine) next(untilMs int64, budget int) (flips int, at int64, ok bool) 
 				break
 			}
 		}
-		e.settle(uint32(ordinal), t)
+		e.evaluate(uint32(ordinal), t)
 		if flips > 0 {
 			return flips, t, true
 		}
@@ -204,7 +204,7 @@ func (e *Engine) catchUp(o uint32) {
 				}
 			}
 		}
-		e.settle(o, at)
+		e.evaluate(o, at)
 	}
 	e.caught[o] = e.now
 }
@@ -235,7 +235,7 @@ type sweeper struct {
 	Page  uint32 `json:"page"`
 }
 
-// sweep goes on dropping dead values. It changes no answer.
+// sweep continues dropping dead values. It changes no answer.
 func (e *Engine) sweep() {
 	if len(e.byState) == 0 || e.universe.IsEmpty() {
 		return
@@ -263,7 +263,7 @@ func (e *Engine) sweep() {
 // states that are gone.
 const cleanedPages = 64
 
-// clean goes on dropping what was kept for states that are gone. It is never read
+// clean continues dropping what was kept for states that are gone. It is never read
 // again, so how far it has come is no part of the state.
 func (e *Engine) clean() {
 	if len(e.stale) == 0 {

@@ -57,7 +57,7 @@ func newIngest(b testing.TB) *ingest {
 	for o := range uint32(ingestProfiles) {
 		in.e.Create(o)
 		in.e.Profile(o, &in.facts[0], AllFields)
-		in.e.Settle(o)
+		in.e.Evaluate(o)
 		if o%4096 == 0 {
 			in.e.Transitions()
 		}
@@ -97,7 +97,7 @@ func (in *ingest) step() {
 			in.e.Profile(x.o, &in.facts[x.facts], changed)
 		}
 		in.e.Event(x.o, in.now, x.typ, x.properties)
-		in.e.Settle(x.o)
+		in.e.Evaluate(x.o)
 	}
 }
 

@@ -62,11 +62,11 @@ func (l *load) event() {
 	}
 	l.e.Touch(o)
 	l.e.Event(o, l.now, l.typ, l.properties[l.n%64])
-	l.e.Settle(o)
+	l.e.Evaluate(o)
 }
 
-// settled is a crowd of whom each has done something.
-func settled(b testing.TB, profiles uint32, definitions ...string) *load {
+// crowdLoad is a load on profiles that each have an event.
+func crowdLoad(b testing.TB, profiles uint32, definitions ...string) *load {
 	l := newLoad(crowd(b, 19_800*dayMs, profiles, definitions...), profiles)
 	for o := range profiles {
 		act(l.e, o, l.now, "act", string(l.properties[o%64]))
@@ -98,7 +98,7 @@ func BenchmarkEvent(b *testing.B) {
 				for i := range leaves {
 					some = append(some, mixed[i*len(mixed)/leaves])
 				}
-				l := settled(b, profiles, some...)
+				l := crowdLoad(b, profiles, some...)
 				b.ReportAllocs()
 				for b.Loop() {
 					l.event()
@@ -122,7 +122,7 @@ func BenchmarkEventBesideSegments(b *testing.B) {
 					}
 					some = append(some, fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":30},"count":{"op":">=","value":%d}}`, typ, 1+i))
 				}
-				l := settled(b, 10_000, some...)
+				l := crowdLoad(b, 10_000, some...)
 				b.ReportAllocs()
 				for b.Loop() {
 					l.event()
@@ -148,7 +148,7 @@ func BenchmarkEventOfManySegments(b *testing.B) {
 				}[i%4]
 				some = append(some, `{"kind":"activity","event":"act",`+rest+`}`)
 			}
-			l := settled(b, 2000, some...)
+			l := crowdLoad(b, 2000, some...)
 			b.ReportAllocs()
 			for b.Loop() {
 				l.event()
@@ -170,7 +170,7 @@ func BenchmarkBytesPerValue(b *testing.B) {
 		}
 		b.Run(string(fold.SpecOf(n.Activity).Kind), func(b *testing.B) {
 			for b.Loop() {
-				l := settled(b, 100_000, d)
+				l := crowdLoad(b, 100_000, d)
 				for range 400_000 {
 					l.event()
 				}
@@ -234,7 +234,7 @@ func write(b testing.TB, f *Frozen) []byte {
 // BenchmarkRestore reads a million values of mixed kinds and puts the engine
 // together.
 func BenchmarkRestore(b *testing.B) {
-	l := settled(b, 200_000, mixed[0], mixed[5], mixed[10], mixed[15], mixed[16])
+	l := crowdLoad(b, 200_000, mixed[0], mixed[5], mixed[10], mixed[15], mixed[16])
 	file := write(b, l.e.Freeze(true))
 	values := l.e.Stats().Values
 	b.SetBytes(int64(len(file)))
@@ -255,7 +255,7 @@ func BenchmarkRestore(b *testing.B) {
 // BenchmarkFreezeDelta is how long the engine stands still to hand over a
 // hundred thousand changed values among a million.
 func BenchmarkFreezeDelta(b *testing.B) {
-	l := settled(b, 1_000_000, mixed[0], mixed[16])
+	l := crowdLoad(b, 1_000_000, mixed[0], mixed[16])
 	l.e.Freeze(true)
 	b.ResetTimer()
 	for range b.N {
@@ -273,7 +273,7 @@ func TestAllocationsPerEvent(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	l := settled(t, 16, mixed...)
+	l := crowdLoad(t, 16, mixed...)
 	for range 30_000 {
 		l.event()
 	}

@@ -175,7 +175,7 @@ var ErrFormat = errors.New("segment state has a bad format")
 var ErrChunk = errors.New("chunk of a segment's past has a bad format")
 
 // Load takes in a chunk. root returns into which profile one was merged; it may be
-// asked about ordinals that there are not. A chunk that does not go on where the
+// asked about ordinals that there are not. A chunk that does not continue where the
 // last one ended is passed over: it was made by a node that did not know better.
 // One that is refused with [ErrChunk] changes nothing.
 func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
@@ -225,7 +225,7 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 		}
 		e.Touch(o)
 		e.change(st, o, segment.CauseDefinition, func(have []byte) []byte { return st.fold.Union(have, v, e.now) })
-		e.Settle(o) // no segment depends on the state yet
+		e.Evaluate(o) // no segment depends on the state yet
 		return nil
 	})
 	st.cursor = to

@@ -150,7 +150,7 @@ func (e *Engine) announceSome(budget int) {
 	e.hasPending = false
 }
 
-// arrange makes the lists anew that follow from the definitions.
+// arrange makes the lists again that follow from the definitions.
 func (e *Engine) arrange() {
 	e.looks, e.pub.fresh = 0, false
 	e.every = e.types[segment.AnyEvent]
@@ -185,7 +185,7 @@ func (e *Engine) arrange() {
 	e.building = false
 	for _, s := range e.byRank {
 		e.building = e.building || s.next != nil
-		s.settled, s.first = s.live != nil && s.next == nil, false
+		s.current, s.first = s.live != nil && s.next == nil, false
 		if s.live == nil {
 			continue
 		}
@@ -200,7 +200,7 @@ func (e *Engine) arrange() {
 		}
 		for _, r := range s.live.refs {
 			r.users = append(r.users, s)
-			s.settled = s.settled && r.settled
+			s.current = s.current && r.current
 			s.first = s.first || r.first
 			for _, l := range r.timed {
 				if !slices.Contains(s.timed, l) {

@@ -14,7 +14,7 @@ import (
 var worthwhile = 8
 
 // dispatch finds the states of one type of events that an event may concern, in order of
-// their places. It is made anew when states come or go.
+// their places. It is rebuilt when states come or go.
 type dispatch struct {
 	always []placed // whose filters say nothing that could be looked up
 	texts  []textFilter

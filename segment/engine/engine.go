@@ -63,7 +63,7 @@ type inputs struct {
 	shares  bool               // see [Engine.ShareWindows]
 }
 
-// derived is made anew whenever definitions change.
+// derived is rebuilt whenever definitions change.
 type derived struct {
 	profile []*leaf  // leaves on attributes, consents and lists, by number
 	looks   Fields   // what these look at
@@ -134,7 +134,7 @@ func (e *Engine) Touch(o uint32) {
 	}
 }
 
-// Create adds a new profile. [Engine.Profile] and [Engine.Settle] follow.
+// Create adds a new profile. [Engine.Profile] and [Engine.Evaluate] follow.
 func (e *Engine) Create(o uint32) {
 	e.universe.Add(o)
 	for _, s := range e.first {
@@ -144,7 +144,7 @@ func (e *Engine) Create(o uint32) {
 }
 
 // SetAnonymous reports whether nothing says who a profile is, which is false of a new one.
-// [Engine.Settle] follows.
+// [Engine.Evaluate] follows.
 func (e *Engine) SetAnonymous(o uint32, is bool) {
 	if e.anonymous.Contains(o) == is {
 		return
@@ -294,7 +294,7 @@ func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 	}
 }
 
-// Merge merges a profile into another. [Engine.Profile] and [Engine.Settle] of the
+// Merge merges a profile into another. [Engine.Profile] and [Engine.Evaluate] of the
 // winner follow before any other call about it: what comes with a merge has a cause
 // of its own.
 func (e *Engine) Merge(winner, merged uint32) {
@@ -309,7 +309,7 @@ func (e *Engine) Merge(winner, merged uint32) {
 	}
 	for _, st := range e.byState {
 		if other := st.get(merged); other != nil {
-			if st.source != nil { // timed attributes come anew
+			if st.source != nil { // timed attributes come again
 				other = append([]byte(nil), other...)
 				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.Union(v, other, e.now) })
 			}
@@ -408,12 +408,12 @@ func (e *Engine) schedule(l *leaf, o uint32, due int64) {
 	}
 }
 
-// Settle judges the segments of a profile to which something happened.
-func (e *Engine) Settle(o uint32) {
-	e.settle(o, e.now)
+// Evaluate evaluates the marked segments for a profile that has changed.
+func (e *Engine) Evaluate(o uint32) {
+	e.evaluate(o, e.now)
 }
 
-func (e *Engine) settle(o uint32, atMs int64) {
+func (e *Engine) evaluate(o uint32, atMs int64) {
 	if len(e.marked) == 0 {
 		e.causes = 0
 		return

@@ -15,7 +15,7 @@ const (
 	FieldCreatedAt
 	FieldGeo
 	FieldAttributes
-	FieldConsents // blocks of channels too
+	FieldConsents // suppressions too
 	FieldLists
 	FieldEngagement
 	FieldFirstSeen

@@ -60,7 +60,7 @@ func newFoldWorld(t *testing.T, data []byte) *foldWorld {
 		w.profiles, w.root = append(w.profiles, &segment.NaiveProfile{}), append(w.root, o)
 		w.e.Create(o)
 		w.e.Profile(o, &segment.Facts{}, AllFields)
-		w.e.Settle(o)
+		w.e.Evaluate(o)
 	}
 	w.define()
 	return w
@@ -162,7 +162,7 @@ func (w *foldWorld) event(o uint32, at int64) {
 	w.profiles[o].Events = append(w.profiles[o].Events, ev)
 	w.e.Touch(o)
 	w.e.Event(o, at, []byte("act"), ev.Properties)
-	w.e.Settle(o)
+	w.e.Evaluate(o)
 }
 
 func (w *foldWorld) step() {
@@ -211,7 +211,7 @@ func (w *foldWorld) merge(winner, merged uint32) {
 	w.profiles[winner].Events = append(w.profiles[winner].Events, w.profiles[merged].Events...)
 	w.e.Merge(winner, merged)
 	w.e.Profile(winner, &segment.Facts{}, AllFields)
-	w.e.Settle(winner)
+	w.e.Evaluate(winner)
 }
 
 // inlineUpTo lowers the bound of what is kept in rows for one test.
@@ -301,7 +301,7 @@ func (w *foldWorld) reload() {
 		if w.root[o] == o {
 			e.Create(o)
 			e.Profile(o, &segment.Facts{}, AllFields)
-			e.Settle(o)
+			e.Evaluate(o)
 		}
 	}
 	for i, n := range w.nodes {

@@ -17,7 +17,7 @@ var maxInline = maxSection
 // what one event touches lies together, whatever the number of states.
 //
 // Pages are copied before the first write after [group.freeze], so what was
-// frozen can be read without a lock while the group goes on changing.
+// frozen can be read without a lock while the group continues changing.
 type group struct {
 	states [groupSlots]*state // by slot; nil where there is none
 	live   []*state           // in order of slots
@@ -25,7 +25,7 @@ type group struct {
 	// retired are slots whose state is gone and whose values are not all
 	// dropped yet. They are not read, and no state gets the slot until then.
 	retired uint16
-	cleanAt int // the page at which dropping goes on
+	cleanAt int // the page at which dropping continues
 
 	pages []*page
 	big   map[bigKey]*bigValue // values longer than maxInline

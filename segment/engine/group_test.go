@@ -236,7 +236,7 @@ func (m *groupModel) copy() map[uint32]stateValues {
 
 // TestGroupAgainstMaps (R1) changes the rows of states that come and go at
 // random, with values on both sides of the bound that keeps them in a row, and
-// freezes them in between. What was frozen stays as it was while the rows go on
+// freezes them in between. What was frozen stays as it was while the rows continue
 // changing and slots get other states; all rows with the deltas after them make
 // the same values; and no state is ever handed what was another's.
 func TestGroupAgainstMaps(t *testing.T) {

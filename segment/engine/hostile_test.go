@@ -42,7 +42,7 @@ func hostileEngine(t testing.TB) *Engine {
 	for o := range uint32(hostileProfiles) {
 		e.Create(o)
 		e.Profile(o, hostileFacts(o), AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 	}
 	for i, text := range hostileDefinitions {
 		n, err := segment.Parse([]byte(text), segment.Limits{})
@@ -96,14 +96,14 @@ func exercise(e *Engine, properties string) {
 		e.Touch(o)
 		e.Event(o, e.NowMs(), []byte("act"), []byte(properties))
 		e.Profile(o, hostileFacts(o+1), AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 		e.Advance(e.NowMs()+10_000_000, 3)
 	}
 	e.Touch(0)
 	e.Touch(1)
 	e.Merge(0, 1)
 	e.Profile(0, hostileFacts(0), AllFields)
-	e.Settle(0)
+	e.Evaluate(0)
 	e.Continue(1000)
 	for id := range e.segments {
 		if e.Live(id) {
@@ -176,7 +176,7 @@ func stride(i int) int {
 	return testlevel.Count(29, 11)
 }
 
-// TestLoadRefusesDamage damages the bytes of every chunk, cuts it, and goes on.
+// TestLoadRefusesDamage damages the bytes of every chunk, cuts it, and continues.
 func TestLoadRefusesDamage(t *testing.T) {
 	e := hostileEngine(t)
 	for before := uint8(0); ; before++ {
@@ -390,7 +390,7 @@ func TestLoadRefusesWhatIsOutOfPlace(t *testing.T) {
 			copy(c[from+4:], []byte{255, 255, 255, 255})
 			return c
 		})
-		if c[0] == chunkScan { // of a state, it is one that does not go on
+		if c[0] == chunkScan { // of a state, it is one that does not continue
 			edit("begins behind its profiles", func(c []byte) []byte {
 				copy(c[from:], []byte{77, 0, 0, 0})
 				return c

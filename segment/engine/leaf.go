@@ -17,28 +17,41 @@ const never = int64(math.MaxInt64)
 // form. Most profiles answer as one of whom nothing is known does; the leaf
 // keeps those who do not.
 type leaf struct {
+	// What the condition is, set once as the leaf is made. id names the leaf in files, key
+	// finds it for another definition with the same condition.
 	id   uint32
 	key  string
 	node *segment.Node // positive: the negation is the segment's affair
 
+	// The answers. Most profiles answer as base says, so diff stays small. The
+	// goroutine that applies records alone changes diff.
 	base bool            // the answer for a profile of whom nothing is known
 	diff *roaring.Bitmap // profiles with the other answer
 
-	fields Fields // that conditions on profiles look at
+	// What the answers depend on. A change of other fields or events passes the leaf over.
+	fields        Fields // that conditions on profiles look at
+	state         *state // of activities and timed attributes; nil for other leaves
+	fold.Question        // what the condition asks of a value of the state
 
-	state *state // of activities and timed attributes; nil for other leaves
-	fold.Question
-
+	// When time alone changes an answer: profiles by the instant, in Unix milliseconds, and
+	// the leaf's place among all that have such profiles.
 	wheel  wheel.Wheel
-	inHeap int    // position in the engine's timers, −1 when not there
-	uses   int    // by definitions, live or waiting
-	segs   []*seg // whose live definition has it
-	ready  bool   // every profile is judged
-	cursor uint32 // where judging goes on, while it is not ready
-	seen   *roaring.Bitmap
-	pub    publishedLeaf
+	inHeap int // position in the engine's timers, −1 when not there
 
-	// Scratch of rewriteBig: before the change.
+	// Who needs the leaf: it is dropped when uses is 0, and segs are marked when an answer
+	// changes.
+	uses int    // by definitions, live or waiting
+	segs []*seg // whose live definition has it
+
+	// How far the backfill is, which judges all profiles in chunks after the leaf was made.
+	ready  bool            // every profile is judged
+	cursor uint32          // the ordinal at which judging continues, while it is not ready
+	seen   *roaring.Bitmap // profiles judged by a change since: a chunk must not judge them by older data; nil when ready, and for activities
+
+	pub publishedLeaf // what counts that are read without a lock need
+
+	// Scratch of rewriteBig: the answer and the due instant (Unix milliseconds) before the
+	// change.
 	wasHeld bool
 	wasDue  int64
 }

@@ -92,7 +92,7 @@ type Scanner struct {
 	size  int
 }
 
-// NewScanner begins where the work goes on.
+// NewScanner begins where the work continues.
 func NewScanner(w *ScanWork) *Scanner {
 	s := &Scanner{work: *w, next: w.Cursor, bits: make([]*roaring.Bitmap, len(w.nodes)), spans: make([]entryWriter, len(w.nodes))}
 	for i := range s.bits {

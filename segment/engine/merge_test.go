@@ -28,7 +28,7 @@ func TestS2MergeSaysWhatIsPending(t *testing.T) {
 	for o := range uint32(2) {
 		e.Create(o)
 		e.Profile(o, &segment.Facts{}, AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 	}
 	if n := len(e.Transitions()); n != 2 {
 		t.Fatalf("%d entered, not 2", n)
@@ -42,7 +42,7 @@ func TestS2MergeSaysWhatIsPending(t *testing.T) {
 	e.Touch(1)
 	e.Merge(0, 1)
 	e.Profile(0, &segment.Facts{}, AllFields)
-	e.Settle(0)
+	e.Evaluate(0)
 	said := e.Transitions()
 	if len(said) != 1 || said[0].Ordinal != 1 || said[0].Entered || said[0].Cause != segment.CauseDefinition {
 		t.Fatalf("with the merge %+v was said", said)

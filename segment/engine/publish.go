@@ -73,7 +73,7 @@ func (e *Engine) republish() {
 	for _, s := range p.listed {
 		e.Publication(s.id)
 		p.enqueue(s)
-		if !s.settled {
+		if !s.current {
 			p.withdraw(s)
 			continue
 		}
@@ -108,7 +108,7 @@ func (e *Engine) republish() {
 
 // lookAhead works out steps and bound of a segment from the first entries of the
 // wheels of its leaves. The bound is the instant of the first entry that was not
-// taken in, so it is worked out anew before nothing but time has passed it. It
+// taken in, so it is worked out again before nothing but time has passed it. It
 // returns how many entries it took in.
 func (e *Engine) lookAhead(s *seg) (entries int) {
 	p := &e.pub

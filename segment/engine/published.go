@@ -8,13 +8,13 @@ import (
 	"github.com/musterhq/muster/segment/engine/internal/wheel"
 )
 
-// What the engine publishes lets others count members while it goes on
+// What the engine publishes lets others count members while it continues
 // changing: of each segment the number of members, the changes of it that time
 // alone makes next (steps), and the instant before which that is all (bound).
 //
 // Steps and bound stay true until something happens to a profile they were
 // worked out from. Then they are cut short, which costs next to nothing; they
-// are worked out anew when the bound comes near. So a record costs as much as
+// are worked out again when the bound comes near. So a record costs as much as
 // the segments whose members it changes, however many there are.
 
 const (

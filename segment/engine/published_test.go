@@ -101,7 +101,7 @@ func TestPublishCostsWhatChanges(t *testing.T) {
 	e.Touch(7)
 	e.Create(7)
 	e.Event(7, e.now, []byte("act"), nil)
-	e.Settle(7)
+	e.Evaluate(7)
 	if len(e.pub.queue) != 1 {
 		t.Fatalf("%d segments are to be written, one has changed", len(e.pub.queue))
 	}
@@ -139,7 +139,7 @@ func BenchmarkPublish(b *testing.B) {
 			for o := range uint32(10_000) {
 				e.Touch(o)
 				e.Create(o)
-				e.Settle(o)
+				e.Evaluate(o)
 			}
 			e.Publish()
 			b.ReportAllocs()
@@ -154,7 +154,7 @@ func BenchmarkPublish(b *testing.B) {
 					v = `{"v":-1}`
 				}
 				e.Event(o, e.now, []byte("act"), []byte(v))
-				e.Settle(o)
+				e.Evaluate(o)
 				e.Transitions()
 				b.StartTimer()
 				e.Publish()

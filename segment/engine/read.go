@@ -12,7 +12,7 @@ import (
 // and those of all it refers to.
 func (e *Engine) Live(id string) bool {
 	s := e.segments[id]
-	return s != nil && s.settled
+	return s != nil && s.current
 }
 
 // Count is the number of members of a live segment at t.

@@ -86,7 +86,7 @@ func TestRestoreWhereStatesComeAndGo(t *testing.T) {
 				}
 			}
 			if rng.IntN(3) == 0 {
-				e = again // the chain goes on after a restart
+				e = again // the chain continues after a restart
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
 		e.Touch(uint32(o))
 		e.Create(uint32(o))
 		e.Profile(uint32(o), &segment.Facts{Fields: segment.Fields{FirstName: []byte(name)}}, AllFields)
-		e.Settle(uint32(o))
+		e.Evaluate(uint32(o))
 	}
 	for id, want := range map[string]uint32{"nameless": 1, "named": 0, "nameless_too": 1} {
 		if m := e.Members(id, 1000); m.GetCardinality() != 1 || !m.Contains(want) {
@@ -71,7 +71,7 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 			w.step()
 			w.check()
 		}
-		w.settle()
+		w.finish()
 		w.check()
 		cases += w.cases
 		members += w.members
@@ -105,7 +105,7 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 	for o, f := range before {
 		e.Create(uint32(o))
 		e.Profile(uint32(o), f, AllFields)
-		e.Settle(uint32(o))
+		e.Evaluate(uint32(o))
 	}
 	for id, text := range map[string]string{
 		"list": `{"kind":"list","list_id":"vip"}`, "created": `{"kind":"attribute","field":"created_at","op":"in_last_days","value":1}`,
@@ -131,13 +131,13 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 	for o, f := range map[uint32]*segment.Facts{0: on([]string{"vip"}, now-1), 1: on(nil, 0)} {
 		e.Touch(o)
 		e.Profile(o, f, AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 	}
 	e.Touch(3)
 	e.Touch(2)
 	e.Merge(3, 2) // the winner takes nothing over
 	e.Profile(3, on(nil, 0), AllFields)
-	e.Settle(3)
+	e.Evaluate(3)
 	if restart {
 		r := NewRestorer()
 		if err := r.Read(bufio.NewReader(bytes.NewReader(image(t, e)))); err != nil {
@@ -181,7 +181,7 @@ func TestReferenceTurnsRound(t *testing.T) {
 	e.Advance(1000, 1)
 	e.Create(0)
 	e.Profile(0, &segment.Facts{}, AllFields)
-	e.Settle(0)
+	e.Evaluate(0)
 	finish := func() {
 		for range 10 {
 			if c := nextChunk(t, e); c != nil {
@@ -207,14 +207,14 @@ func TestReferenceTurnsRound(t *testing.T) {
 }
 
 // TestEditKeepsWhatIsLoaded: a definition that replaces one that is still being
-// built goes on with what that has loaded.
+// built continues with what that has loaded.
 func TestEditKeepsWhatIsLoaded(t *testing.T) {
 	e := New()
 	e.Advance(100_000_000, 1)
 	for o := range uint32(hostileProfiles) {
 		e.Create(o)
 		e.Profile(o, hostileFacts(o), AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 	}
 	text := `{"kind":"activity","event":"act","window":{"last_days":1},"aggregate":{"fn":"sum","property":"p","op":">","value":%d}}`
 	defined(t, e, "s", fmt.Sprintf(text, 1), 1)
@@ -224,7 +224,7 @@ func TestEditKeepsWhatIsLoaded(t *testing.T) {
 	defined(t, e, "s", fmt.Sprintf(text, 20), 2)
 	work, ok := e.Work(nothing)
 	if !ok || work.State == nil || work.State.Cursor == 0 || work.State.UpTo != 1 {
-		t.Fatalf("work begins anew: %+v", work.State)
+		t.Fatalf("work starts again: %+v", work.State)
 	}
 }
 

@@ -30,9 +30,9 @@ type seg struct {
 	// first says that a new profile must be judged even if nothing is known of
 	// it: the segment, or one it depends on, is blank.
 	first bool
-	// settled says that the newest definition is live, and those of all it
+	// current says that the newest definition is live, and those of all it
 	// refers to.
-	settled bool
+	current bool
 	pub     publishedSeg
 }
 

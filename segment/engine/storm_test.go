@@ -37,7 +37,7 @@ func crowd(t testing.TB, nowMs int64, profiles uint32, definitions ...string) *E
 	for o := range profiles {
 		e.Create(o)
 		e.Profile(o, &segment.Facts{}, AllFields)
-		e.Settle(o)
+		e.Evaluate(o)
 	}
 	e.Transitions()
 	return e
@@ -46,7 +46,7 @@ func crowd(t testing.TB, nowMs int64, profiles uint32, definitions ...string) *E
 func act(e *Engine, o uint32, atMs int64, eventType, properties string) {
 	e.Touch(o)
 	e.Event(o, atMs, []byte(eventType), []byte(properties))
-	e.Settle(o)
+	e.Evaluate(o)
 }
 
 // pending is how many entries of a leaf are opened and not worked off.
@@ -57,7 +57,7 @@ func pending(e *Engine, id string) int {
 
 // TestL3WindowsRunOutAtOneInstant: the windows of very many profiles run out at
 // one instant. Each call of Advance makes as many changes as its budget says,
-// looks at a bounded number of profiles, and goes on where the last one ended;
+// looks at a bounded number of profiles, and continues where the last one ended;
 // reads in the middle are exact, and transitions come once, in order.
 func TestL3WindowsRunOutAtOneInstant(t *testing.T) {
 	const start = 19_797*int64(dayMs) + 12_345
@@ -214,7 +214,7 @@ func TestL3MidnightOverSeveralLeaves(t *testing.T) {
 }
 
 // TestR1EntriesOutOfDate: everybody's instant has moved to later. That costs
-// nothing of a budget, so that a replica whose wheels were made anew, and hold
+// nothing of a budget, so that a replica whose wheels were rebuilt, and hold
 // nothing out of date, stops where others do.
 func TestR1EntriesOutOfDate(t *testing.T) {
 	const start = 19_797 * int64(dayMs)
@@ -366,10 +366,10 @@ func TestS2ManyFlipsJudgedOnce(t *testing.T) {
 		e := crowd(t, 1000, 0, all[:n]...)
 		e.Create(0)
 		e.Profile(0, &segment.Facts{}, AllFields)
-		e.Settle(0)
+		e.Evaluate(0)
 		e.Touch(0)
 		e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}}, AllFields)
-		e.Settle(0)
+		e.Evaluate(0)
 		said := e.Transitions()
 		if len(said) != 3 || !said[0].Entered || !said[1].Entered || said[2].Segment != "s2" {
 			t.Errorf("of %d segments, transitions are %v", n, said)

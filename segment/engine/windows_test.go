@@ -32,7 +32,7 @@ func TestWindowsShareAState(t *testing.T) {
 				for o := range uint32(hostileProfiles) {
 					e.Create(o)
 					e.Profile(o, hostileFacts(o), AllFields)
-					e.Settle(o)
+					e.Evaluate(o)
 				}
 				if shares == "always" {
 					e.ShareWindows()

@@ -174,14 +174,14 @@ func (w *world) create() {
 	if w.rng.IntN(2) == 0 {
 		w.happen(o)
 	}
-	w.both(func(e *Engine) { e.Settle(o) })
+	w.both(func(e *Engine) { e.Evaluate(o) })
 }
 
 func (w *world) event() {
 	o := w.some()
 	w.touch(o)
 	w.happen(o)
-	w.both(func(e *Engine) { e.Settle(o) })
+	w.both(func(e *Engine) { e.Evaluate(o) })
 }
 
 // wave lets many profiles do the same at one instant: it will run out for all
@@ -194,7 +194,7 @@ func (w *world) wave() {
 		}
 		w.touch(o)
 		w.tell(o, ev)
-		w.both(func(e *Engine) { e.Settle(o) })
+		w.both(func(e *Engine) { e.Evaluate(o) })
 	}
 }
 
@@ -231,7 +231,7 @@ func (w *world) change() {
 	identified := w.e.anonymous.Contains(o) && !p.Anonymous
 	before := len(w.e.out)
 	w.profile(o, p)
-	w.both(func(e *Engine) { e.Settle(o) })
+	w.both(func(e *Engine) { e.Evaluate(o) })
 	for _, x := range w.e.out[before:] {
 		if identified && x.Cause != segment.CauseProfile && x.Cause != segment.CauseDefinition { // pending ones come first
 			w.fatalf("I6: who was identified has a transition %+v", x)
@@ -266,7 +266,7 @@ func (w *world) merge() {
 	}
 	w.both(func(e *Engine) { e.Merge(winner, merged) })
 	w.profile(winner, p)
-	w.both(func(e *Engine) { e.Settle(winner) })
+	w.both(func(e *Engine) { e.Evaluate(winner) })
 	for id, d := range w.defs {
 		if w.e.Live(id) && !w.e.Working() && w.e.segments[id].members.Contains(winner) != d.Naive(p, w.now, w.lookup) {
 			w.fatalf("S1: a merge alone makes profile %d a member of %s, or not, as it should not", winner, id)
@@ -278,7 +278,7 @@ func (w *world) merge() {
 	// What comes with the merge has a cause of its own.
 	before := len(w.e.out)
 	w.happen(winner)
-	w.both(func(e *Engine) { e.Settle(winner) })
+	w.both(func(e *Engine) { e.Evaluate(winner) })
 	for _, x := range w.e.out[before:] {
 		if x.Ordinal != winner || x.Cause != segment.CauseEvent && x.Cause != segment.CauseDefinition { // pending ones come first
 			w.fatalf("S2: what somebody did after a merge says %+v", x)
@@ -433,7 +433,7 @@ func (w *world) undefine() {
 	}
 }
 
-// pass lets time go on, often to just where something falls due.
+// pass lets time pass, often to just where something falls due.
 func (w *world) pass() {
 	to := w.now
 	switch w.rng.IntN(6) {
@@ -534,7 +534,7 @@ func (w *world) restart() {
 	all := len(w.files) == 0 || w.rng.IntN(4) == 0
 	f := w.e.Freeze(all)
 	before := w.hash(w.e)
-	// The engine goes on while what was frozen is written.
+	// The engine continues while what was frozen is written.
 	var out bytes.Buffer
 	buf := bufio.NewWriter(&out)
 	if err := f.Write(buf); err != nil {
@@ -560,7 +560,7 @@ func (w *world) restart() {
 		w.fatalf("R1: the state differs after a restart")
 	}
 	if w.twin != nil && w.rng.IntN(2) == 0 {
-		w.e, w.files = e, nil // the twin goes on without a restart
+		w.e, w.files = e, nil // the twin continues without a restart
 	} else {
 		w.twin = e
 	}
@@ -785,8 +785,8 @@ func describe(p *segment.NaiveProfile) string {
 	return s
 }
 
-// settle works off everything.
-func (w *world) settle() {
+// finish advances the engine until nothing is due.
+func (w *world) finish() {
 	for range 10_000 {
 		w.offset++
 		w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })

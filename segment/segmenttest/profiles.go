@@ -81,10 +81,10 @@ func (g *Gen) standing(p *segment.NaiveProfile) {
 		p.Clicked = uint64(1 + g.r.IntN(8))
 	}
 	p.Sent = uint64(g.r.IntN(9))
-	p.Blocks = map[string]string{}
+	p.Suppressions = map[string]string{}
 	for _, channel := range channels {
 		if g.chance(25) {
-			p.Blocks[channel] = pick(g, blocks)
+			p.Suppressions[channel] = pick(g, blocks)
 		}
 	}
 	p.PushDevices = g.some(deviceKinds)
@@ -92,7 +92,7 @@ func (g *Gen) standing(p *segment.NaiveProfile) {
 	if g.chance(50) {
 		c := segment.NaiveConsent{Status: segment.StatusSubscribed, SubscribedMs: moment(90)}
 		p.Consents["email"] = c
-		delete(p.Blocks, "email")
+		delete(p.Suppressions, "email")
 	}
 }
 

@@ -10,7 +10,7 @@ var (
 	listIDs     = []string{"lst_news", "lst_vip", "lst_'quoted'"}
 	segmentIDs  = []string{"seg_a", "seg_b", "seg_gone"}
 	channels    = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
-	blocks      = []string{segment.BlockPending, segment.BlockPending, segment.BlockBounced, segment.BlockComplained, segment.BlockSuppressed}
+	blocks      = []string{segment.SuppressionPending, segment.SuppressionPending, segment.SuppressionBounced, segment.SuppressionComplained, segment.SuppressionByAccount}
 	deviceKinds = []string{segment.DeviceWebPush, segment.DeviceFCM, segment.DeviceAPNs}
 
 	// windows are widths in days as people write them, with their

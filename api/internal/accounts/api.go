@@ -47,9 +47,9 @@ type API struct {
 	// linkUse is held while a sign-in link is used up.
 	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
-	// device, StrangersPasswords those for everybody else: a flood of sign-ins leaves
+	// device, UnauthenticatedPasswords those for all others: a flood of sign-ins leaves
 	// room for the former.
-	passwords, StrangersPasswords *handler.Semaphore
+	passwords, UnauthenticatedPasswords *handler.Semaphore
 	// decoy is the hash that the password of an unknown e-mail is checked
 	// against, so that the answer takes as long.
 	decoy   string
@@ -59,10 +59,10 @@ type API struct {
 // New returns the calls about sessions, users, API keys, companies and the audit log.
 func New(opts Options) (*API, error) {
 	a := &API{
-		opts:               opts,
-		logins:             newLoginThrottle(opts.Now, opts.LoginThrottleEntries),
-		passwords:          handler.NewSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
-		StrangersPasswords: handler.NewSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		opts:                     opts,
+		logins:                   newLoginThrottle(opts.Now, opts.LoginThrottleEntries),
+		passwords:                handler.NewSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
+		UnauthenticatedPasswords: handler.NewSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 	}
 	var err error
 	if a.decoy, err = password.Decoy(opts.Rand, opts.Password); err != nil {
@@ -71,8 +71,8 @@ func New(opts Options) (*API, error) {
 	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
 		a.signIns[i] = opts.Metrics.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
 	}
-	opts.Metrics.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.logins.size()) })
-	a.StrangersPasswords.Register(opts.Metrics, "password")
+	opts.Metrics.GetOrCreateGauge("muster_console_sign_in_throttle_entries", func() float64 { return float64(a.logins.size()) })
+	a.UnauthenticatedPasswords.Register(opts.Metrics, "password")
 	a.passwords.Register(opts.Metrics, "password_known")
 	return a, nil
 }

@@ -15,7 +15,7 @@ import (
 //
 // An attempt from a device that is not known is paused by what came from its own
 // address: all failures there, and those there with this e-mail. Failures with the
-// e-mail from other addresses never pause it, so nobody can lock a person out by
+// e-mail from other addresses never pause it, so an attacker cannot lock a person out by
 // guessing with their e-mail from elsewhere. They are counted, though: an e-mail
 // that is guessed at from many addresses leaves each of them one attempt instead
 // of five, with longer pauses. An attempt from a known device (device.go) is
@@ -69,7 +69,7 @@ var (
 // it counts as being guessed at.
 const attackedAfter = 20
 
-// failureMemory is after how long without a failure the count starts anew.
+// failureMemory is after how long without a failure the count starts again.
 const failureMemory = time.Hour
 
 func (p pause) after(failures int) time.Duration {

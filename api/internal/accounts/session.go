@@ -89,7 +89,7 @@ func (a *API) signIn(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	var attempt attempt
-	checks := a.StrangersPasswords
+	checks := a.UnauthenticatedPasswords
 	if known != nil {
 		attempt, err = allowed(a.logins.beginKnown(*known))
 		checks = a.passwords

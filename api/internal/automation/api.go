@@ -15,7 +15,7 @@ type Options struct {
 	PublicURL string
 	// ReadTimeout bounds a read of the state and a command.
 	ReadTimeout time.Duration
-	// PublishWait is how long publishing a flow waits for it to go live; it goes on after
+	// PublishWait is how long publishing a flow waits for it to go live; it continues after
 	// that.
 	PublishWait time.Duration
 }

@@ -20,7 +20,7 @@ type enrolment struct {
 	// Status is in_progress, completed or exited.
 	Status string `json:"status"`
 	// Step is the id of the step it stands at, Since when it came there and Due
-	// when it goes on by itself; null when it has ended. Due is also null while
+	// when it continues by itself; null when it has ended. Due is also null while
 	// something else is waited for.
 	Step      *string `json:"step"`
 	Since     *string `json:"since"`

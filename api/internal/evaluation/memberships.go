@@ -110,7 +110,7 @@ func holding(saved []resolver.Segment, in map[string]bool) []string {
 }
 
 // withoutSegments reports that segments could not be found out because of err, if
-// that is a reason to go on without them.
+// that is a reason to continue without them.
 func (e *Evaluator) withoutSegments(err error) (message string, _ error) {
 	p, ours := handler.Classify(err)
 	if p.Status < 500 {

@@ -61,9 +61,9 @@ func (s *Semaphore) Queued() int64 { return s.waiting.Load() }
 
 // Register adds the numbers of the semaphore to set. kind says what runs.
 func (s *Semaphore) Register(set *metrics.Set, kind string) {
-	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, kind), func() float64 { return float64(s.Running()) })
-	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, kind), func() float64 { return float64(s.Queued()) })
-	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, kind), func() float64 { return float64(s.turnedAway.Load()) })
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_computations_running{kind=%q}`, kind), func() float64 { return float64(s.Running()) })
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_computations_waiting{kind=%q}`, kind), func() float64 { return float64(s.Queued()) })
+	set.GetOrCreateGauge(fmt.Sprintf(`muster_console_computations_turned_away_total{kind=%q}`, kind), func() float64 { return float64(s.turnedAway.Load()) })
 }
 
 // AcquireFor waits for a slot. done must follow; the context ends with

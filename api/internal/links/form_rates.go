@@ -15,8 +15,8 @@ const (
 	rateSlots                          = 1 << 14
 )
 
-// formRates bounds how often forms are taken. Several share a slot; the one that comes begins
-// anew, so that none is held to another's count.
+// formRates bounds how often forms are taken. Several share a slot; the one that comes counts
+// from zero, so that none is held to another's count.
 type formRates struct {
 	seed maphash.Seed
 	mu   struct {

@@ -324,7 +324,7 @@ func readForm(f *forms.Form, body []byte) (s sentForm, err error) {
 	if f.Consent != nil {
 		s.submit.Consented = s.values.Get(fieldConsent) != ""
 		if f.Consent.Required && !s.submit.Consented {
-			s.faults[fieldConsent] = "Please tick this to go on."
+			s.faults[fieldConsent] = "Please tick this to continue."
 		}
 	}
 	if len(attributes) > 0 {

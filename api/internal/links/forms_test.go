@@ -112,7 +112,7 @@ func TestFormRates(t *testing.T) {
 		t.Errorf("%d of another client", n)
 	}
 	if count("a", "2001:db8::2", true) != 0 {
-		t.Error("another address of the same customer begins anew")
+		t.Error("another address of the same customer starts again")
 	}
 	if n := count("b", "192.0.2.1", true); n != hostedPerClient {
 		t.Errorf("%d of another form", n)

@@ -178,7 +178,7 @@ func (s *inboxStream) next() {
 	}
 }
 
-// holds reports whether the token still does, and finds the person anew.
+// holds reports whether the token still does, and finds the person again.
 func (s *inboxStream) holds() bool {
 	now := s.a.opts.Now()
 	err := s.a.readInApp(s.caller.person.Account, func(v *resolver.View) error {

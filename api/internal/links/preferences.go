@@ -196,7 +196,7 @@ func newPreferences(v *resolver.View, p *view.Profile) *preferences {
 			continue
 		}
 		line := choice{Value: ofChannel + x.channel, Name: x.name, On: c.Status == statusSubscribed || !said && !reach.TakesSubscription(x.channel, s.RequireOptIn)}
-		switch p.BlockReason(x.channel) {
+		switch p.SuppressionReason(x.channel) {
 		case "":
 		case "pending":
 			line.Note = "Please confirm by the link in the message that we sent you."

@@ -59,7 +59,7 @@ type tracker struct {
 }
 
 // trackSlot counts for one link in one minute. Links share slots; the one that
-// comes begins anew, so that none is ever held to another's count.
+// comes counts from zero, so that none is ever held to another's count.
 type trackSlot struct {
 	link   uint64
 	minute int64

@@ -65,7 +65,7 @@ type campaignNumbers struct {
 	Errors  []string       `json:"errors"`
 
 	Runs       []record.CampaignRun `json:"runs"`    // the oldest first
-	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
+	Resumed    int                  `json:"resumed"` // how often sending continued after a stop of the service
 	StartedAt  *string              `json:"started_at"`
 	FinishedAt *string              `json:"finished_at"`
 

@@ -121,19 +121,19 @@ func (a *API) suppress(c *handler.Call) (any, error) {
 	if in.Reason == "" {
 		in.Reason = "suppressed"
 	}
-	return a.block(c, in.Channel, in.Reason)
+	return a.setSuppression(c, in.Channel, in.Reason)
 }
 
 // unsuppress answers DELETE /profiles/{id}/suppression?channel=.
 func (a *API) unsuppress(c *handler.Call) (any, error) {
-	return a.block(c, string(c.QueryArgs().Peek("channel")), "")
+	return a.setSuppression(c, string(c.QueryArgs().Peek("channel")), "")
 }
 
-func (a *API) block(c *handler.Call, channel, reason string) (any, error) {
+func (a *API) setSuppression(c *handler.Call, channel, reason string) (any, error) {
 	if channel == "" {
 		return nil, handler.BadField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := c.Command(contacts.CommandBlockSet, contacts.BlockSet{ID: c.PathID(), Channel: channel, Reason: reason, Source: c.Source()}, nil); err != nil {
+	if err := c.Command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: c.PathID(), Channel: channel, Reason: reason, Source: c.Source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)

@@ -27,9 +27,9 @@ func (a *API) Operations() handler.Group {
 		a.timelineRoute(),
 		{Handle: a.setConsent, Operation: operation.Operation{Method: "POST", Path: "/profiles/{id}/consent", Permission: "contacts:write", ID: "setConsent", Summary: "Record a consent", About: "A consent lifts no suppression: of a channel on which the person is suppressed, the message of the answer says that nothing is sent.",
 			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from; left out, `console`, or `api` by an API key.").Bytes(0, 100))), Data: shapes.Profile}},
-		{Handle: a.suppress, Operation: operation.Operation{Method: "POST", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "suppress", Summary: "Block a channel",
+		{Handle: a.suppress, Operation: operation.Operation{Method: "POST", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "suppress", Summary: "Suppress a channel",
 			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Opt("reason", shape.Word("", "suppressed", "bounced", "complained").Default("suppressed"))), Data: shapes.Profile}},
-		{Handle: a.unsuppress, Operation: operation.Operation{Method: "DELETE", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "unsuppress", Summary: "Lift the block of a channel",
+		{Handle: a.unsuppress, Operation: operation.Operation{Method: "DELETE", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "unsuppress", Summary: "Lift the suppression of a channel",
 			Query: []operation.Parameter{operation.Must("channel", shape.Channel("The channel."))}, Data: shapes.Profile}},
 	}}
 }

@@ -48,7 +48,7 @@ func kindOfEvent(eventType string, sent bool) string {
 // kindOfStep is message for one that was not sent.
 func kindOfStep(s *automation.Step) string {
 	switch s.Result {
-	case flows.NoAddress, flows.NotSubscribed, flows.Blocked, flows.QuietHours, flows.FrequencyCap:
+	case flows.NoAddress, flows.NotSubscribed, flows.Suppressed, flows.QuietHours, flows.FrequencyCap:
 		return kindMessage
 	}
 	return kindStep

@@ -142,7 +142,7 @@ func (a *API) openConversation(ctx context.Context, account uint64, e *inbound.E
 
 // stop carries out STOP for all profiles that show the number: also colleagues who share
 // it, those who have it in another spelling, and those who still show the number of an erased
-// person, by which no profile is found any more. Otherwise messages would go on to the number.
+// person, by which no profile is found any more. Otherwise messages would still go to the number.
 func (a *API) stop(ctx context.Context, s *source, e *inbound.Event, key string) (stopped bool, err error) {
 	for _, phone := range append(identity.PhoneSpellings(e.From), identity.PhoneSpellings(otherForm(e))...) {
 		for from, more := uint32(0), true; more; {

@@ -9,7 +9,7 @@ type CampaignDetails struct {
 	// Channels are those of a campaign of several, in the order of preference.
 	Channels []CampaignChannel `json:"channels"`
 	// Waiting are people who are sent to later: their quiet hours are to end, or their clocks
-	// to show a time. WaitingUntil is when a run that waits goes on.
+	// to show a time. WaitingUntil is when a run that waits continues.
 	Waiting      uint64  `json:"waiting"`
 	WaitingUntil *string `json:"waiting_until"`
 	// Revenue is that of orders attributed to the campaign, by currency.

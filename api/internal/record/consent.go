@@ -14,7 +14,7 @@ import (
 func SuppressedConsent(p *view.Profile, channels ...string) string {
 	var warnings []string
 	for _, channel := range channels {
-		if reason := p.BlockReason(channel); slices.Contains(messages.Undeliverable, reason) {
+		if reason := p.SuppressionReason(channel); slices.Contains(messages.Undeliverable, reason) {
 			warnings = append(warnings, channel+": the consent is on record, but nothing is sent: the address is suppressed ("+reason+"); lift the suppression first")
 		}
 	}

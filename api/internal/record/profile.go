@@ -103,7 +103,7 @@ func NewProfile(p *view.Profile, segments, flows []string, asOfMs int64) Profile
 			out.Statuses[ch] = s
 		}
 	}
-	for _, b := range p.Blocks {
+	for _, b := range p.Suppressions {
 		out.Suppressions[b.Channel] = b.Reason
 	}
 	out.EngagementScore, out.Devices, out.IsContact = p.Score(asOfMs), len(p.Devices), p.IsContact

@@ -29,7 +29,7 @@ type transition struct {
 // transitions answers GET /segments/{id}/transitions: server-sent events named
 // "entered" and "left" in the order in which they were made, each once. The id
 // of a message is its position: a watcher that comes back with it, in the header
-// Last-Event-ID or else as after, goes on behind it. Without a position the
+// Last-Event-ID or else as after, continues behind it. Without a position the
 // stream begins with what happens from now on, and says at once which position
 // that is. It also ends when the segment is deleted.
 func (a *API) transitions(c *handler.Call) (any, error) {
@@ -244,7 +244,7 @@ func beyond(a, b query.TransitionKey) bool {
 
 func positionText(k query.TransitionKey) string { return fmt.Sprintf("%d-%d", k.Offset, k.Seq) }
 
-// peekPosition reads the position to go on behind, nil when none is given, and
+// peekPosition reads the position to continue behind, nil when none is given, and
 // the name of the field it was in.
 func peekPosition(c *handler.Call) (after *query.TransitionKey, field string, err error) {
 	field = "Last-Event-ID"

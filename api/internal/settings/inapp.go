@@ -34,7 +34,7 @@ func (a *API) InApp() handler.Group {
 		{Handle: a.setInApp, Operation: operation.Operation{Method: "PUT", Path: "/in-app/settings", Permission: "campaigns:write", ID: "setInAppSettings", Summary: "Change the in-app settings",
 			Body: shape.Object(shape.Req("allowed_origins", shape.List(shape.Text("https://shop.example", "").Bytes(1, 300), "Scheme and host; `https://*.shop.example` for all below, `*` for all.").Entries(0, inapp.MaxOrigins))), Data: one}},
 		{Handle: a.newInAppSecret, Operation: operation.Operation{Method: "POST", Path: "/in-app/secret", Permission: "campaigns:write", ID: "newInAppSecret", Summary: "Make an in-app secret",
-			About: "It signs the tokens of people (HS256). The secret of before goes on holding for a while, so that servers can be moved to the new one; an older one ends at once.",
+			About: "It signs the tokens of people (HS256). The previous secret stays valid for a while, so that servers can be moved to the new one; an older one ends at once.",
 			Body:  shape.Object(shape.Opt("overlap_hours", shape.Integer(defaultOverlapHours, "How long the secret of before holds beside the new one; with 0 it ends at once.").Between(0, inapp.MaxOverlapHours).Default(defaultOverlapHours))), BodyRules: operation.BodyRules{Optional: true},
 			Data: shape.Named("InAppSecret", shape.Object(append(settings, shape.Req("secret", shape.Text("ias_Zm9v…", "Shown this once.")))...))}},
 	}}

@@ -131,14 +131,14 @@ func CampaignWaiting() *shape.Schema {
 	return shape.Count(0, "Those of the remaining whose quiet hours are to end, or whose clocks are to show the time, before they are sent to.")
 }
 
-// CampaignWaitingUntil is when a send goes on that waits.
+// CampaignWaitingUntil is when a send continues that waits.
 func CampaignWaitingUntil() *shape.Schema {
-	return shape.Instant("When the send goes on by itself; null where it does not wait.").OrNull()
+	return shape.Instant("When the send continues by itself; null where it does not wait.").OrNull()
 }
 
 // CampaignStatus is how far a campaign is.
 func CampaignStatus() *shape.Schema {
-	return shape.Word("draft before it is sent; scheduled when it will be sent by itself; sending, testing (an A/B test), waiting (for quiet hours, local times or its rate; it goes on by itself), sent or stopped.", "draft", "scheduled", "sending", "testing", "waiting", "sent", "stopped")
+	return shape.Word("draft before it is sent; scheduled when it will be sent by itself; sending, testing (an A/B test), waiting (for quiet hours, local times or its rate; it continues by itself), sent or stopped.", "draft", "scheduled", "sending", "testing", "waiting", "sent", "stopped")
 }
 
 // RunStatus is how far a send of a campaign is.

@@ -4,7 +4,7 @@ import "github.com/musterhq/muster/api/shape"
 
 // CampaignResumed is how often a campaign was interrupted.
 func CampaignResumed() *shape.Schema {
-	return shape.Count(0, "How often sending went on after a stop of the service.")
+	return shape.Count(0, "How often sending continued after a stop of the service.")
 }
 
 // CampaignRuns are the sends of a campaign.

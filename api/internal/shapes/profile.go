@@ -21,7 +21,7 @@ var Profile = shape.Named("Profile", shape.Object(
 	shape.Req("flows", shape.List(shape.FlowID(""), "Flows that the profile is or was in.")),
 	shape.Req("as_of", shape.Instant("The instant of all this.")),
 	shape.Req("statuses", shape.MapOf(shape.ContactStatus(""), "Statuses by channel; one that was never subscribed to has none.").Like(shape.Pairs("email", "Subscribed"))),
-	shape.Req("suppressions", shape.MapOf(shape.Word("", "bounced", "complained", "suppressed", "pending"), "Why a channel is blocked, by channel.").Like(shape.Pairs())),
+	shape.Req("suppressions", shape.MapOf(shape.Word("", "bounced", "complained", "suppressed", "pending"), "Why a channel is suppressed, by channel.").Like(shape.Pairs())),
 	shape.Req("engagement_score", shape.Count(20, "").With("maximum", 100)),
 	shape.Req("devices", shape.Count(1, "How many.")),
 	shape.Req("is_contact", shape.Boolean(true, "Whether it was made a contact.")),

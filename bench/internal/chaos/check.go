@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
-// check compares everything, once nothing goes on any more.
+// check compares everything, once nothing runs any more.
 func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error {
 	file := filepath.Join(r.config.Dir, fmt.Sprintf("probes-%d-%%d.html", r.round.Load()+1))
 	r.flows.Keys(r.sent.add)

@@ -36,7 +36,7 @@ type Config struct {
 	MinLoad, MaxLoad time.Duration
 	// StartTimeout bounds the start of a process. HealTimeout bounds the time from
 	// the end of the faults until everything has an answer, and again until nothing
-	// goes on any more. Defaults 60 s.
+	// continues any more. Defaults 60 s.
 	StartTimeout, HealTimeout time.Duration
 }
 

@@ -14,7 +14,7 @@
 // may be so for longer than a session of Kafka's consumer groups lasts.
 //
 // Then everything is well again, and whatever has no answer yet is asked for until
-// it has. A round ends once nothing goes on any more.
+// it has. A round ends once nothing runs any more.
 //
 // # What is checked after each round
 //

@@ -33,16 +33,16 @@ func TestMain(m *testing.M) {
 		fmt.Print("ready at ")
 		time.Sleep(10 * time.Millisecond) // a line that comes in two pieces is what is tested
 		fmt.Println("127.0.0.1:1")
-		time.Sleep(lifetime)
+		time.Sleep(lifetime) // a server that runs until the test stops it
 	case "fail":
 		fmt.Fprintln(os.Stderr, "cannot open the disk")
 		os.Exit(3)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		time.Sleep(lifetime)
+		time.Sleep(lifetime) // only SIGKILL ends it earlier, which the test sends
 	case "mute":
-		time.Sleep(lifetime)
+		time.Sleep(lifetime) // it never prints that it is ready; the test kills it
 	case "burn":
 		fmt.Println("ready")
 		memory := make([]byte, 64<<20)

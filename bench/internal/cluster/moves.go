@@ -28,7 +28,7 @@ type Moves struct {
 	Probes uint64 `json:"probe_events"`
 }
 
-// Step is something that happened to the nodes while the probe went on.
+// Step is something that happened to the nodes while the probe continued.
 type Step struct {
 	Name string `json:"name"`
 	// From and To are the nodes that owned the partition before and after.
@@ -146,7 +146,7 @@ func (m *mover) checkpointed(ctx context.Context) error {
 	return nil
 }
 
-// steps lets nodes come and go while the probe goes on.
+// steps lets nodes come and go while the probe continues.
 func (m *mover) steps(ctx context.Context) (err error) {
 	c := m.companies[m.big]
 	client, err := surface.SignIn(ctx, c.credentials)

@@ -101,7 +101,7 @@ func (f *fake) open() error {
 		return err
 	}
 	old = old[:bytes.LastIndexByte(old, '\n')+1] // a torn line was not acknowledged
-	// Only cut: a start may be killed, and what is written anew would be lost.
+	// Only cut: a start may be killed, and what is rewritten would be lost.
 	if err := os.Truncate(path, int64(len(old))); err != nil && !os.IsNotExist(err) {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // liveSegment is a segment that is saved at some point of the run and must hold
-// the right people in the end, however often it was built anew.
+// the right people in the end, however often it was built again.
 type liveSegment struct {
 	what, definition string
 	want             func(b *totals) int
@@ -36,7 +36,7 @@ func liveSegments() []*liveSegment {
 
 // Define saves the next segment at a node, if one is left. The first comes before
 // any event, the others must be built from history, under load and kills. It may
-// be called while Run goes on.
+// be called while Run continues.
 func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 	for _, s := range l.live {
 		if s.id != "" {

@@ -206,7 +206,7 @@ func (o *oracle) checkEnrolments(workers []*worker, arrived map[string]bool) (ho
 					case s == nil:
 					case s.Type == "webhook":
 						// A merge ends an enrolment that awaits its call, which
-						// goes on.
+						// continues.
 						x.judged, x.fine = v.Result != "pending" && v.Result != "exited", v.Result == "delivered"
 						hooks = append(hooks, x)
 					case s.Type == "email" && v.Result == "queued":

@@ -14,7 +14,7 @@
 //
 // # What is checked
 //
-// At the end, when nothing goes on any more, everything is compared with what must
+// At the end, when nothing runs any more, everything is compared with what must
 // have happened by the events on people's timelines, which themselves are compared
 // with what was acknowledged: which people must have been enrolled when (windows,
 // re-entry and pauses included), which path each enrolment must have taken through

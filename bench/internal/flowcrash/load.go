@@ -113,12 +113,12 @@ func (l *Load) Run(ctx context.Context, finish <-chan struct{}) error {
 }
 
 // PublishLast publishes the flow that is to be published in the middle of a run.
-// It may be called while Run goes on.
+// It may be called while Run continues.
 func (l *Load) PublishLast(ctx context.Context) error {
 	return publish(ctx, l.client, l.world.flow(flowGold))
 }
 
-// Toggle pauses or resumes some flows. It may be called while Run goes on.
+// Toggle pauses or resumes some flows. It may be called while Run continues.
 func (l *Load) Toggle(ctx context.Context, rng *rand.Rand) error {
 	for _, p := range l.pauses {
 		if rng.IntN(2) == 0 {
@@ -131,7 +131,7 @@ func (l *Load) Toggle(ctx context.Context, rng *rand.Rand) error {
 }
 
 // CheckPauses checks that nothing moves in flows that are paused. It may be called
-// while Run goes on.
+// while Run continues.
 func (l *Load) CheckPauses(ctx context.Context) error {
 	for _, p := range l.pauses {
 		if err := p.check(ctx); err != nil {
@@ -169,7 +169,7 @@ func (l *Load) readCredits(ctx context.Context) (int, error) {
 	return c.EmailCredits, err
 }
 
-// AwaitIdle resumes what is paused and waits until nothing goes on any more: windows
+// AwaitIdle resumes what is paused and waits until nothing runs any more: windows
 // have run out, enrolments have ended, the outboxes of the nodes, given by their
 // origins, are empty. No origin is that of the load's own client.
 func (l *Load) AwaitIdle(ctx context.Context, nodes ...string) error {
@@ -193,13 +193,13 @@ func (l *Load) AwaitIdle(ctx context.Context, nodes ...string) error {
 	return pause.Until(ctx, 100*time.Millisecond, func() (bool, error) {
 		open, err := l.open(ctx, asked)
 		if err == nil && open != "" && time.Now().After(deadline) {
-			err = fmt.Errorf("after %v nothing should go on any more: %s", l.options.IdleTimeout, open)
+			err = fmt.Errorf("after %v nothing should run any more: %s", l.options.IdleTimeout, open)
 		}
 		return open == "", err
 	})
 }
 
-// open says what still goes on.
+// open says what still runs.
 func (l *Load) open(ctx context.Context, nodes []*surface.Client) (string, error) {
 	for _, f := range l.world.flows {
 		s, err := l.client.Flow(ctx, f.id)

@@ -64,7 +64,7 @@ func (o *oracle) walk(f *flow, h *human, w *enrolment) error {
 		}
 	}
 	if next != nil {
-		return fmt.Errorf("it ended (%s) and should have gone on with step %s", w.Status, *next)
+		return fmt.Errorf("it ended (%s) and should have continued with step %s", w.Status, *next)
 	}
 	return ended(w, true, "completed", "", due)
 }
@@ -96,7 +96,7 @@ func follows(s *step, v *visit) *string {
 	return s.Next
 }
 
-// after is when the enrolment goes on behind a step.
+// after is when the enrolment continues behind a step.
 func (o *oracle) after(f *flow, s *step, v *visit) instants {
 	done := o.doneAt(f, int64(v.At))
 	switch s.Type {

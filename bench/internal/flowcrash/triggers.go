@@ -195,7 +195,7 @@ func enrolled(f *flow, h *human, enrolments []enrolment, causes []cause) ([]caus
 }
 
 // enrolledMerged compares the enrolments of two merged people: each half has
-// entered once at most, one enrolment at least has gone on, and which did is the
+// entered once at most, one enrolment at least has continued, and which did is the
 // server's choice.
 func enrolledMerged(enrolments []enrolment, causes []cause) ([]cause, error) {
 	if len(enrolments) > 2 {
@@ -219,7 +219,7 @@ func enrolledMerged(enrolments []enrolment, causes []cause) ([]cause, error) {
 		}
 	}
 	if on == 0 && len(causes) > 0 {
-		return nil, fmt.Errorf("of two people who became one no enrolment has gone on")
+		return nil, fmt.Errorf("of two people who became one no enrolment has continued")
 	}
 	return began, nil
 }

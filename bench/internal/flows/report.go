@@ -159,7 +159,7 @@ type Killed struct {
 type WakeMany struct {
 	Sleepers int     `json:"sleepers"`
 	Late     Latency `json:"late"`
-	// PerSecond is how many went on in a second, from the instant to the last.
+	// PerSecond is how many continued in a second, from the instant to the last.
 	PerSecond float64 `json:"per_second"`
 }
 

@@ -79,7 +79,7 @@ type tally struct {
 }
 
 // note counts the outcome of one request due or sent at from and reports
-// whether the member may go on.
+// whether the member may continue.
 func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) bool {
 	t.last = time.Now()
 	if err == nil {

@@ -14,7 +14,7 @@ func (m *member) sweep(from, to int) {
 }
 
 // Replay tells of every event that was sent so far: of which company and profile
-// it is, its type, and whether it was acknowledged. It makes the requests anew, so
+// it is, its type, and whether it was acknowledged. It makes the requests again, so
 // that nothing has to be kept of them while they are measured. It is called
 // between phases.
 func (f *Fleet) Replay(visit func(company int, profile uint64, eventType string, acked bool)) error {

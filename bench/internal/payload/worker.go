@@ -147,7 +147,7 @@ func (w *Worker) Next() (request []byte, first uint64) {
 }
 
 // Pass passes over the next request as Next does, and tells what is in it: a
-// worker made anew tells so what another with its number has sent.
+// worker made again tells so what another with its number has sent.
 func (w *Worker) Pass(visit func(sequence, profile uint64, eventType string)) {
 	f := &w.frames[w.turn]
 	w.turn = (w.turn + 1) % len(w.frames)

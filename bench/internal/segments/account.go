@@ -33,7 +33,7 @@ const accountNumber = 7
 type account struct {
 	dir           string
 	historyMemory int64
-	random        *lockedRand // goes on over restarts: record ids must not repeat
+	random        *lockedRand // continues over restarts: record ids must not repeat
 
 	log     *file.Log
 	history *duckdb.Store

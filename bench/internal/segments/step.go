@@ -131,7 +131,7 @@ func (s *step) memoryWithout(ctx context.Context) error {
 }
 
 // reopen restarts the node. It is not given the step's deadline: half a restart
-// would leave nothing to go on with.
+// would leave nothing to continue with.
 func (s *step) reopen() (*Restart, error) {
 	s.earlier += int64(s.a.node.Stats()[0].Events)
 	return s.restart(s.base)

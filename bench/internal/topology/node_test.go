@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/bench/internal/child"
 )
 
-// startScript starts a node that says it is ready, and goes on with the rest of
-// its script when proceed is called: a script that went on at once could end before
+// startScript starts a node that says it is ready, and continues with the rest of
+// its script when proceed is called: a script that continued at once could end before
 // its start was seen.
 func startScript(t *testing.T, rest string) (n *Node, proceed func()) {
 	t.Helper()

@@ -278,7 +278,7 @@ func (w *life) manage() {
 	case 2, 3, 4, 5:
 		name, args = contacts.CommandConsentSet, contacts.ConsentSet{ID: id, Channel: channel, Status: pick("subscribed", "subscribed", "unsubscribed"), Source: "form"}
 	case 6, 7:
-		name, args = contacts.CommandBlockSet, contacts.BlockSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
+		name, args = contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
 	case 8, 9, 10, 11:
 		name, args = messages.CommandEngagement, messages.EngagementRecord{Profile: id, Channel: channel,
 			Kind: pick(messages.EngagementOpen, messages.EngagementClick, messages.EngagementComplaint)}
@@ -336,7 +336,7 @@ func (w *life) define() {
 	}
 }
 
-// pass lets time go on, often to just beside the end of a window.
+// pass lets time pass, often to just beside the end of a window.
 func (w *life) pass() {
 	now := w.clock.Load()
 	to := now + w.rng.Int64N(5_000)

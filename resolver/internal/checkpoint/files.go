@@ -127,7 +127,7 @@ func (c *Dir) keepSums(sums []fileSum) {
 }
 
 // SetMisplacedAside gives what is not a directory another name where there must be one:
-// everything below the state's directory is made anew from the log. One that has the name
+// everything below the state's directory is rebuilt from the log. One that has the name
 // already is replaced. It returns the old names.
 func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 	above := c.FS.PathDir(c.Root)

@@ -98,7 +98,7 @@ func WriteGeneration(db *pebble.DB, f *Frozen, throttle *Throttle, disk *state.D
 
 // writeIndex writes what changed of the index of profiles.
 func writeIndex(db *pebble.DB, changes *sortedkeys.Changes, w *BatchWriter) error {
-	// The keys come in order, and an iterator goes on from where it is: a Get for each takes
+	// The keys come in order, and an iterator continues from where it is: a Get for each takes
 	// four times as long.
 	stored, err := db.NewIter(nil)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *Dir) WriteRuns(f *Frozen) ([]*dedup.Run, error) {
 func (c *Dir) makeRun(name string, write func(path string) error) (*dedup.Run, error) {
 	path := c.Path(DirKeys, name)
 	if err := write(path); err != nil {
-		_ = c.FS.Remove(path) // it may be half written; it is written anew
+		_ = c.FS.Remove(path) // it may be half written; it is rewritten
 		return nil, err
 	}
 	return dedup.OpenRun(c.FS, path, name)

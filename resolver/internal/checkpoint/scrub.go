@@ -14,12 +14,12 @@ import (
 )
 
 // maxIndexRewrite is how large an account's index of profiles may be, in bytes of
-// Pebble's files, to be written anew as a whole for erased profiles.
+// Pebble's files, to be rewritten as a whole for erased profiles.
 const maxIndexRewrite = 64 << 20
 
-// scrubProfileIndex makes Pebble write anew what the index of an account had of erased
+// scrubProfileIndex makes Pebble rewrite what the index of an account had of erased
 // profiles. Texts that they had before, such as a former name, are not stored any
-// more, so all of the index is written anew; of a large one, only what surrounds the
+// more, so all of the index is rewritten; of a large one, only what surrounds the
 // texts that the profiles had at last.
 func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []Scrubbed) error {
 	prefix := state.AccountKey(nil, state.TableProfileIndex, account)
@@ -99,7 +99,7 @@ const maxScrubRanges = 32
 
 const scrubTimeout = 30 * time.Second
 
-// scrubStore makes Pebble write anew what surrounds removed documents, which
+// scrubStore makes Pebble rewrite what surrounds removed documents, which
 // otherwise stay in its files until they are compacted by themselves.
 //
 // It is given a bounded time: a checkpoint must not wait for it. What is left

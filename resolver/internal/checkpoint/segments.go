@@ -58,7 +58,7 @@ func (c *Dir) WriteSegments(f *Frozen) ([]SegmentFile, error) {
 	name := segmentFileName(f.Next, f.WholeSegments)
 	size, err := writeSegmentFile(c.FS, c.Path(DirSegments, name), f.Engines)
 	if err != nil {
-		_ = c.FS.Remove(c.Path(DirSegments, name)) // it may be half written; it is written anew
+		_ = c.FS.Remove(c.Path(DirSegments, name)) // it may be half written; it is rewritten
 		return nil, err
 	}
 	var chain []SegmentFile

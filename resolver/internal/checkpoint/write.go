@@ -39,7 +39,7 @@ func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, throttle *Throttl
 		return w, fmt.Errorf("write segment state: %w", err)
 	}
 	if err := c.Commit(f, db, feed, w); err != nil {
-		return w, fmt.Errorf("publish checkpoint %d: %w", f.Next, err)
+		return w, fmt.Errorf("commit checkpoint %d: %w", f.Next, err)
 	}
 	return w, nil
 }

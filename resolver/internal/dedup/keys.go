@@ -114,7 +114,7 @@ func (k *Keys) Touch(h identifier.Hash) byte {
 // Unsaved is the number of keys that no checkpoint has taken.
 func (k *Keys) Unsaved() int { return k.recent.Size() }
 
-// Freeze hands the recent keys to a checkpoint and starts anew.
+// Freeze hands the recent keys to a checkpoint and starts again.
 func (k *Keys) Freeze() Answers {
 	if k.recent.Size() == 0 {
 		return Answers{}

@@ -60,7 +60,7 @@ type Feed struct {
 	changed *wake.Broadcast    // signalled when what others wait for in mu has changed
 	stop    context.CancelFunc // ends the loop; done waits for it
 	done    sync.WaitGroup
-	// Lacking is sent to when rows have to be made anew from the log; fromLog says
+	// Lacking is sent to when rows have to be rebuilt from the log; fromLog says
 	// that the log still has its beginning, so that they can be.
 	Lacking chan struct{}
 	fromLog bool
@@ -90,7 +90,7 @@ type Item struct {
 	bytes    int64        // in memory
 	FileSize int64
 	busy     bool // being stored
-	dropped  bool // it is not stored from here: the rows are made anew from the log
+	dropped  bool // it is not stored from here: the rows are rebuilt from the log
 }
 
 // New makes a feed of a partition whose spool files are in dir. It does nothing before
@@ -102,7 +102,7 @@ func New(opts Options, part int, history query.History, fs vfs.FS, dir string, l
 
 // Start begins feeding. stored is history's position, next the offset Apply goes
 // on from, start and end those of the log; items are the spool files that belong to
-// the state at next. Rows that neither history nor a spool file has are made anew
+// the state at next. Rows that neither history nor a spool file has are rebuilt
 // from the log (resolver/node/rebuild.go), if it still has its beginning.
 func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 	from := next
@@ -298,7 +298,7 @@ func (f *Feed) run(ctx context.Context) {
 		switch {
 		case it.dropped:
 			// History was found to lack rows meanwhile: the item is in the list no more, and
-			// its rows are made anew from the log, whether history has taken them or not.
+			// its rows are rebuilt from the log, whether history has taken them or not.
 			err = nil
 		case err == nil:
 			f.drop(it)
@@ -444,7 +444,7 @@ func (f *Feed) spill(ctx context.Context) {
 				for _, x := range f.mu.items {
 					if x.batch != nil && !x.busy {
 						// Held from here on: a batch that is stored meanwhile must
-						// not be filled anew while it is written.
+						// not be filled again while it is written.
 						it = x
 						f.mu.hold++
 						break

@@ -193,12 +193,12 @@ func TestMemoryIsLetGo(t *testing.T) {
 			for range 5 {
 				add(70)
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(2 * time.Second) // the bubble's clock passes Delay, so that the batch is stored
 			synctest.Wait()
 			if rows, _ := h.stored(); rows != (round+1)*350 || kept() == 0 {
 				t.Fatalf("%d rows are stored, room for %d is kept", rows, kept())
 			}
-			time.Sleep(letGoAfter)
+			time.Sleep(letGoAfter) // on the bubble's clock: no rows come for that long
 			synctest.Wait()
 			if n := kept(); n != 0 {
 				t.Fatalf("room for %d rows is kept", n)

@@ -11,7 +11,7 @@ import (
 
 // lack is the range of rows that neither history nor a spool file has,
 // because history was lost, damaged or put back from an earlier time. They are made
-// anew from the log by a second machine (resolver/node/rebuild.go), in two steps:
+// again from the log by a second machine (resolver/node/rebuild.go), in two steps:
 //
 //   - rows: the machine is far behind. What Apply produces is thrown away, since the
 //     log has it and the machine will produce it again. Nothing piles up.
@@ -128,7 +128,7 @@ func (f *Feed) Rebuilt() {
 	f.nudge()
 }
 
-// AppendRows stores rows that were made anew. A history that is down is tried again
+// AppendRows stores rows that were rebuilt. A history that is down is tried again
 // until ctx ends; one that has lost its rows once more is query.ErrGap.
 func (f *Feed) AppendRows(ctx context.Context, b *query.Batch) error {
 	for wait := minRetry; ; wait = min(2*wait, f.opts.RetryMax) {
@@ -136,7 +136,7 @@ func (f *Feed) AppendRows(ctx context.Context, b *query.Batch) error {
 		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
 			return err
 		}
-		f.log.Error("history does not take rows that are made anew", "from", b.From, "to", b.To, "retry_in", wait, "error", err)
+		f.log.Error("history does not take rows that are rebuilt", "from", b.From, "to", b.To, "retry_in", wait, "error", err)
 		if pause.For(ctx, wait) != nil {
 			return fmt.Errorf("rebuild history: %w", ctx.Err())
 		}

@@ -45,7 +45,7 @@ func (x *table) bytes() (n int64) {
 }
 
 // wasteful reports whether so many values are no profile's any more that the table is better made
-// anew.
+// again.
 func (x *table) wasteful() bool {
 	for _, c := range x.columns {
 		if len(c.values) > 2*c.built+changedLeast {

@@ -160,7 +160,7 @@ type Document struct {
 // Reset empties the document and keeps its memory.
 func (d *Document) Reset() {
 	*d = Document{Identifiers: d.Identifiers[:0], Consents: d.Consents[:0], Merged: d.Merged[:0], Conflicts: d.Conflicts[:0],
-		Contact: Contact{Lists: d.Lists[:0], Blocks: d.Blocks[:0], Devices: d.Devices[:0], SoftBounces: d.SoftBounces[:0]},
+		Contact: Contact{Lists: d.Lists[:0], Suppressions: d.Suppressions[:0], Devices: d.Devices[:0], SoftBounces: d.SoftBounces[:0]},
 		Calls:   Calls{GivenUp: d.GivenUp[:0], Times: TraitTimes{list: d.Times.list[:0]}}}
 }
 

@@ -3,7 +3,7 @@ package profile
 // MaxCaused is how many enrolments of a profile may begin in one minute that the
 // service itself has caused: by an event it records of its own doing, or by what
 // a step of a flow changed. It bounds loops between flows in breadth, and those
-// that go on by way of the outbox, from record to record. What others cause, or
+// that continue by way of the outbox, from record to record. What others cause, or
 // the clock, is not bounded by it.
 const MaxCaused = 64
 

@@ -81,7 +81,7 @@ func (d *Document) ConsentOf(channel byte) *Consent {
 	return nil
 }
 
-// Subscribed reports whether a channel's consent is a subscription, blocked or not.
+// Subscribed reports whether a channel's consent is a subscription, suppressed or not.
 func (d *Document) Subscribed(channel byte) bool {
 	c := d.ConsentOf(channel)
 	return c != nil && c.Status == ConsentSubscribed
@@ -119,7 +119,7 @@ func (d *Document) MergeConsents(o *Document) {
 
 // onlyComplained reports whether a complaint is all that was said of a channel.
 func (d *Document) onlyComplained(channel byte) bool {
-	return d.GravestBlock(channel) == BlockComplained && d.ConsentOf(channel) == nil
+	return d.GravestSuppression(channel) == SuppressionComplained && d.ConsentOf(channel) == nil
 }
 
 // MergeConsent takes over a channel's consent when it is newer; of two equally

@@ -13,14 +13,14 @@ type Contact struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
 	IsContact bool
 	Lists     []uint32 // numbers of lists, in the order they were joined
-	// Blocks has at most two of a channel: one that is pending, and a graver one, which
+	// Suppressions has at most two of a channel: one that is pending, and a graver one, which
 	// comes first and is the one that counts.
-	Blocks      []Block
-	Devices     []Device
-	Engaged     Engagement
-	SoftBounces []int64 // times of the last soft bounces of e-mail, see SoftBounce
-	Caused      CausedEnrolments
-	earlier     earlier
+	Suppressions []Suppression
+	Devices      []Device
+	Engaged      Engagement
+	SoftBounces  []int64 // times of the last soft bounces of e-mail, see SoftBounce
+	Caused       CausedEnrolments
+	earlier      earlier
 }
 
 // earlier is the time of an event from before the profile was created.
@@ -29,31 +29,31 @@ type earlier struct {
 	known bool
 }
 
-// Block keeps a channel from being sent to, whatever the consent.
-type Block struct {
+// Suppression forbids sending on a channel, whatever the consent.
+type Suppression struct {
 	Channel byte // its place in Channels
-	Reason  BlockReason
+	Reason  SuppressionReason
 	SinceMs int64 // log time
 }
 
-// BlockReason is why a channel is blocked; 0 is no block.
-type BlockReason byte
+// SuppressionReason is why a channel is suppressed; 0 is none.
+type SuppressionReason byte
 
-// Why a channel is blocked. Numbers are on disk; a higher one is graver.
+// Why a channel is suppressed. Numbers are on disk; a higher one is graver.
 const (
-	// BlockPending: double opt-in was asked for and not confirmed.
-	BlockPending BlockReason = iota + 1
-	// BlockBounced: a hard bounce, the address does not exist.
-	BlockBounced
-	// BlockComplained: marked as spam.
-	BlockComplained
-	// BlockSuppressed: by decision of the account.
-	BlockSuppressed
+	// SuppressionPending: double opt-in was asked for and not confirmed.
+	SuppressionPending SuppressionReason = iota + 1
+	// SuppressionBounced: a hard bounce, the address does not exist.
+	SuppressionBounced
+	// SuppressionComplained: marked as spam.
+	SuppressionComplained
+	// SuppressionByAccount: by decision of the account.
+	SuppressionByAccount
 )
 
 // rulesPendingKept is the first version of the state machine's rules under which a graver
-// block keeps a pending one beneath it. Before, an address became mailable without a
-// confirmation when its graver block was lifted.
+// suppression keeps a pending one beneath it. Before, an address became mailable without a
+// confirmation when its graver suppression was lifted.
 const rulesPendingKept = 25
 
 // Device is where push messages of a profile go.
@@ -74,7 +74,7 @@ type Engagement struct {
 const (
 	extraContact = 1 << iota
 	extraLists
-	extraBlocks
+	extraSuppressions
 	extraDevices
 	extraEngaged
 	extraSoft
@@ -88,7 +88,7 @@ func (x *Contact) append(dst []byte) []byte {
 	for _, f := range [...]struct {
 		has bool
 		bit byte
-	}{{x.IsContact, extraContact}, {len(x.Lists) > 0, extraLists}, {len(x.Blocks) > 0, extraBlocks}, {len(x.Devices) > 0, extraDevices}, {x.Engaged != (Engagement{}), extraEngaged}, {len(x.SoftBounces) > 0, extraSoft}, {x.Caused.n > 0, extraCaused}, {x.earlier.known, extraEarlier}} {
+	}{{x.IsContact, extraContact}, {len(x.Lists) > 0, extraLists}, {len(x.Suppressions) > 0, extraSuppressions}, {len(x.Devices) > 0, extraDevices}, {x.Engaged != (Engagement{}), extraEngaged}, {len(x.SoftBounces) > 0, extraSoft}, {x.Caused.n > 0, extraCaused}, {x.earlier.known, extraEarlier}} {
 		if f.has {
 			mask |= f.bit
 		}
@@ -101,9 +101,9 @@ func (x *Contact) append(dst []byte) []byte {
 			dst = le.AppendUint32(dst, n)
 		}
 	}
-	if len(x.Blocks) > 0 {
-		dst = binary.AppendUvarint(dst, uint64(len(x.Blocks)))
-		for _, b := range x.Blocks {
+	if len(x.Suppressions) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.Suppressions)))
+		for _, b := range x.Suppressions {
 			dst = le.AppendUint64(append(dst, b.Channel, byte(b.Reason)), uint64(b.SinceMs))
 		}
 	}
@@ -152,9 +152,9 @@ func (x *Contact) decode(r *wire.Reader) {
 			x.Lists = append(x.Lists, r.U32())
 		}
 	}
-	if mask&extraBlocks != 0 {
+	if mask&extraSuppressions != 0 {
 		for n := r.Count(10); n > 0; n-- {
-			x.Blocks = append(x.Blocks, Block{r.U8(), BlockReason(r.U8()), int64(r.U64())})
+			x.Suppressions = append(x.Suppressions, Suppression{r.U8(), SuppressionReason(r.U8()), int64(r.U64())})
 		}
 	}
 	if mask&extraDevices != 0 {
@@ -179,7 +179,7 @@ func (x *Contact) decode(r *wire.Reader) {
 }
 
 // Merge takes over what another profile has that became part of this one: its lists, the
-// graver block of each channel, devices and counts. The members of lists are kept a second
+// graver suppression of each channel, devices and counts. The members of lists are kept a second
 // time, as sets of the account, which package contacts moves. rules is the version of the
 // state machine's rules. It returns the devices that are too many, the oldest.
 func (x *Contact) Merge(o *Contact, rules int) (evicted []Device) {
@@ -189,8 +189,8 @@ func (x *Contact) Merge(o *Contact, rules int) (evicted []Device) {
 			x.Lists = append(x.Lists, n)
 		}
 	}
-	for _, b := range o.Blocks {
-		x.Block(b, rules)
+	for _, b := range o.Suppressions {
+		x.Suppress(b, rules)
 	}
 	e, f := &x.Engaged, &o.Engaged
 	e.Sent, e.Opened, e.Clicked = e.Sent+f.Sent, e.Opened+f.Opened, e.Clicked+f.Clicked
@@ -200,40 +200,40 @@ func (x *Contact) Merge(o *Contact, rules int) (evicted []Device) {
 	return x.mergeDevices(o.Devices)
 }
 
-// Block blocks a channel, unless something graver does already; a confirmation is pending
+// Suppress suppresses a channel, unless something graver does already; a confirmation is pending
 // beneath what is graver, too. rules is the version of the state machine's rules. It returns
 // whether that changed anything.
-func (x *Contact) Block(b Block, rules int) bool {
-	i := slices.IndexFunc(x.Blocks, func(have Block) bool { return have.Channel == b.Channel })
+func (x *Contact) Suppress(b Suppression, rules int) bool {
+	i := slices.IndexFunc(x.Suppressions, func(have Suppression) bool { return have.Channel == b.Channel })
 	switch kept := rules >= rulesPendingKept; {
 	case i < 0:
-		x.Blocks = append(x.Blocks, b)
-	case x.Blocks[i].Reason == b.Reason:
+		x.Suppressions = append(x.Suppressions, b)
+	case x.Suppressions[i].Reason == b.Reason:
 		return false
-	case kept && b.Reason == BlockPending:
+	case kept && b.Reason == SuppressionPending:
 		if x.Pending(b.Channel) {
 			return false
 		}
-		x.Blocks = slices.Insert(x.Blocks, i+1, b)
-	case kept && x.Blocks[i].Reason == BlockPending:
-		x.Blocks = slices.Insert(x.Blocks, i, b)
-	case x.Blocks[i].Reason > b.Reason:
+		x.Suppressions = slices.Insert(x.Suppressions, i+1, b)
+	case kept && x.Suppressions[i].Reason == SuppressionPending:
+		x.Suppressions = slices.Insert(x.Suppressions, i, b)
+	case x.Suppressions[i].Reason > b.Reason:
 		return false
 	default:
-		x.Blocks[i] = b
+		x.Suppressions[i] = b
 	}
 	return true
 }
 
 // Pending reports whether a channel's double opt-in was asked for and not confirmed, also
-// where something graver blocks the channel.
+// where something graver suppresses the channel.
 func (x *Contact) Pending(channel byte) bool {
-	return slices.ContainsFunc(x.Blocks, func(b Block) bool { return b.Channel == channel && b.Reason == BlockPending })
+	return slices.ContainsFunc(x.Suppressions, func(b Suppression) bool { return b.Channel == channel && b.Reason == SuppressionPending })
 }
 
-// GravestBlock is the gravest block of a channel, 0 if there is none.
-func (x *Contact) GravestBlock(channel byte) BlockReason {
-	for _, b := range x.Blocks {
+// GravestSuppression is the gravest suppression of a channel, 0 if there is none.
+func (x *Contact) GravestSuppression(channel byte) SuppressionReason {
+	for _, b := range x.Suppressions {
 		if b.Channel == channel {
 			return b.Reason
 		}
@@ -241,21 +241,21 @@ func (x *Contact) GravestBlock(channel byte) BlockReason {
 	return 0
 }
 
-// EachBlock calls fn with the block of each channel that counts: the gravest.
-func (x *Contact) EachBlock(fn func(Block)) {
-	for i, b := range x.Blocks {
-		if !slices.ContainsFunc(x.Blocks[:i], func(graver Block) bool { return graver.Channel == b.Channel }) {
+// EachSuppression calls fn with the suppression of each channel that counts: the gravest.
+func (x *Contact) EachSuppression(fn func(Suppression)) {
+	for i, b := range x.Suppressions {
+		if !slices.ContainsFunc(x.Suppressions[:i], func(graver Suppression) bool { return graver.Channel == b.Channel }) {
 			fn(b)
 		}
 	}
 }
 
-// Unblock lifts the block of a channel that is for one of the reasons, and reports whether
+// Unsuppress lifts the suppression of a channel that is for one of the reasons, and reports whether
 // there was one. What is pending beneath it counts from then on.
-func (x *Contact) Unblock(channel byte, reasons ...BlockReason) bool {
-	for i, b := range x.Blocks {
+func (x *Contact) Unsuppress(channel byte, reasons ...SuppressionReason) bool {
+	for i, b := range x.Suppressions {
 		if b.Channel == channel && slices.Contains(reasons, b.Reason) {
-			x.Blocks = slices.Delete(x.Blocks, i, i+1)
+			x.Suppressions = slices.Delete(x.Suppressions, i, i+1)
 			return true
 		}
 	}
@@ -281,15 +281,15 @@ func (x *Contact) mergeDevices(other []Device) (evicted []Device) {
 }
 
 // String is the reason's name.
-func (r BlockReason) String() string {
+func (r SuppressionReason) String() string {
 	switch r {
-	case BlockPending:
+	case SuppressionPending:
 		return "pending"
-	case BlockBounced:
+	case SuppressionBounced:
 		return "bounced"
-	case BlockComplained:
+	case SuppressionComplained:
 		return "complained"
-	case BlockSuppressed:
+	case SuppressionByAccount:
 		return "suppressed"
 	}
 	return ""

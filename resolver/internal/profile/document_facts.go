@@ -37,9 +37,9 @@ func (d *Document) FillFacts(f *segment.Facts, lists map[uint32]string, lastEven
 		f.Consents = append(f.Consents, segment.ConsentFact{Channel: NameOf(Channels, c.Channel), Status: NameOf(ConsentStatuses, c.Status),
 			SubscribedMs: c.SubscribedMs, HasDate: c.SubscribedMs != 0})
 	}
-	f.Blocks = f.Blocks[:0]
-	d.EachBlock(func(b Block) {
-		f.Blocks = append(f.Blocks, segment.BlockFact{Channel: NameOf(Channels, b.Channel), Reason: b.Reason.String()})
+	f.Suppressions = f.Suppressions[:0]
+	d.EachSuppression(func(b Suppression) {
+		f.Suppressions = append(f.Suppressions, segment.SuppressionFact{Channel: NameOf(Channels, b.Channel), Reason: b.Reason.String()})
 	})
 	f.Lists = f.Lists[:0]
 	for _, n := range d.Lists {

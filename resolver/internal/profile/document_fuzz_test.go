@@ -10,7 +10,7 @@ func FuzzDocument(f *testing.F) {
 	d := Document{CreatedMs: 1, Identifiers: []Identifier{{Kind: identifier.Email, Value: []byte("a@x.io")}, {Kind: identifier.Phone, Value: []byte("+1"), Shared: true}, {Kind: identifier.Anonymous, Value: []byte("d-1")}}, Attributes: []byte(`{"a":1}`),
 		Merged: []MergedProfile{{1, 2, false}, {4, 3, true}}, Conflicts: []Conflict{{identifier.Phone, ConflictTooMany, 3, 4, []byte("1")}},
 		Consents: []Consent{{1, 1, 5, []byte("manual"), 4}},
-		Contact: Contact{IsContact: true, Lists: []uint32{3}, Blocks: []Block{{0, BlockBounced, 6}},
+		Contact: Contact{IsContact: true, Lists: []uint32{3}, Suppressions: []Suppression{{0, SuppressionBounced, 6}},
 			Devices: []Device{{[]byte("d"), 1, []byte("token"), 7}}, Engaged: Engagement{Sent: 2, LastSentMs: 9}}}
 	f.Add(d.Append(nil))
 	f.Add([]byte{1})

@@ -63,7 +63,7 @@ func Names(b []byte) (first, last []byte) {
 type Likeness struct {
 	Identifiers bool
 	Names       bool // and identifiers
-	// Standing: all but creation, names, geo and attributes, so identifiers, consents, blocks
+	// Standing: all but creation, names, geo and attributes, so identifiers, consents, suppressions
 	// and devices, on which it depends whether a message may be sent.
 	Standing bool
 }

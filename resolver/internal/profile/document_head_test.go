@@ -34,9 +34,11 @@ func TestCompare(t *testing.T) {
 		"one more": {func(d *Document) {
 			d.Identifiers = append(d.Identifiers, Identifier{Kind: identifier.Phone, Value: []byte("+49301")})
 		}, none},
-		"shared":            {func(d *Document) { d.Identifiers[0].Shared = true }, none},
-		"consents":          {func(d *Document) { d.Consents[0].Status = ConsentUnsubscribed }, names},
-		"blocks":            {func(d *Document) { d.Blocks = []Block{{Channel: ChannelEmail, Reason: BlockBounced, SinceMs: 2}} }, names},
+		"shared":   {func(d *Document) { d.Identifiers[0].Shared = true }, none},
+		"consents": {func(d *Document) { d.Consents[0].Status = ConsentUnsubscribed }, names},
+		"blocks": {func(d *Document) {
+			d.Suppressions = []Suppression{{Channel: ChannelEmail, Reason: SuppressionBounced, SinceMs: 2}}
+		}, names},
 		"devices":           {func(d *Document) { d.Devices = []Device{{ID: []byte("d"), Address: []byte("x"), AddedMs: 2}} }, names},
 		"anonymous ids":     {func(d *Document) { d.Identifiers[0].Kind = identifier.Anonymous }, none},
 		"name and consents": {func(d *Document) { d.FirstName, d.Consents = []byte("Bo"), nil }, Likeness{Identifiers: true}},

@@ -363,7 +363,7 @@ func (r *Redactor) isErased(ordinal uint32) bool {
 	return r.ordinals.Contains(ordinal) || r.people.Erased(ordinal)
 }
 
-// rewrite reads a command's arguments and writes them anew where fn says that it has
+// rewrite reads a command's arguments and writes them again where fn says that it has
 // changed them.
 func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 	var c T
@@ -387,8 +387,8 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *contacts.Update) bool { return r.update(offset, c) })
 	case contacts.CommandConsentSet:
 		return rewrite(args, func(c *contacts.ConsentSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
-	case contacts.CommandBlockSet:
-		return rewrite(args, func(c *contacts.BlockSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
+	case contacts.CommandSuppressionSet:
+		return rewrite(args, func(c *contacts.SuppressionSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
 	case contacts.CommandDeviceAdd:
 		return rewrite(args, func(c *contacts.DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
 	case contacts.CommandDeviceRemove:

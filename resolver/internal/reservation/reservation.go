@@ -1,7 +1,7 @@
 // Package reservation carries out commands that may give a contact an e-mail. Where a log has
 // several partitions, the directory of e-mails is in one of them: the e-mail is reserved there
 // first, then the command goes to the account's partition, and then the reservation is
-// confirmed or released. What stops in between is settled later, see [emaildir.Settle].
+// confirmed or released. What stops in between is reconciled later, see [emaildir.Reconcile].
 package reservation
 
 import (
@@ -42,7 +42,7 @@ type Host interface {
 	Submit(ctx context.Context, env eventlog.Envelope, rec []byte) (refusal *refuse.Refusal, err error)
 	// Held is [emaildir.State.HeldUnder] of the account's partition.
 	Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error)
-	// Confirm and Release are done in the background; if not, they are settled.
+	// Confirm and Release are done in the background; if not, they are reconciled.
 	Confirm(x emaildir.Confirmed)
 	Release(x emaildir.Names)
 	// Pause waits before another attempt; its error says that there is none.
@@ -53,7 +53,7 @@ type Host interface {
 var ErrUndecided = fmt.Errorf("%w: it is not decided yet which contact has this e-mail; try again in a minute", feed.ErrUnavailable)
 
 // Do carries out a command that may give a contact an e-mail. It may stop at
-// any step: see [emaildir.Settle].
+// any step: see [emaildir.Reconcile].
 func Do(ctx context.Context, h Host, env eventlog.Envelope, c *contacts.EmailCommand) error {
 	for attempt := 0; ; attempt++ {
 		if attempt > 0 {
@@ -109,7 +109,7 @@ func reserve(ctx context.Context, h Host, env eventlog.Envelope, c *contacts.Ema
 		// first.
 		return emaildir.Grant{Taken: true}, 0, false, nil
 	case answer == emaildir.Full:
-		return g, 0, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", refuse.ErrOverloaded, emaildir.MaxReserved)
+		return g, 0, false, fmt.Errorf("%w: %d e-mails are reserved and not reconciled", refuse.ErrOverloaded, emaildir.MaxReserved)
 	case answer == emaildir.Ahead:
 		return g, 0, false, fmt.Errorf("%w: this node's clock is ahead of the others'; set it right", feed.ErrUnavailable)
 	}
@@ -122,7 +122,7 @@ func finish(h Host, account uint64, g emaildir.Grant, at int64, applied bool) {
 	if applied {
 		var err error
 		if held, err = h.Held(account, g.ID, g.Names); err != nil {
-			return // it is settled
+			return // it is reconciled
 		}
 	}
 	if len(held) > 0 && at != 0 {

@@ -96,11 +96,11 @@ func (s *State) mergeDocuments(d *profile.Document, other uint32, kind identifie
 	for _, c := range o.Conflicts {
 		d.NoteConflict(c)
 	}
-	// Lists, blocks and devices of the document; what features have moves in redirect.
+	// Lists, suppressions and devices of the document; what features have moves in redirect.
 	s.evicted = append(s.evicted, d.Contact.Merge(&o.Contact, s.Rules)...)
 	for _, c := range d.Consents {
 		if c.Status == profile.ConsentUnsubscribed {
-			d.Unblock(c.Channel, profile.BlockPending) // who refused is not waited for
+			d.Unsuppress(c.Channel, profile.SuppressionPending) // who refused is not waited for
 		}
 	}
 	return 0, nil

@@ -83,7 +83,7 @@ type Part struct {
 // Owns reports whether an account is the partition'p.
 func (p *Part) Owns(account uint64) bool { return account%uint64(p.Of) == uint64(p.ID) }
 
-// Write writes the checkpoint anew, with a directory of e-mails in the first of several
+// Write rewrites the checkpoint, with a directory of e-mails in the first of several
 // partitions. What was in the directory To is replaced.
 func (p *Part) Write(ctx context.Context, ranges []Range) (err error) {
 	c := p.To

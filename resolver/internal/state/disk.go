@@ -60,7 +60,7 @@ func (d *Disk) Note(flag *atomic.Bool, err error) {
 	flag.Store(true)
 	now, said := time.Now().Unix(), d.said.Load() // for the pace of lines only
 	if now-said >= sayEvery && d.said.CompareAndSwap(said, now) {
-		d.log.Error("the file system of the state is full: no checkpoint is written until there is space again, and once too much has changed in memory events are refused; reads go on. Free space elsewhere on it, remove nothing in the data directory", "error", err)
+		d.log.Error("the file system of the state is full: no checkpoint is written until there is space again, and once too much has changed in memory events are refused; reads continue. Free space elsewhere on it, remove nothing in the data directory", "error", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func (f *storeFile) Write(b []byte) (n int, err error) {
 		return err
 	})
 	if IsFull(err) && f.fs.waits(f.name) && !f.fs.isTable(f.name) {
-		// The partition ends, and its store is made anew from a checkpoint at the
+		// The partition ends, and its store is rebuilt from a checkpoint at the
 		// next start.
 		f.fs.disk.dropped.Store(true)
 		return len(b), nil

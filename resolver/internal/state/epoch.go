@@ -1,11 +1,11 @@
 package state
 
-// Epochs say which node acts for a partition of a log that several nodes reach.
+// Epochs say which node holds the lease of a partition of a log that several nodes reach.
 //
 // What is read, answered or appended does not depend on who owns a partition:
 // the state is a function of the log. Only what leaves the process does, and
 // that is what epochs are for. A node that takes a partition replays its log and
-// appends an epoch record; once that is applied it acts, until another node's
+// appends an epoch record; once that is applied it holds the lease, until another node's
 // epoch record stands behind its own. The order in the log decides, no clock.
 //
 // A node that was frozen does not know yet that another took over. All it can do
@@ -22,10 +22,10 @@ package state
 //     them.
 //   - A tick carries a time and nothing else. What is due is due by log time, in
 //     one order, and log time never goes back: an old tick does nothing.
-//   - A continue record says that the machine is to go on with what it has begun.
+//   - A continue record says that the machine is to continue with what it has begun.
 //     With nothing begun it does nothing; one more only does the next piece early.
 //   - A chunk of a segment's past names the leaf or state and the place where it
-//     goes on; what does not go on where the last one ended is passed over. One
+//     continues; what does not continue where the last one ended is passed over. One
 //     that does is exact, whichever node made it: the past is that below the offset
 //     at which the state was defined, merges since are followed when it is applied,
 //     and a profile that changed since a leaf was defined is judged by that change,
@@ -34,7 +34,7 @@ package state
 //     History is one for all nodes, tasks are in the order of their offsets, and
 //     every state has the same: what is confirmed is what was asked for.
 //   - A message between partitions about e-mails names a reservation by its id: it
-//     is given up or settled once, and what an account's partition answers about
+//     is given up or reconciled once, and what an account's partition answers about
 //     its outcome stays true.
 //   - api_keys.used reports past uses, the newest counts.
 //   - An epoch record that was on its way when its node froze becomes the newest
@@ -46,11 +46,11 @@ package state
 // in this sense: rows are a function of the log, and history takes those of a
 // record once, whichever node brings them.
 
-// Epoch is the time for which a node acts for a partition.
+// Epoch is the time for which a node holds the lease of a partition.
 type Epoch struct {
 	// Number is the offset of its record plus one: the larger the later, 0 for none.
 	Number uint64 `json:"number"`
-	// Node is the id of the node that acts, Address where other nodes reach it.
+	// Node is the id of the node that holds the lease, Address where other nodes reach it.
 	Node    string `json:"node"`
 	Address string `json:"address,omitempty"`
 	// Session is the id of its record, in hexadecimal.

@@ -54,7 +54,7 @@ const (
 	EntityChange      = '|' // entry of the audit log, by number
 	EntitySource      = '}' // of the tracking API, with its write keys
 
-	EntityConversation = '{' // when somebody last wrote by WhatsApp: by the hash of the number; under older rules by ordinal
+	EntityConversation = '{' // when a text last came by WhatsApp: by the hash of the number; under older rules by ordinal
 
 	EntityForm     = 0x90 // signup form
 	EntityFormDay  = 0x91 // what happened at a form on a day: form and date; without a date all days

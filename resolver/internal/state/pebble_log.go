@@ -20,7 +20,7 @@ type PebbleLogger struct {
 	end  func(why string)
 }
 
-// NewPebbleLogger is a logger that panics when Pebble cannot go on, see [PebbleLogger.Ending].
+// NewPebbleLogger is a logger that panics when Pebble cannot continue, see [PebbleLogger.Ending].
 func NewPebbleLogger(log *slog.Logger) PebbleLogger {
 	return PebbleLogger{log: log, last: new(atomic.Int64)}
 }
@@ -47,10 +47,10 @@ func (l PebbleLogger) Errorf(format string, args ...any) {
 	}
 }
 
-// Fatalf does not return: Pebble must not go on. It may be called in a goroutine of
+// Fatalf does not return: Pebble must not continue. It may be called in a goroutine of
 // Pebble's, where no caller of ours could recover from a panic.
 func (l PebbleLogger) Fatalf(format string, args ...any) {
-	why := "the state's store cannot go on: " + fmt.Sprintf(format, args...)
+	why := "the state's store cannot continue: " + fmt.Sprintf(format, args...)
 	if l.end != nil {
 		l.end(why)
 	}

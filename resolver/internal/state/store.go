@@ -92,7 +92,7 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	}}
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
-	// and each read checks and decompresses filter, index and data anew.
+	// and each read checks and decompresses filter, index and data again.
 	o.Cache = pebble.NewCache(2*int64(o.MemTableSize) + cacheBytes/8)
 	defer o.Cache.Unref()
 	db, err := pebble.Open(dir, o)
@@ -128,7 +128,7 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 		MemTableSize:                32 << 20,
 		MemTableStopWritesThreshold: 4,
 		// Each checkpoint adds a table or two to the topmost level, and each compaction of
-		// that level writes most of the next anew: half as many save more than the reads
+		// that level writes most of the next again: half as many save more than the reads
 		// cost, which bloom filters keep away from tables.
 		L0CompactionThreshold: 8,
 		Logger:                log,

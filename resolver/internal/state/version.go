@@ -42,7 +42,7 @@ const RulesNoted = 24
 //   - 25: conditions of flows may ask for an open cart (automation).
 //   - 25: templates of WhatsApp have named parameters, kinds of headers, places and buttons (automation,
 //     campaigns).
-//   - 25: an address that does not exist counts as bounced also where the person goes on to
+//   - 25: an address that does not exist counts as bounced also where the person continues to
 //     another channel of the campaign (campaigns).
 //   - 25: a form asks once an hour, also where a submission was confirmed in it (forms).
 //   - 25: an address that is not confirmed stays pending beneath a graver block, and is asked

@@ -69,10 +69,10 @@ func FailWith(c Code, message string, args ...any) error {
 var (
 	ErrForbidden = &Failure{Code: CodeForbidden, Message: "You don't have permission to perform this action"}
 	ErrNoMemory  = &Failure{Code: CodeUnavailable, Message: "Too many bytes are in flight. Send the request again in a moment.", RetryAfter: 1}
-	// ErrGoesOn has no Retry-After: repeating the request may send twice.
-	ErrGoesOn  = &Failure{Code: CodeUnavailable, Message: "The campaign was begun and goes on, but this request cannot wait for its end. Do not send it again: its stats tell how far it is."}
-	ErrNoFlow  = FailWith(CodeNotFound, "there is no flow with this id")
-	ErrNoRoute = &Failure{Code: CodeNotFound, Message: "There is nothing at this path."}
+	// ErrSendContinues has no Retry-After: repeating the request may send twice.
+	ErrSendContinues = &Failure{Code: CodeUnavailable, Message: "The campaign was begun and continues, but this request cannot wait for its end. Do not send it again: its stats tell how far it is."}
+	ErrNoFlow        = FailWith(CodeNotFound, "there is no flow with this id")
+	ErrNoRoute       = &Failure{Code: CodeNotFound, Message: "There is nothing at this path."}
 )
 
 // TooMany says to wait; the seconds are rounded up.
@@ -110,8 +110,8 @@ func Classify(err error) (f *Failure, ours bool) {
 		return &Failure{Code: CodeUnavailable, Message: "History is not available at present. Events are stored and live segments counted. Try again later.", RetryAfter: 5}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Failure{Code: CodeUnavailable, Message: "The answer was not ready in time. Try again later.", RetryAfter: 5}, false
-	case errors.Is(err, messaging.ErrGoesOn):
-		return ErrGoesOn, false
+	case errors.Is(err, messaging.ErrSendContinues):
+		return ErrSendContinues, false
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
 		return &Failure{Code: CodeUnavailable, Message: "The server is not available at present. Try again later.", RetryAfter: 5}, true
 	case errors.Is(err, eventlog.ErrTooLarge):

@@ -109,7 +109,7 @@ func (w *world) restore(dir, name string) error {
 }
 
 // TestRestoreIsWhatWasBackedUp: the log, checkpoints and history, not what is
-// made anew; any backup can be chosen, and a second one sends what changed.
+// rebuilt; any backup can be chosen, and a second one sends what changed.
 func TestRestoreIsWhatWasBackedUp(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	first := content("firstlog")

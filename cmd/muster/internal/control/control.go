@@ -38,7 +38,7 @@ type Request struct {
 
 // Answer is a line of the answer.
 type Answer struct {
-	// Note is for the user to read while it goes on.
+	// Note is for the user to read while it continues.
 	Note string `json:"note,omitempty"`
 	// Done is what was done; Error why it was not. One of them ends the answer.
 	Done  string `json:"done,omitempty"`

@@ -29,7 +29,7 @@ const (
 	Whole Verdict = "ok"
 	// Note is something that a start removes or passes over.
 	Note Verdict = "note"
-	// Repairable follows from what else is there: a start makes it anew.
+	// Repairable follows from what else is there: a start rebuilds it.
 	Repairable Verdict = "damaged"
 	// Lost can only come from a backup, or from where else it is kept.
 	Lost Verdict = "lost"
@@ -44,7 +44,7 @@ type Finding struct {
 	Text string `json:"text"`
 	// Remedy says what to do, empty where nothing is.
 	Remedy string `json:"remedy,omitempty"`
-	// Beside reports that nothing else follows from it, so that muster repair goes on.
+	// Beside reports that nothing else follows from it, so that muster repair continues.
 	Beside bool `json:"-"`
 	// Aside reports that muster repair gives it another name.
 	Aside bool `json:"-"`
@@ -103,14 +103,14 @@ func (r *Report) add(v Verdict, path, text, remedy string) {
 	r.Findings = append(r.Findings, Finding{Verdict: v, Path: path, Text: text, Remedy: remedy})
 }
 
-// addAside is add of something that is to be set aside, and made anew.
+// addAside is add of something that is to be set aside, and rebuilt.
 func (r *Report) addAside(path, text, remedy string) {
 	r.Findings = append(r.Findings, Finding{Verdict: Repairable, Path: path, Text: text, Remedy: remedy, Aside: true})
 }
 
 const (
-	remedyStart   = "A start or muster repair makes it anew from the log"
-	remedyForeign = "If this log is the right one, muster repair sets the checkpoint aside and makes the state anew; else put the log back that belongs to it. A start is refused until then"
+	remedyStart   = "A start or muster repair rebuilds it from the log"
+	remedyForeign = "If this log is the right one, muster repair sets the checkpoint aside and rebuilds the state; else put the log back that belongs to it. A start is refused until then"
 	remedyBackup  = "Restore a backup: muster restore, with --log for what is left of the log"
 )
 
@@ -154,7 +154,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 			r.add(Whole, f.Path, f.Note, "")
 		case f.Repairable:
 			r.RepairLog = true
-			r.add(Repairable, f.Path, f.Err.Error(), unlessSaid(f.Err, "muster repair makes it anew from the segment files"))
+			r.add(Repairable, f.Path, f.Err.Error(), unlessSaid(f.Err, "muster repair rebuilds it from the segment files"))
 		default:
 			r.add(Lost, f.Path, f.Err.Error(), unlessSaid(f.Err, remedyBackup))
 		}
@@ -275,7 +275,7 @@ func (r *Report) history(ctx context.Context, dir string, ends []int64) error {
 	r.inspected = &found
 	if found.WAL != nil {
 		// Whatever it had, the log has from the state on.
-		r.add(Repairable, path+".wal", found.WAL.Error(), "A start or muster repair passes over it, and makes rows that it had anew from the log")
+		r.add(Repairable, path+".wal", found.WAL.Error(), "A start or muster repair passes over it, and rebuilds rows that it had from the log")
 		return nil
 	}
 	text := fmt.Sprintf("%d events, of all records below %s", found.Rows, offsets(found.Positions, len(r.Ends)))

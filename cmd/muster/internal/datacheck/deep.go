@@ -32,7 +32,7 @@ type DeepOptions struct {
 // noteEvery is the pause between two notes.
 const noteEvery = 10 * time.Second
 
-const remedyDeep = "muster repair --deep sets it aside and makes it anew from the log"
+const remedyDeep = "muster repair --deep sets it aside and rebuilds it from the log"
 
 // Stale is what Deep found to be other than what the log makes, and muster repair --deep
 // sets aside.

@@ -9,7 +9,7 @@
 // their captured e-mails. There is no other way to the state.
 //
 // The history comes from package shop: the same seed and the same day give the same
-// people and events. It goes on beyond the present; what is later is sent as it falls
+// people and events. It continues beyond the present; what is later is sent as it falls
 // due ([Shop.Live]), so that events keep arriving at the hours at which people shop, and
 // one every few seconds at least.
 package demo

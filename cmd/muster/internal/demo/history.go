@@ -61,7 +61,7 @@ func (h *history) split(text []byte, now time.Time) error {
 	for rest := text; len(rest) > 0; {
 		line, behind, _ := bytes.Cut(rest, []byte("\n"))
 		rest = behind
-		tells := bytes.Contains(line[:min(len(line), 40)], []byte(`"signed_up"`)) || bytes.Contains(line[:min(len(line), 40)], []byte(`"email_confirmed"`))
+		introduces := bytes.Contains(line[:min(len(line), 40)], []byte(`"signed_up"`)) || bytes.Contains(line[:min(len(line), 40)], []byte(`"email_confirmed"`))
 		at, err := timeOf(line)
 		if err != nil {
 			return err
@@ -69,7 +69,7 @@ func (h *history) split(text []byte, now time.Time) error {
 		past := at.Before(now)
 		if past {
 			h.past = text[:len(text)-len(behind)]
-			if !tells {
+			if !introduces {
 				continue
 			}
 		}

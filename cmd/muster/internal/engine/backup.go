@@ -62,7 +62,7 @@ func (b *backups) write(w io.Writer) {
 }
 
 // Backup stores the directory in place as it is at the instant of the call: the kept
-// checkpoints and every record that is durable. The service goes on meanwhile. report
+// checkpoints and every record that is durable. The service continues meanwhile. report
 // is called once the files are known, with how many bytes there are; nil is silent.
 //
 // History is left out while the log has its beginning: a start makes it from the log.

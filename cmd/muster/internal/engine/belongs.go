@@ -54,7 +54,7 @@ func checkKind(dir string, kafka bool) error {
 	}
 	for _, what := range []string{"log", "state"} {
 		if _, err := os.Stat(filepath.Join(dir, what)); err == nil {
-			return fmt.Errorf("%w: %s has events of its own, which are not in Kafka. Start without --kafka to go on with them, or name another directory with --data", ErrOtherLog, dir)
+			return fmt.Errorf("%w: %s has events of its own, which are not in Kafka. Start without --kafka to continue with them, or name another directory with --data", ErrOtherLog, dir)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("data directory: %w", err)
 		}

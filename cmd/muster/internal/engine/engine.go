@@ -59,7 +59,7 @@ type Options struct {
 	// Peer configures the calls to other nodes; its Table and Self are the
 	// engine's. Without it the node owns all partitions or none.
 	Peer *peer.Options
-	// End ends the process with one line when the state's store cannot go on, see
+	// End ends the process with one line when the state's store cannot continue, see
 	// [node.Options].
 	End func(why string)
 	// SessionTimeout is after how long of silence another node may take over;
@@ -277,7 +277,7 @@ func (e *Engine) NoteLogEnds() error {
 }
 
 // LogFailed reports whether the log has failed for good. One in Kafka never does:
-// it goes on when Kafka is back.
+// it continues when Kafka is back.
 func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Failed }
 
 // Close writes a last checkpoint and closes everything in the reverse order of

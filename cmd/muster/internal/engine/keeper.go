@@ -234,7 +234,7 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 }
 
 // wait waits for a change, and for no longer than a pause unless that is
-// negative. It reports whether to go on.
+// negative. It reports whether to continue.
 func (k *keeper) wait(ctx context.Context, pause time.Duration, members, state <-chan struct{}) bool {
 	var timer <-chan time.Time
 	if pause >= 0 {

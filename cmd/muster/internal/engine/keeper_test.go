@@ -192,7 +192,7 @@ func (n *partitions) did(t *testing.T, want ...string) {
 }
 
 // TestKeeper follows four partitions through generations: what is assigned is
-// taken, anew in each; what is not is released; what cannot be taken is tried
+// taken, again in each; what is not is released; what cannot be taken is tried
 // again; what leaves while it is loaded is given up.
 func TestKeeper(t *testing.T) { synctest.Test(t, keeperFollows) }
 
@@ -260,7 +260,7 @@ func keeperFollows(t *testing.T) {
 	go func() { waiting <- k.loaded(t.Context()) }()
 	g.assign(3)
 	if err := <-loading; err == nil {
-		t.Error("loading went on")
+		t.Error("loading continued")
 	}
 	n.did(t, "take 3")
 	if err := <-waiting; err != nil {
@@ -384,7 +384,7 @@ func keeperWarms(t *testing.T) {
 	g.mu.Lock()
 	g.planned = nil
 	g.mu.Unlock()
-	g.assign(0, 4, 5) // goes on getting warm
+	g.assign(0, 4, 5) // continues getting warm
 	n.did(t, "take 0", "take 4")
 	close(going)
 	n.did(t, "warm 5", "take 5")

@@ -24,7 +24,7 @@ func lockDir(ctx context.Context, fs vfs.FS, o Options) (io.Closer, error) {
 	name := filepath.Join(o.Dir, "LOCK")
 	again := time.NewTicker(lockAgain)
 	defer again.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		lock, err := dirlock.Lock(fs, name)
 		var held *dirlock.HeldError
 		switch {
@@ -37,8 +37,8 @@ func lockDir(ctx context.Context, fs vfs.FS, o Options) (io.Closer, error) {
 		if left <= 0 {
 			return nil, fmt.Errorf("%w: %w; stop it, or name another directory with --data", ErrInUse, err)
 		}
-		if !told {
-			told = true
+		if !logged {
+			logged = true
 			o.Logger.Warn("another process has the data directory; waiting for it to end", "data", o.Dir, "process", held.PID, "for", left.Round(time.Second))
 		}
 		select {

@@ -77,7 +77,7 @@ type migration struct {
 //  6. Shared checkpoints, and log.json in To, from which on serve takes it.
 //  7. That it is done, in moved.json.
 //
-// Cut off anywhere it can be called again, and goes on or does a step anew. Up to
+// Cut off anywhere it can be called again, and continues or does a step again. Up to
 // 4 the directory can be served as before; then it has another end, and what was
 // written elsewhere is of no use.
 func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
@@ -140,7 +140,7 @@ func (m *migration) begun() (done *plan, err error) {
 	case found && last.Done:
 		return nil, checkMoved(dir)
 	case found && last.Topic != m.o.Kafka.Topic:
-		return nil, fmt.Errorf("%w: it goes on as %s, the flags name topic %s", ErrMoved, last.log(), m.o.Kafka.Topic)
+		return nil, fmt.Errorf("%w: it continues as %s, the flags name topic %s", ErrMoved, last.log(), m.o.Kafka.Topic)
 	}
 	name, named, err := readLogName(dir)
 	if err != nil {
@@ -196,7 +196,7 @@ func (m *migration) openTarget(ctx context.Context) (err error) {
 	if m.resumed {
 		base = m.plan.Base
 		if here != m.plan {
-			return fmt.Errorf("%s was being moved elsewhere: to %s with %d partitions, --to %q and --checkpoints %q. Go on with these flags, or remove %s to begin anew with another topic and database",
+			return fmt.Errorf("%s was being moved elsewhere: to %s with %d partitions, --to %q and --checkpoints %q. Continue with these flags, or remove %s to start again with another topic and database",
 				m.o.Dir, m.plan.log(), m.plan.Partitions, m.plan.To, m.plan.Checkpoints, filepath.Join(m.o.Dir, planFile))
 		}
 	}
@@ -334,10 +334,10 @@ func (m *migration) serveOnce(ctx context.Context) error {
 }
 
 func (m *migration) copyHistory(ctx context.Context) (query.Counts, error) {
-	told := time.Now()
+	reported := time.Now()
 	n, err := query.Copy(ctx, m.history, m.target, query.CopyOptions{UpTo: m.plan.Base, Partitions: m.plan.Partitions, Progress: func(at int64) {
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
+		if time.Since(reported) > 10*time.Second {
+			reported = time.Now()
 			m.o.Report("history: records up to %d of %d", at, m.plan.Base)
 		}
 	}})

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// movedFile reports that what is in a directory goes on elsewhere.
+// movedFile reports that what is in a directory continues elsewhere.
 const movedFile = "moved.json"
 
 // moved is the content of movedFile.
@@ -32,10 +32,10 @@ func checkMoved(dir string) error {
 	case err != nil || !found:
 		return err
 	case !m.Done:
-		return fmt.Errorf("%w: muster migrate was cut off at its end, %s goes on as %s. Run muster migrate again with the same flags. To go back instead, remove %s",
+		return fmt.Errorf("%w: muster migrate was cut off at its end, %s continues as %s. Run muster migrate again with the same flags. To go back instead, remove %s",
 			ErrMoved, dir, m.log(), filepath.Join(dir, movedFile))
 	}
-	return fmt.Errorf("%w: %s goes on as %s. Start with %s. To go back instead, which loses what was stored there since, remove %s",
+	return fmt.Errorf("%w: %s continues as %s. Start with %s. To go back instead, which loses what was stored there since, remove %s",
 		ErrMoved, dir, m.log(), m.flags(), filepath.Join(dir, movedFile))
 }
 

@@ -124,7 +124,7 @@ func (s *scrubber) reads(ctx context.Context) {
 			s.mu.damaged[text] = fileOf(err)
 			s.mu.Unlock()
 			if !known {
-				s.log.Error("the log is damaged; the service goes on, but a start may be refused, and a replay ends there", "error", text)
+				s.log.Error("the log is damaged; the service continues, but a start may be refused, and a replay ends there", "error", text)
 			}
 		})
 		wait = max(scrubLook, scrubEvery-s.now().Sub(begun))

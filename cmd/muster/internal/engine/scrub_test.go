@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/logbuffer"
 )
 
-// line is where a goroutine waits until the test lets it go on.
+// line is where a goroutine waits until the test lets it continue.
 type line struct {
 	at chan time.Duration
 	on chan struct{}

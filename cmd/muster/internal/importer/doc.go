@@ -6,7 +6,7 @@
 // A file is named by the SHA-256 of its content, after decompression. The state
 // machine keeps, for each file, the first row that is not stored, and takes
 // rows from there only. So an import may be stopped, lost or repeated at any
-// time: it asks where to go on, and what is there already is not stored again.
+// time: it asks where to continue, and what is there already is not stored again.
 // Two identical rows of a file are two events, because a row is known by its
 // number.
 //

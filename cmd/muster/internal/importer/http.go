@@ -43,7 +43,7 @@ func ToServer(client *http.Client, baseURL, appID, appSecret string, triggerFlow
 		scan: jsonscan.New(1<<10, maxRowBytes)}
 }
 
-// next sends a chunk without rows: its answer says where to go on, and which rows were
+// next sends a chunk without rows: its answer says where to continue, and which rows were
 // refused.
 func (t *httpTarget) next(ctx context.Context, file [32]byte, from uint64) (uint64, []uint32, error) {
 	c := &chunk{first: from}

@@ -25,7 +25,7 @@ func retry(ctx context.Context, try func() (again bool, err error)) error {
 			return err
 		}
 		if n == maxTries {
-			return fmt.Errorf("gave up after %d tries: %w. Run the import again later; it goes on where it stopped", n, err)
+			return fmt.Errorf("gave up after %d tries: %w. Run the import again later; it continues where it stopped", n, err)
 		}
 		select {
 		case <-time.After(pause):

@@ -127,7 +127,7 @@ func TestImportOnce(t *testing.T) {
 	}
 }
 
-// TestImportResumes (L2): an import that is stopped goes on where it stopped,
+// TestImportResumes (L2): an import that is stopped continues where it stopped,
 // also by the other way in.
 func TestImportResumes(t *testing.T) {
 	t.Parallel()

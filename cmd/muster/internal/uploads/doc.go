@@ -12,7 +12,7 @@
 // the owner of the process may read: upload.json is what is known of it, content.csv the
 // file, refused.jsonl the rows that were refused so far, and refused.csv the same with
 // their cells once it has ended. The content is removed then. A start compares sizes, and an
-// import the checksum of the content when it begins or goes on: see recover.go.
+// import the checksum of the content when it begins or continues: see recover.go.
 //
 // Rows are worked off in windows. What a window came to is durable before the next one
 // begins; after a crash one window may be done again, which changes nothing: the state

@@ -25,7 +25,7 @@ type events struct {
 	chunk   *importer.Chunk
 	checker *importer.Checker
 	stored  uint64          // rows that the state has, or refused
-	refused *roaring.Bitmap // of them, when the import began or went on: they are tried again
+	refused *roaring.Bitmap // of them, when the import began or continued: they are tried again
 	before  uint64          // of them when the import began
 	resumed bool            // before is known
 }

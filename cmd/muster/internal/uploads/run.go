@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// firstPause and longestPause are between tries of an import that cannot go on now.
+	// firstPause and longestPause are between tries of an import that cannot continue now.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 15 * time.Second
 	// longestThrottle bounds how long the importer leaves the node to others after a window.
@@ -41,7 +41,7 @@ func (s *Uploads) run(ctx context.Context) {
 	}
 }
 
-// next is the import to go on with: the first in the queue whose account is here.
+// next is the import to continue with: the first in the queue whose account is here.
 func (s *Uploads) next() (first *upload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Uploads) work(ctx context.Context, u *upload) {
 		case errors.Is(err, errCancelled):
 			status = api.ImportCancelled
 		case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
-			return // it goes on later, here or after a start
+			return // it continues later, here or after a start
 		case errors.As(err, &refused):
 			status, why = api.ImportFailed, refused.Message
 		case errors.As(err, &fault):
@@ -155,7 +155,7 @@ type taker interface {
 	take(ctx context.Context, first uint64, rows []importer.Row) (windowResult, error)
 }
 
-// importFile goes on with an import where it is, to the end of the file.
+// importFile continues with an import where it is, to the end of the file.
 func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 	if u.cancelled(s) {
 		return errCancelled
@@ -259,7 +259,7 @@ func (u *upload) cancelled(s *Uploads) bool {
 	return u.cancel
 }
 
-// begun notes that an import goes on.
+// begun notes that an import continues.
 func (s *Uploads) begun(u *upload, stored uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,5 +37,5 @@ func saidNothing(p *view.Profile) bool {
 	return !slices.ContainsFunc(p.Consents, func(c view.Consent) bool {
 		return c.Channel == "email" && (c.Status == "subscribed" || c.Status == "unsubscribed")
 	}) &&
-		!slices.ContainsFunc(p.Blocks, func(b view.Block) bool { return b.Channel == "email" && b.Reason == "complained" })
+		!slices.ContainsFunc(p.Suppressions, func(b view.Suppression) bool { return b.Channel == "email" && b.Reason == "complained" })
 }

@@ -34,7 +34,7 @@ func TestSubscribed(t *testing.T) {
 			if len(before) != 0 {
 				t.Fatal(before)
 			}
-			w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.profile("in@x.example").ID.String(), Channel: "email", Reason: "bounced", Source: "relay"})
+			w.command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: w.profile("in@x.example").ID.String(), Channel: "email", Reason: "bounced", Source: "relay"})
 			yes, no := []string{"true", "Yes", " 1"}, []string{"FALSE", "no", "0"}
 			inverted := header == "unsubscribed" || header == "opt-out"
 			if inverted {
@@ -88,7 +88,7 @@ func TestSubscribedColumnLiftsNoComplaint(t *testing.T) {
 	x := w.upload(api.ImportEvents, "event_type,email,timestamp\nvisited,a@x.example,2026-01-03\nvisited,b@x.example,2026-01-03\n")
 	w.begin(x.ID, api.ImportPlan{})
 	w.until(x.ID, hasEnded)
-	w.command(contacts.CommandBlockSet, contacts.BlockSet{ID: w.profile("b@x.example").ID.String(), Channel: "email", Reason: "complained", Source: "relay"})
+	w.command(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: w.profile("b@x.example").ID.String(), Channel: "email", Reason: "complained", Source: "relay"})
 	if refused := w.oneByOne("email,subscribed\na@x.example,yes\nb@x.example,yes\n", ""); len(refused) != 0 {
 		t.Error(refused)
 	}

@@ -46,7 +46,7 @@ type Uploads struct {
 	}
 }
 
-// Open reads the uploads of a directory and goes on with those that were cut off.
+// Open reads the uploads of a directory and continues with those that were cut off.
 func Open(o Options) (*Uploads, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Open(o Options) (*Uploads, error) {
 	return s, nil
 }
 
-// Close stops the import under way after the window at hand; the next start goes on.
+// Close stops the import under way after the window at hand; the next start continues.
 func (s *Uploads) Close() {
 	s.stop()
 	<-s.done

@@ -149,7 +149,7 @@ func (w *world) dirOf(id string) string {
 }
 
 // TestEventsAreStoredOnce: times are understood or refused, ids of 19 digits stay what
-// they are, and a file that is uploaded again, or goes on after a stop, stores no row
+// they are, and a file that is uploaded again, or continues after a stop, stores no row
 // twice.
 func TestEventsAreStoredOnce(t *testing.T) {
 	t.Parallel()

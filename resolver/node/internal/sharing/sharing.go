@@ -159,7 +159,7 @@ type Fetched struct {
 }
 
 // Fetch fetches the newest shared checkpoint if it is newer than those
-// here. Without an answer the partition goes on with its own, if it has any.
+// here. Without an answer the partition continues with its own, if it has any.
 func (s *Sharing) Fetch(ctx context.Context) (Fetched, error) {
 	s.offset.Store(-1)
 	if s.store == nil {
@@ -182,7 +182,7 @@ func (s *Sharing) Fetch(ctx context.Context) (Fetched, error) {
 	case have < 0 || ctx.Err() != nil:
 		return Fetched{}, fmt.Errorf("this node has no checkpoint of the partition, and the shared ones cannot be read: %w", err)
 	}
-	s.log.Error("the shared checkpoints cannot be read; going on with this node's own", "checkpoint", have, "error", err)
+	s.log.Error("the shared checkpoints cannot be read; continuing with this node's own", "checkpoint", have, "error", err)
 	return Fetched{offset: -1, Err: fmt.Errorf("the shared checkpoints cannot be read: %w", err)}, nil
 }
 

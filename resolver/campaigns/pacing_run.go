@@ -68,7 +68,7 @@ func (s *State) leaveWait(x *Campaign, r *Run) {
 	}
 }
 
-// wake has runs go on whose wait is over, a bounded number.
+// wake has runs continue whose wait is over, a bounded number.
 func (s *State) wake(tx *feature.Tx) {
 	for range maxDueAtOnce {
 		it, ok := s.wakes.Min()

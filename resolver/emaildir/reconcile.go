@@ -24,9 +24,9 @@ func ReleaseNames(ctx context.Context, list []Names, directory, own CommandFunc)
 	return nil
 }
 
-// Reconcile asks for what became of reservations, account by account, and tells the
+// ReconcileDue asks for what became of reservations, account by account, and tells the
 // directory. A partition that does not answer does not keep others from it.
-func Reconcile(ctx context.Context, due map[uint64][]Names, partitionOf func(account uint64) int, accounts, directory CommandFunc) error {
+func ReconcileDue(ctx context.Context, due map[uint64][]Names, partitionOf func(account uint64) int, accounts, directory CommandFunc) error {
 	var faults error
 	silent := map[int]bool{}
 	for _, account := range slices.Sorted(maps.Keys(due)) {
@@ -34,7 +34,7 @@ func Reconcile(ctx context.Context, due map[uint64][]Names, partitionOf func(acc
 			continue
 		}
 		for list := range slices.Chunk(due[account], MaxItems/maxEmailNames) {
-			reached, err := reconcile(ctx, account, list, accounts, directory)
+			reached, err := reconcileAccount(ctx, account, list, accounts, directory)
 			if err != nil {
 				faults = errors.Join(faults, err)
 				if !reached {
@@ -50,16 +50,16 @@ func Reconcile(ctx context.Context, due map[uint64][]Names, partitionOf func(acc
 	return faults
 }
 
-// reconcile settles reservations of one account. reached reports whether the account's
+// reconcileAccount reconciles reservations of one account. reached reports whether the account's
 // partition answered.
-func reconcile(ctx context.Context, account uint64, list []Names, accounts, directory CommandFunc) (reached bool, err error) {
-	reply, err := accounts(ctx, account, CommandSettle, Settle{list})
+func reconcileAccount(ctx context.Context, account uint64, list []Names, accounts, directory CommandFunc) (reached bool, err error) {
+	reply, err := accounts(ctx, account, CommandReconcile, Reconcile{list})
 	if err != nil {
 		return false, fmt.Errorf("ask what account %016x holds: %w", account, err)
 	}
-	var out Settled
+	var out Reconciled
 	if err := json.Unmarshal(reply, &out); err != nil || len(out.Held) != len(list) {
-		return true, fmt.Errorf("answer to %s of account %016x has %d items, expected %d: %w", CommandSettle, account, len(out.Held), len(list), err)
+		return true, fmt.Errorf("answer to %s of account %016x has %d items, expected %d: %w", CommandReconcile, account, len(out.Held), len(list), err)
 	}
 	var confirm Confirm
 	var release Release

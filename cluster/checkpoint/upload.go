@@ -33,9 +33,9 @@ func (s *Store) Upload(ctx context.Context, partition int, dir string, offset in
 	}
 	sent, err := set.Put(ctx, v.String(), about{s.opts.Log, partition, offset, epoch}, dir, nil)
 	if err != nil {
-		return fmt.Errorf("publish checkpoint %v of partition %d: %w", v, partition, err)
+		return fmt.Errorf("upload checkpoint %v of partition %d: %w", v, partition, err)
 	}
-	s.opts.Logger.Debug("published", "partition", partition, "offset", offset, "bytes", sent.Bytes, "sent", sent.SentBytes, "objects", sent.Objects)
+	s.opts.Logger.Debug("uploaded a checkpoint", "partition", partition, "offset", offset, "bytes", sent.Bytes, "sent", sent.SentBytes, "objects", sent.Objects)
 	s.thin(ctx, set, partition, append(have, v))
 	return nil
 }

@@ -337,7 +337,7 @@ func TestCreditsEndWhileAMessageWaits(t *testing.T) {
 	}
 }
 
-// TestQuietHoursHoldTheLastMessage: where the last message of a campaign goes on to a channel
+// TestQuietHoursHoldTheLastMessage: where the last message of a campaign continues to a channel
 // that quiet hours hold, the run waits for their end; it is not cut off.
 func TestQuietHoursHoldTheLastMessage(t *testing.T) {
 	t.Parallel()
