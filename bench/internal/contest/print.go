@@ -98,4 +98,6 @@ func (s Summary) print(w io.Writer) {
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "median: muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms; peak RSS %.0f MB\n",
 		s.PacedPerSecond, s.PacedP50Millis, s.PacedP99Millis, s.PacedP999Millis, s.PeakRSSBytes/1e6)
+	fmt.Fprintf(w, "median: a synced write on the idle disk: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, longest %.1f ms\n",
+		s.DiskP50Millis, s.DiskP99Millis, s.DiskP999Millis, s.DiskMaxMillis)
 }

@@ -25,8 +25,10 @@ type ModeReport struct {
 
 // Round is one measurement of all servers.
 type Round struct {
-	Parse  Phase   `json:"parse_only"`
-	Read   Phase   `json:"read_only"`
+	Parse Phase `json:"parse_only"`
+	Read  Phase `json:"read_only"`
+	// Disk is what the disk takes when nothing else runs: no answer is faster.
+	Disk   Disk    `json:"disk"`
 	Muster *Muster `json:"muster,omitempty"`
 }
 

@@ -56,6 +56,10 @@ func (o Options) round(ctx context.Context, m Mode) (Round, error) {
 	if err != nil {
 		return r, fmt.Errorf("making a data directory: %w", err)
 	}
+	if r.Disk, err = measureDisk(ctx, dir, o.BaselineDuration); err != nil {
+		return r, err
+	}
+	o.Logf("  disk alone: a synced write p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms", r.Disk.P50Millis, r.Disk.P99Millis, r.Disk.P999Millis)
 	if r.Muster, err = o.muster(ctx, m, dir); err != nil {
 		return r, fmt.Errorf("%w (its files are in %s)", err, dir)
 	}

@@ -22,6 +22,12 @@ type Summary struct {
 	PacedP99Millis  float64 `json:"paced_p99_ms"`
 	PacedP999Millis float64 `json:"paced_p999_ms"`
 	PeakRSSBytes    float64 `json:"muster_peak_rss_bytes"`
+
+	// Disk is that of the rounds, each figure the median.
+	DiskP50Millis  float64 `json:"disk_p50_ms"`
+	DiskP99Millis  float64 `json:"disk_p99_ms"`
+	DiskP999Millis float64 `json:"disk_p999_ms"`
+	DiskMaxMillis  float64 `json:"disk_max_ms"`
 }
 
 func summarise(rounds []Round) Summary {
@@ -40,6 +46,10 @@ func summarise(rounds []Round) Summary {
 		s.OfParse = over(func(r *Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
 		s.OfRead = over(func(r *Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
 	}
+	s.DiskP50Millis = over(func(r *Round) float64 { return r.Disk.P50Millis })
+	s.DiskP99Millis = over(func(r *Round) float64 { return r.Disk.P99Millis })
+	s.DiskP999Millis = over(func(r *Round) float64 { return r.Disk.P999Millis })
+	s.DiskMaxMillis = over(func(r *Round) float64 { return r.Disk.MaxMillis })
 	s.MusterCPUMicros = over(func(r *Round) float64 { return r.Muster.Saturated.CPUMicrosPerEvent })
 	s.PacedPerSecond = over(func(r *Round) float64 { return r.Muster.Paced.EventsPerSecond })
 	s.PacedP50Millis = over(func(r *Round) float64 { return r.Muster.Paced.P50Millis })
