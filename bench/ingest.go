@@ -36,7 +36,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	f.BoolVar(&o.Stalls, "stalls", false, "tell what slow requests of the paced phase waited for, from an execution trace of the server, which costs it some CPU")
+	f.BoolVar(&o.Stalls, "stalls", false, "report what slow requests of the paced phase waited for, from an execution trace of the server, which costs it some CPU")
 	baselineOnly := f.Bool("baseline-only", false, "measure the baseline servers alone")
 	charts := f.String("charts", "", "directory for charts of rate, latency, CPU and memory over time, as SVG; empty draws none")
 	t := newTrial(f, s)

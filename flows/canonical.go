@@ -191,7 +191,7 @@ func (w *writer) step(path string, s *Step, steps []Step) {
 	case s.Webhook != nil:
 		w.webhook(s.Webhook)
 	}
-	if s.goesOn() {
+	if s.hasNext() {
 		w.ref(path, "next", s.Next, steps)
 	}
 	w.close('}')
@@ -335,7 +335,7 @@ func (w *writer) webhook(x *Webhook) {
 	w.text("on_failure", choose(x.ExitOnFailure, onExit, onContinue))
 }
 
-// goesOn tells steps that have a next from those that lead elsewhere or nowhere.
-func (s *Step) goesOn() bool {
+// hasNext reports whether the step has a next one, and does not lead elsewhere or nowhere.
+func (s *Step) hasNext() bool {
 	return !slices.Contains([]string{StepCondition, StepSplit, StepExit}, s.Type)
 }

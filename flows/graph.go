@@ -18,7 +18,7 @@ func (f *Flow) eachRef(path string, s *Step, visit func(path string, to int)) {
 		for i, b := range s.Split.Branches {
 			visit(jsonform.Join(jsonform.Index(branches, i), "next"), b.Next)
 		}
-	case s.goesOn():
+	case s.hasNext():
 		visit(jsonform.Join(path, "next"), s.Next)
 	}
 }

@@ -24,45 +24,51 @@ import (
 
 // commandTable says what each command does. A handler sets the outcome's
 // refusal, or changes the state and may set a reply; an error means that the
-// arguments cannot be read, and is fatal. The commands of features, which are added to it, come
-// from their table, see [account.Commands].
-var commandTable = map[string]func(*Machine, *transaction) error{
-	CommandAppSecretSet:              handle((*Machine).setAppSecret),
-	CommandSettingsSet:               handle((*Machine).setSettings),
-	CommandSegmentCreate:             handle((*Machine).createSegment),
-	CommandSegmentUpdate:             handle((*Machine).updateSegment),
-	CommandSegmentDelete:             handle((*Machine).deleteSegment),
-	contacts.CommandListAdd:          handle((*Machine).addToList),
-	identrules.CommandListAdd1:       handle((*Machine).addToList),
-	contacts.CommandCreate:           handle((*Machine).createContact),
-	identrules.CommandContactCreate1: handle((*Machine).createContact),
-	contacts.CommandUpdate:           handle((*Machine).updateContact),
-	CommandContactErase:              handle((*Machine).eraseContact),
-	redact.CommandRefused:            handle((*Machine).refuse),
+// arguments cannot be read, and is fatal.
+var commandTable = commands()
 
-	messages.CommandPreferences: handle((*Machine).savePreferences),
+// commands returns the machine's own commands, and those of features, which come from their
+// table (see [account.Commands]). A name stands for one command.
+func commands() map[string]func(*Machine, *transaction) error {
+	table := map[string]func(*Machine, *transaction) error{
+		CommandAppSecretSet:              handle((*Machine).setAppSecret),
+		CommandSettingsSet:               handle((*Machine).setSettings),
+		CommandSegmentCreate:             handle((*Machine).createSegment),
+		CommandSegmentUpdate:             handle((*Machine).updateSegment),
+		CommandSegmentDelete:             handle((*Machine).deleteSegment),
+		contacts.CommandListAdd:          handle((*Machine).addToList),
+		identrules.CommandListAdd1:       handle((*Machine).addToList),
+		contacts.CommandCreate:           handle((*Machine).createContact),
+		identrules.CommandContactCreate1: handle((*Machine).createContact),
+		contacts.CommandUpdate:           handle((*Machine).updateContact),
+		CommandContactErase:              handle((*Machine).eraseContact),
+		redact.CommandRefused:            handle((*Machine).refuse),
 
-	inapp.CommandMark: handle((*Machine).markInApp),
+		messages.CommandPreferences: handle((*Machine).savePreferences),
 
-	CommandOutboxClaim: handle((*Machine).claimOutbox),
+		inapp.CommandMark: handle((*Machine).markInApp),
 
-	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
+		CommandOutboxClaim: handle((*Machine).claimOutbox),
 
-	CommandCompanyUpdate:      handle((*Machine).updateCompany),
-	CommandCreditsAdd:         handle((*Machine).addCredits),
-	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
-	sources.CommandUsed:       handle((*Machine).recordSourceUses),
-}
+		outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
 
-func init() {
+		CommandCompanyUpdate:      handle((*Machine).updateCompany),
+		CommandCreditsAdd:         handle((*Machine).addCredits),
+		access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
+		sources.CommandUsed:       handle((*Machine).recordSourceUses),
+	}
 	for name, do := range account.Commands() {
-		commandTable[name] = func(m *Machine, tx *transaction) error {
+		if table[name] != nil || emaildir.Commands[name] != nil {
+			panic("command " + name + " is registered twice")
+		}
+		table[name] = func(m *Machine, tx *transaction) error {
 			on := tx.on(tx.account)
 			err := carryOut(tx, do, tx.account, on)
 			m.accountsChanged = m.accountsChanged || on.AccessChanged
 			return err
 		}
 	}
+	return table
 }
 
 // carryOut has a feature's command change its state.

@@ -317,7 +317,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	o.own(p, typ, props)
 	o.evaluate(p, segment.CauseEvent)
 	if d.Result != outbox.ResultSent {
-		o.goOn(it, p, d.Unreachable && !d.Handed && !it.Handed)
+		o.failed(it, p, d.Unreachable && !d.Handed && !it.Handed)
 	}
 }
 

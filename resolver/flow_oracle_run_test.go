@@ -364,8 +364,8 @@ func (o *flowOracle) putMessage(f *oracleFlow, p int, s *flows.Step, m *flows.Me
 	}
 }
 
-// goOn counts a message that failed, and tries its further channels if it did not go out.
-func (o *flowOracle) goOn(it *oracleItem, p int, further bool) {
+// failed counts a message that failed, and tries its further channels if it did not go out.
+func (o *flowOracle) failed(it *oracleItem, p int, further bool) {
 	for _, f := range o.flows {
 		if f.id != it.Flow || f.deleted || o.people[p].gone {
 			continue

@@ -42,7 +42,8 @@ type transaction struct {
 }
 
 // scratch is memory that the machine's own code uses again for each record. A function that
-// has values in it calls none that may use the same.
+// has values in it calls none that may use the same. Between records [Machine.MissingEmail]
+// uses it, too, which keeps the machine's lock for it.
 type scratch struct {
 	other   profile.Document // beside the record's own, which is profiles.Doc
 	facts   segment.Facts

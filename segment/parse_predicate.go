@@ -60,7 +60,7 @@ var (
 // channelField is the type of a field that continues with a channel.
 func channelField(at string, path []string) (*fieldType, error) {
 	if len(path) != 2 || !slices.Contains(channels, path[1]) {
-		return nil, jsonform.Faultf(at, "must continue behind %s with a channel: %s", path[0], jsonform.Choice(channels))
+		return nil, jsonform.Faultf(at, "must go on behind %s with a channel: %s", path[0], jsonform.Choice(channels))
 	}
 	if path[0] == FieldStatus {
 		return &status, nil
@@ -106,7 +106,7 @@ func (d *decoder) attribute(o *jsonform.Object) (*Attribute, *Activity, error) {
 				"last_event_at, event_count, tags, status, subscribed, engagement_score, push_devices, or begin with status., suppressed., geo. or attributes.")
 		}
 		if len(path) == 1 {
-			return nil, nil, jsonform.Faultf(o.At("field"), "must continue behind %s, as in %s", name, map[string]string{
+			return nil, nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
 				FieldGeo: "geo.country", FieldAttributes: "attributes.plan",
 			}[name])
 		}

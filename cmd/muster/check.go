@@ -34,7 +34,7 @@ func (e exitError) Unwrap() error { return e.error }
 
 // check reports whether a stopped data directory is whole.
 func (p *process) check(ctx context.Context) error {
-	f := cli.New("muster check", "muster check reads all of a stopped data directory and tells what is damaged. It changes nothing.\nExit status: 0 whole, 1 it could not be checked, 3 damaged, and muster repair mends it, 4 lost: restore a backup.", p.stderr)
+	f := cli.New("muster check", "muster check reads all of a stopped data directory and reports what is damaged. It changes nothing.\nExit status: 0 whole, 1 it could not be checked, 3 damaged, and muster repair mends it, 4 lost: restore a backup.", p.stderr)
 	dir := f.String("data", "", "`DIR` to check; no process may have it")
 	asJSON := f.Bool("json", false, "print JSON")
 	deep := p.addDeepFlags(f, "compare state and history with what it makes")

@@ -92,8 +92,8 @@ func startLoad(t testing.TB, l *Log, others ...*Log) *load {
 	return d
 }
 
-// goesOn waits until n more records are acknowledged.
-func (d *load) goesOn(t testing.TB, n int64) {
+// awaitMore waits until n more records are acknowledged.
+func (d *load) awaitMore(t testing.TB, n int64) {
 	t.Helper()
 	until := d.count.Load() + n
 	eventually.Succeeds(t, func() error {
@@ -190,7 +190,7 @@ func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
 	opts := Options{Brokers: c.Addrs(), Timeouts: Timeouts{RequestTimeout: 2 * time.Second, DialTimeout: time.Second}, Limits: Limits{MaxRecordBytes: 100_000}, Logger: testLogger(t)}
 	l := mustOpen(t, opts)
 	d := startLoad(t, l, mustOpen(t, opts))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	step := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -205,11 +205,11 @@ func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
 		return nil
 	})
 	step(c.Restart(within(t, 60*time.Second), 0))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	step(c.Freeze(0))
 	time.Sleep(3 * time.Second) // a broker that answers nothing for longer than RequestTimeout is what is tested
 	step(c.Thaw(0))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	eventually.Succeeds(t, func() error {
 		if s := l.Stats(); s.Failing > 0 {
 			return fmt.Errorf("all is well and Stats say otherwise: %+v", s)
@@ -241,7 +241,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 		t.Fatalf("%+v, %v", topic, err)
 	}
 	d := startLoad(t, l, mustOpen(t, opts))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	ctx := within(t, 100*time.Second)
 	step := func(err error) {
 		t.Helper()
@@ -258,16 +258,16 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	i := leader()
 	begin := time.Now()
 	step(c.Freeze(i))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	t.Logf("continued %v after the leader was frozen", time.Since(begin))
 	step(c.Thaw(i))
-	d.goesOn(t, 100)
+	d.awaitMore(t, 100)
 	step(c.WaitBrokers(ctx, 3))
 
 	i = leader()
 	begin = time.Now()
 	step(c.Kill(i))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	t.Logf("continued %v after the leader was killed", time.Since(begin))
 	step(c.Restart(ctx, i))
 	step(c.WaitBrokers(ctx, 3))
@@ -275,7 +275,7 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	i = leader()
 	begin = time.Now()
 	step(c.Stop(i))
-	d.goesOn(t, 200)
+	d.awaitMore(t, 200)
 	t.Logf("continued %v after the leader was stopped", time.Since(begin))
 	d.check(t)
 	if len(d.mu.failed) > 0 {
@@ -479,7 +479,7 @@ func TestConnectionsCutL1(t *testing.T) {
 		if time.Since(begun) > time.Minute {
 			t.Fatalf("not the test it should be: %+v", l.Stats())
 		}
-		d.goesOn(t, 20)
+		d.awaitMore(t, 20)
 		net.cut()
 	}
 	d.check(t)

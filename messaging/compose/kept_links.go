@@ -64,7 +64,7 @@ func keepLinks(c *campaigns.Content, kept []string) error {
 		number[i] = n
 	}
 	if len(links) > tracking.MaxLinks {
-		return &ContentError{"", fmt.Errorf("body Input should have fewer new links: with those of the messages that were sent before, which continue leading where they lead, the campaign would have %d, at most %d are possible. Make another campaign of it", len(links), tracking.MaxLinks)}
+		return &ContentError{"", fmt.Errorf("body Input should have fewer new links: with those of the messages that were sent before, which keep leading where they lead, the campaign would have %d, at most %d are possible. Make another campaign of it", len(links), tracking.MaxLinks)}
 	}
 	renumber := func(text string) string {
 		return clickTags.ReplaceAllStringFunc(text, func(tag string) string {

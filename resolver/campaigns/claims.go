@@ -93,11 +93,11 @@ func (r *Run) channelCounts(i int) *ChannelCounts {
 	return &r.ByChannel[i]
 }
 
-// goesOn reports whether the recipient of a message that was not sent gets another one in this
+// getsAnother reports whether the recipient of a message that was not sent gets another one in this
 // run, or will be looked at again. Then the recipient's next channel is claimed, and is the
 // reply; or it is held until later; or the next is an e-mail for which there is no credit: the
 // run stops, and the recipient is part of its audience again.
-func (s *State) goesOn(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
+func (s *State) getsAnother(tx *feature.Tx, x *Campaign, r *Run, c *Result) bool {
 	if len(r.Channels) == 0 || c.Result == ResultSent {
 		return false
 	}
@@ -179,7 +179,7 @@ func (s *State) ByChannel(x Campaign) (out []ChannelNumbers) {
 		}
 		if i < len(r.ByChannel) {
 			n.ChannelCounts = r.ByChannel[i]
-			n.Skipped = maps.Clone(n.Skipped) // the state continues changing it
+			n.Skipped = maps.Clone(n.Skipped) // the state keeps changing it
 		}
 		out = append(out, n)
 	}

@@ -93,7 +93,7 @@ func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
 	if c.Result == ResultBounced && tx.Rules >= rulesBounces {
 		s.bounced(x, r, medium, o)
 	}
-	if s.goesOn(tx, x, r, &c) {
+	if s.getsAnother(tx, x, r, &c) {
 		return nil
 	}
 	s.set(x, setPending).Remove(c.Ordinal)

@@ -16,7 +16,7 @@ type CommandFunc func(ctx context.Context, account uint64, name string, args any
 // partition's queue.
 func ReleaseNames(ctx context.Context, list []Names, directory, own CommandFunc) error {
 	if _, err := directory(ctx, 0, CommandRelease, Release{list}); err != nil {
-		return fmt.Errorf("tell the directory of e-mails: %w", err)
+		return fmt.Errorf("call the directory of e-mails: %w", err)
 	}
 	if _, err := own(ctx, 0, CommandReleased, Released{list}); err != nil {
 		return fmt.Errorf("forget what was released: %w", err)

@@ -4,7 +4,7 @@ package messages
 const CommandOutboxDone = "outbox.done.2"
 
 // The names of the commands that report what became of messages, in logs of before their
-// events had the recipient's domain. Those events continue having none.
+// events had the recipient's domain. Those events still have none.
 const (
 	CommandEngagement1 = "engagement.record"
 	CommandOutboxDone1 = "outbox.done"

@@ -7,7 +7,7 @@ import (
 )
 
 // lifetime has a partition's goroutines and how it ends. A release first ends owned,
-// what the node does by itself as the owner, and lets run continue for those who still wait; the end of
+// what the node does by itself as the owner, and keeps run alive for waiting requests; the end of
 // run ends everything.
 type lifetime struct {
 	run, owned      context.Context // nil before begin

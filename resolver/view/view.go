@@ -262,7 +262,7 @@ func (v *base) profile(ordinal uint32, d *profile.Document) *Profile {
 
 // HeldHere is [profile.ConflictHeld] as shown on the profile that held the identifier
 // first.
-const HeldHere = "another profile was made with this identifier; it continues to identify this one, which held it first"
+const HeldHere = "another profile was made with this identifier; it still identifies this one, which held it first"
 
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles

@@ -199,7 +199,7 @@ func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
 func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 	id, from, to := r.U32(), r.U32(), r.U32()
 	final := r.U8()
-	if r.Bad || !goesOn(from, to, final) {
+	if r.Bad || !validBounds(from, to, final) {
 		return ErrChunk
 	}
 	st := e.states[id]
@@ -243,8 +243,8 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 	return err
 }
 
-// goesOn reports whether a chunk's bounds can be: the last one has no end.
-func goesOn(from, to uint32, final byte) bool {
+// validBounds reports whether a chunk's bounds can be: the last one has no end.
+func validBounds(from, to uint32, final byte) bool {
 	return from < to && final <= 1 && (final == 1) == (to == ^uint32(0))
 }
 
@@ -260,7 +260,7 @@ func (e *Engine) loadScan(r *wire.Reader) error {
 	from, to := r.U32(), r.U32()
 	final := r.U8()
 	n := r.Uvarint()
-	if r.Bad || !goesOn(from, to, final) || n > uint64(len(r.B)) {
+	if r.Bad || !validBounds(from, to, final) || n > uint64(len(r.B)) {
 		return ErrChunk
 	}
 	// Nothing is changed before all is understood.

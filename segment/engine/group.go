@@ -17,7 +17,7 @@ var maxInline = maxSection
 // what one event touches lies together, whatever the number of states.
 //
 // Pages are copied before the first write after [group.freeze], so what was
-// frozen can be read without a lock while the group continues changing.
+// frozen can be read without a lock while the group keeps changing.
 type group struct {
 	states [groupSlots]*state // by slot; nil where there is none
 	live   []*state           // in order of slots

@@ -130,7 +130,7 @@ func (e *Engine) lookAhead(s *seg) (entries int) {
 		}
 		return len(s.timed) / 4
 	}
-	pend := func(it wheel.Item) (goOn bool) {
+	pend := func(it wheel.Item) (more bool) {
 		at, twice := slices.BinarySearchFunc(p.pending, it, compareDue)
 		switch {
 		case twice:

@@ -45,7 +45,7 @@ func (a *API) Sources() handler.Group {
 		{Handle: a.getSource, Operation: operation.Operation{Method: "GET", Path: "/sources/{id}", Permission: "events:read", ID: "getSource", Summary: "Read a source", Data: one}},
 		{Handle: a.updateSource, Operation: operation.Operation{Method: "PATCH", Path: "/sources/{id}", Permission: "events:write", ID: "updateSource", Summary: "Change a source", About: "Omitted fields keep their values.", Body: body(shape.Opt("name", name)), Data: one}},
 		{Handle: a.deleteSource, Operation: operation.Operation{Method: "DELETE", Path: "/sources/{id}", Permission: "events:write", ID: "deleteSource", Summary: "Delete a source", About: "Its keys stop working at once. Its events stay."}},
-		{Handle: a.createSourceKey, Operation: operation.Operation{Method: "POST", Path: "/sources/{id}/keys", Permission: "events:write", ID: "createSourceKey", Summary: "Add a write key", About: "The others continue working. To rotate a key, add one, move the application to it, and revoke the old one.", Data: made}},
+		{Handle: a.createSourceKey, Operation: operation.Operation{Method: "POST", Path: "/sources/{id}/keys", Permission: "events:write", ID: "createSourceKey", Summary: "Add a write key", About: "The others keep working. To rotate a key, add one, move the application to it, and revoke the old one.", Data: made}},
 		{Handle: a.revokeSourceKey, Operation: operation.Operation{Method: "DELETE", Path: "/sources/{id}/keys/{key}", Permission: "events:write", ID: "revokeSourceKey", Summary: "Revoke a write key", About: "It stops working at once.", Data: one}},
 	}}
 }

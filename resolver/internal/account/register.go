@@ -28,9 +28,11 @@ import (
 )
 
 // registrations is the table of features, each with its commands. The order is part of the rules
-// (R1): merges, erasures and due times go through the features in this order, and the state's
-// hash ends with those that [State.hashOrder] does not name. A new feature comes after inapp;
-// the others keep their places.
+// (R1): merges, erasures and due times go through the features in this order, and the features'
+// part of the state's hash ends with those that [State.hashOrder] does not name. A new feature
+// comes after inapp; the others keep their places. Some steps need more than a feature sees, and
+// the machine takes them itself before it goes through the table: a merge moves lists and devices
+// of contacts (resolution_host.go), an erasure takes profiles out of sets and flows (erase.go).
 var registrations = []registration{
 	featureOf(func(a *State) *access.State { return a.Access }, access.Commands),
 	featureOf(func(a *State) *contacts.State { return a.Contacts }, contacts.Commands),
@@ -55,8 +57,8 @@ var registrations = []registration{
 	commandsOf(func(a *State) *signup.State { return a.Signup }, signup.Commands),
 }
 
-// hashOrder lists the parts of the account in the order in which the state's hash takes them.
-// It names the features that had their places, between other parts, before there was a table
+// hashOrder lists the features, and the parts between them, in the order in which the state's hash
+// takes them, before identifiers, segments and profiles. It names the features that had their places, between other parts, before there was a table
 // of features. All others follow in the order of the table. Never change it (R1): a new feature
 // needs no entry here.
 func (a *State) hashOrder() []hashStep {

@@ -3,7 +3,7 @@ package account
 import "github.com/musterhq/muster/resolver/internal/profile"
 
 // Totals are sums over accounts that are asked for after every record. They are kept, not
-// counted anew: a record costs the same however many accounts there are.
+// counted again: a record costs the same however many accounts there are.
 type Totals struct {
 	Profiles, Identities int64
 	Waiting              int64 // events that wait for their people to be enrolled
