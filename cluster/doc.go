@@ -1,7 +1,7 @@
 // Package cluster decides which node owns which partitions of the log.
 //
 // The state is a function of the log, on every node. Only one node may
-// act: carry out effects and append the records that time causes. So
+// carry out effects and append the records that time causes. So
 // each partition has one owner, which Kafka's consumer group chooses. Package
 // peer beside it forwards requests to owners.
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/musterhq/muster/resolver/sending"
 )
 
-// TestC1LiftedSuppressionLeavesPending: whatever blocks an address that is not confirmed, and in
-// whatever way the block comes about, the address is pending again once the block is lifted.
+// TestC1LiftedSuppressionLeavesPending: whatever suppresses an address that is not confirmed, and in
+// whatever way that comes about, the address is pending again once the suppression is lifted.
 // What was applied under older rules replays as it was.
 func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 				r := d.recorder
 				id := c.do(r)
 				if got := r.profile(id).SuppressionReason("email"); got != c.blocked {
-					t.Fatalf("the block is %q, expected %q", got, c.blocked)
+					t.Fatalf("the suppression is %q, expected %q", got, c.blocked)
 				}
 				d.reload()
 				r.must(contacts.CommandSuppressionSet, contacts.SuppressionSet{ID: id, Channel: "email"})
@@ -131,7 +131,7 @@ func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 					want = c.olderLifted
 				}
 				if got := r.profile(id).SuppressionReason("email"); got != want {
-					t.Fatalf("the block is %q after the lift, expected %q", got, want)
+					t.Fatalf("the suppression is %q after the lift, expected %q", got, want)
 				}
 				if want == "" {
 					return
@@ -146,7 +146,7 @@ func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 }
 
 // TestC1LiftAsksToConfirm: who is pending again after a lift is asked to confirm, since
-// the request may never have arrived; and nobody is asked at an address that is blocked.
+// the request may never have arrived; and nobody is asked at an address that is suppressed.
 func TestC1LiftAsksToConfirm(t *testing.T) {
 	t.Parallel()
 	settings := DefaultSettings()
@@ -217,7 +217,7 @@ func TestC1ConfirmationIsOfItsAddress(t *testing.T) {
 }
 
 // TestC1LogSaysWhatIsPending: the log of consents tells a consent that waits to be confirmed from
-// one that holds, also beneath a graver block.
+// one that holds, also beneath a graver suppression.
 func TestC1LogSaysWhatIsPending(t *testing.T) {
 	t.Parallel()
 	settings := DefaultSettings()

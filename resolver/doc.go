@@ -27,7 +27,7 @@
 //
 // What changes is collected in the current generation. A checkpoint freezes
 // the generation in an instant, writes it to Pebble in the background and
-// publishes a directory that holds all state at one offset. Pebble runs without
+// commits a directory that holds all state at one offset. Pebble runs without
 // a write-ahead log because the event log already is one: start-up opens the
 // newest checkpoint and replays.
 //

@@ -58,7 +58,7 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 				r.topUp(5)
 				r.expectFlow(first, automation.Live, 1, 0)
 				r.expectFlow(second, automation.Live, 1, 0)
-				r.expectWay(second, ada, "#1 s:queued completed")
+				r.expectEnrolment(second, ada, "#1 s:queued completed")
 			})
 		}
 	}

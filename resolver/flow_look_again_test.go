@@ -75,7 +75,7 @@ func TestF1ConditionsBeforeAHeldStepAreLookedAtAgain(t *testing.T) {
 			ada := r.cart()
 			r.now += 60_000
 			r.tick()
-			r.expectWay(flow, ada, "#1 "+c.held+" in_progress")
+			r.expectEnrolment(flow, ada, "#1 "+c.held+" in_progress")
 			d.reload()
 			r.now += 60_000
 			if c.meanwhile != nil {
@@ -85,7 +85,7 @@ func TestF1ConditionsBeforeAHeldStepAreLookedAtAgain(t *testing.T) {
 			r.now += 2 * 3_600_000
 			r.tick()
 			r.rest()
-			r.expectWay(flow, ada, "#1 "+c.want)
+			r.expectEnrolment(flow, ada, "#1 "+c.want)
 			if n := len(r.due(outbox.KindEmail)); n != c.mails {
 				t.Errorf("%d messages, want %d", n, c.mails)
 			}
@@ -173,7 +173,7 @@ func TestR1RulesOfVersion24Begin(t *testing.T) {
 			r.now += 2 * 3_600_000
 			r.tick()
 			r.rest()
-			r.expectWay(flow, ada, "#1 wait:done "+c.want)
+			r.expectEnrolment(flow, ada, "#1 wait:done "+c.want)
 		})
 	}
 	r := newRecorder(t, DefaultSettings())

@@ -61,7 +61,7 @@ func (s *stitch) enrolled(flow string, p ProfileID, want uint64) {
 	if want > 0 {
 		way = "#1 t:done completed"
 	}
-	s.expectWay(flow, p, way)
+	s.expectEnrolment(flow, p, way)
 	if n := s.flowState(flow).Counts.Entered; n != want {
 		s.t.Fatalf("F1: %d have entered the flow, expected %d", n, want)
 	}
@@ -284,7 +284,7 @@ func TestF1MergingEventTellsBothInOrder(t *testing.T) {
 	again := s.flow(fmt.Sprintf(`{"name":"y","reentry":"after_exit","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`, id))
 	s.merging("type", "signed_up")
 	s.said(s.seg, "visitor left by merge", "cust left by merge", "cust entered by event")
-	s.expectWay(again, s.cust, "#3 t:done completed")
+	s.expectEnrolment(again, s.cust, "#3 t:done completed")
 	s.enrolled(out, s.cust, 0)
 	if n := s.flowState(in).Counts.Entered; n != 2 {
 		t.Fatalf("F1: %d have entered the flow, expected the two", n)

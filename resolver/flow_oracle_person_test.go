@@ -27,7 +27,7 @@ func seenMs(attrs map[string]any) (int64, bool) {
 // meet keeps up with the profiles that the oracle of resolution has made.
 func (o *flowOracle) meet() {
 	for len(o.people) < len(o.who.profiles) {
-		o.people = append(o.people, &person{consents: map[string]profile.Consent{}, blocks: map[string]profile.SuppressionReason{}, loops: map[int64]int{}})
+		o.people = append(o.people, &person{consents: map[string]profile.Consent{}, suppressions: map[string]profile.SuppressionReason{}, loops: map[int64]int{}})
 	}
 }
 
@@ -163,8 +163,8 @@ func (o *flowOracle) merge(winner, merged int) {
 			w.lists = append(w.lists, id)
 		}
 	}
-	for channel, reason := range l.blocks {
-		w.blocks[channel] = max(w.blocks[channel], reason)
+	for channel, reason := range l.suppressions {
+		w.suppressions[channel] = max(w.suppressions[channel], reason)
 	}
 	for minute, n := range l.loops {
 		w.loops[minute] = max(w.loops[minute], n)
@@ -272,7 +272,7 @@ func (o *flowOracle) contact(c contacts.Create) (refused bool) {
 	o.consent(p, "email", "subscribed", profile.SourceManual)
 	if c.Phone != "" && !o.who.suppressed[phone] {
 		// The previous holder of the number may not want SMS to it.
-		refused := held && (o.people[holder].consents["sms"].Status == profile.ConsentUnsubscribed || o.people[holder].blocks["sms"] > profile.SuppressionPending)
+		refused := held && (o.people[holder].consents["sms"].Status == profile.ConsentUnsubscribed || o.people[holder].suppressions["sms"] > profile.SuppressionPending)
 		if !refused {
 			o.consent(p, "sms", "subscribed", profile.SourceManual)
 		}

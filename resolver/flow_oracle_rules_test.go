@@ -309,7 +309,7 @@ func (o *flowOracle) done(d outbox.Done) {
 	case outbox.ResultBounced:
 		typ = it.Kind + "_bounced"
 		x := o.people[p]
-		x.blocks[it.Kind] = max(x.blocks[it.Kind], profile.SuppressionBounced)
+		x.suppressions[it.Kind] = max(x.suppressions[it.Kind], profile.SuppressionBounced)
 	}
 	if d.Result != outbox.ResultSent {
 		props["reason"] = d.Reason

@@ -318,7 +318,7 @@ func (o *flowOracle) reaches(p int, channel string) flows.Result {
 	switch {
 	case channel == "push", len(o.who.profiles[p].idents[kind]) == 0: // no person has a device here
 		return flows.NoAddress
-	case x.blocks[channel] != 0:
+	case x.suppressions[channel] != 0:
 		return flows.Suppressed
 	case consent == profile.ConsentUnsubscribed || (o.optIn || channel == "sms") && consent != profile.ConsentSubscribed:
 		return flows.NotSubscribed

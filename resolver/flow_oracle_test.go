@@ -50,13 +50,13 @@ type flowOracle struct {
 
 // person is what the oracle of resolution does not keep.
 type person struct {
-	events   []segment.NaiveEvent
-	consents map[string]profile.Consent
-	lists    []string
-	blocks   map[string]profile.SuppressionReason
-	gone     bool
-	loops    map[int64]int         // enrolments in a minute that the service itself caused
-	facts    *segment.NaiveProfile // nil when something has changed
+	events       []segment.NaiveEvent
+	consents     map[string]profile.Consent
+	lists        []string
+	suppressions map[string]profile.SuppressionReason
+	gone         bool
+	loops        map[int64]int         // enrolments in a minute that the service itself caused
+	facts        *segment.NaiveProfile // nil when something has changed
 }
 
 type oracleSegment struct {

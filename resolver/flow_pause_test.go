@@ -34,7 +34,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			r.now += 3_600_000
 			r.tick()
 			r.rest()
-			r.expectWay(flow, ada, "#1 w:pending in_progress")
+			r.expectEnrolment(flow, ada, "#1 w:pending in_progress")
 			if f := r.flowState(flow); string(must.JSON(f.Counts)) != string(must.JSON(before.Counts)) || f.InProgress != 1 {
 				t.Fatalf("F1: counts of a paused flow went from %s to %s", must.JSON(before.Counts), must.JSON(f.Counts))
 			}
@@ -47,7 +47,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			}
 			r.must(automation.CommandResume, automation.ID{ID: flow})
 			r.rest()
-			r.expectWay(flow, ada, c.after)
+			r.expectEnrolment(flow, ada, c.after)
 			if c.event != "" && r.count(c.event) != 1 {
 				t.Fatalf("%d events %s", r.count(c.event), c.event)
 			}
@@ -56,7 +56,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 				t.Fatalf("at the step since %d, resumed at %d", enrolments[0].SinceMs, r.now)
 			}
 			r.must(messages.CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
-			r.expectWay(flow, ada, c.after)
+			r.expectEnrolment(flow, ada, c.after)
 		})
 	}
 }
@@ -113,11 +113,11 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 	t.Run("merge", func(t *testing.T) {
 		r, flow, near, far := begin(t)
 		r.events(ev("type", "other", "email", "near@x.io", "external_id", "far"))
-		r.expectWay(flow, near, "#1 w:pending in_progress")
+		r.expectEnrolment(flow, near, "#1 w:pending in_progress")
 		r.must(automation.CommandResume, automation.ID{ID: flow})
 		r.rest()
-		r.expectWay(flow, near, "#1 w:delivered t:done completed")
-		r.expectWay(flow, far, "#1 w:delivered t:done completed")
+		r.expectEnrolment(flow, near, "#1 w:delivered t:done completed")
+		r.expectEnrolment(flow, far, "#1 w:delivered t:done completed")
 		if f := r.flowState(flow); f.Counts.Entered != 1 || f.Counts.Completed != 1 {
 			t.Fatalf("counts %+v", f.Counts)
 		}

@@ -26,7 +26,7 @@ func (r *recorder) expectIn(flow, group string, ids []ProfileID, want int) {
 	r.t.Helper()
 	n := 0
 	for _, p := range ids {
-		if r.way(flow, p) != "none" {
+		if r.newestEnrolment(flow, p) != "none" {
 			n++
 		}
 	}

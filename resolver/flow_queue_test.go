@@ -60,7 +60,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	// Later profiles wait behind.
 	r.events(people(1, size)...)
 	check()
-	r.expectWay(ids[0], r.out.Events[0].Profile, "none")
+	r.expectEnrolment(ids[0], r.out.Events[0].Profile, "none")
 	for r.m.Pending() > 0 {
 		r.continueOnce()
 		check()
@@ -98,14 +98,14 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 	}
 	// One calls, and need not wait.
 	r.must(automation.CommandTrigger, automation.Trigger{ID: call, Email: "u4@x.io"})
-	r.expectWay(call, ids[4], "#1 s:done completed")
+	r.expectEnrolment(call, ids[4], "#1 s:done completed")
 	r.must(CommandContactErase, ContactErase{ID: ids[2].String()})
 	r.events(eventlog.Event{Type: []byte("other"), Email: []byte("u3@x.io"), ExternalID: []byte("b")}, eventlog.Event{Type: []byte("other"), Email: []byte("u9@x.io")})
 	r.must(automation.CommandPause, automation.ID{ID: in})
 	r.must(automation.CommandPause, automation.ID{ID: on[0]})
 	r.must(automation.CommandDelete, automation.ID{ID: on[0]})
 	r.rest()
-	r.expectWay(on[1], ids[4], "#1 s:pending in_progress")
+	r.expectEnrolment(on[1], ids[4], "#1 s:pending in_progress")
 	if n := r.flowState(on[1]).Counts.Entered; n != 4 {
 		t.Fatalf("F1: %d were enrolled of 4 who are left", n)
 	}

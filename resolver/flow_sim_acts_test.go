@@ -204,15 +204,15 @@ func (s *flowSim) person() {
 	case 2:
 		c := contacts.SuppressionSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
 		s.command(contacts.CommandSuppressionSet, c, func(*Outcome) {
-			was, props := s.o.people[p].blocks[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
+			was, props := s.o.people[p].suppressions[channel], feature.Properties{"channel": channel, "reason": c.Reason, "source": ""}
 			switch is := map[string]profile.SuppressionReason{"bounced": profile.SuppressionBounced, "suppressed": profile.SuppressionByAccount}[c.Reason]; {
 			case is == 0 && was != 0:
 				props["reason"] = was.String()
 				s.o.own(p, contacts.EventUnsuppressed, props)
-				s.o.people[p].blocks[channel] = 0
+				s.o.people[p].suppressions[channel] = 0
 			case is > was:
 				s.o.own(p, contacts.EventSuppressed, props)
-				s.o.people[p].blocks[channel] = is
+				s.o.people[p].suppressions[channel] = is
 			}
 			s.o.evaluate(p, segment.CauseEvent)
 		})

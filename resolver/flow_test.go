@@ -72,21 +72,21 @@ func (r *recorder) flowState(id string) automation.FlowState {
 	return f
 }
 
-// way writes the newest enrolment of a profile in a flow: steps with results.
-func (r *recorder) way(flow string, p ProfileID) string {
+// newestEnrolment writes the newest enrolment of a profile in a flow: steps with results.
+func (r *recorder) newestEnrolment(flow string, p ProfileID) string {
 	r.t.Helper()
 	o, ok := r.view().Profiles().Resolve(p)
 	if !ok {
 		r.t.Fatalf("there is no profile %s", p)
 	}
-	ways, err := r.view().Flows().EnrolmentsOf(flow, o)
+	enrolments, err := r.view().Flows().EnrolmentsOf(flow, o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if len(ways) == 0 {
+	if len(enrolments) == 0 {
 		return "none"
 	}
-	e := &ways[len(ways)-1]
+	e := &enrolments[len(enrolments)-1]
 	def := r.flowState(flow).Def
 	out := []string{fmt.Sprintf("#%d", e.Number)}
 	for _, v := range e.Path {
@@ -99,10 +99,10 @@ func (r *recorder) way(flow string, p ProfileID) string {
 	return strings.Join(out, " ")
 }
 
-func (r *recorder) expectWay(flow string, p ProfileID, want string) {
+func (r *recorder) expectEnrolment(flow string, p ProfileID, want string) {
 	r.t.Helper()
-	if got := r.way(flow, p); got != want {
-		r.t.Fatalf("the way is %q, want %q", got, want)
+	if got := r.newestEnrolment(flow, p); got != want {
+		r.t.Fatalf("the enrolment is %q, want %q", got, want)
 	}
 }
 
@@ -120,18 +120,18 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 	flow := r.flow(signUpFlow)
 	other := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("b@x.io"), Properties: []byte(`{"plan":"free"}`)}).Events[0].Profile
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), FirstName: []byte("Ada"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
-	r.expectWay(flow, other, "none")
-	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
+	r.expectEnrolment(flow, other, "none")
+	r.expectEnrolment(flow, ada, "#1 tag:done set:done wait:pending in_progress")
 	p, _ := r.view().Profiles().Get(ada.Ordinal())
 	if string(p.Attributes) != `{"tags":["new"],"greeting":"Hi Ada of pro"}` && string(p.Attributes) != `{"greeting":"Hi Ada of pro","tags":["new"]}` {
 		t.Fatalf("attributes %s", p.Attributes)
 	}
 	r.now += 59_999
 	r.tick()
-	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
+	r.expectEnrolment(flow, ada, "#1 tag:done set:done wait:pending in_progress")
 	r.now++
 	r.tick()
-	r.expectWay(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
+	r.expectEnrolment(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
 	mails := r.due(outbox.KindEmail)
 	if len(mails) != 1 || mails[0].Flow != flow || mails[0].Step != "mail" || !strings.Contains(string(mails[0].Payload), "Hello {{first_name}}") {
 		t.Fatalf("outbox: %+v", mails)
@@ -161,8 +161,8 @@ func TestF1ConditionIsJudgedAtTheInstantTheWaitEnds(t *testing.T) {
 	// The next record comes when the wait is over: it finds the step done.
 	r.now += 30_000
 	r.events(ev("type", "bought", "email", "b@x.io"))
-	r.expectWay(flow, early, "#1 tag:done set:done wait:done if:yes end:done exited exit_step")
-	r.expectWay(flow, late, "#1 tag:done set:done wait:done if:no mail:queued completed")
+	r.expectEnrolment(flow, early, "#1 tag:done set:done wait:done if:yes end:done exited exit_step")
+	r.expectEnrolment(flow, late, "#1 tag:done set:done wait:done if:no mail:queued completed")
 }
 
 func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
@@ -174,14 +174,14 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 		return `{"name":"x","reentry":"after_exit","trigger":{"type":"` + on + `","segment_id":"` + seg + `"},"steps":[{"id":"t","type":"tag","add":["` + on + `"],"next":null}]}`
 	}
 	in, out := r.flow(def("segment_entered")), r.flow(def("segment_exited"))
-	r.expectWay(in, before, "#1 t:done completed")
+	r.expectEnrolment(in, before, "#1 t:done completed")
 	after := r.events(ev("email", "b@x.io")).Events[0].Profile
-	r.expectWay(in, after, "#1 t:done completed")
-	r.expectWay(out, after, "none")
+	r.expectEnrolment(in, after, "#1 t:done completed")
+	r.expectEnrolment(out, after, "none")
 	r.now += dayMs
 	r.tick()
-	r.expectWay(out, after, "#1 t:done completed")
-	r.expectWay(out, before, "#1 t:done completed")
+	r.expectEnrolment(out, after, "#1 t:done completed")
+	r.expectEnrolment(out, before, "#1 t:done completed")
 
 	// Paused: no profile is enrolled; those that entered and stayed are, at the
 	// resume.
@@ -192,14 +192,14 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 	r.events(ev("email", "b@x.io"))
 	r.now += dayMs / 2
 	r.tick() // a has left again
-	r.expectWay(in, after, "#1 t:done completed")
+	r.expectEnrolment(in, after, "#1 t:done completed")
 	r.must(automation.CommandResume, automation.ID{ID: in})
 	r.must(automation.CommandResume, automation.ID{ID: out})
 	r.rest()
-	r.expectWay(in, before, "#1 t:done completed")
-	r.expectWay(in, after, "#2 t:done completed")
-	r.expectWay(out, before, "#2 t:done completed")
-	r.expectWay(out, after, "#1 t:done completed")
+	r.expectEnrolment(in, before, "#1 t:done completed")
+	r.expectEnrolment(in, after, "#2 t:done completed")
+	r.expectEnrolment(out, before, "#2 t:done completed")
+	r.expectEnrolment(out, after, "#1 t:done completed")
 }
 
 func TestF1PausedFlowMovesNobody(t *testing.T) {
@@ -210,12 +210,12 @@ func TestF1PausedFlowMovesNobody(t *testing.T) {
 	r.must(automation.CommandPause, automation.ID{ID: flow})
 	r.now += 3_600_000
 	r.tick()
-	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
+	r.expectEnrolment(flow, ada, "#1 tag:done set:done wait:pending in_progress")
 	bob := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("b@x.io"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
 	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.rest()
-	r.expectWay(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
-	r.expectWay(flow, bob, "none")
+	r.expectEnrolment(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
+	r.expectEnrolment(flow, bob, "none")
 }
 
 func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
@@ -226,7 +226,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	mail := r.flow(`{"name":"m","trigger":{"type":"event","event":"viewed"},"reentry":"after_exit","steps":[{"id":"m","type":"email","subject":"s","body":"b","next":"n"},{"id":"n","type":"email","subject":"s","body":"b","next":null}]}`)
 	tag := r.flow(`{"name":"t","trigger":{"type":"event","event":"viewed"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
 	ada := r.events(ev("email", "a@x.io")).Events[0].Profile
-	r.expectWay(mail, ada, "#1 m:queued n:pending in_progress")
+	r.expectEnrolment(mail, ada, "#1 m:queued n:pending in_progress")
 	if f := r.flowState(mail); f.Status != automation.Paused || f.PausedFor != automation.PausedForCredits {
 		t.Fatalf("the flow is %s for %q", f.Status, f.PausedFor)
 	}
@@ -236,7 +236,7 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	r.refuses("top up", automation.CommandResume, automation.ID{ID: mail})
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	r.rest()
-	r.expectWay(mail, ada, "#1 m:queued n:queued completed")
+	r.expectEnrolment(mail, ada, "#1 m:queued n:queued completed")
 	// Pausing one that waits for credits changes nothing; a top-up does not resume
 	// one that a user paused before.
 	a.EmailCredits = 0
@@ -266,7 +266,7 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 	if o, _ := r.view().Profiles().Resolve(far); o != near.Ordinal() {
 		t.Fatal("the e-mail's profile must win")
 	}
-	r.expectWay(flow, near, "#2 a:done b:pending in_progress")
+	r.expectEnrolment(flow, near, "#2 a:done b:pending in_progress")
 	ways, _ := r.view().Flows().EnrolmentsOf(flow, near.Ordinal())
 	if len(ways) != 2 || ways[0].Reason != flows.ByMerge {
 		t.Fatalf("%+v", ways)
@@ -277,7 +277,7 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 	}
 	r.now += 1_000_000
 	r.tick()
-	r.expectWay(flow, near, "#2 a:done b:done c:done completed")
+	r.expectEnrolment(flow, near, "#2 a:done b:done c:done completed")
 }
 
 func TestF1DateTriggerFollowsTheProfile(t *testing.T) {
@@ -289,18 +289,18 @@ func TestF1DateTriggerFollowsTheProfile(t *testing.T) {
 	after := r.events(ev("email", "b@x.io", "attributes", `{"birthday":"1990-01-02"}`)).Events[0].Profile
 	r.now += 33 * 3_600_000
 	r.tick()
-	r.expectWay(flow, after, "#1 t:done completed")
-	r.expectWay(flow, before, "none")
+	r.expectEnrolment(flow, after, "#1 t:done completed")
+	r.expectEnrolment(flow, before, "none")
 	r.events(ev("type", "other", "email", "a@x.io", "attributes", `{"birthday":"1990-01-04"}`))
 	r.now += 24 * 3_600_000
 	r.tick()
-	r.expectWay(flow, before, "none")
+	r.expectEnrolment(flow, before, "none")
 	r.now += 24 * 3_600_000
 	r.tick()
-	r.expectWay(flow, before, "#1 t:done completed")
+	r.expectEnrolment(flow, before, "#1 t:done completed")
 	r.now += 364 * 24 * 3_600_000
 	r.tick()
-	r.expectWay(flow, after, "#2 t:done completed")
+	r.expectEnrolment(flow, after, "#2 t:done completed")
 }
 
 func TestF1LoopsAreCut(t *testing.T) {
@@ -323,7 +323,7 @@ func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 	r.refuses("create it first", automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
 	ada := r.events(ev("email", "a@x.io")).Events[0].Profile
 	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "1"})
-	r.expectWay(flow, ada, "#1 w:pending in_progress")
+	r.expectEnrolment(flow, ada, "#1 w:pending in_progress")
 	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "1"})
 	r.refuses("already", automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io", Key: "2"})
 	calls := r.due(outbox.KindCall)
@@ -332,13 +332,13 @@ func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 	}
 	r.must(automation.CommandPause, automation.ID{ID: flow})
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: calls[0].Seq, Result: outbox.ResultSent})
-	r.expectWay(flow, ada, "#1 w:pending in_progress")
+	r.expectEnrolment(flow, ada, "#1 w:pending in_progress")
 	r.must(automation.CommandResume, automation.ID{ID: flow})
 	r.rest()
-	r.expectWay(flow, ada, "#1 w:delivered t:done completed")
+	r.expectEnrolment(flow, ada, "#1 w:delivered t:done completed")
 	r.must(automation.CommandTrigger, automation.Trigger{ID: flow, Email: "a@x.io"})
 	r.must(messages.CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
-	r.expectWay(flow, ada, "#2 w:failed exited webhook_failed")
+	r.expectEnrolment(flow, ada, "#2 w:failed exited webhook_failed")
 }
 
 func TestFlowsHoldWhatTheyUse(t *testing.T) {

@@ -503,7 +503,7 @@ func TestFormCommands(t *testing.T) {
 	}
 	r.must(forms.CommandConfirm, forms.Confirm{Profile: r.idOf("ann@x.io"), Submission: ids[0]})
 	p, _ := ParseProfileID(r.idOf("ann@x.io"))
-	r.expectWay(flow, p, "#1 mail:queued completed")
+	r.expectEnrolment(flow, p, "#1 mail:queued completed")
 	if got := r.view().Forms().Total(form); got != (forms.Figures{Views: 3, Submissions: 1, Conversions: 1}) {
 		t.Errorf("%+v", got)
 	}

@@ -117,7 +117,7 @@ func TestInAppStory(t *testing.T) {
 	flow := r.flow(loopFlow("x", "ordered", `"type":"in_app","title":"Thanks","priority":5,"ttl_hours":1`))
 	r.events(ev("external_id", "ann", "type", "ordered"))
 	r.rest()
-	r.expectWay(flow, ann, "#1 s:queued completed")
+	r.expectEnrolment(flow, ann, "#1 s:queued completed")
 	for _, w := range r.due(outbox.KindInApp) {
 		for range 2 {
 			r.must(messages.CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: outbox.ResultSent,

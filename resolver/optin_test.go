@@ -25,9 +25,9 @@ func TestFlowsMailSubscribersOnly(t *testing.T) {
 		return r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte(email)}).Events[0].Profile
 	}
 	for i := range 6 {
-		r.expectWay(flow, sign(fmt.Sprintf("visitor%d@x.io", i)), "#1 mail:skipped_not_subscribed completed")
+		r.expectEnrolment(flow, sign(fmt.Sprintf("visitor%d@x.io", i)), "#1 mail:skipped_not_subscribed completed")
 	}
-	r.expectWay(flow, sign("subscribed@x.io"), "#1 mail:queued completed")
+	r.expectEnrolment(flow, sign("subscribed@x.io"), "#1 mail:queued completed")
 	if mails := r.due(outbox.KindEmail); len(mails) != 1 {
 		t.Errorf("%d e-mails are queued, want 1", len(mails))
 	}
@@ -57,6 +57,6 @@ func TestAccountsKeepTheirOptIn(t *testing.T) {
 		}
 		flow := r.flow(mailFlow)
 		p := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io")}).Events[0].Profile
-		r.expectWay(flow, p, "#1 mail:queued completed")
+		r.expectEnrolment(flow, p, "#1 mail:queued completed")
 	}
 }

@@ -164,18 +164,18 @@ func TestQuietHoursAndCapsStory(t *testing.T) {
 		return p.events(ev("email", name+"@x.io", "event_type", "viewed")).Events[0].Profile
 	}
 	berlin, york := view("berlin"), view("york")
-	p.expectWay(flow, berlin, "#1 s:pending in_progress")
-	p.expectWay(flow, york, "#1 s:skipped_frequency_cap completed")
-	p.expectWay(exempt, berlin, "#1 s:queued completed")
+	p.expectEnrolment(flow, berlin, "#1 s:pending in_progress")
+	p.expectEnrolment(flow, york, "#1 s:skipped_frequency_cap completed")
+	p.expectEnrolment(exempt, berlin, "#1 s:queued completed")
 	for _, w := range p.due(outbox.KindEmail) {
 		p.done(w, outbox.ResultSent)
 	}
 	p.reload()
 	p.at("2026-06-11 05:59")
-	p.expectWay(flow, berlin, "#1 s:pending in_progress")
+	p.expectEnrolment(flow, berlin, "#1 s:pending in_progress")
 	p.at("2026-06-11 06:00") // twelve hours after the first message less 1 ms
 	p.rest()
-	p.expectWay(flow, berlin, "#1 s:queued completed")
+	p.expectEnrolment(flow, berlin, "#1 s:queued completed")
 	if counts := p.flowState(flow).Counts.Steps[0]; counts.Arrived != 2 || counts.At != 0 {
 		t.Errorf("%+v", counts)
 	}
@@ -215,7 +215,7 @@ func TestQuietHoursThatSkip(t *testing.T) {
 	p.skipped(c.ID, pacing.ReasonQuietHours, 1)
 	flow := p.flow(loopFlow("x", "viewed", mailStep))
 	tokyo := p.events(ev("email", "tokyo@x.io", "event_type", "viewed")).Events[0].Profile
-	p.expectWay(flow, tokyo, "#1 s:skipped_quiet_hours completed")
+	p.expectEnrolment(flow, tokyo, "#1 s:skipped_quiet_hours completed")
 	p.reload()
 }
 

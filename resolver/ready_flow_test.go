@@ -140,7 +140,7 @@ func TestReadyFlowForCarts(t *testing.T) {
 			r.now += 4*hour + 1
 			r.continueOnce()
 			r.rest()
-			r.expectWay(flow, r.events(orderEvent("seen", "a@x.io", `{}`)).Events[0].Profile, c.want)
+			r.expectEnrolment(flow, r.events(orderEvent("seen", "a@x.io", `{}`)).Events[0].Profile, c.want)
 		})
 	}
 }

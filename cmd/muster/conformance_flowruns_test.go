@@ -257,7 +257,7 @@ func flowStepPart() part {
 			id := c.event("updated", obj{"email": c.mail("updated"), "attributes": obj{"trial": true, "plan": "free"}}, obj{"name": "Ada"})
 			c.console("GET", "/profiles/"+id, nil).http(200).eq("data.first_name", "Ada").eq("data.attributes", obj{"plan": "pro"}).eq("data.geo", obj{"city": "Rome"}).holds("data.segments", seg, true)
 		}},
-		{"webhook: calls, tries again under the same id, then the way goes on", func(c *check) {
+		{"webhook: calls, tries again under the same id, then the enrolment continues", func(c *check) {
 			path := "/" + c.name("call")
 			c.remote.mu.Lock()
 			c.remote.fails[path] = 1
@@ -272,7 +272,7 @@ func flowStepPart() part {
 				c.Errorf("came %v", got)
 			}
 		}},
-		{"webhook: when it fails for good the way goes on, or ends, as configured", func(c *check) {
+		{"webhook: when it fails for good the enrolment continues, or ends, as configured", func(c *check) {
 			for how, want := range map[string][]string{"continue": {"call failed", "tag done"}, "exit": {"call failed"}} {
 				path, kind := "/"+c.name("call"), c.name("failed_")
 				c.remote.mu.Lock()

@@ -99,7 +99,7 @@ func TestFilesRunOut(t *testing.T) {
 					io.WriteString(c, request) // it may have been turned away
 				}
 				turnedAway := 0
-				for _, c := range conns[len(conns)-50:] { // the last came to a full house
+				for _, c := range conns[len(conns)-50:] { // the last came when all places were taken
 					ok(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 					res, err := http.ReadResponse(bufio.NewReader(c), nil)
 					if err != nil || res.StatusCode == 503 {

@@ -201,7 +201,7 @@ func (s *State) runEnrolment(f *flow, o uint32, e *flows.Enrolment, atMs int64) 
 	s.run.running = host{} // further effects of the record are not this enrolment's
 }
 
-// enterTimer notes when an enrolment in progress goes on, if it does by itself.
+// enterTimer notes when an enrolment in progress continues, if it does by itself.
 func (s *State) enterTimer(f *flow, o uint32, e *flows.Enrolment) {
 	if e.Timed() {
 		f.timers.Add(dueset.Item{Due: e.DueMs, Ordinal: o})

@@ -19,7 +19,7 @@
 //   - node.go, partition.go: a node and a partition. node_open.go: starting and closing a node.
 //   - What a partition is made of, each a type that knows none of the others: position.go
 //     (how far the log is applied), requests.go (those that wait for their records),
-//     published.go (what is read without a lock), lease.go (the right to act),
+//     published.go (what is read without a lock), lease.go (who holds the partition),
 //     checkpointing.go (when checkpoints are due), lifetime.go (goroutines, and how they
 //     end), fatal.go (why nothing continues).
 //     node_submit.go and the other node_*.go: what requests call.
@@ -40,7 +40,7 @@
 // A partition owns all of its own, and its close waits for them (lifetime.done). apply
 // reads the log and is the only one that calls Machine.Apply; checkpointLoop is the only
 // one that writes checkpoints unasked. These two run from load on, also while a partition
-// is warm. begin adds those that act: continueLoop, tickLoop, eraseLoop, buildLoop,
+// is warm. begin adds those that only the owner runs: continueLoop, tickLoop, eraseLoop, buildLoop,
 // rebuildLoop, and where there are several partitions releaseLoop and, with the
 // directory, reconcileLoop. All but continueLoop end when the partition is given up
 // (lifetime.owned); continueLoop, apply and checkpointLoop end with lifetime.run, since

@@ -7,9 +7,10 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// lease is a partition's right to act, which the log gives.
+// lease says whether this node holds the partition: the owner alone carries out effects, and the
+// log says who that is.
 type lease struct {
-	clustered bool          // other nodes may act as well; does not change
+	clustered bool          // other nodes may hold it as well; does not change
 	newest    atomic.Uint64 // number of the newest epoch applied
 	own       atomic.Uint64 // number of this partition's newest epoch of its own, 0 for none
 	ended     atomic.Bool   // no effect is begun any more; set while mu is held
@@ -61,7 +62,7 @@ func (l *lease) note(newest uint64, id eventlog.RecordID) (won, lost bool) {
 }
 
 // effect begins an effect under an epoch, which end ends; ok is false when the node does
-// not act any more under the epoch.
+// not hold the partition under the epoch any more.
 func (l *lease) effect(epoch uint64) (end func(), ok bool) {
 	if epoch == 0 && !l.clustered {
 		_, ok := l.active()

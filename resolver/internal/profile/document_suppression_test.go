@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// naiveSuppressions is what blocks the channels of a profile: for each channel the gravest reason,
+// naiveSuppressions is what suppresses the channels of a profile: for each channel the gravest reason,
 // 0 for none, and whether a confirmation is pending.
 type naiveSuppressions struct {
 	gravest map[byte]SuppressionReason
 	pending map[byte]bool
 }
 
-func (n *naiveSuppressions) block(channel byte, reason SuppressionReason) {
+func (n *naiveSuppressions) suppress(channel byte, reason SuppressionReason) {
 	if reason == SuppressionPending {
 		n.pending[channel] = true
 	} else {
@@ -21,14 +21,14 @@ func (n *naiveSuppressions) block(channel byte, reason SuppressionReason) {
 	}
 }
 
-func (n *naiveSuppressions) blocked(channel byte) SuppressionReason {
+func (n *naiveSuppressions) reason(channel byte) SuppressionReason {
 	if n.gravest[channel] == 0 && n.pending[channel] {
 		return SuppressionPending
 	}
 	return n.gravest[channel]
 }
 
-// TestC1SuppressionsMatchNaive: whatever blocks a channel and is lifted, in any order and through
+// TestC1SuppressionsMatchNaive: whatever suppresses a channel and is lifted, in any order and through
 // merges and reads of the stored document, a confirmation stays pending until it is given.
 func TestC1SuppressionsMatchNaive(t *testing.T) {
 	const rules = rulesPendingKept
@@ -41,12 +41,12 @@ func TestC1SuppressionsMatchNaive(t *testing.T) {
 		for step := range 60 {
 			i, channel, reason := rng.IntN(2), byte(rng.IntN(3)), SuppressionPending+SuppressionReason(rng.IntN(4))
 			d, n := &docs[i], &naive[i]
-			was := n.blocked(channel)
+			was := n.reason(channel)
 			pended := n.pending[channel]
 			switch rng.IntN(8) {
 			case 0, 1, 2, 3:
-				n.block(channel, reason)
-				if changed := d.Suppress(Suppression{channel, reason, int64(step)}, rules); changed != (n.blocked(channel) != was || n.pending[channel] != pended) {
+				n.suppress(channel, reason)
+				if changed := d.Suppress(Suppression{channel, reason, int64(step)}, rules); changed != (n.reason(channel) != was || n.pending[channel] != pended) {
 					t.Fatalf("seed %d, step %d: %s changes: %t", seed, step, reason, changed)
 				}
 			case 4:
@@ -72,10 +72,10 @@ func TestC1SuppressionsMatchNaive(t *testing.T) {
 				d.Merge(&docs[1-i].Contact, rules)
 				for c := range byte(3) {
 					if reason := naive[1-i].gravest[c]; reason != 0 {
-						n.block(c, reason)
+						n.suppress(c, reason)
 					}
 					if naive[1-i].pending[c] {
-						n.block(c, SuppressionPending)
+						n.suppress(c, SuppressionPending)
 					}
 				}
 			}
@@ -87,7 +87,7 @@ func TestC1SuppressionsMatchNaive(t *testing.T) {
 						counts = append(counts, b.Reason)
 					}
 				})
-				want := n.blocked(c)
+				want := n.reason(c)
 				if d.GravestSuppression(c) != want || d.Pending(c) != n.pending[c] || !slices.Equal(counts, slices.DeleteFunc([]SuppressionReason{want}, func(r SuppressionReason) bool { return r == 0 })) {
 					t.Fatalf("seed %d, step %d: %+v: %s and %v, pending %t; expected %s, pending %t", seed, step, d.Suppressions, d.GravestSuppression(c), counts, d.Pending(c), want, n.pending[c])
 				}
@@ -96,8 +96,8 @@ func TestC1SuppressionsMatchNaive(t *testing.T) {
 	}
 }
 
-// TestR1BlocksOfOlderRules: under older rules a graver block takes the place of a pending one.
-func TestR1BlocksOfOlderRules(t *testing.T) {
+// TestR1SuppressionsOfOlderRules: under older rules a graver suppression takes the place of a pending one.
+func TestR1SuppressionsOfOlderRules(t *testing.T) {
 	var d Document
 	d.Suppress(Suppression{ChannelEmail, SuppressionPending, 1}, rulesPendingKept-1)
 	if !d.Suppress(Suppression{ChannelEmail, SuppressionBounced, 2}, rulesPendingKept-1) || d.Suppress(Suppression{ChannelEmail, SuppressionPending, 3}, rulesPendingKept-1) || len(d.Suppressions) != 1 {

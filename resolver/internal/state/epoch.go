@@ -39,7 +39,7 @@ package state
 //   - api_keys.used reports past uses, the newest counts.
 //   - An epoch record that was on its way when its node froze becomes the newest
 //     and takes the partition from its owner. Both then see in the log that they
-//     do not act or should not: the owner takes the partition again
+//     do not hold the partition or should not: the owner takes the partition again
 //     (Node.Take of package node), the other one gives it back.
 //
 // So epochs need not be in those records. History and checkpoints are no effects
