@@ -22,7 +22,7 @@ func (a *API) Operations() handler.Group {
 			shape.Req("count", shape.Count(210, "Events recorded.")),
 			shape.Req("property_count", shape.Count(7, "Properties of its events that are known.")),
 			shape.Req("description", shape.Text("Sent by the shop when an order is paid.", "What people say of it, \"\" for nothing.")),
-			shape.Req("hidden", shape.Boolean(false, "Whether it is left out where event types are offered. What uses it continues.")),
+			shape.Req("hidden", shape.Boolean(false, "Whether it is left out where event types are offered. What uses it keeps working.")),
 		}
 	}
 	eventType := shape.Named("EventType", shape.Object(fields()...))
@@ -38,7 +38,7 @@ func (a *API) Operations() handler.Group {
 		{Handle: a.defineEvent, Operation: operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
 		{Handle: a.updateEventType, Operation: operation.Operation{Method: "PATCH", Path: "/catalog/{id}", Permission: "events:write", ID: "updateEventType", Summary: "Describe or hide an event type",
-			About: "By its key. Omitted fields keep their values. Events of a hidden type are stored like any others, and conditions on them continue.",
+			About: "By its key. Omitted fields keep their values. Events of a hidden type are stored like any others, and conditions on them keep working.",
 			Body: shape.Object(shape.Opt("description", shape.Text("Sent by the shop when an order is paid.", "For the people who work with it; at most 500 characters.").With("maxLength", 500)),
 				shape.Opt("hidden", shape.Boolean(true, "Leave it out where event types are offered."))), Data: eventType}},
 		a.liveRoute(),
