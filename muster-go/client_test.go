@@ -579,7 +579,7 @@ func TestCloseEndsAWait(t *testing.T) {
 	}
 }
 
-// TestFlushEndsWithItsContext, and the events continue waiting for the server.
+// TestFlushEndsWithItsContext, and the events stay queued for the server.
 func TestFlushEndsWithItsContext(t *testing.T) {
 	s := serving(t, status(503, ""), recording)
 	clock := newTestClock(false)

@@ -146,7 +146,7 @@ func TestC1LiftedSuppressionLeavesPending(t *testing.T) {
 }
 
 // TestC1LiftAsksToConfirm: who is pending again after a lift is asked to confirm, since
-// the request may never have arrived; and nobody is asked at an address that is suppressed.
+// the request may never have arrived; and the server sends no question to a suppressed address.
 func TestC1LiftAsksToConfirm(t *testing.T) {
 	t.Parallel()
 	settings := DefaultSettings()

@@ -27,7 +27,7 @@ type ModeReport struct {
 type Round struct {
 	Parse Phase `json:"parse_only"`
 	Read  Phase `json:"read_only"`
-	// Disk is what the disk takes when nothing else runs: no answer is faster.
+	// Disk is the idle disk of the server's directory: its part of the tail of latencies.
 	Disk   Disk    `json:"disk"`
 	Muster *Muster `json:"muster,omitempty"`
 }
