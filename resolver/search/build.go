@@ -19,7 +19,7 @@ func Build(s *state.Store, disk *state.Disk, known func(account uint64) bool) er
 	if err := s.DB.DeleteRange([]byte{state.TableProfileIndex}, []byte{state.TableProfileIndex + 1}, pebble.NoSync); err != nil {
 		return fmt.Errorf("make the index of profiles: %w", err)
 	}
-	w := checkpoint.NewBatchWriter(s.DB, nil, 0, disk)
+	w := checkpoint.NewBatchWriter(s.DB, nil, disk)
 	var keys indexKeys
 	err := s.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
 		if !known(number) || len(rest) != 4 {

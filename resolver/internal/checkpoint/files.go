@@ -40,19 +40,24 @@ func WrittenOnce(path string) bool {
 }
 
 // sum computes size and checksum of the files of a checkpoint, in order of their
-// paths. known has those of files that have not changed since.
-func (c *Dir) sum(checkpoint string, known map[string]fileSum) ([]fileSum, error) {
+// paths. known has those of files that have not changed since. With pauses it takes one
+// processor, and not all of it.
+func (c *Dir) sum(checkpoint string, known map[string]fileSum, pauses *Pauses) ([]fileSum, error) {
 	paths, err := c.FilesOf(checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	sums := make([]fileSum, len(paths))
-	err = inParallel(len(paths), func(i int) error {
+	workers := runtime.GOMAXPROCS(0)
+	if pauses != nil {
+		workers = 1
+	}
+	err = inParallel(workers, len(paths), func(i int) error {
 		if s, ok := known[paths[i]]; ok && WrittenOnce(paths[i]) {
 			sums[i] = s
 			return nil
 		}
-		s, err := sumFile(c.FS, c.Path(DirCheckpoints, checkpoint, paths[i]))
+		s, err := sumFile(c.FS, c.Path(DirCheckpoints, checkpoint, paths[i]), pauses)
 		s.Path = paths[i]
 		sums[i] = s
 		return err
@@ -73,13 +78,13 @@ func (c *Dir) Verify(f Manifest) error {
 			return statefiles.Damaged(c.Path(DirCheckpoints, name, path), "the file does not belong to the checkpoint")
 		}
 	}
-	return inParallel(len(f.Files), func(i int) error {
+	return inParallel(runtime.GOMAXPROCS(0), len(f.Files), func(i int) error {
 		want := f.Files[i]
 		path := c.Path(DirCheckpoints, name, want.Path)
 		if !slices.Contains(have, want.Path) {
 			return statefiles.Damaged(path, "the file is missing")
 		}
-		got, err := sumFile(c.FS, path)
+		got, err := sumFile(c.FS, path, nil)
 		switch {
 		case statefiles.IsEnvironment(err):
 			return err
@@ -156,27 +161,29 @@ func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 const MisplacedSuffix = ".damaged"
 
 // sumFile computes size and checksum of a file.
-func sumFile(fsys vfs.FS, path string) (s fileSum, err error) {
+func sumFile(fsys vfs.FS, path string, pauses *Pauses) (s fileSum, err error) {
 	f, err := fsys.Open(path, vfs.SequentialReadsOption)
 	if err != nil {
 		return s, err
 	}
 	h := crc32.NewIEEE()
 	// WriterTo and ReaderFrom would bring their own, smaller buffers.
-	s.Size, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, sumBuffer))
+	count := &countingWriter{w: h, pauses: pauses}
+	_, err = io.CopyBuffer(count, struct{ io.Reader }{f}, make([]byte, sumBuffer))
+	s.Size = count.n
 	s.CRC32 = h.Sum32()
 	return s, errors.Join(err, f.Close())
 }
 
 const sumBuffer = 256 << 10
 
-// inParallel calls do for 0 to n-1 from as many goroutines as there are
-// processors, and returns the error of the lowest number that failed.
-func inParallel(n int, do func(i int) error) error {
+// inParallel calls do for 0 to n-1 from so many goroutines, and returns the error of the
+// lowest number that failed.
+func inParallel(workers, n int, do func(i int) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	next := make(chan int)
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, workers) {
 		wg.Go(func() {
 			for i := range next {
 				errs[i] = do(i)

@@ -69,8 +69,8 @@ func (f *Frozen) size() int {
 
 // WriteGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func WriteGeneration(db *pebble.DB, f *Frozen, throttle *Throttle, disk *state.Disk) error {
-	w := NewBatchWriter(db, throttle, f.size(), disk)
+func WriteGeneration(db *pebble.DB, f *Frozen, pauses *Pauses, disk *state.Disk) error {
+	w := NewBatchWriter(db, pauses, disk)
 	var key []byte
 	for _, a := range f.Accounts {
 		for _, c := range a.Identities {
@@ -122,21 +122,20 @@ func writeIndex(db *pebble.DB, changes *sortedkeys.Changes, w *BatchWriter) erro
 
 // BatchWriter commits sets (and deletes, for nil) in batches of bounded size.
 type BatchWriter struct {
-	db         *pebble.DB
-	batch      *pebble.Batch
-	throttling throttling
-	disk       *state.Disk
-	err        error
+	db     *pebble.DB
+	batch  *pebble.Batch
+	pauses *Pauses
+	disk   *state.Disk
+	err    error
 }
 
-// NewBatchWriter writes about so many keys to db. Without a throttle it is done as fast as
-// that goes. It fails when the disk has no space.
-func NewBatchWriter(db *pebble.DB, throttle *Throttle, keys int, disk *state.Disk) *BatchWriter {
-	return &BatchWriter{db: db, batch: db.NewBatch(), throttling: newThrottling(throttle, keys), disk: disk}
+// NewBatchWriter writes to db, with pauses between batches. It fails when the disk has no space.
+func NewBatchWriter(db *pebble.DB, pauses *Pauses, disk *state.Disk) *BatchWriter {
+	return &BatchWriter{db: db, batch: db.NewBatch(), pauses: pauses, disk: disk}
 }
 
-// batchBytes bounds a batch.
-const batchBytes = 256 << 10
+// batchBytes bounds a batch: a millisecond's work.
+const batchBytes = 64 << 10
 
 // Set sets a key, or removes it for a nil value. After an error it does nothing.
 func (w *BatchWriter) Set(key, value []byte) {
@@ -151,7 +150,7 @@ func (w *BatchWriter) Set(key, value []byte) {
 	if w.err == nil && w.batch.Len() > batchBytes {
 		w.commit()
 		w.batch = w.db.NewBatch()
-		w.throttling.worked()
+		w.pauses.worked()
 	}
 }
 

@@ -54,9 +54,9 @@ func segmentFileName(offset int64, whole bool) string {
 }
 
 // WriteSegments writes a generation's file and returns the chain with it.
-func (c *Dir) WriteSegments(f *Frozen) ([]SegmentFile, error) {
+func (c *Dir) WriteSegments(f *Frozen, pauses *Pauses) ([]SegmentFile, error) {
 	name := segmentFileName(f.Next, f.WholeSegments)
-	size, err := writeSegmentFile(c.FS, c.Path(DirSegments, name), f.Engines)
+	size, err := writeSegmentFile(c.FS, c.Path(DirSegments, name), f.Engines, pauses)
 	if err != nil {
 		_ = c.FS.Remove(c.Path(DirSegments, name)) // it may be half written; it is rewritten
 		return nil, err
@@ -68,7 +68,7 @@ func (c *Dir) WriteSegments(f *Frozen) ([]SegmentFile, error) {
 	return append(chain, SegmentFile{name, size}), statefiles.SyncDir(c.FS, c.Path(DirSegments))
 }
 
-func writeSegmentFile(fs vfs.FS, path string, engines []FrozenEngine) (size int64, err error) {
+func writeSegmentFile(fs vfs.FS, path string, engines []FrozenEngine, pauses *Pauses) (size int64, err error) {
 	out, err := statefiles.Create(fs, path)
 	if err != nil {
 		return 0, err
@@ -80,8 +80,8 @@ func writeSegmentFile(fs vfs.FS, path string, engines []FrozenEngine) (size int6
 	}()
 	sum := crc32.New(statefiles.Castagnoli)
 	// The sum first: a file may change the bytes it is handed.
-	count := &countingWriter{w: io.MultiWriter(sum, out)}
-	w := bufio.NewWriterSize(count, 1<<18)
+	count := &countingWriter{w: io.MultiWriter(sum, out), pauses: pauses}
+	w := bufio.NewWriterSize(count, 1<<16) // half a millisecond's work
 	if _, err := w.WriteString(segmentMagic); err != nil {
 		return 0, err
 	}
@@ -108,14 +108,17 @@ func writeSegmentFile(fs vfs.FS, path string, engines []FrozenEngine) (size int6
 	return count.n + 4, out.Sync()
 }
 
+// countingWriter counts what is written, and pauses after each piece.
 type countingWriter struct {
-	w io.Writer
-	n int64
+	w      io.Writer
+	n      int64
+	pauses *Pauses
 }
 
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
+	c.pauses.worked()
 	return n, err
 }
 

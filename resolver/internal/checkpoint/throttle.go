@@ -20,31 +20,41 @@ const (
 	idleRatio = 8
 	// longestSleep is also how late it may be noticed that a checkpoint is urgent.
 	longestSleep = 100 * time.Millisecond
+	// leastWork is what is done at least between two pauses: the shortest takes a millisecond.
+	leastWork = 250 * time.Microsecond
 	// keyTime is, roughly, what it takes to write a key.
 	keyTime = 2 * time.Microsecond
 )
 
-// throttling inserts the pauses of one checkpoint.
-type throttling struct {
+// Pauses inserts the pauses of one checkpoint. Nil inserts none.
+type Pauses struct {
 	limits *Throttle
 	ratio  float64
 	since  time.Time // when the work under way began
 }
 
-// newThrottling returns the throttling for writing so many keys, none without a throttle.
-func newThrottling(throttle *Throttle, keys int) throttling {
-	p := throttling{limits: throttle, ratio: idleRatio, since: time.Now()} // it is the processor's time that counts
-	if work := time.Duration(keys) * keyTime; throttle != nil && work*idleRatio > throttle.Budget {
+// newPauses returns the pauses for writing so many keys, and the files beside them; nil without
+// a throttle.
+func newPauses(throttle *Throttle, keys int) *Pauses {
+	if throttle == nil {
+		return nil
+	}
+	p := &Pauses{limits: throttle, ratio: idleRatio, since: time.Now()} // it is the processor's time that counts
+	if work := time.Duration(keys) * keyTime; work*idleRatio > throttle.Budget {
 		p.ratio = float64(throttle.Budget) / float64(work)
 	}
 	return p
 }
 
-// worked pauses after a piece of work.
-func (p *throttling) worked() {
-	if p.limits == nil {
+// worked pauses after a piece of work that was not too short for a pause.
+func (p *Pauses) worked() {
+	if p == nil {
 		return
 	}
-	p.limits.Sleep(min(longestSleep, time.Duration(p.ratio*float64(time.Since(p.since)))))
+	took := time.Since(p.since)
+	if took < leastWork {
+		return
+	}
+	p.limits.Sleep(min(longestSleep, time.Duration(p.ratio*float64(took))))
 	p.since = time.Now()
 }

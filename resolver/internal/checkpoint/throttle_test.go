@@ -20,7 +20,7 @@ func TestThrottle(t *testing.T) {
 		{10_000_000, 20 * time.Millisecond, 10 * time.Millisecond, 90 * time.Millisecond},
 	} {
 		var slept []time.Duration
-		p := newThrottling(&Throttle{func(d time.Duration) { slept = append(slept, d) }, 10 * time.Second}, x.keys)
+		p := newPauses(&Throttle{func(d time.Duration) { slept = append(slept, d) }, 10 * time.Second}, x.keys)
 		begun := time.Now()
 		for range 3 {
 			p.since = p.since.Add(-x.worked)
@@ -32,10 +32,14 @@ func TestThrottle(t *testing.T) {
 				t.Errorf("%d keys, %v of work: slept %v, expected %v to %v", x.keys, x.worked, slept, x.want, x.most)
 			}
 		}
+		p.since = time.Now().Add(time.Hour) // work that is shorter than any
+		p.worked()
 		if len(slept) != 3 {
 			t.Errorf("slept %d times, expected 3", len(slept))
 		}
 	}
-	hurried := newThrottling(nil, 1000)
-	hurried.worked()
+	newPauses(nil, 1000).worked()
+	if newPauses(nil, 1000) != nil {
+		t.Error("pauses without a throttle")
+	}
 }

@@ -29,16 +29,17 @@ func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, throttle *Throttl
 			w = Written{}
 		}
 	}()
-	if err := WriteGeneration(db, f, throttle, c.Disk); err != nil {
+	pauses := newPauses(throttle, f.size())
+	if err := WriteGeneration(db, f, pauses, c.Disk); err != nil {
 		return w, fmt.Errorf("write generation: %w", err)
 	}
 	if w.Runs, err = c.WriteRuns(f); err != nil {
 		return w, fmt.Errorf("write idempotency keys: %w", err)
 	}
-	if w.Segments, err = c.WriteSegments(f); err != nil {
+	if w.Segments, err = c.WriteSegments(f, pauses); err != nil {
 		return w, fmt.Errorf("write segment state: %w", err)
 	}
-	if err := c.Commit(f, db, feed, w); err != nil {
+	if err := c.Commit(f, db, feed, w, pauses); err != nil {
 		return w, fmt.Errorf("commit checkpoint %d: %w", f.Next, err)
 	}
 	return w, nil
@@ -57,7 +58,7 @@ func (c *Dir) discard(f *Frozen, w Written) {
 
 // Commit makes a checkpoint of what is in db and of the files in w, under the name that the
 // manifest of f has the offset of. Rows of f that feed has not stored yet go with it.
-func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) error {
+func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written, pauses *Pauses) error {
 	f.Segments, f.Runs, f.Spool = nil, nil, nil
 	tmp := TmpPrefix + Name(f.Next)
 	if err := c.FS.RemoveAll(c.Path(DirCheckpoints, tmp)); err != nil {
@@ -122,7 +123,7 @@ func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written) error
 	if err := statefiles.Write(c.FS, c.Path(DirCheckpoints, tmp, FileRecords), statefiles.WithChecksum(ids.Bytes())); err != nil {
 		return err
 	}
-	sums, err := c.sum(tmp, c.sums)
+	sums, err := c.sum(tmp, c.sums, pauses)
 	if err != nil {
 		return err
 	}

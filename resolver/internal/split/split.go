@@ -120,15 +120,15 @@ func (p *Part) Write(ctx context.Context, ranges []Range) (err error) {
 			f.Engines = append(f.Engines, e)
 		}
 	}
-	if w.Segments, err = c.WriteSegments(f); err != nil {
+	if w.Segments, err = c.WriteSegments(f, nil); err != nil {
 		return err
 	}
-	return c.Commit(f, store.DB, nil, w)
+	return c.Commit(f, store.DB, nil, w, nil)
 }
 
 // copyStore copies the entries of the partition's accounts.
 func (p *Part) copyStore(ctx context.Context, to *pebble.DB, ranges []Range) error {
-	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
+	w := checkpoint.NewBatchWriter(to, nil, nil)
 	for _, r := range ranges {
 		if !p.Owns(r.account) {
 			continue
@@ -166,7 +166,7 @@ func (p *Part) fillDirectory(to *pebble.DB) error {
 	if p.Of == 1 || p.ID != 0 {
 		return nil
 	}
-	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
+	w := checkpoint.NewBatchWriter(to, nil, nil)
 	for name, account := range p.Emails.Held() {
 		w.Set(emaildir.Entry(name, emaildir.Holder{Account: account, ID: reservation}))
 	}
