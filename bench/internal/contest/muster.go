@@ -85,9 +85,9 @@ func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.F
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	pace := func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }
+	pace := watched(fleet, result, func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) })
 	if o.Stalls {
-		pace = o.traced(ctx, s, fleet, result, pace)
+		pace = o.traced(ctx, s, result, pace)
 	}
 	if result.Paced, err = timed(s.PID(), fleet, o.Duration, pace); err != nil {
 		return err
@@ -95,6 +95,7 @@ func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.F
 	result.Paced.OfferedPerSecond = rate
 	o.Logf("  muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, %d requests failed",
 		rate, result.Paced.P50Millis, result.Paced.P99Millis, result.Paced.P999Millis, result.Paced.Failed)
+	o.Logf("  %s", result.settledLine())
 	// Counting waits for history, whose work belongs to these events.
 	began := time.Now()
 	if err := s.Console.AwaitHistory(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/musterhq/muster/bench/internal/cpuspeed"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
 )
@@ -77,10 +78,21 @@ func (m *Muster) print(w io.Writer, round int) {
 			fmt.Fprintf(w, " %s %.1f", name, per)
 		}
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\nround %d, paced: %s\n", round, m.settledLine())
 	if m.Stalls != nil {
 		m.Stalls.Print(w)
 	}
+}
+
+// settledLine tells the latencies of the paced phase without slow processors.
+func (m *Muster) settledLine() string {
+	return fmt.Sprintf("%s; apart from these, %d of %d requests: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, longest %.1f ms",
+		speedLine(m.Processors), m.Settled.Requests, m.Paced.Requests, m.Settled.P50Millis, m.Settled.P99Millis, m.Settled.P999Millis, m.Settled.MaxMillis)
+}
+
+func speedLine(s cpuspeed.Speed) string {
+	return fmt.Sprintf("the processors were slow for %.2f of %.1f s in %d phases, the longest %.0f ms, down to 1/%.0f of their speed",
+		s.Slow, s.Watched, len(s.Phases), s.LongestMillis, s.Slowest)
 }
 
 func (s Summary) print(w io.Writer) {
@@ -98,6 +110,8 @@ func (s Summary) print(w io.Writer) {
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "median: muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms; peak RSS %.0f MB\n",
 		s.PacedPerSecond, s.PacedP50Millis, s.PacedP99Millis, s.PacedP999Millis, s.PeakRSSBytes/1e6)
+	fmt.Fprintf(w, "median: the same apart from slow processors, which took %.1f %% of the time (%.1f %% on the idle machine): p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms\n",
+		100*s.SlowShare, 100*s.IdleSlowShare, s.SettledP50Millis, s.SettledP99Millis, s.SettledP999Millis)
 	fmt.Fprintf(w, "median: a synced write on the idle disk: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, longest %.1f ms\n",
 		s.DiskP50Millis, s.DiskP99Millis, s.DiskP999Millis, s.DiskMaxMillis)
 }

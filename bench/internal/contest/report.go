@@ -3,6 +3,7 @@ package contest
 import (
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/cpuspeed"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/stalls"
@@ -28,8 +29,10 @@ type Round struct {
 	Parse Phase `json:"parse_only"`
 	Read  Phase `json:"read_only"`
 	// Disk is the idle disk of the server's directory: its part of the tail of latencies.
-	Disk   Disk    `json:"disk"`
-	Muster *Muster `json:"muster,omitempty"`
+	Disk Disk `json:"disk"`
+	// Idle is how fast the processors ran while only the disk was measured.
+	Idle   cpuspeed.Speed `json:"processors_idle"`
+	Muster *Muster        `json:"muster,omitempty"`
 }
 
 // Muster is one measurement of the real binary.
@@ -44,6 +47,9 @@ type Muster struct {
 	// CPUMicrosPerEvent is all CPU time from the start of the load until
 	// history had everything, per event, paced phase and idling included.
 	CPUMicrosPerEvent float64 `json:"cpu_us_per_event"`
+	// Processors is how fast they ran in the paced phase, and Settled the latencies without that.
+	Processors cpuspeed.Speed `json:"processors"`
+	Settled    Settled        `json:"settled"`
 	// Stalls is what slow requests of the paced phase waited for, if it was asked.
 	Stalls *stalls.Report `json:"stalls,omitempty"`
 	// PeakRSSBytes is the most memory the server had resident.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/bench/internal/baseline"
+	"github.com/musterhq/muster/bench/internal/cpuspeed"
 	"github.com/musterhq/muster/bench/internal/report"
 )
 
@@ -56,10 +57,13 @@ func (o Options) round(ctx context.Context, m Mode) (Round, error) {
 	if err != nil {
 		return r, fmt.Errorf("making a data directory: %w", err)
 	}
-	if r.Disk, err = measureDisk(ctx, dir, o.BaselineDuration); err != nil {
+	watch := cpuspeed.Start()
+	r.Disk, err = measureDisk(ctx, dir, o.BaselineDuration)
+	r.Idle = watch.Stop()
+	if err != nil {
 		return r, err
 	}
-	o.Logf("  disk alone: a synced write p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms", r.Disk.P50Millis, r.Disk.P99Millis, r.Disk.P999Millis)
+	o.Logf("  disk alone: a synced write p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms; meanwhile %s", r.Disk.P50Millis, r.Disk.P99Millis, r.Disk.P999Millis, speedLine(r.Idle))
 	if r.Muster, err = o.muster(ctx, m, dir); err != nil {
 		return r, fmt.Errorf("%w (its files are in %s)", err, dir)
 	}

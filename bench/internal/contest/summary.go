@@ -23,6 +23,14 @@ type Summary struct {
 	PacedP999Millis float64 `json:"paced_p999_ms"`
 	PeakRSSBytes    float64 `json:"muster_peak_rss_bytes"`
 
+	// SlowShare is the share of the paced phase in which the processors were slow, IdleSlowShare
+	// that of the time before the server was started, and the latencies are those apart from it.
+	SlowShare         float64 `json:"slow_processors_share"`
+	IdleSlowShare     float64 `json:"slow_processors_share_idle"`
+	SettledP50Millis  float64 `json:"settled_p50_ms"`
+	SettledP99Millis  float64 `json:"settled_p99_ms"`
+	SettledP999Millis float64 `json:"settled_p999_ms"`
+
 	// Disk is that of the rounds, each figure the median.
 	DiskP50Millis  float64 `json:"disk_p50_ms"`
 	DiskP99Millis  float64 `json:"disk_p99_ms"`
@@ -55,6 +63,11 @@ func summarise(rounds []Round) Summary {
 	s.PacedP50Millis = over(func(r *Round) float64 { return r.Muster.Paced.P50Millis })
 	s.PacedP99Millis = over(func(r *Round) float64 { return r.Muster.Paced.P99Millis })
 	s.PacedP999Millis = over(func(r *Round) float64 { return r.Muster.Paced.P999Millis })
+	s.SlowShare = over(func(r *Round) float64 { return report.Ratio(r.Muster.Processors.Slow, r.Muster.Processors.Watched) })
+	s.IdleSlowShare = over(func(r *Round) float64 { return report.Ratio(r.Idle.Slow, r.Idle.Watched) })
+	s.SettledP50Millis = over(func(r *Round) float64 { return r.Muster.Settled.P50Millis })
+	s.SettledP99Millis = over(func(r *Round) float64 { return r.Muster.Settled.P99Millis })
+	s.SettledP999Millis = over(func(r *Round) float64 { return r.Muster.Settled.P999Millis })
 	s.PeakRSSBytes = over(func(r *Round) float64 { return float64(r.Muster.PeakRSSBytes) })
 	return s
 }

@@ -23,11 +23,9 @@ const (
 	maxTraceBytes = 256 << 20
 )
 
-// traced runs the phase while a trace of the server is recorded, and explains its slow requests.
-func (o Options) traced(ctx context.Context, s *topology.Single, fleet *loader.Fleet, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
+// traced runs a watched phase while a trace of the server is recorded, and explains its slow requests.
+func (o Options) traced(ctx context.Context, s *topology.Single, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
 	return func() (*loader.Result, error) {
-		fleet.Slow = slow
-		defer func() { fleet.Slow = 0 }()
 		type recorded struct {
 			trace []byte
 			err   error
@@ -45,7 +43,7 @@ func (o Options) traced(ctx context.Context, s *topology.Single, fleet *loader.F
 		if got.err != nil {
 			return r, fmt.Errorf("recording a trace, which is smaller with a shorter --duration: %w", got.err)
 		}
-		into.Stalls, err = stalls.Explain(bytes.NewReader(got.trace), r.Slow, slow)
+		into.Stalls, err = stalls.Explain(bytes.NewReader(got.trace), r.Slow(slow), slow, into.Processors.Phases)
 		return r, err
 	}
 }

@@ -51,6 +51,8 @@ func (r *Report) ingest() section {
 		s.add(what, "%s events/s, %.1f µs of CPU an event; %.1f %% of a server that only parses, %.1f %% of one that only reads",
 			count(x.MusterPerSecond), x.MusterCPUMicros, 100*x.OfParse, 100*x.OfRead)
 		s.add("— at half of that rate", "p50 %.1f ms, p99 %.1f ms, p99.9 %.1f ms", x.PacedP50Millis, x.PacedP99Millis, x.PacedP999Millis)
+		s.add("— the same without phases of slow processors", "p50 %.1f ms, p99 %.1f ms, p99.9 %.1f ms; these took %.1f %% of the time, %.1f %% on the idle machine",
+			x.SettledP50Millis, x.SettledP99Millis, x.SettledP999Millis, 100*x.SlowShare, 100*x.IdleSlowShare)
 		for _, round := range m.Rounds {
 			if round.Muster != nil {
 				acked += round.Muster.Once.Acked

@@ -42,9 +42,8 @@ type Fleet struct {
 	// Interval is how long the parts of a phase are that it is also told by, see
 	// [Result.Slots]; 0 for none.
 	Interval time.Duration
-	// Slow is how long a request takes at least that is told one by one, see
-	// [Result.Slow]; 0 for none.
-	Slow time.Duration
+	// Each has every request told one by one, see [Result.Waits].
+	Each bool
 
 	spec    payload.Spec
 	members []*member

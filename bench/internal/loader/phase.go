@@ -13,8 +13,8 @@ import (
 const (
 	// grace is how long after its end a phase waits for answers.
 	grace = 30 * time.Second
-	// maxSlow is the number of slow requests that are kept.
-	maxSlow = 100_000
+	// maxWaits is the number of requests that a connection tells one by one.
+	maxWaits = 1 << 20
 	// failurePause keeps a connection that is refused from spinning.
 	failurePause = 10 * time.Millisecond
 	// maxFailures in a row end a connection's part of a phase.
@@ -27,6 +27,8 @@ const (
 
 // Result is what a phase did.
 type Result struct {
+	// Start is when the phase began.
+	Start time.Time
 	// Requests and Events were acknowledged.
 	Requests, Events uint64
 	// Failed requests were refused or not answered.
@@ -41,16 +43,36 @@ type Result struct {
 	Late *hdrhistogram.Histogram
 	// FirstFailure is one of the failures, nil if there were none.
 	FirstFailure error
-	// Slow are the requests that took longer than [Fleet.Slow], 100,000 at most.
-	Slow []Span
+	// Waits are the acknowledged requests, where [Fleet.Each] asks for them: the first million
+	// of each connection.
+	Waits []Wait
 	// Slots are the parts of the phase, each as long as [Fleet.Interval]. Without an
 	// interval there are none.
 	Slots []Slot
 }
 
-// Span is the time in which a request was unanswered: from when it was due, in an open
-// loop, or sent, to its answer.
+// Wait is the time in which a request was unanswered: from when it was due, in an open
+// loop, or sent, to its answer. Both are in microseconds from the start of the phase.
+type Wait struct{ From, To uint32 }
+
+// Span is a [Wait] by the clock.
 type Span struct{ From, To time.Time }
+
+// Span returns when a request of the phase was unanswered.
+func (r *Result) Span(w Wait) Span {
+	at := func(micros uint32) time.Time { return r.Start.Add(time.Duration(micros) * time.Microsecond) }
+	return Span{at(w.From), at(w.To)}
+}
+
+// Slow returns the requests that took longer than a time, of [Result.Waits].
+func (r *Result) Slow(than time.Duration) (slow []Span) {
+	for _, w := range r.Waits {
+		if time.Duration(w.To-w.From)*time.Microsecond > than {
+			slow = append(slow, r.Span(w))
+		}
+	}
+	return slow
+}
 
 // EventsPerSecond is the rate of acknowledged events.
 func (r *Result) EventsPerSecond() float64 {
@@ -75,7 +97,7 @@ type tally struct {
 	failures int // in a row
 	last     time.Time
 	series   *series // nil where no parts are wanted
-	slowOver time.Duration
+	each     bool
 }
 
 // note counts the outcome of one request due or sent at from and reports
@@ -90,8 +112,9 @@ func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) 
 		if t.series != nil {
 			t.series.add(t.last, m.perCall, t.last.Sub(from))
 		}
-		if t.slowOver > 0 && t.last.Sub(from) > t.slowOver && len(t.Slow) < maxSlow {
-			t.Slow = append(t.Slow, Span{From: from, To: t.last})
+		if t.each && len(t.Waits) < maxWaits {
+			micros := func(at time.Time) uint32 { return uint32(max(at.Sub(t.Start), 0) / time.Microsecond) }
+			t.Waits = append(t.Waits, Wait{micros(from), micros(t.last)})
 		}
 		return true
 	}
@@ -132,11 +155,11 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 	tallies := make([]*tally, len(f.members))
 	var wg sync.WaitGroup
 	for i, m := range f.members {
-		tallies[i] = &tally{Result: Result{Latency: NewHistogram(), Late: NewHistogram()}, last: start, series: parts, slowOver: f.Slow}
+		tallies[i] = &tally{Result: Result{Start: start, Latency: NewHistogram(), Late: NewHistogram()}, last: start, series: parts, each: f.Each}
 		wg.Go(func() { part(m, tallies[i]) })
 	}
 	wg.Wait()
-	total := &Result{Latency: NewHistogram(), Late: NewHistogram()}
+	total := &Result{Start: start, Latency: NewHistogram(), Late: NewHistogram()}
 	last := start
 	for _, t := range tallies {
 		total.Requests += t.Requests
@@ -144,7 +167,7 @@ func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m 
 		total.Failed += t.Failed
 		total.Latency.Merge(t.Latency)
 		total.Late.Merge(t.Late)
-		total.Slow = append(total.Slow, t.Slow[:min(len(t.Slow), maxSlow-len(total.Slow))]...)
+		total.Waits = append(total.Waits, t.Waits...)
 		if total.FirstFailure == nil {
 			total.FirstFailure = t.FirstFailure
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"github.com/musterhq/muster/bench/internal/cpuspeed"
 	"github.com/musterhq/muster/bench/internal/loader"
 )
 
@@ -25,10 +26,21 @@ type Report struct {
 	// Seconds is the time in which one of them at least was unanswered, of TracedSeconds.
 	Seconds       float64 `json:"seconds"`
 	TracedSeconds float64 `json:"traced_seconds"`
+	// Each is the stalls one by one, longest first: times without a break in which one of the
+	// requests at least was unanswered.
+	Each []Stall `json:"each"`
 	// Causes add up to Seconds. Ran is what had the processors while the log or the
 	// goroutine that applies was ready to run and had none, in seconds of processors.
 	Causes []Share `json:"causes"`
 	Ran    []Share `json:"ran_meanwhile"`
+}
+
+// Stall is a time in which requests were unanswered for too long.
+type Stall struct {
+	// AtSeconds is when it began, from the start of the trace.
+	AtSeconds float64 `json:"at_seconds"`
+	Seconds   float64 `json:"seconds"`
+	Causes    []Share `json:"causes"`
 }
 
 // grain is the resolution of a report.
@@ -41,18 +53,20 @@ type moment struct {
 	applies, ready bool   // records were applied, or would have been with a processor
 	lock           string // the goroutine that applies waited for a mutex in this call
 	slow           bool
+	slowCPU        bool // the machine's processors ran slower than usual
 }
 
-// Explain reads a trace and says what the requests waited for.
-func Explain(r io.Reader, slow []loader.Span, threshold time.Duration) (*Report, error) {
+// Explain reads a trace and says what the requests waited for. Phases are the times in which
+// the machine's processors were slow.
+func Explain(r io.Reader, slow []loader.Span, threshold time.Duration, phases []cpuspeed.Phase) (*Report, error) {
 	var all []interval
 	if err := read(r, func(i interval) { all = append(all, i) }); err != nil {
 		return nil, err
 	}
-	return explain(all, slow, threshold), nil
+	return explain(all, slow, threshold, phases), nil
 }
 
-func explain(all []interval, slow []loader.Span, threshold time.Duration) *Report {
+func explain(all []interval, slow []loader.Span, threshold time.Duration, phases []cpuspeed.Phase) *Report {
 	var from, to time.Time
 	for _, i := range all {
 		if from.IsZero() || i.from.Before(from) {
@@ -77,6 +91,9 @@ func explain(all []interval, slow []loader.Span, threshold time.Duration) *Repor
 			each(s.From, s.To, func(i int) { moments[i].slow = true })
 		}
 	}
+	for _, p := range phases {
+		each(p.From, p.To, func(i int) { moments[i].slowCPU = true })
+	}
 	for _, i := range all {
 		set := i.mark()
 		if set != nil {
@@ -84,11 +101,17 @@ func explain(all []interval, slow []loader.Span, threshold time.Duration) *Repor
 		}
 	}
 	causes, ran := map[string]int{}, map[string]int{}
-	for i := range moments {
-		if moments[i].slow {
+	for i := 0; i < len(moments); i++ {
+		one, begin := map[string]int{}, i
+		for ; i < len(moments) && moments[i].slow; i++ {
+			one[moments[i].cause()]++
 			causes[moments[i].cause()]++
 		}
+		if i > begin {
+			out.Each = append(out.Each, Stall{AtSeconds: float64(begin) * grain.Seconds(), Seconds: float64(i-begin) * grain.Seconds(), Causes: shares(one)})
+		}
 	}
+	slices.SortStableFunc(out.Each, func(a, b Stall) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	for _, i := range all {
 		if i.state == trace.GoRunning || i.state == trace.GoSyscall && i.work == "history" {
 			each(i.from, i.to, func(n int) {
@@ -126,6 +149,8 @@ func (i interval) mark() func(*moment) {
 // comes first on its way.
 func (m *moment) cause() string {
 	switch {
+	case m.slowCPU:
+		return "the machine's processors were slow"
 	case m.logCall != "":
 		return "the log in " + m.logCall
 	case m.logReady:

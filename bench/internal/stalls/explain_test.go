@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"github.com/musterhq/muster/bench/internal/cpuspeed"
 	"github.com/musterhq/muster/bench/internal/loader"
 )
 
@@ -29,7 +30,7 @@ func TestExplain(t *testing.T) {
 		{from: ms(60), to: ms(90), work: applyWork, state: trace.GoWaiting},
 		{from: ms(70), to: ms(80), work: "checkpoint", state: trace.GoRunning},
 	}
-	r := explain(all, []loader.Span{{From: ms(12), To: ms(64)}, {From: ms(200), To: ms(300)}}, 20*time.Millisecond)
+	r := explain(all, []loader.Span{{From: ms(12), To: ms(64)}, {From: ms(200), To: ms(300)}}, 20*time.Millisecond, []cpuspeed.Phase{{From: ms(14), To: ms(18)}, {From: ms(70), To: ms(90)}})
 	if r.Requests != 1 || math.Abs(r.Seconds-0.052) > 1e-9 || r.ThresholdMillis != 20 || math.Abs(r.TracedSeconds-0.1) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
@@ -38,7 +39,7 @@ func TestExplain(t *testing.T) {
 		got  []Share
 		want map[string]float64
 	}{
-		{"causes", r.Causes, map[string]float64{"the log in unix.Fdatasync": 0.018, "apply was ready and had no processor": 0.020, "apply worked": 0.007,
+		{"causes", r.Causes, map[string]float64{"the log in unix.Fdatasync": 0.014, "the machine's processors were slow": 0.004, "apply was ready and had no processor": 0.020, "apply worked": 0.007,
 			"apply waited for a lock in node.applyWindow": 0.003, "neither the log nor apply: connections, or the loader": 0.004}},
 		{"ran", r.Ran, map[string]float64{"checkpoint": 0.015, "history": 0.020}},
 	} {
