@@ -34,6 +34,9 @@ func TestExplain(t *testing.T) {
 	if r.Requests != 1 || math.Abs(r.Seconds-0.052) > 1e-9 || r.ThresholdMillis != 20 || math.Abs(r.TracedSeconds-0.1) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
+	if len(r.Each) != 1 || math.Abs(r.Each[0].AtSeconds-0.012) > 1e-9 || math.Abs(r.Each[0].Seconds-0.052) > 1e-9 || len(r.Each[0].Causes) != len(r.Causes) {
+		t.Errorf("one by one: %+v", r.Each)
+	}
 	for _, x := range []struct {
 		what string
 		got  []Share
