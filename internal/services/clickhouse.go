@@ -128,16 +128,18 @@ func (s *ClickHouseServer) waitServing(ctx context.Context) error {
 	})
 }
 
-// withClickHouse runs do with a connection of its own.
+// withClickHouse runs do with a connection of its own. A server that other tests keep busy
+// may be long silent: it is waited for as long as ctx lasts.
 func withClickHouse(ctx context.Context, dsn string, do func(*sql.DB) error) error {
 	opt, err := clickhouse.ParseDSN(dsn)
 	if err != nil {
 		return fmt.Errorf("DSN of ClickHouse: %w", err)
 	}
-	opt.DialTimeout = 2 * time.Second
+	patience := readyTimeout
 	if deadline, ok := ctx.Deadline(); ok {
-		opt.ReadTimeout = max(time.Until(deadline), time.Millisecond)
+		patience = max(time.Until(deadline), time.Millisecond)
 	}
+	opt.DialTimeout, opt.ReadTimeout = patience, patience
 	db := clickhouse.OpenDB(opt)
 	return errors.Join(do(db), db.Close())
 }

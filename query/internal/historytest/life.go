@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -462,8 +463,10 @@ func (w *life) compare(patience bool) {
 			w.fatalf("S1: %s at %d, cut %d: engine has %v, naive %v\n%s", id, m.atMs, m.cut.UpTo, got, naive, m.defs[id].Canonical())
 		}
 		for _, h := range w.all {
-			sql, err := query.Evaluate(context.Background(), h.History, query.Evaluation{
-				Account: account, Cut: m.cut, AtMs: m.atMs, Root: m.defs[id], Profiles: m.snap, Segments: lookup})
+			sql, err := answered(w.t, h.Name, func() (*roaring.Bitmap, error) {
+				return query.Evaluate(context.Background(), h.History, query.Evaluation{
+					Account: account, Cut: m.cut, AtMs: m.atMs, Root: m.defs[id], Profiles: m.snap, Segments: lookup})
+			})
 			if err != nil {
 				w.fatalf("%s: %v", h.Name, err)
 			}
@@ -474,6 +477,17 @@ func (w *life) compare(patience bool) {
 		w.cases++
 		w.members += int(got.GetCardinality())
 	}
+}
+
+// answered asks a history again while it is unavailable: a server that shares a busy machine
+// may be silent for longer than a store waits for it.
+func answered[T any](t testing.TB, name string, ask func() (T, error)) (answer T, err error) {
+	t.Helper()
+	eventually.Holds(t, name+" answers", func() bool {
+		answer, err = ask()
+		return !errors.Is(err, query.ErrUnavailable)
+	})
+	return answer, err
 }
 
 func (w *life) people(m *moment) map[uint32]*segment.NaiveProfile {
@@ -530,7 +544,7 @@ func (w *life) transitions(m *moment, h Named) (wrong string) {
 	}
 	q := query.TransitionsQuery{Cut: m.cut, Account: account, Limit: 1000}
 	for more := true; more; {
-		list, err := h.Transitions(context.Background(), q)
+		list, err := answered(w.t, h.Name, func() ([]query.Transition, error) { return h.Transitions(context.Background(), q) })
 		if err != nil {
 			w.fatalf("transitions: %v", err)
 		}
