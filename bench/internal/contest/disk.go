@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -22,12 +20,8 @@ const (
 // Disk is what a log that does nothing else waits for: writes into space that was written
 // before, each synced, one after the other with a pause of 1 ms between them.
 type Disk struct {
-	Syncs int `json:"syncs"`
-	// The times of one write with its sync.
-	P50Millis  float64 `json:"p50_ms"`
-	P99Millis  float64 `json:"p99_ms"`
-	P999Millis float64 `json:"p999_ms"`
-	MaxMillis  float64 `json:"max_ms"`
+	Syncs     int `json:"syncs"`
+	Latencies     // of one write with its sync
 }
 
 // measureDisk measures the disk of a directory for a time. It leaves no file behind.
@@ -65,7 +59,5 @@ func measureDisk(ctx context.Context, dir string, length time.Duration) (d Disk,
 			return d, err
 		}
 	}
-	slices.Sort(times)
-	ms := func(q float64) float64 { return float64(report.Quantile(times, q)) / 1e6 }
-	return Disk{Syncs: len(times), P50Millis: ms(0.5), P99Millis: ms(0.99), P999Millis: ms(0.999), MaxMillis: ms(1)}, nil
+	return Disk{Syncs: len(times), Latencies: latenciesOf(times)}, nil
 }

@@ -85,7 +85,11 @@ func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.F
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	pace := watched(fleet, result, func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) })
+	var paced *loader.Result
+	pace := watched(fleet, result, func() (r *loader.Result, err error) {
+		paced, err = fleet.Pace(ctx, rate, o.Duration)
+		return paced, err
+	})
 	if o.Stalls {
 		pace = o.traced(ctx, s, result, pace)
 	}
@@ -93,6 +97,7 @@ func (o Options) phases(ctx context.Context, s *topology.Single, fleet *loader.F
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate
+	result.Settled = settled(paced, result.Processors) // behind the phase: it would count to its time
 	o.Logf("  muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, %d requests failed",
 		rate, result.Paced.P50Millis, result.Paced.P99Millis, result.Paced.P999Millis, result.Paced.Failed)
 	o.Logf("  %s", result.settledLine())

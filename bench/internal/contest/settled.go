@@ -13,11 +13,8 @@ import (
 // with: those of the requests that were neither under way while the processors were slow, nor
 // in the time that the queue of a slow phase takes to go (see [cpuspeed.Speed.Settled]).
 type Settled struct {
-	Requests   int     `json:"requests"`
-	P50Millis  float64 `json:"p50_ms"`
-	P99Millis  float64 `json:"p99_ms"`
-	P999Millis float64 `json:"p999_ms"`
-	MaxMillis  float64 `json:"max_ms"`
+	Requests int `json:"requests"`
+	Latencies
 }
 
 // settled returns the latencies at the processors' usual speed.
@@ -28,23 +25,32 @@ func settled(r *loader.Result, speed cpuspeed.Speed) Settled {
 			took = append(took, s.To.Sub(s.From))
 		}
 	}
-	slices.Sort(took)
-	ms := func(q float64) float64 { return report.Quantile(took, q).Seconds() * 1e3 }
-	return Settled{Requests: len(took), P50Millis: ms(0.5), P99Millis: ms(0.99), P999Millis: ms(0.999), MaxMillis: ms(1)}
+	return Settled{Requests: len(took), Latencies: latenciesOf(took)}
 }
 
-// watched runs the paced phase, tells how fast the processors ran meanwhile, and what the
-// latencies are without that.
+// Latencies are quantiles of times.
+type Latencies struct {
+	P50Millis  float64 `json:"p50_ms"`
+	P99Millis  float64 `json:"p99_ms"`
+	P999Millis float64 `json:"p999_ms"`
+	MaxMillis  float64 `json:"max_ms"`
+}
+
+// latenciesOf returns the quantiles of times, which it sorts; all are 0 when there are none.
+func latenciesOf(times []time.Duration) Latencies {
+	slices.Sort(times)
+	ms := func(q float64) float64 { return float64(report.Quantile(times, q)) / 1e6 }
+	return Latencies{P50Millis: ms(0.5), P99Millis: ms(0.99), P999Millis: ms(0.999), MaxMillis: ms(1)}
+}
+
+// watched runs the paced phase with each request told, and tells how fast the processors ran
+// meanwhile.
 func watched(fleet *loader.Fleet, into *Muster, phase func() (*loader.Result, error)) func() (*loader.Result, error) {
 	return func() (*loader.Result, error) {
 		fleet.Each = true
 		defer func() { fleet.Each = false }()
 		watch := cpuspeed.Start()
-		r, err := phase()
-		into.Processors = watch.Stop()
-		if err == nil {
-			into.Settled = settled(r, into.Processors)
-		}
-		return r, err
+		defer func() { into.Processors = watch.Stop() }()
+		return phase()
 	}
 }

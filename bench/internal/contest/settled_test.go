@@ -18,10 +18,10 @@ func TestSettledLeavesOutSlowProcessors(t *testing.T) {
 		r.Waits = append(r.Waits, loader.Wait{From: i * 10_000, To: i*10_000 + 2_000})
 	}
 	for i := range uint32(10) {
-		r.Waits = append(r.Waits, loader.Wait{From: 1_000_000 + i*10_000, To: 1_080_000 + i*10_000})
+		r.Waits = append(r.Waits, loader.Wait{From: 1_000_000 + i*15_000, To: 1_080_000 + i*15_000})
 	}
 	slow := cpuspeed.Speed{Phases: []cpuspeed.Phase{{From: ms(1_050), To: ms(1_100)}}}
-	if s := settled(r, slow); s != (Settled{Requests: 100, P50Millis: 2, P99Millis: 2, P999Millis: 2, MaxMillis: 2}) {
+	if s := settled(r, slow); s != (Settled{100, Latencies{P50Millis: 2, P99Millis: 2, P999Millis: 2, MaxMillis: 2}}) {
 		t.Errorf("%+v", s)
 	}
 	if s := settled(r, cpuspeed.Speed{}); s.Requests != 110 || s.P50Millis != 2 || s.P99Millis != 80 || s.MaxMillis != 80 {

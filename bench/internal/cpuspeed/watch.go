@@ -3,6 +3,8 @@ package cpuspeed
 import (
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 const (
@@ -99,7 +101,7 @@ func speedOf(all []sample) (s Speed) {
 		times[i] = one.took
 	}
 	slices.Sort(times)
-	usual := max(times[len(times)/10], 1)
+	usual := max(report.Quantile(times, 0.1), 1)
 	s.Watched = all[len(all)-1].at.Sub(all[0].at).Seconds()
 	s.Slowest = float64(times[len(times)-1]) / float64(usual)
 	for i := 0; i < len(all); i++ {
