@@ -121,7 +121,7 @@ func (o *Options) withDefaults() (Options, error) {
 		c.Feed.Rows = 122_880
 	}
 	if c.Feed.Delay == 0 {
-		c.Feed.Delay = 10 * time.Second
+		c.Feed.Delay = 30 * time.Second
 	}
 	if c.Feed.RetryMax == 0 {
 		c.Feed.RetryMax = 5 * time.Second

@@ -105,7 +105,7 @@ func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written, pause
 		}
 	}
 	for _, it := range f.Items {
-		if feed.Position() >= it.To {
+		if !feed.Pending(it) {
 			continue
 		}
 		if err := feed.ToFile(it, false); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Feed struct {
 		compare bool
 		// lack says that history lacks rows which only the log still has.
 		lack lack
+		// losses is how often it was found to lack rows.
+		losses int
 	}
 	discard query.Batch        // takes rows that history has already
 	fileMu  sync.Mutex         // one spool file is written at a time; before mu
@@ -72,7 +75,8 @@ type Options struct {
 	Rows int
 	// Delay is how long a row waits for others at most.
 	Delay time.Duration
-	// MemoryBytes is how much may wait in memory; more goes to spool files.
+	// MemoryBytes is how much may wait in memory beside the batch that is being filled, which
+	// ends at as much; more goes to spool files.
 	MemoryBytes int64
 	// SpoolBytes is how much may wait in spool files; at this bound Apply
 	// waits and requests are refused with 503.
@@ -90,7 +94,11 @@ type Item struct {
 	bytes    int64        // in memory
 	FileSize int64
 	busy     bool // being stored
-	dropped  bool // it is not stored from here: the rows are rebuilt from the log
+	// losses is how often history had been found to lack rows when the item was made.
+	losses int
+	// part says that these are the rows so far of a batch that is still being filled. The
+	// file is a checkpoint's alone, and nothing is stored from here.
+	part bool
 }
 
 // New makes a feed of a partition whose spool files are in dir. It does nothing before
@@ -191,7 +199,7 @@ func (f *Feed) End(offset int64) {
 			signal = true
 		}
 		c.To = offset + 1
-		if c.Rows() >= f.opts.Rows || int64(c.Bytes()) >= f.opts.MemoryBytes/2 {
+		if c.Rows() >= f.opts.Rows || int64(c.Bytes()) >= f.opts.MemoryBytes {
 			f.seal()
 			signal = true
 		}
@@ -215,7 +223,7 @@ func (f *Feed) seal() {
 	if c.To == c.From {
 		return
 	}
-	it := &Item{From: c.From, To: c.To, batch: c, bytes: int64(c.Bytes())}
+	it := &Item{From: c.From, To: c.To, batch: c, bytes: int64(c.Bytes()), losses: f.mu.losses}
 	f.mu.items = append(f.mu.items, it)
 	f.mu.mem += it.bytes
 	var next *query.Batch
@@ -296,7 +304,7 @@ func (f *Feed) run(ctx context.Context) {
 		it.busy = false
 		f.mu.lastErr = err
 		switch {
-		case it.dropped:
+		case f.dropped(it):
 			// History was found to lack rows meanwhile: the item is in the list no more, and
 			// its rows are rebuilt from the log, whether history has taken them or not.
 			err = nil
@@ -398,7 +406,7 @@ func (f *Feed) drop(it *Item) {
 		f.mu.mem -= it.bytes
 		f.mu.freeAt = time.Now()
 		// A checkpoint may still be writing the batch to a spool file.
-		if f.mu.hold == 0 && len(f.mu.free) < 2 {
+		if f.mu.hold == 0 && len(f.mu.free) < 1 {
 			f.mu.free = append(f.mu.free, it.batch)
 		}
 	}
@@ -476,8 +484,11 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 	b, name := it.batch, it.File
 	f.mu.Unlock()
 	var size int64
-	if name == "" {
+	if name == "" || it.part { // after a checkpoint that failed, the file of a part is gone
 		name = fmt.Sprintf("%020d-%020d.spool", it.From, it.To)
+		if it.part { // the whole batch may get a file at the same time
+			name = fmt.Sprintf("%020d-%020d.part", it.From, it.To)
+		}
 		path := f.fs.PathJoin(f.dir, name)
 		tmp := path + ".tmp"
 		var err error
@@ -494,7 +505,14 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stored := f.mu.stored >= it.To || it.dropped
+	if it.part {
+		it.File, it.FileSize = name, size
+		if !slices.Contains(f.mu.doomed, name) {
+			f.mu.doomed = append(f.mu.doomed, name)
+		}
+		return nil
+	}
+	stored := f.mu.stored >= it.To || f.dropped(it)
 	if it.File == "" {
 		it.File, it.FileSize = name, size
 		if stored {
@@ -510,13 +528,31 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 	return nil
 }
 
-// Freeze seals what Apply has produced and returns what history lacks. Files
-// are kept until Thaw. The lock is held.
+// Freeze returns what history lacks of the rows that Apply has produced. The batch that is
+// being filled goes on: a checkpoint that ended it would leave history with row groups that
+// are not full, which it writes twice. Files are kept until Thaw. The lock is held.
 func (f *Feed) Freeze() []*Item {
-	f.seal()
-	f.nudge()
 	f.mu.hold++
-	return append([]*Item(nil), f.mu.items...)
+	items := append([]*Item(nil), f.mu.items...)
+	if c := f.mu.cur; c.To > c.From {
+		// Rows are only added behind these, and the memory is filled again only once history
+		// has all of them.
+		rows := *c
+		items = append(items, &Item{From: c.From, To: c.To, batch: &rows, part: true, losses: f.mu.losses})
+	}
+	return items
+}
+
+// dropped reports whether an item is not stored from here, because history was found to
+// lack rows since: they are rebuilt from the log. The lock is held.
+func (f *Feed) dropped(it *Item) bool { return it.losses != f.mu.losses }
+
+// Pending reports whether history gets the rows of an item from here and does not have them
+// yet, so that a checkpoint must have them.
+func (f *Feed) Pending(it *Item) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.stored < it.To && !f.dropped(it)
 }
 
 // Hold keeps files and batches until Thaw, as Freeze does.

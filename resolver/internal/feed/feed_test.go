@@ -63,7 +63,7 @@ func adder(t *testing.T, f *Feed, next *int64) func(records int) {
 }
 
 // TestRowsWaitForOthers: rows wait for others as long as they may, unless a reader waits
-// for them, they are many, or a checkpoint takes them.
+// for them or they are many.
 func TestRowsWaitForOthers(t *testing.T) {
 	h := new(counting)
 	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
@@ -95,20 +95,124 @@ func TestRowsWaitForOthers(t *testing.T) {
 		}
 		return nil
 	})
-	add(5)
+}
+
+// TestCheckpointsEndNoBatch: a checkpoint has the rows so far of a batch that is being filled,
+// also when it is written late or for the second time, and history gets the batch whole.
+func TestCheckpointsEndNoBatch(t *testing.T) {
+	h := new(counting)
+	fs := vfs.NewMem()
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, fs, "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var next int64
+	add := adder(t, f, &next)
+	f.Lock()
+	if items := f.Freeze(); len(items) != 0 {
+		t.Errorf("a checkpoint of no rows has %d items", len(items))
+	}
+	f.Unlock()
+	f.Thaw()
+
+	add(60)
 	f.Lock()
 	items := f.Freeze()
 	f.Unlock()
-	if n := len(items); n != 1 || items[0].To != next {
-		t.Fatalf("a checkpoint takes %d items", n)
+	if len(items) != 1 || items[0].From != 0 || items[0].To != 60 {
+		t.Fatalf("a checkpoint has %v", items)
 	}
-	f.Thaw()
+	it := items[0]
+	add(30)
+	for try := range 2 { // the first checkpoint fails, and its files are let go
+		if try > 0 {
+			f.Hold()
+		}
+		if !f.Pending(it) {
+			t.Fatal("the rows are not pending")
+		}
+		if err := f.ToFile(it, false); err != nil {
+			t.Fatal(err)
+		}
+		b, err := readSpoolFile(fs, it.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.From != 0 || b.To != 60 || b.Rows() != 60 || b.Offset[59] != 59 {
+			t.Errorf("the file has %d rows of records %d to %d", b.Rows(), b.From, b.To)
+		}
+		f.Thaw()
+		if names, err := fs.List(""); err != nil || len(names) != 0 {
+			t.Errorf("files %q stay behind (%v)", names, err)
+		}
+	}
+	if s := f.Status(); s.SpoolBytes != 0 || s.Rows != 90 {
+		t.Errorf("%d bytes count as spooled, %d rows are in the batch", s.SpoolBytes, s.Rows)
+	}
+	if rows, _ := h.stored(); rows != 0 {
+		t.Fatalf("%d rows are stored", rows)
+	}
+	add(10)
 	eventually.Succeeds(t, func() error {
-		if rows, _ := h.stored(); rows != 135 {
-			return errors.New("what a checkpoint took is not stored")
+		if rows, batches := h.stored(); rows != 100 || batches != 1 {
+			return fmt.Errorf("%d rows are stored in %d batches, want 100 in one", rows, batches)
 		}
 		return nil
 	})
+	eventually.Succeeds(t, func() error {
+		if f.Pending(it) {
+			return errors.New("the rows are pending although they are stored")
+		}
+		return nil
+	})
+	// Its memory may have other rows now.
+	f.LackAll()
+	if f.Pending(it) {
+		t.Error("rows are pending that are made again from the log")
+	}
+}
+
+// TestAPartAndItsBatch: the file of a checkpoint's part is not that of the whole batch, which
+// may have the same records.
+func TestAPartAndItsBatch(t *testing.T) {
+	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
+	fs := vfs.NewMem()
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, fs, "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	var next int64
+	add := adder(t, f, &next)
+	add(10)
+	<-h.began // the loop is busy with these
+	add(5)
+	f.Lock()
+	items := f.Freeze()
+	part := items[len(items)-1]
+	f.seal()
+	whole := f.mu.items[len(f.mu.items)-1]
+	f.Unlock()
+	if part.From != whole.From || part.To != whole.To {
+		t.Fatalf("the part has records %d to %d, the batch %d to %d", part.From, part.To, whole.From, whole.To)
+	}
+	for _, it := range []*Item{whole, part} {
+		if err := f.ToFile(it, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Thaw()
+	if b, err := readSpoolFile(fs, whole.File); err != nil || b.Rows() != 5 {
+		t.Fatalf("the batch cannot be read from its file: %v", err)
+	}
+	close(h.let)
+	eventually.Succeeds(t, func() error {
+		if rows, _ := h.stored(); rows != 15 {
+			return fmt.Errorf("%d rows are stored, want 15", rows)
+		}
+		return nil
+	})
+	f.Close()
 }
 
 // slow is a history that takes a batch when it is let.

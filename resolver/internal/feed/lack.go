@@ -31,8 +31,8 @@ func (l *lack) is() bool { return l.rows || l.joining }
 func (f *Feed) lackRows(stored int64) {
 	f.mu.lack = lack{rows: true, done: stored, total: f.mu.next}
 	f.mu.stored = stored
+	f.mu.losses++
 	for _, it := range f.mu.items {
-		it.dropped = true
 		if it.File != "" {
 			f.mu.doomed = append(f.mu.doomed, it.File)
 		}
