@@ -109,6 +109,12 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 		s.batch("seen", sent, 1000)
 		sent += 1000
 	}
+	// History has all rows, and the newest checkpoint has not.
+	eventually.Holds(t, "history is asked", func() bool { _, whole := s.exported(); return whole })
+	s.batch("seen", sent, 10)
+	sent += 10
+	s.stop()
+	s = serve(t, dir, args...)
 	wentOn := 0
 	kill := func() {
 		s.kill()

@@ -1,14 +1,6 @@
 package node
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver"
-	"github.com/musterhq/muster/resolver/erasure"
-)
+import "context"
 
 // dropErased sees to it that no checkpoint from before an erasure stays: a restore with
 // a later log brings such back, and a crash at the end of an erasure leaves one. Else
@@ -30,14 +22,5 @@ func (p *partition) dropErased(ctx context.Context) error {
 	if err := p.checkpointBeyond(ctx, upTo); err != nil {
 		return err
 	}
-	// Nothing changes by the record: it makes the second checkpoint possible.
-	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
-	if err := p.node.stamp(&env); err != nil {
-		return err
-	}
-	var out resolver.Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), erasure.CommandDone, must.JSON(erasure.Done{})), &out); err != nil {
-		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
-	}
-	return p.checkpointBeyond(ctx, out.Offset+1)
+	return p.anotherCheckpoint(ctx, account)
 }

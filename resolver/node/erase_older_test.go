@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/fake"
@@ -76,4 +78,50 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	if !fileHolds(t, fs, "stays-here@x.io") {
 		t.Error("L1: what stays is gone")
 	}
+}
+
+// downHistory takes no rows while it is down.
+type downHistory struct {
+	*fake.History
+	down atomic.Bool
+}
+
+func (h *downHistory) Append(ctx context.Context, b *query.Batch) error {
+	if h.down.Load() {
+		return errors.New("down")
+	}
+	return h.History.Append(ctx, b)
+}
+
+// TestErasedPersonLeavesRowsOfCheckpoints: a checkpoint from behind an erasure that history was
+// down for has the person's events among the rows for history. It does not stay either.
+func TestErasedPersonLeavesRowsOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	history := &downHistory{History: &fake.History{Rand: rand.New(rand.NewPCG(1, 3))}}
+	n, halt := eraseNode(t, fs, history)
+	defer halt()
+	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	history.down.Store(true)
+	gone := submitEvents(t, n, eventlog.Event{Type: []byte("bought"), Email: []byte("gone-person@x.io"), Properties: []byte(`{"what":"gone-thing"}`)})[0].Profile
+	if _, err := n.Command(ctx, testAccount, resolver.CommandContactErase, resolver.ContactErase{ID: gone.String()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	if !fileHolds(t, fs, "gone-thing") {
+		t.Fatal("the test does not find what is stored")
+	}
+	history.down.Store(false)
+	await(t, n)
+	eventually.Succeeds(t, func() error {
+		if fileHolds(t, fs, "gone-thing") {
+			return errors.New("what the person did is in a file")
+		}
+		return nil
+	})
 }

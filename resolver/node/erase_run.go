@@ -120,7 +120,7 @@ func (p *partition) erase(ctx context.Context, b *erasure.Batch) error {
 		}
 	}
 	if b.Erasures > 0 {
-		if err := p.checkpointBeyond(ctx, upTo); err != nil {
+		if err := p.checkpointWithoutRows(ctx, b.Account, upTo); err != nil {
 			return err
 		}
 		if err := p.ckpt.RemoveSetAside(); err != nil { // they may have the erased
@@ -137,6 +137,33 @@ func (p *partition) erase(ctx context.Context, b *erasure.Batch) error {
 	}
 	if b.Erasures == 0 {
 		return nil
+	}
+	return p.checkpointBeyond(ctx, out.Offset+1)
+}
+
+// checkpointWithoutRows makes sure that the newest checkpoint is of the state at the offset
+// or a later one, and has no rows below the offset for history, which has them. One of such a
+// state may have been frozen before history had them.
+func (p *partition) checkpointWithoutRows(ctx context.Context, account uint64, offset int64) error {
+	p.checkpoint.Lock() // for one that is being written
+	early := p.checkpoint.last.Load() >= offset
+	p.checkpoint.Unlock()
+	if !early {
+		return p.checkpointBeyond(ctx, offset)
+	}
+	return p.anotherCheckpoint(ctx, account)
+}
+
+// anotherCheckpoint makes sure of a checkpoint behind all that there are, by a record that
+// changes nothing.
+func (p *partition) anotherCheckpoint(ctx context.Context, account uint64) error {
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	var out resolver.Outcome
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), erasure.CommandDone, must.JSON(erasure.Done{})), &out); err != nil {
+		return fmt.Errorf("a record for another checkpoint: %w", err)
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)
 }

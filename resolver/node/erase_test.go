@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
 	"github.com/musterhq/muster/resolver/erasure"
@@ -22,7 +23,7 @@ import (
 )
 
 // eraseNode is a node on a file system in memory.
-func eraseNode(t *testing.T, fs vfs.FS, history *fake.History) (*Node, func()) {
+func eraseNode(t *testing.T, fs vfs.FS, history query.History) (*Node, func()) {
 	t.Helper()
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
 	if err != nil {

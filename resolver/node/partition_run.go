@@ -284,7 +284,7 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool
 	}
 	f := p.mu.m.Freeze()
 	p.checkpoint.behind.freeze()
-	f.Items = p.feed.Freeze()
+	f.Items = p.feed.Freeze(p.node.opts.Cluster.Shared != nil)
 	p.mu.Unlock()
 	p.feed.Unlock()
 	p.checkpoint.noteFreeze(time.Since(begun))
@@ -331,7 +331,8 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 		return err
 	}
 	p.log.Debug("checkpoint", "offset", f.Next, "took", time.Since(begun))
-	if !p.node.opts.TrimLog {
+	// While history lacks rows they are in the log alone.
+	if lacks, _ := p.feed.Lacks(); lacks || !p.node.opts.TrimLog {
 		return nil
 	}
 	return p.node.opts.Log.Trim(p.id, oldest)

@@ -33,7 +33,7 @@ const dirRebuild = "rebuild"
 const (
 	// rebuildRows and rebuildBytes are how much is stored in history at once.
 	rebuildRows  = 122_880
-	rebuildBytes = 32 << 20
+	rebuildBytes = 64 << 20
 	// joinWithin is how few records behind Apply the second machine must be for the
 	// rows from there on to be kept.
 	joinWithin = 1000

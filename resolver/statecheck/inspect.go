@@ -70,15 +70,19 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out 
 	whole := false
 	for _, offset := range offsets {
 		f := Finding{Path: c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: -1}
-		if _, f.Err = p.Whole(offset, start, end); statefiles.IsEnvironment(f.Err) {
-			return nil, f.Err
-		}
+		var x checkpoint.Candidate
+		x, f.Err = p.Whole(offset, start, end)
+		rebuilt := true // what is damaged, from what else there is
 		if f.Err == nil {
 			whole = true
 			f.Offset, f.Note = offset, fmt.Sprintf("the state before record %d", offset)
+			f.Err, rebuilt = p.CheckSpool(x.Manifest), start == 0
+		}
+		if statefiles.IsEnvironment(f.Err) {
+			return nil, f.Err
 		}
 		f.Foreign = errors.Is(f.Err, checkpoint.ErrOtherLog)
-		f.Repairable = f.Foreign || errors.Is(f.Err, statefiles.ErrDamaged)
+		f.Repairable = f.Foreign || rebuilt && errors.Is(f.Err, statefiles.ErrDamaged)
 		out = append(out, f)
 	}
 	if !whole && start > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -29,6 +30,18 @@ func (c *Dir) Whole(offset, start, end int64) (Candidate, error) {
 		return x, err
 	}
 	return x, c.Verify(x.Manifest)
+}
+
+// CheckSpool says what is wrong with the rows that a whole checkpoint has for history. Their
+// files were damaged before it took them, or were never right. A start rebuilds them from
+// the log once it needs them.
+func (c *Dir) CheckSpool(f Manifest) error {
+	for _, s := range f.Spool {
+		if err := feed.CheckFile(c.FS, c.Path(DirCheckpoints, Name(f.Next), DirSpool, s.File), s.From, s.To); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Promising is Whole before the files are compared. An error that does not wrap

@@ -315,6 +315,10 @@ func (f *Feed) run(ctx context.Context) {
 			// History has lost what it had.
 			f.lackRows(0)
 			err = nil
+		case errors.Is(err, errSpool) && f.fromLog:
+			f.log.Error("rows that waited for history cannot be read; they are rebuilt from the log", "error", err)
+			f.lackRows(f.mu.stored)
+			err = nil
 		}
 		f.mu.Unlock()
 		f.changed.Signal()
@@ -391,7 +395,11 @@ func (f *Feed) store(ctx context.Context, it *Item) error {
 	f.mu.Unlock()
 	if b == nil {
 		var err error
-		if b, err = readSpoolFile(f.fs, f.fs.PathJoin(f.dir, file)); err != nil {
+		b, err = readSpoolFile(f.fs, f.fs.PathJoin(f.dir, file), it.From, it.To)
+		if errors.Is(err, errSpool) && !f.fromLog {
+			return fmt.Errorf("%w, and the log does not have its beginning any more: restore a backup", err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -529,9 +537,14 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 }
 
 // Freeze returns what history lacks of the rows that Apply has produced. The batch that is
-// being filled goes on: a checkpoint that ended it would leave history with row groups that
-// are not full, which it writes twice. Files are kept until Thaw. The lock is held.
-func (f *Feed) Freeze() []*Item {
+// being filled goes on unless it is to end: a checkpoint that ends it leaves history with row
+// groups that are not full, which it writes twice. One that others fetch ends it, so that
+// it need not have the rows. Files are kept until Thaw. The lock is held.
+func (f *Feed) Freeze(end bool) []*Item {
+	if end {
+		f.seal()
+		f.nudge()
+	}
 	f.mu.hold++
 	items := append([]*Item(nil), f.mu.items...)
 	if c := f.mu.cur; c.To > c.From {

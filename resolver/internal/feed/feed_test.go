@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // counting is a history that only counts.
@@ -110,7 +112,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 	var next int64
 	add := adder(t, f, &next)
 	f.Lock()
-	if items := f.Freeze(); len(items) != 0 {
+	if items := f.Freeze(false); len(items) != 0 {
 		t.Errorf("a checkpoint of no rows has %d items", len(items))
 	}
 	f.Unlock()
@@ -118,7 +120,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 
 	add(60)
 	f.Lock()
-	items := f.Freeze()
+	items := f.Freeze(false)
 	f.Unlock()
 	if len(items) != 1 || items[0].From != 0 || items[0].To != 60 {
 		t.Fatalf("a checkpoint has %v", items)
@@ -135,7 +137,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 		if err := f.ToFile(it, false); err != nil {
 			t.Fatal(err)
 		}
-		b, err := readSpoolFile(fs, it.File)
+		b, err := readSpoolFile(fs, it.File, it.From, it.To)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +190,7 @@ func TestAPartAndItsBatch(t *testing.T) {
 	<-h.began // the loop is busy with these
 	add(5)
 	f.Lock()
-	items := f.Freeze()
+	items := f.Freeze(false)
 	part := items[len(items)-1]
 	f.seal()
 	whole := f.mu.items[len(f.mu.items)-1]
@@ -202,7 +204,7 @@ func TestAPartAndItsBatch(t *testing.T) {
 		}
 	}
 	f.Thaw()
-	if b, err := readSpoolFile(fs, whole.File); err != nil || b.Rows() != 5 {
+	if b, err := readSpoolFile(fs, whole.File, whole.From, whole.To); err != nil || b.Rows() != 5 {
 		t.Fatalf("the batch cannot be read from its file: %v", err)
 	}
 	close(h.let)
@@ -244,7 +246,7 @@ func TestL2LackingWhileStoring(t *testing.T) {
 	join := f.JoinAt()
 	add(5)
 	f.Lock()
-	items := f.Freeze()
+	items := f.Freeze(false)
 	f.Unlock()
 	f.Thaw()
 	if len(items) != 1 || items[0].From != join {
@@ -309,4 +311,60 @@ func TestMemoryIsLetGo(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestL2DamagedSpoolFile: rows whose file cannot be read, is gone or is another's are rebuilt
+// from the log. Where that lacks its beginning, who waits for them is told what to do.
+func TestL2DamagedSpoolFile(t *testing.T) {
+	var rows query.Batch
+	rows.To = 5
+	data := encodeBatch(nil, &rows)
+	flipped := slices.Clone(data)
+	flipped[20] ^= 1
+	rows.To = 4
+	others := encodeBatch(nil, &rows)
+	for _, c := range []struct {
+		name string
+		file []byte
+	}{{"flipped", flipped}, {"cut off", data[:len(data)-1]}, {"empty", []byte{}}, {"of other records", others}, {"missing", nil}} {
+		for _, start := range []int64{0, 3} {
+			t.Run(fmt.Sprintf("%s, log from %d", c.name, start), func(t *testing.T) {
+				fs := vfs.NewMem()
+				if c.file != nil {
+					if err := statefiles.Write(fs, "a.spool", c.file); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if c.file != nil && !errors.Is(CheckFile(fs, "a.spool", 0, 5), statefiles.ErrDamaged) {
+					t.Error("the file is found whole")
+				}
+				f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), fs, "", slog.New(slog.DiscardHandler))
+				if err := f.Start(0, 5, start, 5, []*Item{{From: 0, To: 5, File: "a.spool"}}); err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				if start == 0 {
+					select {
+					case <-f.Lacking:
+					case <-time.After(time.Minute):
+						t.Fatal("the rows are not asked for")
+					}
+					if lacks, _ := f.Lacks(); !lacks {
+						t.Error("the rows are not lacking")
+					}
+					return
+				}
+				eventually.Succeeds(t, func() error {
+					if err := f.WaitStored(t.Context(), 5); err == nil || !strings.Contains(err.Error(), "restore a backup") {
+						return fmt.Errorf("who waits is told: %w", err)
+					}
+					return nil
+				})
+			})
+		}
+	}
+	fs := vfs.NewMem()
+	if err := errors.Join(statefiles.Write(fs, "a.spool", data), CheckFile(fs, "a.spool", 0, 5)); err != nil {
+		t.Error(err)
+	}
 }

@@ -78,6 +78,16 @@ func encodeBatch(dst []byte, b *query.Batch) []byte {
 
 var errSpool = errors.New("spool file is damaged")
 
+// CheckFile says what is wrong with the file of an item: that of the rows of the records
+// from from on, below to. The error wraps [statefiles.ErrDamaged] unless reading itself failed.
+func CheckFile(fs vfs.FS, path string, from, to int64) error {
+	_, err := readSpoolFile(fs, path, from, to)
+	if errors.Is(err, errSpool) {
+		return fmt.Errorf("%w: %w", statefiles.ErrDamaged, err)
+	}
+	return err
+}
+
 // decodeBatch reads what encodeBatch wrote; it never panics.
 func decodeBatch(data []byte) (*query.Batch, error) {
 	if len(data) < 4 || crc32.Checksum(data[:len(data)-4], statefiles.Castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
@@ -160,12 +170,20 @@ func writeSpoolFile(fs vfs.FS, path string, b *query.Batch) (int64, error) {
 	return int64(len(data)), statefiles.Write(fs, path, data)
 }
 
-func readSpoolFile(fs vfs.FS, path string) (*query.Batch, error) {
+// readSpoolFile returns the rows of the records from from on, below to. A file that is not
+// there is damaged as well.
+func readSpoolFile(fs vfs.FS, path string, from, to int64) (*query.Batch, error) {
 	data, err := statefiles.Read(fs, path)
+	if statefiles.IsNotExist(err) {
+		return nil, fmt.Errorf("%w: %w", errSpool, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	b, err := decodeBatch(data)
+	if err == nil && (b.From != from || b.To != to) {
+		err = fmt.Errorf("%w: it has records %d to %d instead of %d to %d", errSpool, b.From, b.To, from, to)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
