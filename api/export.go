@@ -145,23 +145,30 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 		Properties json.RawMessage `json:"properties"`
 		Key        *string         `json:"idempotency_key"`
 	}
-	var ids []resolver.ProfileID
+	type id struct {
+		resolver.ProfileID
+		ok bool
+	}
+	var ids []id
 	for _, typ := range types {
 		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true, Keys: true}, func(b *query.ReplayBlock) error {
 			ids = ids[:0]
 			if err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 				for _, o := range b.Ordinal {
-					id, err := v.Profiles().HistoryID(o)
+					x, ok, err := v.Profiles().HistoryID(o)
 					if err != nil {
 						return err
 					}
-					ids = append(ids, id)
+					ids = append(ids, id{x, ok})
 				}
 				return nil
 			}); err != nil {
 				return err
 			}
 			for i := range b.Ordinal {
+				if !ids[i].ok {
+					continue
+				}
 				x := event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i)), nil}
 				if key, _ := query.SentKey(typ, string(b.IdempotencyKey.At(i))); key != "" {
 					x.Key = &key

@@ -46,7 +46,7 @@ func (e *Evaluator) PastTransitions(ctx context.Context, q query.TransitionsQuer
 	out := make([]live.Transition, len(list))
 	return out, e.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
 		for i := range list {
-			id, err := v.Profiles().HistoryID(list[i].Ordinal)
+			id, _, err := v.Profiles().HistoryID(list[i].Ordinal)
 			if err != nil {
 				return err
 			}

@@ -133,23 +133,26 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	}
 	list.cut()
 	err = c.Read(func(v *resolver.View) error {
-		for i := range list.kept {
-			e := &list.kept[i]
-			id, err := v.Profiles().HistoryID(e.ordinal)
+		shown := list.kept[:0]
+		for _, e := range list.kept {
+			id, _, err := v.Profiles().HistoryID(e.ordinal)
 			if err != nil {
 				return err
 			}
 			e.ProfileID, e.Timestamp = id.String(), record.Time(e.atMs)
 			o, ok := v.Profiles().ResolveText(e.ProfileID)
-			if !ok {
-				continue // erased meanwhile
+			if !ok { // erased, and not out of history yet
+				list.total--
+				continue
 			}
 			p, err := v.Profiles().Get(o)
 			if err != nil {
 				return err
 			}
 			e.Identity = liveIdentity{p.Newest(resolver.IdentityEmail), p.Newest(resolver.IdentityExternalID), p.Newest(resolver.IdentityPhone)}
+			shown = append(shown, e)
 		}
+		list.kept = shown
 		return nil
 	})
 	if err != nil {
