@@ -314,7 +314,7 @@ func TestMemoryIsLetGo(t *testing.T) {
 }
 
 // TestL2DamagedSpoolFile: rows whose file cannot be read, is gone or is another's are rebuilt
-// from the log. Where that lacks its beginning, who waits for them is told what to do.
+// from the log. Where the log lacks its beginning, WaitStored says to restore a backup.
 func TestL2DamagedSpoolFile(t *testing.T) {
 	var rows query.Batch
 	rows.To = 5
@@ -356,7 +356,7 @@ func TestL2DamagedSpoolFile(t *testing.T) {
 				}
 				eventually.Succeeds(t, func() error {
 					if err := f.WaitStored(t.Context(), 5); err == nil || !strings.Contains(err.Error(), "restore a backup") {
-						return fmt.Errorf("who waits is told: %w", err)
+						return fmt.Errorf("WaitStored says %w", err)
 					}
 					return nil
 				})
