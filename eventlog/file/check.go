@@ -166,11 +166,7 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 	for i, first := range firsts {
 		path := p.segmentPath(first)
 		if first != end && whole {
-			reason := fmt.Sprintf("the segment file is missing: the next one there begins with record %d", first)
-			if i == 0 && start == 0 {
-				reason += fmt.Sprintf(". If the log was trimmed (--trim-log), the file %s beside it is what is missing", startName)
-			}
-			c.damaged(p.segmentPath(end), &eventlog.CorruptError{File: p.segmentPath(end), Offset: end, Reason: reason})
+			c.damaged(p.segmentPath(end), p.missingBefore(end, first))
 			whole = false
 		}
 		prev := int64(-1)
@@ -422,7 +418,7 @@ func (p *partition) repairEnd() error {
 	}
 	var found Checked
 	c := checker{fs: p.log.opts.FS, dir: p.log.dir, out: &found}
-	_, end, err := c.partition(p)
+	start, end, err := c.partition(p)
 	if err != nil {
 		return err
 	}
@@ -431,5 +427,5 @@ func (p *partition) repairEnd() error {
 			return nil // the check says so
 		}
 	}
-	return replaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, end))
+	return replaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, noted{next: end, start: start}))
 }

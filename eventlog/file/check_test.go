@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -62,13 +63,21 @@ func TestCheckIsWhatAStartSays(t *testing.T) {
 			for range 30 {
 				compare(string(how)+": cut "+path, mapsWith(files, path, slices.Clone(b[:r.IntN(len(b))])))
 			}
-			if !strings.HasSuffix(path, startName) { // without one there was no trim, as far as anybody can tell
-				without := mapsWith(files, path, nil)
-				delete(without, path)
-				compare(string(how)+": without "+path, without)
-			}
+			without := maps.Clone(files)
+			delete(without, path)
+			compare(string(how)+": without "+path, without)
 		}
 	}
+}
+
+// logID is the identity of the log with these files.
+func logID(t *testing.T, files map[string][]byte) uint64 {
+	t.Helper()
+	meta, _, err := readSmall(restore(t, files), metaPath, metaMagic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return meta.value
 }
 
 func mapsWith(files map[string][]byte, path string, b []byte) map[string][]byte {
@@ -117,13 +126,18 @@ func TestRepairMeta(t *testing.T) {
 }
 
 // TestRepairStart: where the records of a trimmed log begin follows from its segments, if
-// these are all there.
+// these are all there. A start names the file, also when it was removed or is an older one.
 func TestRepairStart(t *testing.T) {
 	t.Parallel()
 	files, start, want, _ := damageLog(t, killed)
 	const path = "log/p0/start"
-	for _, b := range [][]byte{nil, []byte("damaged"), slices.Concat(files[path][:20], []byte{1, 2, 3, 4}, files[path][24:])} {
-		fsys := restore(t, mapsWith(files, path, b))
+	older := small{magic: startMagic, value: uint64(start - 1)}
+	for _, b := range [][]byte{nil, {}, []byte("damaged"), slices.Concat(files[path][:20], []byte{1, 2, 3, 4}, files[path][24:]), older.encode()} {
+		damaged := mapsWith(files, path, b)
+		if b == nil {
+			delete(damaged, path)
+		}
+		fsys := restore(t, damaged)
 		got, err := Check(fsys, "log")
 		if err != nil || got.Whole() || got.Starts[0] != start || got.Ends[0] != start+int64(len(want)) {
 			t.Fatalf("%+v %v", got, err)
@@ -133,7 +147,7 @@ func TestRepairStart(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		}
-		if _, _, err := inspect(fsys); err == nil || !strings.Contains(err.Error(), "muster repair") {
+		if _, _, err := inspect(fsys); asCorrupt(err) == nil || asCorrupt(err).File != path || !strings.Contains(err.Error(), "muster repair") {
 			t.Errorf("opened: %v", err)
 		}
 		if err := Repair(fsys, "log"); err != nil {
@@ -145,6 +159,18 @@ func TestRepairStart(t *testing.T) {
 		if at, have, err := inspect(fsys); err != nil || at != start || len(have) != len(want) {
 			t.Errorf("%d %d %v", at, len(have), err)
 		}
+	}
+	// A file end of an older build does not say that there was a trim.
+	said, ok := decodeEnd(files[endPath], 0, logID(t, files))
+	if !ok || said.start != start {
+		t.Fatalf("the end says %+v %v, the records begin with %d", said, ok, start)
+	}
+	said.start = 0
+	old := mapsWith(files, endPath, encodeEnd(0, logID(t, files), said))
+	mustClose(t, mustOpen(t, "log", smallOptions(restore(t, old))))
+	delete(old, path)
+	if _, _, err := inspect(restore(t, old)); err == nil || !strings.Contains(err.Error(), "the file start beside it is what is missing") {
+		t.Errorf("opened: %v", err)
 	}
 	// Without one of the segments in between it is not known.
 	fsys := vfs.NewMem()
@@ -158,6 +184,12 @@ func TestRepairStart(t *testing.T) {
 	var segments []string
 	for _, s := range l.partitions[0].mu.segments {
 		segments = append(segments, s.path)
+	}
+	if err := fsys.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := l.Missing(); err != nil || len(gone) != 1 || asCorrupt(gone[0]).File != path {
+		t.Errorf("removed while in use: %v %v", gone, err)
 	}
 	mustClose(t, l)
 	if len(segments) < 3 {

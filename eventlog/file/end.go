@@ -15,7 +15,8 @@ import (
 // and Close write it, always after these records are durable. A log only grows, so it
 // stays true whatever is appended later; it is how a last segment is noticed that was cut
 // short where a torn batch would look the same. Once all partitions have the file the
-// meta file says so, and a log whose file is missing or damaged is not opened.
+// meta file says so, and a log whose file is missing or damaged is not opened. The file also
+// says where the records began then: it is how a start file is noticed that was removed.
 
 const (
 	endName  = "end"
@@ -24,60 +25,67 @@ const (
 
 var endMagic = [8]byte{'M', 'U', 'S', 'T', 'R', 'E', 'N', 'D'}
 
-// encodeEnd is the content of the file: the offset behind the newest record.
-func encodeEnd(partition int, logID uint64, next int64) []byte {
+// noted is what the file says.
+type noted struct {
+	// next is the offset behind the newest record, -1 where there is no file.
+	next int64
+	// start is the offset of the oldest record kept, at least; 0 before the first trim, and
+	// in files of older builds.
+	start int64
+}
+
+// encodeEnd is the content of the file.
+func encodeEnd(partition int, logID uint64, n noted) []byte {
 	b := make([]byte, endBytes)
 	copy(b, endMagic[:])
 	le := binary.LittleEndian
 	le.PutUint32(b[8:], formatVersion)
 	le.PutUint32(b[12:], uint32(partition))
 	le.PutUint64(b[16:], logID)
-	le.PutUint64(b[24:], uint64(next))
+	le.PutUint64(b[24:], uint64(n.next))
+	le.PutUint64(b[32:], uint64(n.start))
 	le.PutUint32(b[44:], checksum(b[:44]))
 	return b
 }
 
-// decodeEnd returns the offset that the file of a partition names, ok false where it
-// is not such a file.
-func decodeEnd(b []byte, partition int, logID uint64) (next int64, ok bool) {
+// decodeEnd returns what the file of a partition says, ok false where it is not such a
+// file.
+func decodeEnd(b []byte, partition int, logID uint64) (n noted, ok bool) {
 	le := binary.LittleEndian
 	if len(b) != endBytes || [8]byte(b[:8]) != endMagic || le.Uint32(b[44:]) != checksum(b[:44]) ||
 		le.Uint32(b[8:]) != formatVersion || le.Uint32(b[12:]) != uint32(partition) || le.Uint64(b[16:]) != logID {
-		return 0, false
+		return noted{}, false
 	}
-	next = int64(le.Uint64(b[24:]))
-	return next, next >= 0
+	n = noted{next: int64(le.Uint64(b[24:])), start: int64(le.Uint64(b[32:]))}
+	return n, 0 <= n.start && n.start <= n.next
 }
 
-// readEnd returns the offset that the file of a partition of a log names; ok is false
-// where it is damaged, there where there is one.
-func readEnd(fsys vfs.FS, path string, partition int, logID uint64) (next int64, ok, there bool, err error) {
+// readEnd returns what the file of a partition of a log says; ok is false where it is
+// damaged, there where there is one.
+func readEnd(fsys vfs.FS, path string, partition int, logID uint64) (n noted, ok, there bool, err error) {
 	f, err := fsys.Open(path)
 	if isNotExist(err) {
-		return 0, false, false, nil
+		return n, false, false, nil
 	}
 	if err != nil {
-		return 0, false, false, fmt.Errorf("open %s: %w", path, err)
+		return n, false, false, fmt.Errorf("open %s: %w", path, err)
 	}
 	defer f.Close()
 	b := make([]byte, endBytes+1)
-	n, err := f.ReadAt(b, 0)
+	read, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, false, true, fmt.Errorf("read %s: %w", path, err)
+		return n, false, true, fmt.Errorf("read %s: %w", path, err)
 	}
-	next, ok = decodeEnd(b[:n], partition, logID)
-	return next, ok, true, nil
+	n, ok = decodeEnd(b[:read], partition, logID)
+	return n, ok, true, nil
 }
 
 // NotedEnd returns how far at least the records of a partition went, by the file end of
 // the log in dir, which has this identity; 0 where nothing says so.
 func NotedEnd(fsys vfs.FS, dir string, id uint64, partition int) (next int64, err error) {
 	p := (&Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: id}).newPartition(partition)
-	next, ok, _, err := readEnd(fsys, p.endPath(), partition, id)
-	if !ok {
-		next = 0
-	}
-	return next, err
+	n, _, _, err := readEnd(fsys, p.endPath(), partition, id)
+	return n.next, err
 }
 
 func (p *partition) endPath() string { return p.log.opts.FS.PathJoin(p.dir, endName) }
@@ -85,13 +93,13 @@ func (p *partition) endPath() string { return p.log.opts.FS.PathJoin(p.dir, endN
 // readNoted reads how far the records go at least, for checkEnd. The error is a
 // [*eventlog.CorruptError] where the file must be there and cannot be used.
 func (p *partition) readNoted() error {
-	p.noted = -1
-	next, ok, there, err := readEnd(p.log.opts.FS, p.endPath(), p.id, p.log.id)
+	p.noted = noted{next: -1}
+	n, ok, there, err := readEnd(p.log.opts.FS, p.endPath(), p.id, p.log.id)
 	switch {
 	case err != nil:
 		return err
 	case ok:
-		p.noted = next
+		p.noted = n
 	case p.log.flags&metaEnds != 0:
 		reason := "the file is missing"
 		if there {
@@ -106,17 +114,17 @@ func (p *partition) readNoted() error {
 
 // checkEnd compares the end that was found with the one that was noted.
 func (p *partition) checkEnd(last *segment, found segmentEnd) error {
-	if found.next >= p.noted {
+	if found.next >= p.noted.next {
 		return nil
 	}
 	return &eventlog.CorruptError{
 		File: last.path, Position: found.pos, Offset: found.next,
-		Reason: fmt.Sprintf("records are missing: they end here, but the file %s beside it says that there were some up to offset %d", endName, p.noted-1),
+		Reason: fmt.Sprintf("records are missing: they end here, but the file %s beside it says that there were some up to offset %d", endName, p.noted.next-1),
 		Remedy: "Put the files of the log back as they were, or restore a backup",
 	}
 }
 
-// NoteEnds makes durable how far the records of all partitions go, so that a start
+// NoteEnds makes durable from where and how far the records of all partitions go, so that a start
 // notices if records before that are missing, also after a crash. A log that only grows
 // needs it now and then, not after each record.
 func (l *Log) NoteEnds() error {
@@ -136,22 +144,22 @@ func (l *Log) noteEnds(again bool) error {
 	if err := l.failed(); err != nil {
 		return err
 	}
-	ends, records := make([]int64, len(l.partitions)), false
+	bounds, records := make([]noted, len(l.partitions)), false
 	for i, p := range l.partitions {
-		_, ends[i] = p.bounds()
-		records = records || ends[i] > 0
+		bounds[i].start, bounds[i].next = p.bounds()
+		records = records || bounds[i].next > 0
 	}
 	if !records {
 		return nil
 	}
 	for i, p := range l.partitions {
-		if p.noted == ends[i] && !again {
+		if p.noted == bounds[i] && !again {
 			continue
 		}
-		if err := replaceFile(l.opts.FS, p.dir, endName, encodeEnd(p.id, l.id, ends[i])); err != nil {
+		if err := replaceFile(l.opts.FS, p.dir, endName, encodeEnd(p.id, l.id, bounds[i])); err != nil {
 			return err
 		}
-		p.noted = ends[i]
+		p.noted = bounds[i]
 	}
 	if l.flags&metaEnds != 0 {
 		return nil

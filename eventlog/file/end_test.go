@@ -111,7 +111,7 @@ func TestRepairEnd(t *testing.T) {
 		t.Fatalf("%+v %v %v", meta, found, err)
 	}
 	for i, content := range [][]byte{nil, {}, files[endPath][:20], append(bytes.Clone(files[endPath]), 0), flip(files[endPath], 25),
-		encodeEnd(0, 1, 99), encodeEnd(1, meta.value, 99)} {
+		encodeEnd(0, 1, noted{next: 99}), encodeEnd(1, meta.value, noted{next: 99}), encodeEnd(0, meta.value, noted{next: 9, start: 10})} {
 		damaged := mapsWith(files, endPath, content)
 		if content == nil {
 			delete(damaged, endPath)
@@ -126,8 +126,8 @@ func TestRepairEnd(t *testing.T) {
 		if err := Repair(fsys, "log"); err != nil {
 			t.Fatal(err)
 		}
-		if next, ok := decodeEnd(readFile(t, fsys, endPath), 0, meta.value); !ok || next != 10 {
-			t.Errorf("case %d: it says %d, %v", i, next, ok)
+		if n, ok := decodeEnd(readFile(t, fsys, endPath), 0, meta.value); !ok || n.next != 10 || n.start != 0 {
+			t.Errorf("case %d: it says %+v, %v", i, n, ok)
 		}
 		mustClose(t, mustOpen(t, "log", smallOptions(fsys)))
 
@@ -152,12 +152,12 @@ func TestStartNotesTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noted := func(fsys vfs.FS, want int64) {
+	compare := func(fsys vfs.FS, want int64) {
 		t.Helper()
 		m, _, err := readSmall(fsys, metaPath, metaMagic)
-		next, ok := decodeEnd(readFile(t, fsys, endPath), 0, meta.value)
-		if err != nil || m.flags != metaEnds || !ok || next != want {
-			t.Errorf("flags %d, noted %d %v, want %d; %v", m.flags, next, ok, want, err)
+		n, ok := decodeEnd(readFile(t, fsys, endPath), 0, meta.value)
+		if err != nil || m.flags != metaEnds || !ok || n.next != want {
+			t.Errorf("flags %d, noted %+v %v, want %d; %v", m.flags, n, ok, want, err)
 		}
 	}
 	meta.flags = 0
@@ -173,7 +173,7 @@ func TestStartNotesTheEnd(t *testing.T) {
 			t.Errorf("case %d: %+v %v", i, got, err)
 		}
 		l := mustOpen(t, "log", smallOptions(fsys))
-		noted(fsys, 10)
+		compare(fsys, 10)
 		mustAppend(t, l, 0, payload(10, 20))
 		if err := fsys.Remove(endPath); err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestStartNotesTheEnd(t *testing.T) {
 			t.Errorf("case %d: removed while in use: %v %v", i, gone, err)
 		}
 		mustClose(t, l)
-		noted(fsys, 11)
+		compare(fsys, 11)
 	}
 	// A log that never had a record says nothing, and is opened again and again.
 	fsys := vfs.NewMem()

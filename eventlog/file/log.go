@@ -171,7 +171,7 @@ func (l *Log) newPartition(id int) *partition {
 		dir:  l.opts.FS.PathJoin(l.dir, fmt.Sprintf("p%d", id)),
 		wake: make(chan struct{}, 1),
 	}
-	p.noted = -1
+	p.noted.next = -1
 	p.mu.readers = make(map[*Reader]struct{})
 	p.mu.chain.maxFree = int((l.opts.TailBytes + 2*maxBatchBytes) / blockBytes)
 	return p

@@ -79,8 +79,8 @@ type partition struct {
 
 	// found is set between look and recover.
 	found found
-	// noted is how far the records go by the file end, -1 without one; see Log.endsMu.
-	noted int64
+	// noted is what the file end says; see Log.endsMu.
+	noted noted
 
 	// w belongs to the goroutine that commits.
 	w writer

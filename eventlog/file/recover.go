@@ -129,10 +129,33 @@ func (p *partition) readStart() (int64, error) {
 	if err == nil && found && (int64(s.number) != int64(p.id) || int64(s.value) < 0) {
 		err = &eventlog.CorruptError{File: path, Reason: fmt.Sprintf("belongs to partition %d", s.number)}
 	}
-	if err != nil || !found {
+	if err != nil {
 		return 0, withSmallRemedy(err)
 	}
-	return int64(s.value), nil
+	end, ok, _, err := readEnd(p.log.opts.FS, p.endPath(), p.id, p.log.id)
+	if err != nil {
+		return 0, err
+	}
+	start := int64(s.value) // 0 without the file
+	if ok && start < end.start {
+		reason := "the file is missing"
+		if found {
+			reason = fmt.Sprintf("it says that the records begin with %d", start)
+		}
+		return 0, withSmallRemedy(&eventlog.CorruptError{File: path,
+			Reason: fmt.Sprintf("%s, and the file %s says that the records below %d were trimmed", reason, endName, end.start)})
+	}
+	return start, nil
+}
+
+// missingBefore is the error of a partition that must begin at start and whose oldest
+// segment begins at first.
+func (p *partition) missingBefore(start, first int64) error {
+	reason := fmt.Sprintf("the segment file is missing: the next one there begins with record %d", first)
+	if start == 0 {
+		reason += fmt.Sprintf(". If the log was trimmed (--trim-log), the file %s beside it is what is missing", startName)
+	}
+	return &eventlog.CorruptError{File: p.segmentPath(start), Offset: start, Reason: reason}
 }
 
 // listSegments returns the first offsets of the segment files to keep, in
@@ -164,7 +187,10 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 		p.found.leftovers = append(p.found.leftovers, fsys.PathJoin(p.dir, name))
 	}
 	slices.Sort(firsts)
-	if len(firsts) == 0 || firsts[0] != start {
+	if len(firsts) > 0 && firsts[0] != start {
+		return nil, p.missingBefore(start, firsts[0])
+	}
+	if len(firsts) == 0 {
 		return nil, &eventlog.CorruptError{File: p.segmentPath(start), Offset: start, Reason: "the segment file is missing"}
 	}
 	return firsts, nil

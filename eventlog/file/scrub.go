@@ -65,6 +65,14 @@ func (l *Log) Missing() (out []error, err error) {
 		} else if err != nil && !isNotExist(err) {
 			return out, err
 		}
+		if start, _ := p.bounds(); start > 0 {
+			path := l.opts.FS.PathJoin(p.dir, startName)
+			if _, err := l.opts.FS.Stat(path); isNotExist(err) {
+				out = append(out, withSmallRemedy(&eventlog.CorruptError{File: path, Reason: "the file was removed while the log is in use"}))
+			} else if err != nil {
+				return out, err
+			}
+		}
 		for _, seg := range p.kept() {
 			_, err := l.opts.FS.Stat(seg.path)
 			switch {

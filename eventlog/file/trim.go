@@ -6,9 +6,9 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// Trim implements [eventlog.Log]. The new start of the log is durable before a
-// file goes; files that could not be removed are tried again by the next Trim
-// or the next start.
+// Trim implements [eventlog.Log]. The new start of the log is durable before a file goes,
+// in the file start and then, if there is space, in the file end. Files that could not be
+// removed are tried again by the next Trim or the next start.
 func (l *Log) Trim(partition int, before int64) error {
 	p, err := l.partition(partition)
 	if err != nil {
@@ -47,6 +47,9 @@ func (l *Log) Trim(partition int, before int64) error {
 	garbage := p.mu.garbage
 	p.mu.garbage = nil
 	p.mu.Unlock()
+	if drop > 0 {
+		l.noteEndsQuietly(false)
+	}
 
 	l.noticed.whole(garbage...)
 	for i, path := range garbage {
