@@ -24,7 +24,8 @@ import (
 // and an empty one takes its place, at the start or while it is used. What the empty
 // one lacks is the caller's to bring: [Resilient.Append] answers [query.ErrGap] for
 // rows behind those that are missing, and until they are there whatever needs them is
-// answered with a [query.RebuildingError].
+// answered with a [query.RebuildingError]. A file whose rows the log has not any more stays
+// where it is, and is out of use: no call is answered until a backup is restored.
 //
 // After the start ([Resilient.Scrub]), and whenever an answer of DuckDB speaks of damage,
 // all of the file is read, which compares the checksums of its blocks.
@@ -34,9 +35,11 @@ type Resilient struct {
 	options Options
 	now     func() time.Time
 	logger  *slog.Logger
-	life    context.Context
-	end     context.CancelFunc
-	work    sync.WaitGroup
+	// rebuildable is of ResilientOptions.
+	rebuildable func(ctx context.Context) (bool, error)
+	life        context.Context
+	end         context.CancelFunc
+	work        sync.WaitGroup
 	// opened is closed when the file was opened for the first time, or openErr says why not.
 	opened  chan struct{}
 	openErr error
@@ -52,6 +55,7 @@ type Resilient struct {
 		positions map[int]int64
 		replaced  int64
 		onLoss    func() // nil until it is set
+		lost      error  // why no file is in use any more, nil while one is or may be
 	}
 }
 
@@ -72,6 +76,9 @@ type ResilientOptions struct {
 	Path string
 	// Log names the log whose events the file holds; one of another log is set aside.
 	Log string
+	// Rebuildable reports whether the log still has all records that the file has rows of.
+	// When it is nil it has.
+	Rebuildable func(ctx context.Context) (bool, error)
 	// Now is the wall clock, for the names of files that are set aside.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -88,7 +95,7 @@ const (
 // OpenResilient begins to open the file: DuckDB applies its write-ahead log then, and a
 // start has other things to do meanwhile. [Resilient.Opened] says what came of it.
 func OpenResilient(o ResilientOptions) *Resilient {
-	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger,
+	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, rebuildable: o.Rebuildable,
 		opened: make(chan struct{}), scrubbed: make(chan struct{})}
 	r.options.logName = o.Log
 	if r.options.Logger == nil {
@@ -143,8 +150,7 @@ func newOpened(s *Store) *opened { return &opened{store: s, drained: make(chan s
 func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 	if _, err := os.Stat(r.path); errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(r.path + ".wal"); err == nil {
-			r.logger.Error("the history file is missing, its write-ahead log is there; history is rebuilt from the log", "file", r.path)
-			if err := r.setAside(); err != nil {
+			if err := r.replace(ctx, errors.New("the file is missing, its write-ahead log is there")); err != nil {
 				return nil, err
 			}
 		}
@@ -164,13 +170,9 @@ func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 	if err == nil || !inFile(err) {
 		return s, err
 	}
-	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", err)
-	if err := r.setAside(); err != nil {
+	if err := r.replace(ctx, err); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.mu.replaced++
-	r.mu.Unlock()
 	return r.open(ctx)
 }
 
@@ -191,9 +193,31 @@ func (r *Resilient) open(ctx context.Context) (*Store, error) {
 	return s, nil
 }
 
-// setAside is [SetAside] of the file. Those from before are for looking at, and the disk
-// is bounded.
-func (r *Resilient) setAside() error { return SetAside(r.path, r.now()) }
+// replace sets the file aside, of which something is wrong: the next one to be opened is
+// empty. The error wraps errLost, and the file stays, where the log cannot fill that. Files
+// that were set aside before are for looking at, and go, since the disk is bounded.
+func (r *Resilient) replace(ctx context.Context, wrong error) error {
+	if r.rebuildable != nil {
+		can, err := r.rebuildable(ctx)
+		if err != nil {
+			return fmt.Errorf("history: %w; whether the log can rebuild it is not known: %w", wrong, err)
+		}
+		if !can {
+			return fmt.Errorf("%w: %s: %w", errLost, r.path, wrong)
+		}
+	}
+	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", wrong)
+	if err := SetAside(r.path, r.now()); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.mu.replaced++
+	r.mu.Unlock()
+	return nil
+}
+
+// errLost means that a file cannot be used and that nothing replaces it.
+var errLost = fmt.Errorf("%w: the file is damaged, and cannot be rebuilt, since the log was trimmed (--trim-log): restore a backup with muster restore, with --log for what is left of the log", query.ErrUnavailable)
 
 // SetAside renames the file at path, which no process has open, and its write-ahead log, as
 // is done with damaged ones: the next start makes another. Earlier ones that were set
@@ -258,6 +282,10 @@ func (r *Resilient) use(ctx context.Context, need *query.Cut) (*opened, error) {
 	case r.mu.closed:
 		r.mu.Unlock()
 		return nil, ErrClosed
+	case r.mu.lost != nil:
+		err := r.mu.lost
+		r.mu.Unlock()
+		return nil, err
 	case o == nil || o.suspect != nil:
 		r.mu.Unlock()
 		return nil, errInspected
@@ -343,11 +371,18 @@ func (r *Resilient) inspect(o *opened) {
 			return
 		}
 		closed := r.mu.closed
+		if errors.Is(err, errLost) {
+			r.mu.lost = err
+		}
 		r.mu.Unlock()
 		if err == nil {
 			s.abandon()
 		}
 		if closed || r.life.Err() != nil {
+			return
+		}
+		if errors.Is(err, errLost) {
+			r.logger.Error("history cannot be used; events are taken and segments counted", "error", err)
 			return
 		}
 		r.logger.Error("history cannot be opened; trying again", "file", r.path, "retry_in", wait, "error", err)
@@ -378,13 +413,9 @@ func (r *Resilient) whole(ctx context.Context) (*Store, error) {
 	if !inFile(err) {
 		return nil, err
 	}
-	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", err)
-	if err := r.setAside(); err != nil {
+	if err := r.replace(ctx, err); err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.mu.replaced++
-	r.mu.Unlock()
 	return r.open(ctx)
 }
 
@@ -420,8 +451,11 @@ func (r *Resilient) Close() error {
 	if err == nil || !inFile(err) {
 		return err
 	}
-	r.logger.Error("the history file is set aside; the next start rebuilds it from the log", "file", r.path, "reason", err)
-	return r.setAside()
+	if err = r.replace(context.Background(), err); errors.Is(err, errLost) {
+		r.logger.Error("history cannot be used again", "error", err) // the next start says so, too
+		return nil
+	}
+	return err
 }
 
 // Position implements [query.History]. It waits until the file is open, and for a while where

@@ -307,6 +307,65 @@ func TestDamageWhileOpen(t *testing.T) {
 	}
 }
 
+// TestDamageThatTheLogCannotMend: a damaged file stays where it is when the log was trimmed,
+// and history says what to do: at a start, in use, and at a stop.
+func TestDamageThatTheLogCannotMend(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "h.duckdb")
+	resilientFiles(t, dir, true)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := resilientOptions(path)
+	o.Rebuildable = func(context.Context) (bool, error) { return false, nil }
+	lost := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, query.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "restore a backup") || !strings.Contains(fmt.Sprint(err), path) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 0 {
+			t.Errorf("%s: set aside: %v %v", what, aside, err)
+		}
+	}
+	// At a start.
+	head := bytes.Clone(whole)
+	head[100] ^= 0x10
+	if err := os.WriteFile(path, head, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := OpenResilient(o)
+	lost("start", r.Opened(t.Context()))
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, head) {
+		t.Errorf("a start changes the file: %v", err)
+	}
+	// In use.
+	last := bytes.Clone(whole)
+	last[len(last)-1] ^= 0x10
+	if err := os.WriteFile(path, last, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = OpenResilient(o)
+	if err := r.Opened(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Scrub()
+	eventually.Holds(t, "the file is out of use", func() bool {
+		_, err := r.Position(t.Context(), 0)
+		return err != nil && strings.Contains(err.Error(), "restore a backup")
+	})
+	_, err = r.Position(t.Context(), 0)
+	lost("position", err)
+	lost("rows", r.Append(t.Context(), &query.Batch{From: resilientEnd, To: resilientEnd + 1}))
+	if err := r.Close(); err != nil || r.Replaced() != 0 {
+		t.Errorf("close: %v, replaced %d", err, r.Replaced())
+	}
+}
+
 func errOf[T any](_ T, err error) error { return err }
 
 // TestSuspicionOfAWholeFile: an error that speaks of damage makes history look at the

@@ -331,11 +331,16 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 		return err
 	}
 	p.log.Debug("checkpoint", "offset", f.Next, "took", time.Since(begun))
-	// While history lacks rows they are in the log alone.
-	if lacks, _ := p.feed.Lacks(); lacks || !p.node.opts.TrimLog {
+	if !p.node.opts.TrimLog {
 		return nil
 	}
-	return p.node.opts.Log.Trim(p.id, oldest)
+	return p.feed.Trim(func() error { return p.node.opts.Log.Trim(p.id, oldest) })
+}
+
+// logStart is the offset of the oldest record that the log has of the partition.
+func (p *partition) logStart(ctx context.Context) (int64, error) {
+	start, _, err := p.node.opts.Log.Bounds(ctx, p.id)
+	return start, err
 }
 
 // notingLog is a log that can note how far its records go. Once it has, a start notices

@@ -57,16 +57,19 @@ type Feed struct {
 		// losses is how often it was found to lack rows.
 		losses int
 	}
+	// keep is held while the log is trimmed, and from the look at where it begins to the note
+	// that rows have to come from it; before mu.
+	keep    sync.Mutex
 	discard query.Batch        // takes rows that history has already
 	fileMu  sync.Mutex         // one spool file is written at a time; before mu
 	wake    chan struct{}      // has a token when the loop has something to do
 	changed *wake.Broadcast    // signalled when what others wait for in mu has changed
 	stop    context.CancelFunc // ends the loop; done waits for it
 	done    sync.WaitGroup
-	// Lacking is sent to when rows have to be rebuilt from the log; fromLog says
-	// that the log still has its beginning, so that they can be.
+	// Lacking is sent to when rows have to be rebuilt from the log.
 	Lacking chan struct{}
-	fromLog bool
+	// logStart returns the offset of the oldest record that the log has.
+	logStart func(ctx context.Context) (int64, error)
 }
 
 // Options bound the way from Apply to history.
@@ -101,10 +104,10 @@ type Item struct {
 	part bool
 }
 
-// New makes a feed of a partition whose spool files are in dir. It does nothing before
-// Start.
-func New(opts Options, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *Feed {
-	return &Feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
+// New makes a feed of a partition whose spool files are in dir. logStart returns the offset
+// of the oldest record that its log has. It does nothing before Start.
+func New(opts Options, part int, history query.History, logStart func(ctx context.Context) (int64, error), fs vfs.FS, dir string, log *slog.Logger) *Feed {
+	return &Feed{opts: opts, part: part, history: history, logStart: logStart, fs: fs, dir: dir, log: log,
 		wake: make(chan struct{}, 1), changed: wake.NewBroadcast(), Lacking: make(chan struct{}, 1)}
 }
 
@@ -124,7 +127,7 @@ func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 	if err := CheckPosition(stored, from, start, end); err != nil {
 		return err
 	}
-	f.mu.stored, f.mu.next, f.fromLog = stored, next, start == 0
+	f.mu.stored, f.mu.next = stored, next
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
 	if stored < from {
 		f.lackRows(stored)
@@ -300,6 +303,9 @@ func (f *Feed) run(ctx context.Context) {
 			continue
 		}
 		err := f.store(ctx, it)
+		if errors.Is(err, query.ErrGap) || errors.Is(err, errSpool) {
+			err = f.lost(ctx, it, err)
+		}
 		f.mu.Lock()
 		it.busy = false
 		f.mu.lastErr = err
@@ -311,14 +317,6 @@ func (f *Feed) run(ctx context.Context) {
 		case err == nil:
 			f.drop(it)
 			backoff = 0
-		case errors.Is(err, query.ErrGap) && f.fromLog:
-			// History has lost what it had.
-			f.lackRows(0)
-			err = nil
-		case errors.Is(err, errSpool) && f.fromLog:
-			f.log.Error("rows that waited for history cannot be read; they are rebuilt from the log", "error", err)
-			f.lackRows(f.mu.stored)
-			err = nil
 		}
 		f.mu.Unlock()
 		f.changed.Signal()
@@ -395,11 +393,7 @@ func (f *Feed) store(ctx context.Context, it *Item) error {
 	f.mu.Unlock()
 	if b == nil {
 		var err error
-		b, err = readSpoolFile(f.fs, f.fs.PathJoin(f.dir, file), it.From, it.To)
-		if errors.Is(err, errSpool) && !f.fromLog {
-			return fmt.Errorf("%w, and the log does not have its beginning any more: restore a backup", err)
-		}
-		if err != nil {
+		if b, err = readSpoolFile(f.fs, f.fs.PathJoin(f.dir, file), it.From, it.To); err != nil {
 			return err
 		}
 	}

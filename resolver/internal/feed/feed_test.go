@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,12 @@ func (h *counting) Append(_ context.Context, b *query.Batch) error {
 	return nil
 }
 
+func (h *counting) Position(context.Context, int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at, nil
+}
+
 func (h *counting) stored() (rows, batches int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,11 +71,74 @@ func adder(t *testing.T, f *Feed, next *int64) func(records int) {
 	}
 }
 
+// beginsAt is a log that has the records from the offset on.
+func beginsAt(offset int64) func(context.Context) (int64, error) {
+	return func(context.Context) (int64, error) { return offset, nil }
+}
+
+// TestHistoryLostOnATrimmedLog: rows that history has lost, and the log as well, are not
+// taken for rows that can be rebuilt: those that wait stay, and who needs them is told what to
+// do. The log is not trimmed while the rows are only there.
+func TestHistoryLostOnATrimmedLog(t *testing.T) {
+	h := &counting{at: 5}
+	var start atomic.Int64
+	begins := func(context.Context) (int64, error) { return start.Load(), nil }
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Millisecond}, 0, h, begins, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(5, 5, 0, 5, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	next := int64(5)
+	add := adder(t, f, &next)
+	if err := f.Trim(func() error { start.Store(3); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	lose := func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.at = 0
+	}
+	lose()
+	add(10)
+	told := func(by string) {
+		t.Helper()
+		eventually.Succeeds(t, func() error {
+			err := f.WaitStored(t.Context(), next)
+			if err == nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "restore a backup") {
+				return fmt.Errorf("%s: WaitStored says %w", by, err)
+			}
+			return nil
+		})
+		if lacks, _ := f.Lacks(); lacks {
+			t.Fatalf("%s: the rows are to be rebuilt", by)
+		}
+	}
+	told("refused rows")
+	f.Compare()
+	told("comparison")
+	// The right file is back.
+	h.mu.Lock()
+	h.at = 5
+	h.mu.Unlock()
+	eventually.Succeeds(t, func() error { return f.WaitStored(t.Context(), next) })
+	if rows, _ := h.stored(); rows != 10 {
+		t.Errorf("%d rows, want 10", rows)
+	}
+	// The same of a log that is whole.
+	start.Store(0)
+	lose()
+	f.Compare()
+	<-f.Lacking
+	if err := f.Trim(func() error { return errors.New("trimmed") }); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRowsWaitForOthers: rows wait for others as long as they may, unless a reader waits
 // for them or they are many.
 func TestRowsWaitForOthers(t *testing.T) {
 	h := new(counting)
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +174,7 @@ func TestRowsWaitForOthers(t *testing.T) {
 func TestCheckpointsEndNoBatch(t *testing.T) {
 	h := new(counting)
 	fs := vfs.NewMem()
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, fs, "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), fs, "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +250,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 func TestAPartAndItsBatch(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
 	fs := vfs.NewMem()
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, fs, "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), fs, "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +304,7 @@ func (h *slow) Append(ctx context.Context, b *query.Batch) error {
 // ends the feed, also while too much waits in memory.
 func TestL2LackingWhileStoring(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +350,7 @@ func TestL2LackingWhileStoring(t *testing.T) {
 func TestMemoryIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(counting)
-		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 		if err := f.Start(0, 0, 0, 0, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +408,7 @@ func TestL2DamagedSpoolFile(t *testing.T) {
 				if c.file != nil && !errors.Is(CheckFile(fs, "a.spool", 0, 5), statefiles.ErrDamaged) {
 					t.Error("the file is found whole")
 				}
-				f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), fs, "", slog.New(slog.DiscardHandler))
+				f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(start), fs, "", slog.New(slog.DiscardHandler))
 				if err := f.Start(0, 5, start, 5, []*Item{{From: 0, To: 5, File: "a.spool"}}); err != nil {
 					t.Fatal(err)
 				}

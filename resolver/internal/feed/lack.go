@@ -47,6 +47,50 @@ func (f *Feed) lackRows(stored int64) {
 	}
 }
 
+// lost begins the first step where an item could not be stored because history lost what it
+// had, or because the item's file is damaged, which err says. It returns err and more where
+// the log does not have the rows.
+func (f *Feed) lost(ctx context.Context, it *Item, err error) error {
+	f.keep.Lock()
+	defer f.keep.Unlock()
+	if e := f.inLog(ctx); e != nil {
+		return fmt.Errorf("%w; %w", err, e)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.dropped(it):
+	case errors.Is(err, errSpool):
+		f.log.Error("rows that waited for history cannot be read; they are rebuilt from the log", "error", err)
+		f.lackRows(f.mu.stored)
+	default:
+		f.lackRows(0)
+	}
+	return nil
+}
+
+// inLog returns why rows cannot be rebuilt from the log, nil if they can. keep is held.
+func (f *Feed) inLog(ctx context.Context) error {
+	start, err := f.logStart(ctx)
+	if err != nil {
+		return fmt.Errorf("whether the log has the rows is not known: %w", err)
+	}
+	if start > 0 {
+		return fmt.Errorf("the log was trimmed, and begins with record %d, so they cannot be rebuilt: restore a backup with muster restore, with --log for what is left of the log", start)
+	}
+	return nil
+}
+
+// Trim calls trim, which trims the log, unless rows are missing that the log alone has.
+func (f *Feed) Trim(trim func() error) error {
+	f.keep.Lock()
+	defer f.keep.Unlock()
+	if lacks, _ := f.Lacks(); lacks {
+		return nil
+	}
+	return trim()
+}
+
 // LackAll begins the first step of a history that has lost all that it had.
 func (f *Feed) LackAll() {
 	f.mu.Lock()
@@ -72,19 +116,25 @@ func (f *Feed) compared(ctx context.Context) error {
 		return nil
 	}
 	at, err := f.history.Position(ctx, f.part)
+	f.keep.Lock()
+	defer f.keep.Unlock()
+	inLog := f.inLog(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil {
-		f.mu.compare = true
-		return fmt.Errorf("how far is history: %w", err)
-	}
-	if at < f.mu.stored {
-		if !f.fromLog {
-			return fmt.Errorf("history has lost rows: it has stored records up to %d, had %d, and the log does not have its beginning any more", at, f.mu.stored)
-		}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("how far is history: %w", err)
+	case at >= f.mu.stored:
+		f.mu.lastErr = nil
+		return nil
+	case inLog != nil:
+		err = fmt.Errorf("history has lost rows: it has stored records up to %d, had %d; %w", at, f.mu.stored, inLog)
+	default:
 		f.lackRows(at)
+		return nil
 	}
-	return nil
+	f.mu.compare, f.mu.lastErr = true, err // those who wait for rows are told
+	return err
 }
 
 // rebuilding is the error for those who need rows that are missing. The lock is

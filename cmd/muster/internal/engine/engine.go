@@ -259,12 +259,23 @@ func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, err
 		options.Columns = true
 		e.embedded = duckdb.OpenResilient(duckdb.ResilientOptions{
 			Options: options, Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
+			Rebuildable: e.logIsWhole,
 		})
 		return e.embedded, nil
 	}
 	c := *o.ClickHouse
 	c.Owner, c.Logger = e.identity, o.Logger
 	return clickhouse.Open(ctx, c)
+}
+
+// logIsWhole reports whether the log still has its first records.
+func (e *Engine) logIsWhole(ctx context.Context) (bool, error) {
+	for i := range e.Log.Partitions() {
+		if start, _, err := e.Log.Bounds(ctx, i); err != nil || start > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // NoteLogEnds makes durable how far the log goes, see [file.Log.NoteEnds]. One in Kafka is
