@@ -44,7 +44,7 @@ func explainAccess(err error) string {
 	case notDir:
 		return fmt.Sprintf("%s%s is a file, and must be a directory. Move it away, and put the directory back if it held anything", flag, misplacedPart(file))
 	case isDir:
-		return fmt.Sprintf("%s%s is a directory, and must be a file. Move it away, and put the file back", flag, file)
+		return fmt.Sprintf("%s%s is a directory, and must be a file. Move it away, and put the file back if there was one", flag, file)
 	}
 	return ""
 }

@@ -47,7 +47,7 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 	go func() {
 		defer close(reported)
 		for pause.For(reporting, backupNotes) == nil {
-			note(fmt.Sprintf("read %d MiB", read.Load()>>20))
+			note(fmt.Sprintf("%d MiB were read, to compare and to copy", read.Load()>>20))
 		}
 	}()
 	done, err := b.eng.Backup(ctx, place, func(bytes int64) { note(fmt.Sprintf("the running service has %d MiB to back up", bytes>>20)) })

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,6 +231,76 @@ func TestCheckOfADamagedLog(t *testing.T) {
 				if strings.HasPrefix(line, "lost") && !strings.Contains(line, "/log/") || strings.Contains(line, "the log ends at") {
 					t.Error(line)
 				}
+			}
+		})
+	}
+}
+
+// TestCheckOfMisplacedFiles: where a start is refused because something else is in a place of
+// the directory, muster check does not say that the directory is whole, and both say what to
+// do. What a start removes or sets aside does not stop it.
+func TestCheckOfMisplacedFiles(t *testing.T) {
+	testlevel.SkipQuick(t, "starts many servers")
+	t.Parallel()
+	base := t.TempDir()
+	filled(t, base, (*server).stop)
+	directory := func(name string) func(string) {
+		return func(data string) {
+			path := filepath.Join(data, name)
+			ok(t, os.RemoveAll(path))
+			ok(t, os.MkdirAll(path, 0o700))
+			ok(t, os.WriteFile(filepath.Join(path, "x"), []byte("junk"), 0o600))
+		}
+	}
+	junk := func(name string) func(string) {
+		return func(data string) {
+			path := filepath.Join(data, name)
+			ok(t, os.RemoveAll(path))
+			ok(t, os.WriteFile(path, []byte("junk"), 0o600))
+		}
+	}
+	for _, x := range []struct {
+		name   string
+		damage func(data string)
+		code   int
+		says   string // by check, and by a start that is refused
+		starts bool
+	}{
+		{"uploads", junk("uploads"), 1, "must be a directory. Move it away", false},
+		{"control.sock", directory("control.sock"), 1, "must be a file. Move it away", false},
+		{"log/LOCK", directory("log/LOCK"), 1, "must be a file. Move it away", false},
+		{"moved.json is a directory", directory("moved.json"), 1, "must be a file. Move it away", false},
+		{"moved.json is junk", junk("moved.json"), 4, "moved.json cannot be read: put it back as it was", false},
+		{"a pipe", func(data string) {
+			ok(t, os.Remove(data+"/history.duckdb"))
+			ok(t, syscall.Mkfifo(data+"/history.duckdb", 0o600))
+		}, 1, "is a pipe, a socket or a device", false},
+		{"what an erasure left", directory("history.duckdb.rewrite"), 0, "", true},
+		{"rows for history", directory("state/p0/spool/00000000000000000000-00000000000000000099.part"), 0, "", true},
+		{"a link that leads nowhere", func(data string) {
+			ok(t, os.RemoveAll(data+"/state/p0/spool"))
+			ok(t, os.Symlink("/no/such/directory", data+"/state/p0/spool"))
+		}, 3, "state/p0/spool", true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir := copyData(t, filepath.Join(base, "data"))
+			data := filepath.Join(dir, "data")
+			x.damage(data)
+			code, out, errs := muster(t, "", "check", "--data", data)
+			if code != x.code || !strings.Contains(out+errs, x.says) {
+				t.Errorf("check: %d\n%s%s", code, out, errs)
+			}
+			if x.starts {
+				s := serve(t, dir)
+				if n := s.events("seen"); n == 0 {
+					t.Error("no events")
+				}
+				s.stop()
+				if code, out, errs := muster(t, "", "check", "--data", data); code != 0 {
+					t.Errorf("check after a start: %d\n%s%s", code, out, errs)
+				}
+			} else if line := refusedStart(t, dir); !strings.Contains(line, x.says) {
+				t.Errorf("a start says %s", line)
 			}
 		})
 	}

@@ -228,23 +228,25 @@ func baseURL(to string) (string, error) {
 }
 
 func (p *process) importFile(ctx context.Context, target importer.Target, c *importConfig, format importer.Format, name string) (importer.Summary, error) {
+	stopped := func(err error) error {
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("stopped; import %s again and it continues where it stopped", name)
+		}
+		return err
+	}
 	src, err := importer.Open(ctx, name, p.stdin, os.TempDir())
 	if err != nil {
-		return importer.Summary{}, err
+		return importer.Summary{}, stopped(err)
 	}
 	defer src.Close()
 	src.CSV = c.columns
 	r := &progress{out: p.stderr, name: name, remote: c.to != "", size: src.Bytes, began: time.Now()}
 	r.last = r.began
 	sum, err := importer.Run(ctx, src, format, target, r.update)
-	if err != nil && sum.Rows == 0 {
-		return sum, err
+	if err == nil || sum.Rows > 0 {
+		r.end(sum)
 	}
-	r.end(sum)
-	if err != nil && ctx.Err() != nil {
-		return sum, fmt.Errorf("stopped; import %s again and it continues where it stopped", name)
-	}
-	return sum, err
+	return sum, stopped(err)
 }
 
 // progress writes the progress of an import.

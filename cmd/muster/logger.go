@@ -17,6 +17,13 @@ func logger(w io.Writer, level, format string) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: l}
 	switch format {
 	case formatText:
+		// Errors of Pebble, among others, would bring the stack of where they were made.
+		options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if err, is := a.Value.Any().(error); is {
+				a.Value = slog.StringValue(err.Error())
+			}
+			return a
+		}
 		return slog.New(slog.NewTextHandler(w, options)), nil
 	case formatJSON:
 		return slog.New(slog.NewJSONHandler(w, options)), nil

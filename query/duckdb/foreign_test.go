@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,6 +32,27 @@ func TestFileOfAnotherDatabase(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPipe: what would wait for another process when it is opened is refused.
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "h.duckdb")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := OpenResilient(resilientOptions(path))
+	opened := r.Opened(t.Context())
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	_, inspected := Inspect(t.Context(), path, resilientLog, Options{})
+	_, _, looked := Look(t.Context(), path, resilientLog, Options{}, 0)
+	for _, err := range []error{opened, inspected, looked} {
+		if err == nil || !strings.Contains(err.Error(), path+" is a pipe, a socket or a device") {
+			t.Error(err)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func Damaged(err error) bool { return err != nil && inFile(err) }
 // What a write-ahead log beside it holds is read as well. log names the log whose
 // events it must have. [Damaged] tells errors of the file from others.
 func Inspect(ctx context.Context, path, log string, opts Options) (out Inspection, err error) {
-	if err := noLink(path); err != nil {
+	if err := checkKind(path); err != nil {
 		return out, err
 	}
 	opts.TempDir, err = os.MkdirTemp("", "muster-history-") // of statements that spill

@@ -19,6 +19,9 @@ func Look(ctx context.Context, path, log string, opts Options, partition int) (p
 	if err := opts.validate(); err != nil {
 		return 0, false, fmt.Errorf("history: options: %w", err)
 	}
+	if err := checkKind(path); err != nil {
+		return 0, true, err
+	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, false, nil

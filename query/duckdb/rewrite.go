@@ -152,7 +152,7 @@ func (s *Store) exchange(fresh string) (err error) {
 // removeDatabase removes a database file and its write-ahead log, if there are any.
 func removeDatabase(path string) error {
 	for _, name := range []string{path, path + ".wal"} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.RemoveAll(name); err != nil { // whatever it is
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if path == "" {
 		return nil, errors.New("history: path is empty, name a file")
 	}
-	if err := noLink(path); err != nil {
+	if err := checkKind(path); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults(path)
@@ -71,10 +71,16 @@ func Open(path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// noLink refuses a symbolic link in the place of the file: DuckDB keeps files beside the
-// one that it leads to, which are not looked for there.
-func noLink(path string) error {
-	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+// checkKind refuses a symbolic link in the place of the file, since DuckDB keeps files beside
+// the one that it leads to, which are not looked for there, and what would wait for another
+// process when it is opened.
+func checkKind(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil: // whoever opens it says so
+	case info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0:
+		return fmt.Errorf("history: %s is a pipe, a socket or a device, and must be a file. Move it away, and put the file back; without one history is rebuilt from the log", path)
+	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("history: %s is a symbolic link. Put the file itself there; to have it on another disk, put the whole data directory there", path)
 	}
 	return nil

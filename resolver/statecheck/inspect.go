@@ -44,7 +44,11 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out 
 		return []Finding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
 	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments, checkpoint.DirSpool} {
-		if info, err := fs.Stat(c.Path(dir)); err == nil && !info.IsDir() {
+		misplaced, err := c.Misplaced(c.Path(dir))
+		if err != nil {
+			return nil, err
+		}
+		if misplaced {
 			out = append(out, Finding{Path: c.Path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
 		}
 	}

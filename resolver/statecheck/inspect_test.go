@@ -1,9 +1,24 @@
 package statecheck
 
 import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/fake"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // TestInspectMissingState: a state that is gone beside a log with records is damage that
@@ -19,5 +34,93 @@ func TestInspectMissingState(t *testing.T) {
 	}
 	if found, err = Inspect(fs, "state", "log", 0, 0, 0); err != nil || len(found) != 0 {
 		t.Errorf("beside an empty log: %+v, %v", found, err)
+	}
+}
+
+// TestInspectDamagedSpoolFile: a file of rows for history that was damaged before a checkpoint
+// took it, with whatever checksum it had then, is found in the checkpoint. A start rebuilds its
+// rows if the log has its beginning.
+func TestInspectDamagedSpoolFile(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := &fake.History{Rand: rand.New(rand.NewPCG(1, 1)), Failures: 1 << 30}
+	now := time.UnixMilli(1_000_000_000_000)
+	n, err := node.Open(ctx, node.Options{FS: fs, Dir: "state", Log: log, LogName: "log", History: history, Now: func() time.Time { return now },
+		Rand: &fake.Random{Rand: rand.New(rand.NewPCG(2, 2))}, Feed: node.FeedOptions{Delay: time.Hour, MemoryBytes: 10_000, RetryMax: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		stopped, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = errors.Join(n.Close(stopped), log.Close()) // history takes nothing
+	}()
+	const account = 1
+	if _, err := n.Command(ctx, account, resolver.CommandBootstrap, resolver.Bootstrap{
+		ApplyVersion: resolver.ApplyVersion, Company: resolver.Company{ID: "com_1", Name: "Test"},
+		HashKey: hex.EncodeToString(make([]byte, 16)), SecretHash: hex.EncodeToString(make([]byte, 32)),
+		Settings: resolver.DefaultSettings(), User: access.User{ID: "usr_1", Email: "a@b.c"}, APIKey: access.APIKey{ID: "key_1"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ev := fake.Event("email", "a@x.io")
+	ev.Properties = []byte(`{"x":"` + strings.Repeat("y", 20_000) + `"}`)
+	for i := range 3 {
+		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: account, ID: eventlog.RecordID{9, byte(i)}, StampMs: now.UnixMilli()}
+		var out resolver.Outcome
+		if err := n.Submit(ctx, account, fake.AppendEvents(env.Append(nil), []eventlog.Event{ev}), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inspect := func(start int64) (bad []Finding) {
+		t.Helper()
+		_, end, err := log.Bounds(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Inspect(fs, "state", "log", 0, start, end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if f.Err != nil {
+				bad = append(bad, f)
+			}
+		}
+		return bad
+	}
+	const spool = "state/p0/spool"
+	var waiting string
+	eventually.Succeeds(t, func() error {
+		if waiting = ""; n.Stats()[0].SpoolBytes == 0 {
+			return errors.New("nothing was moved to the spool")
+		}
+		names, err := fs.List(spool)
+		for _, name := range names {
+			if strings.HasSuffix(name, ".spool") {
+				waiting = fs.PathJoin(spool, name)
+			}
+		}
+		if err == nil && waiting == "" {
+			err = fmt.Errorf("no file: %v", names)
+		}
+		return err
+	})
+	if !fake.DamageFile(t, fs, waiting, fake.DamageKinds[5]) {
+		t.Fatal("not damaged")
+	}
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	bad := inspect(0)
+	if len(bad) != 1 || !bad[0].Repairable || !strings.Contains(bad[0].Err.Error(), fs.PathBase(waiting)) {
+		t.Errorf("%+v", bad)
+	}
+	if bad = inspect(1); len(bad) != 1 || bad[0].Repairable {
+		t.Errorf("beside a log that was trimmed: %+v", bad)
 	}
 }

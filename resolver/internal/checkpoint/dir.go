@@ -177,7 +177,7 @@ func (c *Dir) Restore(f Manifest) error {
 		// All of them: another node's checkpoint has files of the same names with
 		// other content.
 		for _, n := range have {
-			if err := c.FS.Remove(c.Path(d, n)); err != nil {
+			if err := c.FS.RemoveAll(c.Path(d, n)); err != nil {
 				return err
 			}
 		}

@@ -137,13 +137,11 @@ func (c *Dir) keepSums(sums []fileSum) {
 func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 	above := c.FS.PathDir(c.Root)
 	for _, dir := range []string{above, c.Root, c.Path(DirCheckpoints), c.Path(DirKeys), c.Path(DirSegments), c.Path(DirSpool)} {
-		info, err := c.FS.Stat(dir)
-		switch {
-		case statefiles.IsNotExist(err) || statefiles.IsMisplaced(err):
-			continue
-		case err != nil:
+		misplaced, err := c.Misplaced(dir)
+		if err != nil {
 			return aside, err
-		case info.IsDir():
+		}
+		if !misplaced {
 			continue
 		}
 		if err := c.FS.Rename(dir, dir+MisplacedSuffix); err != nil {
@@ -155,6 +153,25 @@ func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 		}
 	}
 	return aside, nil
+}
+
+// Misplaced reports whether a file is where this directory must be, or a link that leads
+// nowhere.
+func (c *Dir) Misplaced(dir string) (bool, error) {
+	info, err := c.FS.Stat(dir)
+	switch {
+	case err == nil:
+		return !info.IsDir(), nil
+	case statefiles.IsMisplaced(err): // the directory above is
+		return false, nil
+	case !statefiles.IsNotExist(err):
+		return false, err
+	}
+	names, err := c.FS.List(c.FS.PathDir(dir))
+	if statefiles.IsNotExist(err) || statefiles.IsMisplaced(err) {
+		return false, nil
+	}
+	return slices.Contains(names, c.FS.PathBase(dir)), err
 }
 
 // MisplacedSuffix ends the name of what was set aside by [Dir.SetMisplacedAside].

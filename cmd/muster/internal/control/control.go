@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -105,6 +106,9 @@ func removeOld(path string) error {
 			_ = os.Remove(socket)
 			_ = os.Remove(filepath.Dir(socket)) // it may have gone with all temporary files
 		}
+	}
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -126,6 +126,9 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 		r.add(Lost, dir, err.Error(), "")
 		return r, nil
 	}
+	if err := checkKinds(dir); err != nil {
+		return nil, err
+	}
 	if err := r.layout(dir); err != nil {
 		return nil, err
 	}
@@ -223,6 +226,10 @@ func (r *Report) layout(dir string) error {
 		case name == engine.BackupDir:
 			r.add(Note, path, "left by a backup that was cut off; a start removes it", "")
 		case name == "moved.json":
+			if err := engine.CheckMovedFile(dir); err != nil {
+				r.add(Lost, path, err.Error(), "If muster migrate never moved this directory, remove it. A start is refused until then")
+				continue
+			}
 			r.add(Note, path, "the directory was moved by muster migrate, and is not served any more", "")
 		case name == "state.damaged", strings.HasPrefix(name, engine.HistoryFile+".damaged-"):
 			r.add(Note, path, "set aside as damaged by an earlier start; it may be removed", "")

@@ -39,6 +39,12 @@ func checkMoved(dir string) error {
 		ErrMoved, dir, m.log(), m.flags(), filepath.Join(dir, movedFile))
 }
 
+// CheckMovedFile returns why the file that says where a directory was moved cannot be read.
+func CheckMovedFile(dir string) error {
+	_, _, err := readMoved(dir)
+	return err
+}
+
 func readMoved(dir string) (m moved, found bool, err error) {
 	found, err = readJSON(dir, movedFile, &m)
 	if found && (m.Cluster == "" || m.Topic == "" || m.Partitions < 1) {
