@@ -3,6 +3,8 @@ package importer
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
@@ -34,7 +36,7 @@ func (t *httpTarget) do(ctx context.Context, cancel context.CancelFunc) (*http.R
 	for {
 		res, err := t.request(ctx)
 		switch {
-		case err == nil || t.connected.Load():
+		case err == nil || t.connected.Load() || hopeless(err) != "":
 			return res, err
 		case time.Since(began) >= connectTime-connectAgain:
 			return nil, fmt.Errorf("no connection to %s within %s; start the server, or give its URL with --to (%w)", t.url, connectTime, err)
@@ -45,6 +47,19 @@ func (t *httpTarget) do(ctx context.Context, cancel context.CancelFunc) (*http.R
 			return nil, outer.Err()
 		}
 	}
+}
+
+// hopeless returns what to do about an error that stays however often one tries, empty for
+// others.
+func hopeless(err error) (remedy string) {
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return "name the file of its certificate, or of the authority that signed it, with --ca"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "it speaks plain HTTP, so give --to http://"
+	}
+	return ""
 }
 
 // request sends the body once.

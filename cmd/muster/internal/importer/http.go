@@ -3,7 +3,6 @@ package importer
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -193,12 +192,8 @@ func (t *httpTarget) post(ctx context.Context) (a importAnswer, again bool, err 
 	defer cancel()
 	res, err := t.do(ctx, cancel)
 	if err != nil {
-		var untrusted *tls.CertificateVerificationError
-		switch {
-		case errors.As(err, &untrusted):
-			return a, false, fmt.Errorf("%w; name the file of its certificate, or of the authority that signed it, with --ca", err)
-		case errors.Is(err, http.ErrSchemeMismatch):
-			return a, false, fmt.Errorf("%w; it speaks plain HTTP, so give --to http://", err)
+		if remedy := hopeless(err); remedy != "" {
+			return a, false, fmt.Errorf("%w; %s", err, remedy)
 		}
 		return a, t.connected.Load(), err
 	}
