@@ -174,7 +174,10 @@ func (p *process) repair(ctx context.Context) error {
 	if *dry || !r.Mendable() {
 		return p.verdict(*dir, r)
 	}
-	for r.RepairLog || r.Foreign || r.Stale.Any() {
+	for pass := 0; r.RepairLog || r.Foreign || r.Stale.Any(); pass++ {
+		if pass == maxRepairs {
+			return fmt.Errorf("%s is damaged after a repair as before: restore a backup with muster restore, with --log for what is left of the log, and report this", *dir)
+		}
 		if err := prepareRepair(*dir, r); err != nil {
 			return err
 		}
@@ -204,6 +207,10 @@ func (p *process) repair(ctx context.Context) error {
 	}
 	return p.verdict(*dir, r)
 }
+
+// maxRepairs bounds how often what a start does not do by itself is done: each kind of it
+// can show another.
+const maxRepairs = 4
 
 // repairClose bounds how long the last checkpoint and history may take.
 const repairClose = time.Hour

@@ -160,13 +160,20 @@ func TestHotBackupOfATrimmedLog(t *testing.T) {
 	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
-	s := serve(t, dir, "--trim-log", "--checkpoint-interval", "100ms")
+	s := serve(t, dir)
 	for i := range 40 {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"%d@x.io"},"properties":{"n":%d}}`, i%20, i))
 	}
 	// An erasure begins a new segment, so that the first one is trimmed once the
 	// checkpoints are beyond it.
 	s.console("DELETE", "/profiles/"+s.event(`{"event_type":"gone","user":{"email":"gone@x.io"}}`), "", nil)
+	s.until("msg=erased")
+	early := "file://" + filepath.ToSlash(t.TempDir())
+	if code, out, errs := muster(t, "", "backup", "--data", data, "--to", early); code != 0 {
+		t.Fatalf("%d %s %s", code, out, errs)
+	}
+	s.stop()
+	s = serve(t, dir, "--trim-log", "--checkpoint-interval", "100ms")
 	more := 0
 	eventually.Succeeds(t, func() error {
 		s.event(fmt.Sprintf(`{"event_type":"more","user":{"email":"%d@x.io"}}`, more%20))
@@ -203,7 +210,14 @@ func TestHotBackupOfATrimmedLog(t *testing.T) {
 		r.stop()
 	}
 	events.stop()
+	acknowledged := int(events.acknowledged.Load())
 	s.stop()
+	// What is left of the log continues a backup from before it was trimmed.
+	r := restored(t, filepath.Join(dir, "credentials.json"), early, "--log", filepath.Join(data, "log"))
+	r.untilEvents("seen", 40)
+	r.untilEvents("more", more)
+	r.untilEvents("busy", acknowledged)
+	r.stop()
 	// Where the log begins follows from its segments.
 	flip(t, filepath.Join(data, "log/p0/start"))
 	if code, out, errs := muster(t, "", "check", "--data", data); code != 3 || !strings.Contains(out, "log/p0/start is damaged") {

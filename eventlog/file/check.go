@@ -193,7 +193,7 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 	if noted != nil {
 		// An empty partition may be one that lost all its records.
 		f := Finding{Path: p.endPath(), Err: noted, Repairable: whole && end > 0}
-		if end == 0 {
+		if end == 0 && whole {
 			f.Err = noRecords(p.endPath())
 		}
 		c.found(f)
@@ -340,8 +340,9 @@ func metaFromSegments(fsys vfs.FS, dir string) (m small, err error) {
 }
 
 // startFromSegments is the offset that the start file must name by the headers of the
-// segments: that of the oldest one, if each of the others names the one before it. Files
-// that a trim which was cut off has left there are kept then.
+// segments: that of the oldest one, if each of the others names the one before it. Older ones
+// than the file end says are there were left by a trim that was cut off, and do not count;
+// where end does not say, they are kept.
 func (p *partition) startFromSegments() (int64, error) {
 	fsys := p.log.opts.FS
 	names, err := fsys.List(p.dir)
@@ -355,6 +356,13 @@ func (p *partition) startFromSegments() (int64, error) {
 		}
 	}
 	slices.Sort(firsts)
+	end, ok, _, err := readEnd(fsys, p.endPath(), p.id, p.log.id)
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		firsts = slices.DeleteFunc(firsts, func(first int64) bool { return first < end.start })
+	}
 	if len(firsts) == 0 {
 		return 0, &eventlog.CorruptError{File: p.dir, Reason: "there is no segment file that says where the records begin"}
 	}

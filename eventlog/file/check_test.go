@@ -160,6 +160,32 @@ func TestRepairStart(t *testing.T) {
 			t.Errorf("%d %d %v", at, len(have), err)
 		}
 	}
+	// A trim that was cut off behind start and end has left the segments before them.
+	fsys := vfs.NewMem()
+	l := mustOpen(t, "log", smallOptions(fsys))
+	for i := range int64(100) {
+		mustAppend(t, l, 0, payload(i, 150))
+	}
+	all := snapshot(t, fsys, "log")
+	if err := l.Trim(0, 60); err != nil {
+		t.Fatal(err)
+	}
+	trimmedTo, _ := l.partitions[0].bounds()
+	mustClose(t, l)
+	cut := snapshot(t, fsys, "log")
+	for name, b := range all {
+		if _, there := cut[name]; !there {
+			cut[name] = b
+		}
+	}
+	delete(cut, path)
+	fsys = restore(t, cut)
+	if err := Repair(fsys, "log"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Check(fsys, "log"); err != nil || !got.Whole() || got.Starts[0] != trimmedTo {
+		t.Errorf("after a trim that was cut off: %+v %v, want it to begin at %d", got, err, trimmedTo)
+	}
 	// A file end of an older build does not say that there was a trim.
 	said, ok := decodeEnd(files[endPath], 0, logID(t, files))
 	if !ok || said.start != start {
@@ -173,8 +199,8 @@ func TestRepairStart(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	// Without one of the segments in between it is not known.
-	fsys := vfs.NewMem()
-	l := mustOpen(t, "log", smallOptions(fsys))
+	fsys = vfs.NewMem()
+	l = mustOpen(t, "log", smallOptions(fsys))
 	for i := range int64(200) {
 		mustAppend(t, l, 0, payload(i, 150))
 	}

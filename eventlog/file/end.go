@@ -80,6 +80,18 @@ func readEnd(fsys vfs.FS, path string, partition int, logID uint64) (n noted, ok
 	return n, ok, true, nil
 }
 
+// NoteEnd makes the file end of a partition of the log in dir, which has this identity and no
+// process has open, say that its records go to next at least. Where they begin it says as
+// before.
+func NoteEnd(fsys vfs.FS, dir string, id uint64, partition int, next int64) error {
+	p := (&Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: id}).newPartition(partition)
+	n, _, _, err := readEnd(fsys, p.endPath(), partition, id)
+	if err != nil {
+		return err
+	}
+	return replaceFile(fsys, p.dir, endName, encodeEnd(partition, id, noted{next: next, start: n.start}))
+}
+
 // NotedEnd returns how far at least the records of a partition went, by the file end of
 // the log in dir, which has this identity; 0 where nothing says so.
 func NotedEnd(fsys vfs.FS, dir string, id uint64, partition int) (next int64, err error) {

@@ -92,12 +92,12 @@ func (o *Options) continueLog(left file.Checked) (records int64, err error) {
 			return 0, fmt.Errorf("--log: %w", err)
 		}
 	}
-	// The restored log says how far the left one went, so that what it lacks is noticed.
+	// The restored log says how far the left one went, so that what it lacks is noticed. It
+	// begins where that of the backup does, however the left one was trimmed since.
 	for i := range left.Ends {
 		noted, err := file.NotedEnd(o.FS, o.Log, left.ID, i)
 		if err == nil && noted > before.Ends[i] {
-			name := o.FS.PathJoin(fmt.Sprintf("p%d", i), "end")
-			err = vfs.Copy(o.FS, o.FS.PathJoin(o.Log, name), o.FS.PathJoin(to, name))
+			err = file.NoteEnd(o.FS, to, left.ID, i, noted)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("--log: %w", err)
