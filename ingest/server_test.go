@@ -62,7 +62,7 @@ func dial(t *testing.T, addr string) *conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(time.Minute)) // each write renews it
 	return &conn{t, c, bufio.NewReader(c)}
 }
 
@@ -70,6 +70,7 @@ const credentials = "Host: test\r\nX-App-Id: app_1\r\nX-App-Secret: " + testSecr
 
 func (c *conn) write(parts ...string) {
 	c.t.Helper()
+	c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(c, strings.Join(parts, "")); err != nil {
 		c.t.Fatal(err)
 	}

@@ -35,8 +35,9 @@ type Resilient struct {
 	options Options
 	now     func() time.Time
 	logger  *slog.Logger
-	// rebuildable is of ResilientOptions.
+	// rebuildable and trimming are of ResilientOptions.
 	rebuildable func(ctx context.Context) (bool, error)
+	trimming    sync.Locker
 	life        context.Context
 	end         context.CancelFunc
 	work        sync.WaitGroup
@@ -79,6 +80,9 @@ type ResilientOptions struct {
 	// Rebuildable reports whether the log still has all records that the file has rows of.
 	// When it is nil it has.
 	Rebuildable func(ctx context.Context) (bool, error)
+	// Trimming is held while the log is trimmed, which happens only when the file says that it
+	// has its rows, and from the call of Rebuildable until the file is set aside.
+	Trimming sync.Locker
 	// Now is the wall clock, for the names of files that are set aside.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -95,7 +99,7 @@ const (
 // OpenResilient begins to open the file: DuckDB applies its write-ahead log then, and a
 // start has other things to do meanwhile. [Resilient.Opened] says what came of it.
 func OpenResilient(o ResilientOptions) *Resilient {
-	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, rebuildable: o.Rebuildable,
+	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, rebuildable: o.Rebuildable, trimming: o.Trimming,
 		opened: make(chan struct{}), scrubbed: make(chan struct{})}
 	r.options.logName = o.Log
 	if r.options.Logger == nil {
@@ -159,11 +163,8 @@ func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 		if !inFile(err) {
 			return nil, fmt.Errorf("history: %w", err)
 		}
-		// DuckDB would take it for one that is to be continued.
-		r.logger.Error("the write-ahead log of history is set aside; rows that it had are rebuilt from the log", "reason", err)
-		aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
-		if err := os.Rename(r.path+".wal", aside); err != nil {
-			return nil, fmt.Errorf("history: set the damaged file aside: %w", err)
+		if err := r.replaceWAL(ctx, err); err != nil {
+			return nil, err
 		}
 	}
 	s, err := r.open(ctx)
@@ -197,15 +198,11 @@ func (r *Resilient) open(ctx context.Context) (*Store, error) {
 // empty. The error wraps errLost, and the file stays, where the log cannot fill that. Files
 // that were set aside before are for looking at, and go, since the disk is bounded.
 func (r *Resilient) replace(ctx context.Context, wrong error) error {
-	if r.rebuildable != nil {
-		can, err := r.rebuildable(ctx)
-		if err != nil {
-			return fmt.Errorf("history: %w; whether the log can rebuild it is not known: %w", wrong, err)
-		}
-		if !can {
-			return fmt.Errorf("%w: %s: %w", errLost, r.path, wrong)
-		}
+	release, err := r.rebuilt(ctx, wrong)
+	if err != nil {
+		return err
 	}
+	defer release()
 	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", wrong)
 	if err := SetAside(r.path, r.now()); err != nil {
 		return err
@@ -214,6 +211,42 @@ func (r *Resilient) replace(ctx context.Context, wrong error) error {
 	r.mu.replaced++
 	r.mu.Unlock()
 	return nil
+}
+
+// replaceWAL is replace for the write-ahead log alone: DuckDB would take it for one that is to
+// be continued.
+func (r *Resilient) replaceWAL(ctx context.Context, wrong error) error {
+	release, err := r.rebuilt(ctx, wrong)
+	if err != nil {
+		return err
+	}
+	defer release()
+	r.logger.Error("the write-ahead log of history is set aside; rows that it had are rebuilt from the log", "reason", wrong)
+	aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
+	if err := os.Rename(r.path+".wal", aside); err != nil {
+		return fmt.Errorf("history: set the damaged file aside: %w", err)
+	}
+	return nil
+}
+
+// rebuilt returns an error that wraps errLost unless the log can rebuild what a file had, of
+// which something is wrong. It stays so until release is called.
+func (r *Resilient) rebuilt(ctx context.Context, wrong error) (release func(), err error) {
+	if r.rebuildable == nil {
+		return func() {}, nil
+	}
+	r.trimming.Lock()
+	can, err := r.rebuildable(ctx)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("history: %w; whether the log can rebuild it is not known: %w", wrong, err)
+	case !can:
+		err = fmt.Errorf("%w: %s: %w", errLost, r.path, wrong)
+	default:
+		return r.trimming.Unlock, nil
+	}
+	r.trimming.Unlock()
+	return nil, err
 }
 
 // errLost means that a file cannot be used and that nothing replaces it.
@@ -382,7 +415,7 @@ func (r *Resilient) inspect(o *opened) {
 			return
 		}
 		if errors.Is(err, errLost) {
-			r.logger.Error("history cannot be used; events are taken and segments counted", "error", err)
+			r.logger.Error("history cannot be used", "error", err)
 			return
 		}
 		r.logger.Error("history cannot be opened; trying again", "file", r.path, "retry_in", wait, "error", err)

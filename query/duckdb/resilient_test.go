@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -319,7 +320,15 @@ func TestDamageThatTheLogCannotMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := resilientOptions(path)
-	o.Rebuildable = func(context.Context) (bool, error) { return false, nil }
+	var trimming sync.Mutex
+	o.Trimming = &trimming
+	o.Rebuildable = func(context.Context) (bool, error) {
+		if trimming.TryLock() {
+			trimming.Unlock()
+			t.Error("the log may be trimmed meanwhile")
+		}
+		return false, nil
+	}
 	lost := func(what string, err error) {
 		t.Helper()
 		if !errors.Is(err, query.ErrUnavailable) || !strings.Contains(fmt.Sprint(err), "restore a backup") || !strings.Contains(fmt.Sprint(err), path) {

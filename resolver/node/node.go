@@ -39,6 +39,10 @@ type Options struct {
 	// TrimLog lets the log drop records that the kept checkpoints are beyond. Without
 	// it the log keeps everything, and state and history can be rebuilt from it.
 	TrimLog bool
+	// Trimming is held while the log is trimmed, which happens only when history says that it
+	// has its rows; nil for a lock of the node's own. Whoever replaces history's files holds it
+	// from the look at where the log begins on.
+	Trimming sync.Locker
 	// Now is the wall clock that stamps records, Rand the source of ids.
 	Now    func() time.Time
 	Rand   io.Reader
@@ -106,6 +110,9 @@ func (o *Options) withDefaults() (Options, error) {
 		if *v == 0 {
 			*v = d
 		}
+	}
+	if c.Trimming == nil {
+		c.Trimming = new(sync.Mutex)
 	}
 	if c.CheckpointInterval == 0 {
 		c.CheckpointInterval = 30 * time.Second

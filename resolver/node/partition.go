@@ -75,7 +75,7 @@ func newPartition(n *Node, id int) *partition {
 	p.lease.clustered = n.Clustered()
 	p.life.left = make(chan struct{})
 	p.sharing = sharing.New(n.opts.Shared, id, &p.ckpt, p.log)
-	p.feed = feed.New(n.opts.Feed, id, n.opts.History, p.logStart, n.opts.FS, p.ckpt.Path(checkpoint.DirSpool), p.log)
+	p.feed = feed.New(n.opts.Feed, id, n.opts.History, p.logStart, n.opts.Trimming, n.opts.FS, p.ckpt.Path(checkpoint.DirSpool), p.log)
 	return p
 }
 

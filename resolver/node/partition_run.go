@@ -334,7 +334,7 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 	if !p.node.opts.TrimLog {
 		return nil
 	}
-	return p.feed.Trim(func() error { return p.node.opts.Log.Trim(p.id, oldest) })
+	return p.feed.Trim(context.Background(), func() error { return p.node.opts.Log.Trim(p.id, oldest) })
 }
 
 // logStart is the offset of the oldest record that the log has of the partition.

@@ -21,8 +21,8 @@ import (
 // Feed carries resolved rows to history, off the acknowledgement path. Rows
 // wait in memory; when history lags they move to spool files, up to a bound at
 // which Apply waits. What history has not stored yet is part of each
-// checkpoint, so a history that is down holds up neither checkpoints nor the
-// trimming of the log.
+// checkpoint, so a history that is down does not hold up checkpoints. The
+// log is not trimmed meanwhile: history may turn out to have lost rows.
 type Feed struct {
 	// These do not change.
 	opts    Options
@@ -59,7 +59,7 @@ type Feed struct {
 	}
 	// keep is held while the log is trimmed, and from the look at where it begins to the note
 	// that rows have to come from it; before mu.
-	keep    sync.Mutex
+	keep    sync.Locker
 	discard query.Batch        // takes rows that history has already
 	fileMu  sync.Mutex         // one spool file is written at a time; before mu
 	wake    chan struct{}      // has a token when the loop has something to do
@@ -105,9 +105,10 @@ type Item struct {
 }
 
 // New makes a feed of a partition whose spool files are in dir. logStart returns the offset
-// of the oldest record that its log has. It does nothing before Start.
-func New(opts Options, part int, history query.History, logStart func(ctx context.Context) (int64, error), fs vfs.FS, dir string, log *slog.Logger) *Feed {
-	return &Feed{opts: opts, part: part, history: history, logStart: logStart, fs: fs, dir: dir, log: log,
+// of the oldest record that its log has; keep is held while that is trimmed, and by those who
+// need to know where it begins. It does nothing before Start.
+func New(opts Options, part int, history query.History, logStart func(ctx context.Context) (int64, error), keep sync.Locker, fs vfs.FS, dir string, log *slog.Logger) *Feed {
+	return &Feed{opts: opts, part: part, history: history, logStart: logStart, keep: keep, fs: fs, dir: dir, log: log,
 		wake: make(chan struct{}, 1), changed: wake.NewBroadcast(), Lacking: make(chan struct{}, 1)}
 }
 
@@ -146,7 +147,7 @@ func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 // records from start on.
 func CheckPosition(stored, from, start, end int64) error {
 	if stored < from && start > 0 {
-		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
+		return fmt.Errorf("history can be read up to record %d only, but the state starts at %d and the log at %d: rows are missing, or the history file is damaged, which muster check tells. Restore a backup with muster restore, with --log for what is left of the log; or put the history file back that belongs to this data directory", stored, from, start)
 	}
 	if stored > end {
 		// Only what is durable in the log is ever stored.

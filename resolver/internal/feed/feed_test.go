@@ -83,14 +83,14 @@ func TestHistoryLostOnATrimmedLog(t *testing.T) {
 	h := &counting{at: 5}
 	var start atomic.Int64
 	begins := func(context.Context) (int64, error) { return start.Load(), nil }
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Millisecond}, 0, h, begins, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Millisecond}, 0, h, begins, new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 	if err := f.Start(5, 5, 0, 5, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	next := int64(5)
 	add := adder(t, f, &next)
-	if err := f.Trim(func() error { start.Store(3); return nil }); err != nil {
+	if err := f.Trim(t.Context(), func() error { start.Store(3); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	lose := func() {
@@ -99,6 +99,10 @@ func TestHistoryLostOnATrimmedLog(t *testing.T) {
 		h.at = 0
 	}
 	lose()
+	// Nobody has noticed yet.
+	if err := f.Trim(t.Context(), func() error { return errors.New("trimmed") }); err != nil {
+		t.Error(err)
+	}
 	add(10)
 	told := func(by string) {
 		t.Helper()
@@ -129,7 +133,7 @@ func TestHistoryLostOnATrimmedLog(t *testing.T) {
 	lose()
 	f.Compare()
 	<-f.Lacking
-	if err := f.Trim(func() error { return errors.New("trimmed") }); err != nil {
+	if err := f.Trim(t.Context(), func() error { return errors.New("trimmed") }); err != nil {
 		t.Error(err)
 	}
 }
@@ -138,7 +142,7 @@ func TestHistoryLostOnATrimmedLog(t *testing.T) {
 // for them or they are many.
 func TestRowsWaitForOthers(t *testing.T) {
 	h := new(counting)
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +178,7 @@ func TestRowsWaitForOthers(t *testing.T) {
 func TestCheckpointsEndNoBatch(t *testing.T) {
 	h := new(counting)
 	fs := vfs.NewMem()
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), fs, "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), fs, "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +254,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 func TestAPartAndItsBatch(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
 	fs := vfs.NewMem()
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), fs, "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), fs, "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +308,7 @@ func (h *slow) Append(ctx context.Context, b *query.Batch) error {
 // ends the feed, also while too much waits in memory.
 func TestL2LackingWhileStoring(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 	if err := f.Start(0, 0, 0, 0, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +354,7 @@ func TestL2LackingWhileStoring(t *testing.T) {
 func TestMemoryIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(counting)
-		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
 		if err := f.Start(0, 0, 0, 0, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +412,7 @@ func TestL2DamagedSpoolFile(t *testing.T) {
 				if c.file != nil && !errors.Is(CheckFile(fs, "a.spool", 0, 5), statefiles.ErrDamaged) {
 					t.Error("the file is found whole")
 				}
-				f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(start), fs, "", slog.New(slog.DiscardHandler))
+				f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(start), new(sync.Mutex), fs, "", slog.New(slog.DiscardHandler))
 				if err := f.Start(0, 5, start, 5, []*Item{{From: 0, To: 5, File: "a.spool"}}); err != nil {
 					t.Fatal(err)
 				}

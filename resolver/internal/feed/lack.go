@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
@@ -81,15 +82,24 @@ func (f *Feed) inLog(ctx context.Context) error {
 	return nil
 }
 
-// Trim calls trim, which trims the log, unless rows are missing that the log alone has.
-func (f *Feed) Trim(trim func() error) error {
+// Trim calls trim, which trims the log, unless rows are missing that the log alone has, or
+// history does not say soon that it has all that it had: its file may be damaged.
+func (f *Feed) Trim(ctx context.Context, trim func() error) error {
 	f.keep.Lock()
 	defer f.keep.Unlock()
-	if lacks, _ := f.Lacks(); lacks {
-		return nil
+	f.mu.Lock()
+	lacks, stored := f.mu.lack.is(), f.mu.stored
+	f.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, trimAsk)
+	defer cancel()
+	if at, err := f.history.Position(ctx, f.part); lacks || err != nil || at < stored {
+		return nil // a later checkpoint tries again
 	}
 	return trim()
 }
+
+// trimAsk is how long history may take to say how far it is, while the log is to be trimmed.
+const trimAsk = time.Second
 
 // LackAll begins the first step of a history that has lost all that it had.
 func (f *Feed) LackAll() {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -103,6 +104,8 @@ type Engine struct {
 	// file or topic is Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
+	// trimming is held while the log is trimmed, and while the file of history is replaced.
+	trimming sync.Mutex
 	// embedded is History's back end where that is in a file; nil otherwise.
 	embedded *duckdb.Resilient
 	// of a log in Kafka; peers are nil where the node is alone.
@@ -153,7 +156,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, CheckpointLogBytes: o.CheckpointLogBytes, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog,
+		MaxBacklog: o.MaxBacklog, Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog, Trimming: &e.trimming,
 	}
 	if err := options.Validate(); err != nil {
 		return e, err
@@ -259,7 +262,7 @@ func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, err
 		options.Columns = true
 		e.embedded = duckdb.OpenResilient(duckdb.ResilientOptions{
 			Options: options, Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
-			Rebuildable: e.logIsWhole,
+			Rebuildable: e.logIsWhole, Trimming: &e.trimming,
 		})
 		return e.embedded, nil
 	}
