@@ -95,7 +95,10 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	// and each read checks and decompresses filter, index and data again.
 	o.Cache = pebble.NewCache(2*int64(o.MemTableSize) + cacheBytes/8)
 	defer o.Cache.Unref()
+	// Pebble waits for a compaction that it begins while it opens.
+	opened := d.Urgent()
 	db, err := pebble.Open(dir, o)
+	opened()
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}

@@ -170,3 +170,36 @@ type quiet struct{}
 func (quiet) Infof(string, ...any)  {}
 func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(string, ...any) {}
+
+// urgentFS notes whether compactions pause while files are made.
+type urgentFS struct {
+	vfs.FS
+	disk           *Disk
+	urgent, paused int
+}
+
+func (u *urgentFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if u.disk.urgent.Load() > 0 {
+		u.urgent++
+	} else {
+		u.paused++
+	}
+	return u.FS.Create(name, c)
+}
+
+// TestOpeningIsNotThrottled: a compaction that begins while the store is opened does not
+// pause, since the start waits for it; afterwards it does.
+func TestOpeningIsNotThrottled(t *testing.T) {
+	t.Parallel()
+	u := &urgentFS{FS: vfs.NewMem(), disk: NewDisk(slog.New(slog.DiscardHandler))}
+	s, err := OpenOn(u.disk, u, "state", 1<<20, NewPebbleLogger(slog.New(slog.DiscardHandler)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.urgent == 0 || u.paused > 0 || u.disk.urgent.Load() != 0 {
+		t.Errorf("%d files made without pauses, %d with; %d urgent callers are left", u.urgent, u.paused, u.disk.urgent.Load())
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
