@@ -57,7 +57,10 @@ func decodeEnd(b []byte, partition int, logID uint64) (n noted, ok bool) {
 		return noted{}, false
 	}
 	n = noted{next: int64(le.Uint64(b[24:])), start: int64(le.Uint64(b[32:]))}
-	return n, 0 <= n.start && n.start <= n.next
+	if n.start < 0 || n.start > n.next {
+		return noted{}, false
+	}
+	return n, true
 }
 
 // readEnd returns what the file of a partition of a log says; ok is false where it is
@@ -136,9 +139,9 @@ func (p *partition) checkEnd(last *segment, found segmentEnd) error {
 	}
 }
 
-// NoteEnds makes durable from where and how far the records of all partitions go, so that a start
-// notices if records before that are missing, also after a crash. A log that only grows
-// needs it now and then, not after each record.
+// NoteEnds makes durable from where and how far the records of all partitions go, so that
+// a start notices if records before that are missing, also after a crash. A log that only
+// grows needs it now and then, not after each record.
 func (l *Log) NoteEnds() error {
 	select {
 	case <-l.closing:

@@ -105,6 +105,9 @@ func refusedForGood(t *testing.T, files map[string][]byte, because string) {
 // whole. A start without it is refused.
 func TestRepairEnd(t *testing.T) {
 	t.Parallel()
+	if n, ok := decodeEnd(encodeEnd(0, 1, noted{next: 9, start: 10}), 0, 1); ok || n != (noted{}) {
+		t.Errorf("an end before the start says %+v, %v", n, ok)
+	}
 	files, _ := killedLog(t)
 	meta, found, err := readSmall(restore(t, files), metaPath, metaMagic)
 	if err != nil || !found || meta.flags != metaEnds {
