@@ -50,41 +50,44 @@ func (l *Log) Scrub(ctx context.Context, throttle func(ctx context.Context, byte
 // Missing lists what is not there any more of the files of the log, by a
 // [*eventlog.CorruptError] each. They are only looked up.
 func (l *Log) Missing() (out []error, err error) {
-	meta := l.opts.FS.PathJoin(l.dir, metaName)
-	if _, err := l.opts.FS.Stat(meta); isNotExist(err) {
-		out = append(out, withSmallRemedy(&eventlog.CorruptError{File: meta, Reason: "the file was removed while the log is in use"}))
-	} else if err != nil {
-		return out, err
-	}
+	small := []string{l.opts.FS.PathJoin(l.dir, metaName)}
 	l.endsMu.Lock()
 	noted := l.flags&metaEnds != 0
 	l.endsMu.Unlock()
 	for _, p := range l.partitions {
-		if _, err := l.opts.FS.Stat(p.endPath()); noted && isNotExist(err) {
-			out = append(out, withSmallRemedy(&eventlog.CorruptError{File: p.endPath(), Reason: "the file was removed while the log is in use"}))
-		} else if err != nil && !isNotExist(err) {
-			return out, err
+		if noted {
+			small = append(small, p.endPath())
 		}
 		if start, _ := p.bounds(); start > 0 {
-			path := l.opts.FS.PathJoin(p.dir, startName)
-			if _, err := l.opts.FS.Stat(path); isNotExist(err) {
-				out = append(out, withSmallRemedy(&eventlog.CorruptError{File: path, Reason: "the file was removed while the log is in use"}))
-			} else if err != nil {
-				return out, err
-			}
+			small = append(small, l.opts.FS.PathJoin(p.dir, startName))
 		}
+	}
+	for _, path := range small {
+		if there, err := l.there(path); err != nil {
+			return out, err
+		} else if !there {
+			out = append(out, withSmallRemedy(&eventlog.CorruptError{File: path, Reason: "the file was removed while the log is in use"}))
+		}
+	}
+	for _, p := range l.partitions {
 		for _, seg := range p.kept() {
-			_, err := l.opts.FS.Stat(seg.path)
-			switch {
-			case err == nil:
-			case !isNotExist(err):
+			if there, err := l.there(seg.path); err != nil {
 				return out, err
-			case p.keeps(seg):
+			} else if !there && p.keeps(seg) {
 				out = append(out, missing(seg))
 			}
 		}
 	}
 	return out, nil
+}
+
+// there reports whether there is a file of that path.
+func (l *Log) there(path string) (bool, error) {
+	_, err := l.opts.FS.Stat(path)
+	if isNotExist(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func missing(seg *segment) error {

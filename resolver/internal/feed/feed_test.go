@@ -138,6 +138,50 @@ func TestHistoryLostOnATrimmedLog(t *testing.T) {
 	}
 }
 
+// asked is a history that is only asked how far it is.
+type asked struct {
+	query.History
+	position func(context.Context) (int64, error)
+}
+
+func (h asked) Position(ctx context.Context, _ int) (int64, error) { return h.position(ctx) }
+
+// TestL1TrimAsksHistory: the log is trimmed only when history says soon that it has all that it
+// had.
+func TestL1TrimAsksHistory(t *testing.T) {
+	for name, c := range map[string]struct {
+		position func(context.Context) (int64, error)
+		trims    bool
+	}{
+		"whole": {beginsAt(5), true},
+		"less":  {beginsAt(4), false},
+		"down":  {func(context.Context) (int64, error) { return 5, errors.New("down") }, false},
+		"silent": {func(ctx context.Context) (int64, error) {
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, asked{position: c.position}, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+				if err := f.Start(5, 5, 0, 5, nil); err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				trimmed := false
+				if err := errors.Join(f.Trim(ctx, func() error { trimmed = true; return nil }), ctx.Err()); err != nil {
+					t.Error(err)
+				}
+				if trimmed != c.trims {
+					t.Errorf("trimmed: %v, want %v", trimmed, c.trims)
+				}
+			})
+		})
+	}
+}
+
 // TestRowsWaitForOthers: rows wait for others as long as they may, unless a reader waits
 // for them or they are many.
 func TestRowsWaitForOthers(t *testing.T) {
