@@ -135,20 +135,19 @@ func (a *API) recentEvents(c *handler.Call) (any, error) {
 	err = c.Read(func(v *resolver.View) error {
 		shown := list.kept[:0]
 		for _, e := range list.kept {
-			id, _, err := v.Profiles().HistoryID(e.ordinal)
+			id, ok, err := v.Profiles().HistoryID(e.ordinal)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				list.total--
+				continue
+			}
+			p, err := v.Profiles().Get(v.Profiles().Root(e.ordinal))
 			if err != nil {
 				return err
 			}
 			e.ProfileID, e.Timestamp = id.String(), record.Time(e.atMs)
-			o, ok := v.Profiles().ResolveText(e.ProfileID)
-			if !ok { // erased, and not out of history yet
-				list.total--
-				continue
-			}
-			p, err := v.Profiles().Get(o)
-			if err != nil {
-				return err
-			}
 			e.Identity = liveIdentity{p.Newest(resolver.IdentityEmail), p.Newest(resolver.IdentityExternalID), p.Newest(resolver.IdentityPhone)}
 			shown = append(shown, e)
 		}
