@@ -77,22 +77,22 @@ func (f *founder) found(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if creds.CompanyMade {
+		// Another node that shares the file may have made it since.
+		if there, err := f.exists(ctx); err != nil || there {
+			return err
+		}
+		return f.c.companyElsewhere(&creds)
+	}
 	fmt.Fprintln(f.p.stdout, "A new company. These are its credentials; they are not shown again:")
 	if err := creds.Print(f.p.stdout); err != nil {
 		return fmt.Errorf("print the credentials: %w", err)
 	}
 	err = creds.Bootstrap(ctx, f.eng.Node, rand.Reader)
-	if err == nil {
-		f.c.founded = &creds
-	}
 	var refused *resolver.Refusal
 	switch {
 	case err == nil:
-		// From now on the log can never be empty again: a start that finds it so is refused.
-		if err := f.eng.NoteLogEnds(); err != nil {
-			f.c.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
-		}
-		f.printSignInLink(ctx, &creds)
+		f.made(ctx, &creds)
 		return nil
 	case !errors.As(err, &refused) || refused.Code != "conflict":
 		return err
@@ -107,6 +107,23 @@ func (f *founder) found(ctx context.Context) error {
 		return f.withdraw(creds)
 	}
 	return nil
+}
+
+// made notes that the company is made: a start that finds neither it nor its log is refused
+// from now on.
+func (f *founder) made(ctx context.Context, creds *api.Credentials) {
+	f.c.founded = creds
+	if err := f.eng.NoteLogEnds(); err != nil {
+		f.c.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
+	}
+	f.printSignInLink(ctx, creds)
+	if f.c.credentials == "" {
+		return
+	}
+	creds.CompanyMade = true
+	if err := creds.Save(f.c.credentials); err != nil {
+		f.c.log.Warn("that the company is made could not be noted: should its data be missing at a start, the credentials file makes an empty one", "file", f.c.credentials, "err", err)
+	}
 }
 
 // printSignInLink prints a link that opens the console and signs its first user in. The
@@ -157,6 +174,10 @@ func (c *serveConfig) nothingThere() bool {
 // companyElsewhere refuses to make a company a second time: its data is somewhere else,
 // such as on a disk that is not mounted, and clients would fill an empty one unawares.
 func (c *serveConfig) companyElsewhere(creds *api.Credentials) error {
+	if c.engine.Kafka != nil {
+		return fmt.Errorf("--credentials: %s is of the company of %s, which was made before, and the topic %s has no record of it. Name the topic and the database that have its events with --kafka, --kafka-topic and --clickhouse; for a new company move the file away",
+			c.credentials, creds.AccountID, c.engine.Kafka.Topic)
+	}
 	return fmt.Errorf("--credentials: %s is of the company of %s, which was made before, and %s does not have it. Mount the disk that has its data, name its directory with --data, or restore a backup; for a new company move the file away",
 		c.credentials, creds.AccountID, c.engine.Dir)
 }
@@ -174,19 +195,7 @@ func (f *founder) foundAlone(ctx context.Context) error {
 	if err := f.checkEmpty(ctx); err != nil {
 		return err
 	}
-	if f.c.credentials != "" {
-		if creds, err := api.LoadCredentials(f.c.credentials); err == nil && creds.CompanyMade {
-			return f.c.companyElsewhere(&creds)
-		}
-	}
-	if err := f.found(ctx); err != nil || f.c.credentials == "" || f.c.founded == nil {
-		return err
-	}
-	f.c.founded.CompanyMade = true
-	if err := f.c.founded.Save(f.c.credentials); err != nil {
-		f.c.log.Warn("that the company is made could not be noted: should its data be missing at a start, the credentials file makes an empty one", "file", f.c.credentials, "err", err)
-	}
-	return nil
+	return f.found(ctx)
 }
 
 // checkEmpty refuses to make a company beside existing data: the log may hold no
@@ -237,7 +246,7 @@ func (f *founder) credentials() (creds api.Credentials, ours bool, err error) {
 	default:
 		return creds, false, badCredentials(err)
 	}
-	if file != "" {
+	if file != "" && !creds.CompanyMade {
 		err = creds.Save(file)
 	}
 	return creds, ours, err

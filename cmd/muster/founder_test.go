@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog/kafka"
 )
 
 // TestFirstCompanyOfSharedCredentials: of nodes that share a credentials file, one
@@ -26,10 +27,14 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	found := func(file string) string {
 		t.Helper()
 		var out bytes.Buffer
+		asked := 0
 		f := &founder{
 			p: &process{stdout: &out}, c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, file)}, eng: eng,
 			origin: "http://127.0.0.1:1",
-			exists: func(context.Context) (bool, error) { return false, nil }, // asked before the other's record came
+			exists: func(context.Context) (bool, error) {
+				asked++
+				return asked > 1, nil // asked first before the other's record came
+			},
 		}
 		ok(t, f.found(t.Context()))
 		return out.String()
@@ -55,5 +60,14 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "own.json")); !os.IsNotExist(err) {
 		t.Errorf("void credentials are left: %v", err)
+	}
+	// Where its records are lost, the file does not make the company again.
+	var out bytes.Buffer
+	lost := &founder{
+		p: &process{stdout: &out}, eng: eng, exists: func(context.Context) (bool, error) { return false, nil },
+		c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, "shared.json"), engine: engine.Options{Kafka: &kafka.Options{Access: kafka.Access{Topic: "other"}}}},
+	}
+	if err := lost.found(t.Context()); err == nil || !strings.Contains(err.Error(), "made before, and the topic other has no record of it") || out.Len() > 0 {
+		t.Errorf("the company of the file, again: %v, printed %q", err, &out)
 	}
 }

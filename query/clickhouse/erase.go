@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/musterhq/muster/query"
 )
 
@@ -36,11 +38,21 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 		{"aliases", "(ordinal IN (" + who + ") OR winner IN (" + who + "))"},
 	} {
 		// Whose writer's rows they are does not matter: garbage goes too.
-		err := s.alter(ctx, fmt.Sprintf(`DELETE FROM %s IN PARTITION %d WHERE account = %d AND "partition" = %d AND record_offset < %d AND %s`,
-			x[0], q.Cut.Partition, q.Account, q.Cut.Partition, q.Cut.UpTo, x[1]))
+		_, err := s.remove(ctx, x[0], q.Cut.Partition, fmt.Sprintf("account = %d AND record_offset < %d AND %s", q.Account, q.Cut.UpTo, x[1]))
 		if err != nil {
 			return fmt.Errorf("history: erase %s in account %d: %w", x[0], q.Account, err)
 		}
 	}
 	return nil
+}
+
+// remove marks rows of a table as deleted, and returns how many there were. Without any it
+// asks for nothing: a delete rewrites something in each part.
+func (s *Store) remove(ctx context.Context, table string, partition int, where string) (rows uint64, err error) {
+	where = fmt.Sprintf(`"partition" = %d AND %s`, partition, where)
+	err = s.query(ctx, s.opts.QueryTimeout, "SELECT count() FROM "+table+" WHERE "+where, func(r driver.Rows) error { return r.Scan(&rows) })
+	if err != nil || rows == 0 {
+		return 0, err
+	}
+	return rows, s.alter(ctx, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s", table, partition, where))
 }

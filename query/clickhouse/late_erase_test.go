@@ -65,3 +65,28 @@ func TestErasedStaysErasedBesideAnotherWriter(t *testing.T) {
 		t.Errorf("the position is %d (%v)", at, err)
 	}
 }
+
+// TestErasingNothing: where there are no rows to erase, no delete goes through the parts.
+func TestErasingNothing(t *testing.T) {
+	t.Parallel()
+	s := openTest(t)
+	appendRecords(t, s, 0, 0, 100)
+	mutations := func() int64 {
+		return scalar(t, s, "SELECT toInt64(count()) FROM system.mutations WHERE database = currentDatabase()")
+	}
+	before := mutations()
+	erase := func(ordinal uint32) {
+		t.Helper()
+		if err := s.Erase(context.Background(), query.EraseQuery{Cut: query.Cut{Partition: 0, UpTo: 100}, Account: 7, Ordinals: []uint32{ordinal}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	erase(1 << 30)
+	if n := mutations() - before; n != 0 {
+		t.Errorf("%d deletes for a person without rows", n)
+	}
+	erase(30)
+	if mutations() == before {
+		t.Error("no delete for a person with rows")
+	}
+}

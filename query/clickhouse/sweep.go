@@ -86,19 +86,14 @@ func (s *Store) removeGarbage(ctx context.Context, partition uint32, c cover, up
 	if upTo <= 0 {
 		return nil
 	}
+	where := fmt.Sprintf("record_offset < %d AND NOT %s", upTo, c.condition(""))
 	for _, table := range []string{"events", "aliases", "transitions"} {
-		where := fmt.Sprintf(`"partition" = %d AND record_offset < %d AND NOT %s`, partition, upTo, c.condition(""))
-		var rows uint64
-		err := s.query(ctx, s.opts.QueryTimeout, "SELECT count() FROM "+table+" WHERE "+where, func(r driver.Rows) error { return r.Scan(&rows) })
+		rows, err := s.remove(ctx, table, int(partition), where)
 		if err != nil {
 			return err
 		}
-		if rows == 0 {
-			continue
-		}
-		s.opts.Logger.Info("history: removing rows of appends that were never completed", "table", table, "partition", partition, "rows", rows)
-		if err := s.alter(ctx, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s", table, partition, where)); err != nil {
-			return err
+		if rows > 0 {
+			s.opts.Logger.Info("history: rows of appends that were never completed are removed", "table", table, "partition", partition, "rows", rows)
 		}
 	}
 	return nil

@@ -61,6 +61,7 @@ func (l *sharedLog) Append(ctx context.Context, partition int, data []byte) (int
 type sharedHistory struct {
 	*fake.History // for what no test here asks
 	parts         []*fake.History
+	erases        func() error // unless it is nil, asked before anything is erased
 }
 
 func newSharedHistory(partitions int) *sharedHistory {
@@ -81,6 +82,11 @@ func (h *sharedHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func
 	return h.parts[q.Cut.Partition].Replay(ctx, q, fn)
 }
 func (h *sharedHistory) Erase(ctx context.Context, q query.EraseQuery) error {
+	if h.erases != nil {
+		if err := h.erases(); err != nil {
+			return err
+		}
+	}
 	return h.parts[q.Cut.Partition].Erase(ctx, q)
 }
 func (h *sharedHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {

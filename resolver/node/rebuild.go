@@ -27,7 +27,8 @@ import (
 //
 // The log implies the rows of erased profiles, too: their events come before the
 // erasure. So whenever history may take rows again that it had, they are erased
-// again in the end. That dirRebuild is there says that this is still to be done.
+// again in the end. That dirRebuild is there says that this is still to be done. Where
+// other nodes may have begun it, whose directory that is, it is always done.
 const dirRebuild = "rebuild"
 
 const (
@@ -52,8 +53,8 @@ type historyRepair struct {
 
 // rebuildLoop rebuilds rows whenever history lacks some, until ctx ends.
 func (p *partition) rebuildLoop(ctx context.Context) {
-	if lacks, _ := p.feed.Lacks(); !lacks && p.history.rowsAgain {
-		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
+	if lacks, _ := p.feed.Lacks(); !lacks && (p.history.rowsAgain || p.node.opts.RemoteLog && len(p.erasedProfiles()) > 0) {
+		p.untilDone(ctx, "rows of erased profiles may be in history; trying again", func() error { return p.finishRebuild(ctx) })
 		p.history.rebuilding.Store(false)
 	}
 	for {
@@ -66,23 +67,23 @@ func (p *partition) rebuildLoop(ctx context.Context) {
 		}
 		p.history.repairs.Add(1)
 		p.history.rebuilding.Store(true)
-		p.untilDone(ctx, func() error { return p.rebuildHistory(ctx) })
+		p.untilDone(ctx, "history could not be rebuilt; trying again", func() error { return p.rebuildHistory(ctx) })
 		p.history.rebuilding.Store(false)
 	}
 }
 
 // untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
-// more, which the feed has noted and asks again for. Between two calls it pauses for 1 s at
-// first and for a minute at most, if history is tried again after 5 s: a call may read far more
-// than the rows of one batch.
-func (p *partition) untilDone(ctx context.Context, do func() error) {
+// more, which the feed has noted and asks again for. Between two calls it logs failure, and
+// pauses for 1 s at first and for a minute at most, if history is tried again after 5 s: a call
+// may read far more than the rows of one batch.
+func (p *partition) untilDone(ctx context.Context, failure string, do func() error) {
 	first, longest := p.node.opts.Feed.RetryMax/5, 12*p.node.opts.Feed.RetryMax
 	for wait := first; ; wait = min(2*wait, longest) {
 		err := do()
 		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
 			return
 		}
-		p.log.Error("history could not be rebuilt; trying again", "retry_in", wait, "error", err)
+		p.log.Error(failure, "retry_in", wait, "error", err)
 		if pause.For(ctx, wait) != nil {
 			return
 		}
