@@ -65,7 +65,7 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	var out bytes.Buffer
 	lost := &founder{
 		p: &process{stdout: &out}, eng: eng, exists: func(context.Context) (bool, error) { return false, nil },
-		c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, "shared.json"), engine: engine.Options{Kafka: &kafka.Options{Access: kafka.Access{Topic: "other"}}}},
+		c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, "shared.json"), engine: engine.Options{Kafka: &kafka.Options{TopicOptions: kafka.TopicOptions{Topic: "other"}}}},
 	}
 	if err := lost.found(t.Context()); err == nil || !strings.Contains(err.Error(), "made before, and the topic other has no record of it") || out.Len() > 0 {
 		t.Errorf("the company of the file, again: %v, printed %q", err, &out)

@@ -27,6 +27,7 @@ func serveSMTP(t *testing.T, session func() smtp.Session) string {
 		if srv.Shutdown(ctx) != nil {
 			srv.Close()
 		}
+		ln.Close() // before Serve has begun, neither of them knows it
 		<-done
 	})
 	return ln.Addr().String()
