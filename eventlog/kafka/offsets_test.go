@@ -3,11 +3,14 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	kgo "github.com/segmentio/kafka-go"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
@@ -82,8 +85,57 @@ func TestEndNeverGoesBack(t *testing.T) {
 	if _, _, err := l.Bounds(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "records below 2 were acknowledged") {
 		t.Fatal(err)
 	}
-	mustAppend(t, l, 0, []byte("b"))
+	mustAppend(t, mustOpen(t, opts), 0, []byte("b")) // the leader knows by now
 	if _, end, err := l.Bounds(t.Context(), 0); end != 2 || err != nil {
 		t.Fatal(end, err)
+	}
+}
+
+// TestTopicMadeAnewL1: records that a topic lost are noticed with the first one that takes the
+// place of another. It is not acknowledged, and nothing more is read.
+func TestTopicMadeAnewL1(t *testing.T) {
+	opts := shared(t)
+	l := mustOpen(t, opts)
+	for range 3 {
+		mustAppend(t, l, 0, []byte("a"))
+	}
+	r, err := l.Read(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range 3 {
+		if _, err := r.Next(within(t, 30*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, err := l.client.DeleteTopics(t.Context(), &kgo.DeleteTopicsRequest{Topics: []string{opts.Topic}})
+	if err := errors.Join(err, res.Errors[opts.Topic]); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Succeeds(t, func() error { // it goes and comes a while later
+		other, err := Open(t.Context(), opts)
+		if err != nil {
+			return err
+		}
+		defer other.Close()
+		if _, end, err := other.Bounds(t.Context(), 0); err != nil || end != 0 {
+			return fmt.Errorf("it ends at %d: %w", end, err)
+		}
+		return nil
+	})
+	var lost *eventlog.CorruptError
+	eventually.Succeeds(t, func() error {
+		at, err := l.Append(within(t, time.Minute), 0, []byte("b"))
+		if err == nil {
+			t.Fatalf("a record was stored at %d, behind three that are gone", at)
+		}
+		if !errors.Is(err, eventlog.ErrUncertain) || !errors.As(err, &lost) {
+			return err
+		}
+		return nil
+	})
+	if _, err := r.Next(within(t, time.Minute)); !errors.As(err, &lost) || lost.Offset != 0 || !strings.Contains(lost.Reason, "the records below 3") {
+		t.Errorf("the reader says %v", err)
 	}
 }

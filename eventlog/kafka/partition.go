@@ -62,6 +62,8 @@ type partition struct {
 	// below: what was acknowledged to us, what we read, what other nodes or a
 	// barrier gave us.
 	known atomic.Int64
+	// lost is why the partition is no more what it was, nil while it is.
+	lost atomic.Pointer[eventlog.CorruptError]
 
 	counters counters
 }

@@ -56,7 +56,12 @@ func (p *partition) produce(b *batch) {
 	}
 	var wait backoff
 	for attempt := 0; ; attempt++ {
+		floor := p.known.Load()
 		base, err := p.attempt(ctx, set)
+		if err == nil && base < floor {
+			p.finish(b, 0, fmt.Errorf("%w: %w", eventlog.ErrUncertain, p.loses(base, floor)), false)
+			return
+		}
 		if err == nil {
 			l.trouble.over(p.id, onProduce)
 			end := base + int64(b.records)
@@ -94,6 +99,23 @@ func (p *partition) produce(b *batch) {
 		}
 		p.counters.retries.Add(1)
 	}
+}
+
+// loses notes that Kafka has put a batch at base, below floor, the end of the partition when the
+// batch was sent: records that were acknowledged are gone, and others take their place. Nothing
+// more is read, since the state has applied what is gone.
+func (p *partition) loses(base, floor int64) error {
+	if o := p.origin.Load(); o != nil {
+		base, floor = base+o.shift, floor+o.shift
+	}
+	err := &eventlog.CorruptError{
+		File: fmt.Sprintf("topic %s, partition %d", p.log.opts.Topic, p.id), Offset: base,
+		Reason: fmt.Sprintf("Kafka has stored a record there, and the records below %d were stored before: it lost them (a topic that was deleted, a loss of power, an unclean leader election)", floor),
+		Remedy: "Stop all nodes and restore the topic",
+	}
+	p.lost.CompareAndSwap(nil, err)
+	p.own.news()
+	return p.lost.Load()
 }
 
 // attempt sends the batch once. It is given up when another broker leads.

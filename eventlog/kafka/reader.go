@@ -144,6 +144,10 @@ func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 		if r.p.log.isClosing() && !r.raw {
 			return eventlog.Entry{}, eventlog.ErrClosed
 		}
+		if lost := r.p.lost.Load(); lost != nil && r.err == nil {
+			r.drop()
+			r.err = lost
+		}
 		if r.err != nil {
 			return eventlog.Entry{}, r.err
 		}

@@ -107,9 +107,10 @@ func TestW1W2W3Warm(t *testing.T) {
 
 	// The owner may still be at it when the next one takes it.
 	post(50, 60)
+	opened := counted.reads.Load()
 	mustTake(t, two, 1)
-	if n := counted.reads.Load(); n != 1 {
-		t.Errorf("the log was opened %d times", n)
+	if n := counted.reads.Load() - opened; n != 0 {
+		t.Errorf("the log was opened %d times more", n)
 	}
 	after, ok := two.Epoch(1)
 	if !ok || after.Node != "two" || after.Number <= before.Number || !two.HoldsLease(1) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 	"github.com/musterhq/muster/resolver/internal/feed"
@@ -44,7 +45,7 @@ func (p *partition) load(ctx context.Context) error {
 	p.ckpt.Took.End("ask")
 	// History may still be opening: it is waited for beside the loading.
 	askHistory := p.askHistory(ctx)
-	f, m, err := p.loadNewest(start, end)
+	f, m, err := p.loadNewest(ctx, start, end)
 	stored, unknown := askHistory()
 	if err != nil {
 		return errors.Join(err, shared.Err)
@@ -122,7 +123,7 @@ func (p *partition) askHistory(ctx context.Context) (answer func() (stored int64
 // Damaged ones are set aside; without a whole one the log is replayed from its
 // beginning, if it still has that. Nothing is changed before it is certain that
 // there is something to load.
-func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver.Machine, error) {
+func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoint.Manifest, *resolver.Machine, error) {
 	offsets, err := p.ckpt.List()
 	if err != nil {
 		return checkpoint.Manifest{}, nil, err
@@ -130,6 +131,9 @@ func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver
 	var faults error
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.ckpt.Whole(offsets[i], start, end)
+		if err == nil {
+			err = p.checkLog(ctx, c, start)
+		}
 		if err == nil {
 			var m *resolver.Machine
 			if m, err = p.loadCandidate(c); err == nil {
@@ -154,6 +158,32 @@ func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver
 		return checkpoint.Manifest{}, nil, err
 	}
 	return checkpoint.Manifest{}, m, p.ckpt.SetAside(offsets)
+}
+
+// checkLog refuses a state that is not of this log. Where the log lacks the record before the
+// checkpoint, or it is damaged, nothing can be compared.
+func (p *partition) checkLog(ctx context.Context, c checkpoint.Candidate, start int64) error {
+	last := c.Next - 1
+	if last < start || p.node.skipped(p.id, last) {
+		return nil
+	}
+	var damage *eventlog.CorruptError
+	r, err := p.node.opts.Log.Read(p.id, last)
+	if errors.As(err, &damage) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	e, err := r.Next(ctx)
+	if errors.As(err, &damage) || errors.Is(err, eventlog.ErrTrimmed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.ckpt.CheckLog(c, e.Data)
 }
 
 // loadCandidate loads a state. A panic is damage like any other: what is read was
