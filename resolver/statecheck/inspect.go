@@ -31,9 +31,9 @@ type Finding struct {
 
 // Inspect reads all files of a partition's checkpoints in dir, which no process has
 // open, and changes nothing. name is the log's, start and end are the bounds of its
-// records. Files outside of checkpoints are rebuilt by each start. The error says
-// that reading itself failed.
-func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out []Finding, err error) {
+// records. Files outside of checkpoints are rebuilt by each start. record reads a record of the
+// log, nil where it cannot be read; it may be nil. The error says that reading itself failed.
+func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64, record func(offset int64) ([]byte, error)) (out []Finding, err error) {
 	p := checkpoints(fs, dir, name, partition)
 	c := p
 	names, err := fs.List(c.Path(checkpoint.DirCheckpoints))
@@ -76,6 +76,15 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64) (out 
 		f := Finding{Path: c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: -1}
 		var x checkpoint.Candidate
 		x, f.Err = p.Whole(offset, start, end)
+		if f.Err == nil && record != nil && offset > start {
+			before, err := record(offset - 1)
+			if err != nil {
+				return nil, err
+			}
+			if before != nil {
+				f.Err = p.CheckLog(x, before)
+			}
+		}
 		rebuilt := true // what is damaged, from what else there is
 		if f.Err == nil {
 			whole = true

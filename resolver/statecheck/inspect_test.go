@@ -25,14 +25,14 @@ import (
 // a start mends.
 func TestInspectMissingState(t *testing.T) {
 	fs := vfs.NewMem()
-	found, err := Inspect(fs, "state", "log", 0, 0, 5)
+	found, err := Inspect(fs, "state", "log", 0, 0, 5, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(found) != 1 || found[0].Err == nil || !found[0].Repairable {
 		t.Errorf("%+v", found)
 	}
-	if found, err = Inspect(fs, "state", "log", 0, 0, 0); err != nil || len(found) != 0 {
+	if found, err = Inspect(fs, "state", "log", 0, 0, 0, nil); err != nil || len(found) != 0 {
 		t.Errorf("beside an empty log: %+v, %v", found, err)
 	}
 }
@@ -76,13 +76,19 @@ func TestInspectDamagedSpoolFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inspect := func(start int64) (bad []Finding) {
+	record := func(id eventlog.RecordID) func(int64) ([]byte, error) {
+		return func(int64) ([]byte, error) {
+			return fake.AppendEvents((&eventlog.Envelope{Kind: eventlog.KindEvents, Account: account, ID: id}).Append(nil), []eventlog.Event{ev}), nil
+		}
+	}
+	last := record(eventlog.RecordID{9, 2})
+	inspect := func(start int64, record func(int64) ([]byte, error)) (bad []Finding) {
 		t.Helper()
 		_, end, err := log.Bounds(ctx, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := Inspect(fs, "state", "log", 0, start, end)
+		found, err := Inspect(fs, "state", "log", 0, start, end, record)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +122,14 @@ func TestInspectDamagedSpoolFile(t *testing.T) {
 	if err := n.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	bad := inspect(0)
+	bad := inspect(0, last)
 	if len(bad) != 1 || !bad[0].Repairable || !strings.Contains(bad[0].Err.Error(), fs.PathBase(waiting)) {
 		t.Errorf("%+v", bad)
 	}
-	if bad = inspect(1); len(bad) != 1 || bad[0].Repairable {
+	if bad = inspect(1, last); len(bad) != 1 || bad[0].Repairable {
 		t.Errorf("beside a log that was trimmed: %+v", bad)
+	}
+	if bad = inspect(0, record(eventlog.RecordID{9, 3})); len(bad) != 1 || !bad[0].Foreign || !bad[0].Repairable {
+		t.Errorf("beside a log that has another record there: %+v", bad)
 	}
 }

@@ -2,6 +2,7 @@
 package datacheck
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -177,7 +178,16 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	}
 	state := filepath.Join(dir, "state")
 	for i := range ends {
-		found, err := statecheck.Inspect(fsys, state, r.Log, i, r.Starts[i], ends[i])
+		found, err := statecheck.Inspect(fsys, state, r.Log, i, r.Starts[i], ends[i], func(offset int64) (record []byte, err error) {
+			if !checked.Whole() {
+				return nil, nil
+			}
+			err = file.Replay(ctx, fsys, logDir, checked.ID, i, offset, offset+1, func(_ int64, data []byte) error {
+				record = bytes.Clone(data)
+				return nil
+			})
+			return record, err
+		})
 		if err != nil {
 			return nil, err
 		}
