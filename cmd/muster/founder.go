@@ -65,24 +65,35 @@ func (f *founder) awaitCompany(ctx context.Context) error {
 	}
 }
 
-// found makes the first company unless there is one. Its credentials are printed,
-// and written to the file, before the record that makes it: a crash between
-// leaves credentials without a company, never a company without credentials. The
-// next start then makes the company of the file.
+// found makes the first company unless there is one. It is made in a log without one only.
 func (f *founder) found(ctx context.Context) error {
 	if there, err := f.exists(ctx); err != nil || there {
 		return err
 	}
+	if err := f.checkEmpty(ctx); err != nil {
+		return f.unlessThere(ctx, err)
+	}
+	return f.make(ctx)
+}
+
+// unlessThere returns why no company may be made, unless another node has made it since.
+func (f *founder) unlessThere(ctx context.Context, reason error) error {
+	if there, err := f.exists(ctx); err != nil || there {
+		return err
+	}
+	return reason
+}
+
+// make makes the first company. Its credentials are printed, and written to the file, before
+// the record that makes it: a crash between leaves credentials without a company, never a
+// company without credentials. The next start then makes the company of the file.
+func (f *founder) make(ctx context.Context) error {
 	creds, ours, err := f.credentials()
 	if err != nil {
 		return err
 	}
 	if creds.CompanyMade {
-		// Another node that shares the file may have made it since.
-		if there, err := f.exists(ctx); err != nil || there {
-			return err
-		}
-		return f.c.companyElsewhere(&creds)
+		return f.unlessThere(ctx, f.c.companyElsewhere(&creds))
 	}
 	fmt.Fprintln(f.p.stdout, "A new company. These are its credentials; they are not shown again:")
 	if err := creds.Print(f.p.stdout); err != nil {
@@ -186,18 +197,6 @@ func badCredentials(err error) error {
 	return fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
 }
 
-// foundAlone is found where no other node can make the company: then it is made in a
-// log without one only.
-func (f *founder) foundAlone(ctx context.Context) error {
-	if there, err := f.exists(ctx); err != nil || there {
-		return err
-	}
-	if err := f.checkEmpty(ctx); err != nil {
-		return err
-	}
-	return f.found(ctx)
-}
-
 // checkEmpty refuses to make a company beside existing data: the log may hold no
 // record of an account.
 func (f *founder) checkEmpty(ctx context.Context) error {
@@ -216,7 +215,11 @@ func (f *founder) checkEmpty(ctx context.Context) error {
 			return err
 		}
 		if env, _, err := eventlog.DecodeEnvelope(e.Data); err == nil && env.Account != 0 {
-			return fmt.Errorf("%w: its log has records of an account (the first at %d), but the state knows no company, so none is made. Run muster check --data DIR, or restore a backup", errLogNotEmpty, e.Offset)
+			remedy := "Run muster check --data DIR, or restore a backup"
+			if f.c.engine.Kafka != nil {
+				remedy = "Move the data directory away: the state is then rebuilt from the topic"
+			}
+			return fmt.Errorf("%w: its log has records of an account (the first at %d), but the state knows no company, so none is made. %s", errLogNotEmpty, e.Offset, remedy)
 		}
 	}
 	return nil

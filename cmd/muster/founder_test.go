@@ -27,16 +27,13 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	found := func(file string) string {
 		t.Helper()
 		var out bytes.Buffer
-		asked := 0
 		f := &founder{
 			p: &process{stdout: &out}, c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, file)}, eng: eng,
 			origin: "http://127.0.0.1:1",
-			exists: func(context.Context) (bool, error) {
-				asked++
-				return asked > 1, nil // asked first before the other's record came
-			},
+			// It was asked first before the other's record came.
+			exists: func(context.Context) (bool, error) { return true, nil },
 		}
-		ok(t, f.found(t.Context()))
+		ok(t, f.make(t.Context()))
 		return out.String()
 	}
 	if out := found("shared.json"); strings.Contains(out, "void") {
@@ -45,9 +42,14 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	first, err := api.LoadCredentials(filepath.Join(dir, "shared.json"))
 	ok(t, err)
 	// A state that lost its company must not get another one.
-	alone := &founder{eng: eng, exists: func(context.Context) (bool, error) { return false, nil }}
-	if err := alone.foundAlone(t.Context()); !errors.Is(err, errLogNotEmpty) {
+	alone := &founder{c: &serveConfig{}, eng: eng, exists: func(context.Context) (bool, error) { return false, nil }}
+	if err := alone.found(t.Context()); !errors.Is(err, errLogNotEmpty) {
 		t.Errorf("a company beside another one's records: %v", err)
+	}
+	asked := 0
+	late := &founder{c: &serveConfig{}, eng: eng, exists: func(context.Context) (bool, error) { asked++; return asked > 1, nil }}
+	if err := late.found(t.Context()); err != nil {
+		t.Errorf("where another node makes it at the same time: %v", err)
 	}
 	if out := found("shared.json"); strings.Contains(out, "void") {
 		t.Errorf("the second, with the first's file: %s", out)
@@ -67,7 +69,7 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 		p: &process{stdout: &out}, eng: eng, exists: func(context.Context) (bool, error) { return false, nil },
 		c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, "shared.json"), engine: engine.Options{Kafka: &kafka.Options{TopicOptions: kafka.TopicOptions{Topic: "other"}}}},
 	}
-	if err := lost.found(t.Context()); err == nil || !strings.Contains(err.Error(), "made before, and the topic other has no record of it") || out.Len() > 0 {
+	if err := lost.make(t.Context()); err == nil || !strings.Contains(err.Error(), "made before, and the topic other has no record of it") || out.Len() > 0 {
 		t.Errorf("the company of the file, again: %v, printed %q", err, &out)
 	}
 }

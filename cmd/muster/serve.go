@@ -160,7 +160,7 @@ func (c *serveConfig) checkPaths(ctx context.Context) error {
 func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
 	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany}
 	if eng.Peers() == nil {
-		return f.foundAlone(ctx)
+		return f.found(ctx)
 	}
 	if eng.Node.Owns(directoryPartition) {
 		return f.awaitCompany(ctx)
