@@ -78,7 +78,7 @@ func (c *Dir) Promising(offset, start, end int64) (x Candidate, err error) {
 		return x, err // a whole manifest under a name that is not its own
 	case offset > end:
 		// Whether it can be read or not: a checkpoint is never ahead of its log.
-		return x, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state, or restore a backup", end, offset)
+		return x, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log back that belongs to this state (its files, or its topic in Kafka), or restore a backup", end, offset)
 	case err != nil:
 		return x, err
 	case offset < start:

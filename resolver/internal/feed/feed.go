@@ -147,11 +147,11 @@ func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 // records from start on.
 func CheckPosition(stored, from, start, end int64) error {
 	if stored < from && start > 0 {
-		return fmt.Errorf("history can be read up to record %d only, but the state starts at %d and the log at %d: rows are missing, or the history file is damaged, which muster check tells. Restore a backup with muster restore, with --log for what is left of the log; or put the history file back that belongs to this data directory", stored, from, start)
+		return fmt.Errorf("history can be read up to record %d only, but the state starts at %d and the log at %d: rows are missing, or the history file is damaged, which muster check tells. Restore a backup with muster restore, with --log for what is left of the log; or put the history back that belongs to this log (the file history.duckdb, or its database in ClickHouse)", stored, from, start)
 	}
 	if stored > end {
 		// Only what is durable in the log is ever stored.
-		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: the log has lost its end, or this is the history of another log. Put the missing files of the log back, or restore a backup with muster restore; a history of another log belongs into its own data directory", stored, end)
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: the log has lost its end, or this is the history of another log. Put the missing part of the log back (its files, or its topic in Kafka), or restore a backup with muster restore; of another log take the history that belongs to it", stored, end)
 	}
 	return nil
 }
