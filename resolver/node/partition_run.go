@@ -56,6 +56,9 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && stats.FlowsWaiting > maxWaitingEvents {
 		return fmt.Errorf("%w: %d events wait for their people to be enrolled in flows", resolver.ErrOverloaded, maxWaitingEvents)
 	}
+	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && p.feed.Crowded() {
+		return fmt.Errorf("%w: history is down or behind, and %d MiB of rows wait for it, all that may", resolver.ErrOverloaded, p.node.opts.Feed.SpoolBytes>>20)
+	}
 	w := p.requests.add(env, out)
 	if w == nil {
 		return p.StopErr()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -57,6 +58,8 @@ type Feed struct {
 		// losses is how often it was found to lack rows.
 		losses int
 	}
+	// crowded says that few rows more have room: see [Feed.Crowded].
+	crowded atomic.Bool
 	// keep is held while the log is trimmed, and from the look at where it begins to the note
 	// that rows have to come from it; before mu.
 	keep    sync.Locker
@@ -119,7 +122,7 @@ func New(opts Options, part int, history query.History, logStart func(ctx contex
 func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 	from := next
 	for _, it := range items {
-		f.mu.disk += it.FileSize
+		f.spooled(it.FileSize)
 	}
 	f.mu.items = items
 	if len(items) > 0 {
@@ -188,6 +191,16 @@ func (f *Feed) waiting() int64 { return f.mu.mem + int64(f.mu.cur.Bytes()) }
 func (f *Feed) full() bool {
 	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
 }
+
+// spooled notes that files with rows grew by so many bytes. The lock is held.
+func (f *Feed) spooled(bytes int64) {
+	f.mu.disk += bytes
+	f.crowded.Store(f.mu.disk > f.opts.SpoolBytes-f.opts.SpoolBytes/8)
+}
+
+// Crowded reports whether the last eighth of SpoolBytes is in use. It is for the rows of what is
+// in the log already: once Begin has to wait for room, readers wait for what is not applied.
+func (f *Feed) Crowded() bool { return f.crowded.Load() }
 
 // Abort ends what Begin began if no record could be applied.
 func (f *Feed) Abort() { f.mu.Unlock() }
@@ -414,7 +427,7 @@ func (f *Feed) drop(it *Item) {
 		}
 	}
 	if it.File != "" {
-		f.mu.disk -= it.FileSize
+		f.spooled(-it.FileSize)
 		f.mu.doomed = append(f.mu.doomed, it.File)
 	}
 	f.sweep()
@@ -521,7 +534,7 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 		if stored {
 			f.mu.doomed = append(f.mu.doomed, name)
 		} else {
-			f.mu.disk += size
+			f.spooled(size)
 		}
 	}
 	if release && !stored && !it.busy && it.batch != nil {

@@ -38,7 +38,8 @@ func (f *Feed) lackRows(stored int64) {
 			f.mu.doomed = append(f.mu.doomed, it.File)
 		}
 	}
-	f.mu.items, f.mu.mem, f.mu.disk = nil, 0, 0
+	f.mu.items, f.mu.mem = nil, 0
+	f.spooled(-f.mu.disk)
 	// A new one: a checkpoint may be writing those before.
 	f.mu.cur = &query.Batch{Partition: f.part, From: f.mu.next, To: f.mu.next}
 	f.sweep()
