@@ -79,6 +79,8 @@ type Options struct {
 type TopicOptions struct {
 	// Topic holds the log. It is created when there is none.
 	Topic string
+	// Known says that the topic was there before: it is not created.
+	Known bool
 	// Partitions is the number the topic is created with; a topic that exists
 	// must have it. 0 takes the topic as it is and creates it with
 	// DefaultPartitions.

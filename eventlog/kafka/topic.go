@@ -62,7 +62,11 @@ func (l *Log) topic(ctx context.Context) (kgo.Topic, error) {
 	var made bool
 	for {
 		topic, brokers, err := l.cluster(ctx)
-		if errors.Is(err, kgo.UnknownTopicOrPartition) && !made {
+		switch {
+		case !errors.Is(err, kgo.UnknownTopicOrPartition) || made:
+		case l.opts.Known:
+			err = fmt.Errorf("%w. It was there before: restore it, or name another topic with --kafka-topic and another directory with --data", err)
+		default:
 			if err = l.create(ctx, len(brokers)); err == nil {
 				made = true
 				continue

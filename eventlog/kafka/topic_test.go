@@ -218,3 +218,24 @@ func TestNoKafkaThere(t *testing.T) {
 		})
 	}
 }
+
+// TestKnownTopicIsNotCreated: a topic that was there before and is gone is not created again by
+// a start that is refused.
+func TestKnownTopicIsNotCreated(t *testing.T) {
+	opts := shared(t)
+	opts.Known = true
+	for range 2 {
+		l, err := Open(within(t, 2*time.Second), opts)
+		if err == nil {
+			l.Close()
+			t.Fatal("it was created")
+		}
+		if !strings.Contains(err.Error(), "It was there before: restore it") {
+			t.Errorf("%v", err)
+		}
+	}
+	opts.Known = false
+	mustOpen(t, opts)
+	opts.Known = true
+	mustOpen(t, opts)
+}

@@ -121,7 +121,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	r := &Report{}
 	fsys := vfs.Default
 	if _, err := os.Stat(filepath.Join(dir, "log.json")); err == nil {
-		return nil, errors.New("the log of the directory is in Kafka: this checks directories with a log of their own")
+		return nil, errors.New("the log of the directory is in Kafka: this is for directories with a log of their own. A node compares its files at each start, and rebuilds from the topic what is damaged; all of it once the directory is moved away")
 	}
 	if err := backup.CheckWhole(fsys, dir); err != nil {
 		r.add(Lost, dir, err.Error(), "")

@@ -52,9 +52,12 @@ func checkKind(dir string, kafka bool) error {
 	if !kafka || found {
 		return nil
 	}
-	for _, what := range []string{"log", "state"} {
-		if _, err := os.Stat(filepath.Join(dir, what)); err == nil {
-			return fmt.Errorf("%w: %s has events of its own, which are not in Kafka. Start without --kafka to continue with them, or name another directory with --data", ErrOtherLog, dir)
+	for _, has := range []struct{ name, what string }{
+		{"log", "events of its own, which are not in Kafka. Start without --kafka to continue with them, or name another directory with --data"},
+		{"state", "a state, and no " + logFile + ", which names its topic. Put that file back, or move the directory away: it is then rebuilt from the topic"},
+	} {
+		if _, err := os.Stat(filepath.Join(dir, has.name)); err == nil {
+			return fmt.Errorf("%w: %s has %s", ErrOtherLog, dir, has.what)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("data directory: %w", err)
 		}

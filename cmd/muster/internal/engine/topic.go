@@ -27,7 +27,7 @@ func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	if found && known.Topic == k.Topic {
-		k.Base = &known.Base
+		k.Base, k.Known = &known.Base, true
 	}
 	if e.topic, err = kafka.Open(ctx, k); err != nil {
 		return err
