@@ -222,11 +222,7 @@ func (r *Resilient) replaceWAL(ctx context.Context, wrong error) error {
 	}
 	defer release()
 	r.logger.Error("the write-ahead log of history is set aside; rows that it had are rebuilt from the log", "reason", wrong)
-	aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
-	if err := os.Rename(r.path+".wal", aside); err != nil {
-		return fmt.Errorf("history: set the damaged file aside: %w", err)
-	}
-	return nil
+	return setAside(r.path, r.now(), ".wal")
 }
 
 // rebuilt returns an error that wraps errLost unless the log can rebuild what a file had, of
@@ -256,19 +252,30 @@ var errLost = fmt.Errorf("%w: the file is damaged, and cannot be rebuilt, since 
 // is done with damaged ones: the next start makes another. Earlier ones that were set
 // aside are removed.
 func SetAside(path string, now time.Time) error {
+	return errors.Join(setAside(path, now, "", ".wal"), columns.Remove(path+columnsSuffix))
+}
+
+// setAside renames the files with those suffixes as damaged ones, and removes earlier ones of
+// the same suffixes.
+func setAside(path string, now time.Time, suffixes ...string) error {
 	old, err := asides(path)
 	if err != nil {
 		return err
 	}
 	aside := path + setAsideMark + now.UTC().Format(setAsideTime)
-	for _, suffix := range []string{"", ".wal"} {
+	for _, suffix := range suffixes {
 		if e := os.Rename(path+suffix, aside+suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
-	err = errors.Join(err, columns.Remove(path+columnsSuffix))
 	for _, name := range old {
-		err = errors.Join(err, os.RemoveAll(name))
+		suffix := ""
+		if strings.HasSuffix(name, ".wal") {
+			suffix = ".wal"
+		}
+		if slices.Contains(suffixes, suffix) {
+			err = errors.Join(err, os.RemoveAll(name))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("history: set the damaged file aside: %w", err)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -398,4 +399,45 @@ func TestSuspicionOfAWholeFile(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "h.duckdb.wal")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a write-ahead log is left: %v", err)
 	}
+}
+
+// TestNewestSetAsideIsKept: of damaged databases, and of damaged write-ahead logs, the newest
+// one is kept.
+func TestNewestSetAsideIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.duckdb")
+	write := func(suffix string) {
+		t.Helper()
+		if err := os.WriteFile(path+suffix, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(second int64) time.Time { return time.Unix(second, 0) }
+	want := func(names ...string) {
+		t.Helper()
+		have, err := filepath.Glob(path + "*")
+		for i := range have {
+			have[i] = strings.TrimPrefix(have[i], path+setAsideMark+"19700101T0000")
+		}
+		if err != nil || !slices.Equal(have, names) {
+			t.Errorf("left are %v, want %v (%v)", have, names, err)
+		}
+	}
+	write("")
+	write(".wal")
+	if err := SetAside(path, at(1)); err != nil {
+		t.Fatal(err)
+	}
+	want("01.000Z", "01.000Z.wal")
+	for second := range int64(2) {
+		write(".wal")
+		if err := setAside(path, at(second+2), ".wal"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("01.000Z", "03.000Z.wal")
+	write("")
+	if err := SetAside(path, at(4)); err != nil {
+		t.Fatal(err)
+	}
+	want("04.000Z")
 }
