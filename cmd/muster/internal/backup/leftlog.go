@@ -88,6 +88,18 @@ func (o *Options) continueLog(left file.Checked) (records int64, err error) {
 		damaged[f.Path] = f.Err != nil
 	}
 	for i := range left.Ends {
+		// The state of the backup follows from its records, and not from others in their
+		// places, as after a restored directory was served, and backed up to the same place.
+		err := file.Compare(o.FS, to, o.Log, i, damaged)
+		var forked *file.ForkedError
+		if errors.As(err, &forked) {
+			return 0, fmt.Errorf("--log: the backup is not of this log, but of one that went apart from it: %w than the backup. Restore another backup, see --list, or restore without --log", err)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("--log: %w", err)
+		}
+	}
+	for i := range left.Ends {
 		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged); err != nil {
 			return 0, fmt.Errorf("--log: %w", err)
 		}
