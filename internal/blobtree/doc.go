@@ -30,5 +30,6 @@
 // names will never be named again, provided that no Put takes longer than the other
 // half of Keep: Put ends before. All ages are told by the storage's own clock.
 //
-// With Keep zero nothing is ever removed, and objects may be named at any age.
+// With Keep zero nothing is ever removed, and objects may be named at any age;
+// one of the wrong size is sent again under its name.
 package blobtree

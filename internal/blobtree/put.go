@@ -147,7 +147,7 @@ func (s *Set) seed(ctx context.Context) (now time.Time, err error) {
 		return now, nil
 	}
 	err = s.bucket.List(ctx, s.pieceDir(), func(o Object) error {
-		p := piece{o.Key[len(s.pieceDir())+1:], o.Stored}
+		p := piece{o.Key[len(s.pieceDir())+1:], o.Size, o.Stored}
 		if h, ok := pieceHash(p.name); ok && s.usable(p, now) {
 			s.mu.there[h] = p
 		}
@@ -287,8 +287,10 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	s.mu.Lock()
 	there, ok := s.mu.there[h]
 	s.mu.Unlock()
+	// One of another size is damaged, as by a copy of the storage that was cut off.
+	damaged := ok && there.size != body.Size()
 	p.mu.Lock()
-	if ok {
+	if ok && !damaged {
 		p.names[h] = there.name
 	}
 	// If another file of this tree is sending the same, its name will do: the
@@ -301,6 +303,9 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 			return "", fmt.Errorf("source of randomness: %w", err)
 		}
 		name = pieceName(h, salt)
+		if damaged && s.opts.Keep == 0 {
+			name = there.name // the versions that name it are whole again then
+		}
 		p.names[h] = name
 	}
 	p.mu.Unlock()
@@ -331,7 +336,7 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	p.mu.Unlock()
 	// It is younger than that: now is when the Put began.
 	s.mu.Lock()
-	s.mu.there[h] = piece{name, p.now}
+	s.mu.there[h] = piece{name, body.Size(), p.now}
 	s.mu.Unlock()
 	return name, nil
 }

@@ -57,6 +57,7 @@ type Set struct {
 // piece is a stored piece. It is as old as at least stored tells.
 type piece struct {
 	name   string
+	size   int64
 	stored time.Time
 }
 

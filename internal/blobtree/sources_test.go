@@ -5,8 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -113,5 +117,39 @@ func TestSources(t *testing.T) {
 	set.Forget()
 	if sent, err := set.PutSources(ctx, "three", nil, []blobtree.Source{{Path: "b", From: "whole", Size: -1}}, nil); err != nil || sent.Objects != 3 {
 		t.Errorf("%+v %v", sent, err)
+	}
+}
+
+// TestB2CutOffObjectIsSentAgain: an object of another size than its content is not relied
+// upon by the next version; where nothing is ever removed, the older ones are whole again, too.
+func TestB2CutOffObjectIsSentAgain(t *testing.T) {
+	for _, keep := range []time.Duration{0, keep} {
+		fs, ctx, b := vfs.NewMem(), context.Background(), blobtest.New()
+		want := tree{"a": strings.Repeat("0123456789", 5), "b": "x"}
+		want.write(t, fs, "one")
+		s := newSet(t, b, fs, func(o *blobtree.Options) { o.Keep = keep })
+		if _, err := s.Put(ctx, "v", nil, "one", nil); err != nil {
+			t.Fatal(err)
+		}
+		before := b.Keys("set/files/")
+		for _, key := range before {
+			if err := b.Put(ctx, key, strings.NewReader("")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Forget()
+		if _, err := s.Put(ctx, "w", nil, "one", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := fetch(s, "w", fs, fmt.Sprint("new", keep)); err != nil || !maps.Equal(readTree(t, fs, fmt.Sprint("new", keep)), want) {
+			t.Errorf("keep %v: %v", keep, err)
+		}
+		err := fetch(s, "v", fs, fmt.Sprint("old", keep))
+		if whole := err == nil; whole != (keep == 0) {
+			t.Errorf("keep %v: the older version: %v", keep, err)
+		}
+		if n := len(b.Keys("set/files/")); (n == len(before)) != (keep == 0) {
+			t.Errorf("keep %v: %d objects, %d before", keep, n, len(before))
+		}
 	}
 }

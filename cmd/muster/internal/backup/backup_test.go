@@ -418,3 +418,48 @@ func slicesOf(m map[string]string) (out []string) {
 	}
 	return out
 }
+
+// TestDamagedObject: one that was cut off is sent again by the next backup, with which the
+// ones before are whole, too. One with another byte is named by the restore, with what to do:
+// once it is removed, the next backup sends it again.
+func TestDamagedObject(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	w.write("data", content("firstlog"))
+	back := func() {
+		t.Helper()
+		if _, err := Make(context.Background(), w.o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back()
+	for _, key := range w.b.Keys("backup/files/") {
+		if err := w.b.Put(context.Background(), key, strings.NewReader("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back()
+	list, err := List(context.Background(), w.o)
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	for _, b := range list {
+		if err := w.restore("at"+b.Name, b.Name); err != nil || !maps.Equal(read(t, w.fs, "at"+b.Name), content("firstlog")) {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+	}
+	for i, key := range w.b.Keys("backup/files/") {
+		w.b.Damage(key)
+		back()
+		dir := fmt.Sprint("new", i)
+		if err := w.restore(dir, ""); err == nil || !strings.Contains(err.Error(), key+": ") || !strings.Contains(err.Error(), "remove the object: the next backup sends it again") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", key, err)
+		}
+		if err := w.b.Delete(context.Background(), key); err != nil {
+			t.Fatal(err)
+		}
+		back()
+		if err := w.restore(dir, ""); err != nil || !maps.Equal(read(t, w.fs, dir), content("firstlog")) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (o *Options) openLeftLog(ctx context.Context, set *blobtree.Set, m *blobtre
 		return nil, errors.New("the backup has no log/meta: restore another one, see --list")
 	}
 	if err := set.Fetch(ctx, &meta, o.Dir); err != nil {
-		return nil, fmt.Errorf("the backup's log/meta: %w", err)
+		return nil, fmt.Errorf("the backup's log/meta: %w%s", err, remedy(err))
 	}
 	was, err := file.Check(o.FS, o.FS.PathJoin(o.Dir, "log"))
 	switch {

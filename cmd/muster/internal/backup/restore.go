@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/blobtree"
 )
 
 // fileRestoring marks a directory that is being restored.
@@ -104,7 +106,7 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 		defer left.close()
 	}
 	if err := set.Fetch(ctx, m, o.Dir); err != nil {
-		return done, fmt.Errorf("backup %s: %w", name, err)
+		return done, fmt.Errorf("backup %s: %w%s", name, err, remedy(err))
 	}
 	var records int64
 	if left != nil {
@@ -121,6 +123,14 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 		}
 	}
 	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes(), Records: records}, nil
+}
+
+// remedy is what to do about damage to what is stored: backups share objects.
+func remedy(err error) string {
+	if !errors.Is(err, blobtree.ErrDamaged) {
+		return ""
+	}
+	return ". Restore a backup without this object, see --list. If the service still runs, or its directory is whole, remove the object: the next backup sends it again"
 }
 
 // clear marks the directory and removes what an earlier restore left in it.
