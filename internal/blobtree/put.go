@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 	"sync"
@@ -36,6 +37,10 @@ type Source struct {
 	Path, From string
 	// Size is how many of its bytes are stored, from the first on; -1 is all there are.
 	Size int64
+	// Check is given the size and the CRC-32 (IEEE) of a file that was read; its error ends
+	// the Put. It is for files with all their bytes, and not called for one that was not
+	// read because it has not changed. nil computes none.
+	Check func(size int64, crc32 uint32) error
 }
 
 // Put stores a tree as the version of that name: the files below dir, or those of
@@ -50,7 +55,7 @@ func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files 
 	}
 	sources := make([]Source, len(files))
 	for i, path := range files {
-		sources[i] = Source{path, s.opts.FS.PathJoin(dir, path), -1}
+		sources[i] = Source{Path: path, From: s.opts.FS.PathJoin(dir, path), Size: -1}
 	}
 	return s.PutSources(ctx, name, meta, sources, nil)
 }
@@ -189,6 +194,8 @@ type put struct {
 type fileSums struct {
 	id     fileID
 	hashes []hash
+	// checked is whether [Source.Check] let it pass.
+	checked bool
 }
 
 // fileID reports whether a file is the one that was hashed before, as far as it
@@ -238,8 +245,13 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 	p.set.mu.Lock()
 	known, ok := p.set.mu.sums[source.Path]
 	p.set.mu.Unlock()
-	sums := fileSums{id: id}
-	reused := ok && known.id == id
+	sums := fileSums{id: id, checked: source.Check != nil || known.checked && known.id == id}
+	reused := ok && known.id == id && (source.Check == nil || known.checked)
+	crc := crc32.NewIEEE()
+	var check io.Writer
+	if source.Check != nil {
+		check = crc
+	}
 	for at := int64(0); at < out.Size; at += p.set.opts.PieceBytes {
 		if err := ctx.Err(); err != nil {
 			return out, err
@@ -253,7 +265,7 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 		var name string
 		for again := 0; ; again++ {
 			if !hashed {
-				if h, err = p.sum(ctx, part); err != nil {
+				if h, err = p.sum(ctx, part, check); err != nil {
 					return out, fmt.Errorf("%s: %w", source.From, err)
 				}
 			}
@@ -267,6 +279,11 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 		}
 		sums.hashes = append(sums.hashes, h)
 		out.Pieces = append(out.Pieces, name)
+	}
+	if source.Check != nil && !reused {
+		if err := source.Check(out.Size, crc.Sum32()); err != nil {
+			return out, err
+		}
 	}
 	p.mu.Lock()
 	p.sums[source.Path] = sums
@@ -341,12 +358,17 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	return name, nil
 }
 
-func (p *put) sum(ctx context.Context, part *io.SectionReader) (h hash, err error) {
+// sum is the hash of a piece. What it reads goes to crc as well, unless that is nil.
+func (p *put) sum(ctx context.Context, part *io.SectionReader, crc io.Writer) (h hash, err error) {
 	if _, err = part.Seek(0, io.SeekStart); err != nil {
 		return h, err
 	}
 	d := sha256.New()
-	if _, err = io.CopyBuffer(onlyWriter{d}, p.throttled(ctx, part), make([]byte, 256<<10)); err == nil {
+	to := io.Writer(d)
+	if crc != nil {
+		to = io.MultiWriter(d, crc)
+	}
+	if _, err = io.CopyBuffer(onlyWriter{to}, p.throttled(ctx, part), make([]byte, 256<<10)); err == nil {
 		d.Sum(h[:0])
 	}
 	return h, err

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -97,6 +98,23 @@ func (c *Dir) Verify(f Manifest) error {
 		}
 		return nil
 	})
+}
+
+// ReadFiles are the files of the checkpoint in the directory dir by its manifest, whatever
+// log it is of, and whichever build wrote it.
+func ReadFiles(fs vfs.FS, dir string) ([]fileSum, error) {
+	path := fs.PathJoin(dir, FileManifest)
+	b, err := statefiles.ReadChecked(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	var f struct {
+		Files []fileSum `json:"files"`
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, statefiles.Damaged(path, "%v", err)
+	}
+	return f.Files, nil
 }
 
 // FilesOf lists the files of a checkpoint but its manifest, in order of their

@@ -103,10 +103,20 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if err := o.checkLog(); err != nil {
+	log, err := o.checkLog()
+	if err != nil {
 		return done, notBackedUp(err)
 	}
-	done.Sent, err = set.Put(ctx, done.Name, about{Log: id}, o.Dir, files)
+	sources := make([]blobtree.Source, len(files))
+	for i, path := range files {
+		sources[i] = blobtree.Source{Path: path, From: o.FS.PathJoin(o.Dir, path), Size: -1}
+	}
+	if slices.Max(append(log.Starts, 0)) > 0 {
+		if err := checkState(o.FS, o.Dir, sources); err != nil {
+			return done, err
+		}
+	}
+	done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil)
 	return done, err
 }
 
@@ -202,7 +212,6 @@ func (o *Options) files() ([]string, error) {
 		if !slices.Contains(owned, names[0]) {
 			return true
 		}
-		// state/p<n>/checkpoints/<offset>/…; what is unfinished begins with tmp-.
-		return names[0] == "state" && (len(names) < 5 || names[2] != "checkpoints" || strings.HasPrefix(names[3], "tmp-"))
+		return names[0] == "state" && (len(names) < 5 || !isCheckpoint(names[:4]))
 	}), err
 }

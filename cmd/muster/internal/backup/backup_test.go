@@ -115,7 +115,8 @@ func TestRestoreIsWhatWasBackedUp(t *testing.T) {
 	first := content("firstlog")
 	w.write("data", first)
 	w.write("data", map[string]string{"state/p0/live/000004.sst": "x", "state/p0/keys/1.run": "x", "outbox/1.eml": "x",
-		"state/p0/checkpoints/tmp-00000000000000000009/MANIFEST": "x", "credentials.json": "x"})
+		"state/p0/checkpoints/tmp-00000000000000000009/MANIFEST": "x", "state/p0/checkpoints/damaged-00000000000000000002/MANIFEST": "x",
+		"state/p0/checkpoints/foreign-00000000000000000003/MANIFEST": "x", "credentials.json": "x"})
 	one, err := Make(context.Background(), w.o)
 	if err != nil || one.Files != len(first) {
 		t.Fatalf("%+v %v", one, err)

@@ -6,13 +6,13 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 )
 
-// checkLog reads the log of the directory, and returns what is damaged in it first.
-func (o *Options) checkLog() error {
+// checkLog reads the log of the directory. Its error is what is damaged in it first.
+func (o *Options) checkLog() (file.Checked, error) {
 	c, err := o.readLog(o.FS.PathJoin(o.Dir, "log"))
-	if err != nil {
-		return err
+	if err == nil {
+		err = damage(c)
 	}
-	return damage(c)
+	return c, err
 }
 
 func (o *Options) readLog(dir string) (file.Checked, error) {

@@ -118,7 +118,7 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 		return done, err
 	}
 	if o.Log == "" {
-		if err := o.checkLog(); err != nil {
+		if _, err := o.checkLog(); err != nil {
 			return done, fmt.Errorf("backup %s was restored, but it is of a log that was damaged already: %w. To restore an older backup to another directory, see --list, and --log for what is left of the log", name, err)
 		}
 	}

@@ -11,6 +11,11 @@ import (
 
 // Running is a data directory that a process has: its files at one instant.
 type Running struct {
+	// Dir is the data directory, for errors.
+	Dir string
+	// Trimmed is set where the log lacks its beginning: a checkpoint that is damaged
+	// makes the backup fail then, since nothing else has the state.
+	Trimmed bool
 	// Log is the identity of the log.
 	Log uint64
 	// Ends are the offsets behind the last records of Sources, by partition.
@@ -43,6 +48,11 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	p.set.Forget() // the place may have been emptied since
 	if done.Name, err = p.o.name(ctx, p.set, logName(r.Log)); err != nil {
 		return done, err
+	}
+	if r.Trimmed {
+		if err := checkState(p.o.FS, r.Dir, r.Sources); err != nil {
+			return done, err
+		}
 	}
 	done.Sent, err = p.set.PutSources(ctx, done.Name, about{logName(r.Log), r.Ends}, r.Sources, func(reused func(path string) bool) ([]blobtree.Source, error) {
 		if err := r.Check(ctx, p.o.Throttle, reused); err != nil {

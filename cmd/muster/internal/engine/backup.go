@@ -147,7 +147,7 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 	for _, f := range links.Files {
 		add("log/"+f.Path, f.Size)
 	}
-	r.Log, r.Ends = e.file.ID(), links.Ends
+	r.Dir, r.Trimmed, r.Log, r.Ends = e.dir, !whole, e.file.ID(), links.Ends
 	r.Check = func(ctx context.Context, throttle func(ctx context.Context, bytes int) error, reused func(path string) bool) error {
 		return e.file.CheckLinked(ctx, logDir, links, throttle, func(f file.Linked) bool { return reused("log/" + f.Path) })
 	}
