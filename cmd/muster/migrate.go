@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/datacheck"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 )
 
@@ -52,6 +53,7 @@ func (p *process) migrate(ctx context.Context) error {
 	res, err := engine.Migrate(ctx, engine.MigrateOptions{
 		Options: options, To: *to, Partitions: newPartitions,
 		Report: func(format string, args ...any) { fmt.Fprintf(p.stdout, format+"\n", args...) },
+		Check:  func(ctx context.Context) error { return checkMovable(ctx, *e.dir) },
 	})
 	switch {
 	case err != nil:
@@ -60,6 +62,24 @@ func (p *process) migrate(ctx context.Context) error {
 		fmt.Fprintf(p.stdout, "%s was moved before. Start with %s.\n", *e.dir, res.Flags())
 	default:
 		fmt.Fprintf(p.stdout, "moved. Start with %s. %s can be removed once you are sure.\n", res.Flags(), *e.dir)
+	}
+	return nil
+}
+
+// checkMovable refuses a directory in which muster check, under the caller's lock, finds
+// something that is damaged: what is moved would lack it for good.
+func checkMovable(ctx context.Context, dir string) error {
+	r, err := datacheck.Directory(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		switch {
+		case f.Verdict == datacheck.Lost && !f.Beside:
+			return fmt.Errorf("%s is not moved: %s", dir, f.Told())
+		case f.Verdict == datacheck.Repairable && !r.Hopeless():
+			return fmt.Errorf("%s is not moved: %s: %s. Run muster repair --data %s, then muster migrate again", dir, f.Path, f.Text, dir)
+		}
 	}
 	return nil
 }

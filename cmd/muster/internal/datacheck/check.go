@@ -51,8 +51,11 @@ type Finding struct {
 	Aside bool `json:"-"`
 }
 
-func (f Finding) String() string {
-	s := fmt.Sprintf("%-7s  %s: %s", f.Verdict, f.Path, f.Text)
+func (f Finding) String() string { return fmt.Sprintf("%-7s  %s", f.Verdict, f.Told()) }
+
+// Told is the finding without its verdict: the path, what is there, and what to do.
+func (f Finding) Told() string {
+	s := fmt.Sprintf("%s: %s", f.Path, f.Text)
 	if f.Remedy != "" {
 		s += ". " + f.Remedy
 	}

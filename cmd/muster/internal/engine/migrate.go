@@ -37,6 +37,9 @@ type MigrateOptions struct {
 	Partitions int
 	// Report is called with what was done; nil is silent.
 	Report func(format string, args ...any)
+	// Check refuses a directory that is not whole. It is called under the directory's
+	// lock, before anything is written.
+	Check func(ctx context.Context) error
 }
 
 // Migrated is the result of a migration.
@@ -96,14 +99,19 @@ func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
 		return res, fmt.Errorf("%w: %w; stop it first", ErrInUse, err)
 	}
 	defer func() { err = errors.Join(err, m.close(), lock.Close()) }()
-	if err := makePrivate(o.Dir, o.Logger); err != nil {
-		return res, err
-	}
 	done, err := m.begun()
 	if err != nil || done != nil {
 		if done != nil {
 			res = Migrated{plan: *done, Before: true}
 		}
+		return res, err
+	}
+	// The numbers of rows are compared with what the directory's history has. That says
+	// nothing of a history that lacks rows, or is another directory's.
+	if err := o.Check(ctx); err != nil {
+		return res, err
+	}
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
 		return res, err
 	}
 	if err := m.openSource(); err != nil {
@@ -162,7 +170,7 @@ func (m *migration) openSource() (err error) {
 	if n := m.log.Partitions(); n != 1 {
 		return fmt.Errorf("the log in %s has %d partitions, one with 1 can be moved", o.Dir, n)
 	}
-	m.history, err = duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+	m.history, err = duckdb.Open(o.historyFile(), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
 	if err != nil {
 		return fmt.Errorf("open history: %w", err)
 	}
