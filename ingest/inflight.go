@@ -11,6 +11,7 @@ import (
 type Memory struct {
 	limit  int64
 	used   atomic.Int64
+	most   atomic.Int64 // the greatest used since Most was asked
 	parent *Memory // what a part takes is taken from it too; nil for the whole
 }
 
@@ -24,10 +25,30 @@ func (m *Memory) Part(n int64) *Memory { return &Memory{limit: m.limit / n, pare
 // Used is how many bytes are taken, of a part by its own requests.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
+// Most is the most bytes that were taken at one time since the call before, those of now
+// included.
+func (m *Memory) Most() int64 {
+	most := m.most.Swap(0)
+	now := m.used.Load()
+	m.note(now)
+	return max(most, now)
+}
+
+// note notes that so many bytes are taken.
+func (m *Memory) note(used int64) {
+	for {
+		most := m.most.Load()
+		if used <= most || m.most.CompareAndSwap(most, used) {
+			return
+		}
+	}
+}
+
 // take takes n bytes; it reports false, and changes nothing, when there is no
 // room.
 func (m *Memory) take(n int64) bool {
-	if m.used.Add(n) > m.limit {
+	used := m.used.Add(n)
+	if used > m.limit {
 		m.used.Add(-n)
 		return false
 	}
@@ -35,13 +56,14 @@ func (m *Memory) take(n int64) bool {
 		m.used.Add(-n)
 		return false
 	}
+	m.note(used)
 	return true
 }
 
 // force takes n bytes, also beyond the limit.
 func (m *Memory) force(n int64) {
 	for ; m != nil; m = m.parent {
-		m.used.Add(n)
+		m.note(m.used.Add(n))
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 // flag says how much they can become. heapLimit is a memory limit that leaves the
 // collector its room for everything else, and none for them.
 //
-// It is never lower than what can live, so that the collector does not run for nothing
-// when the state grows.
+// It is never lower than what can live, by the last collection, so that the collector does
+// not run for nothing when the state grows.
 func heapLimit(m heapUse, inFlightLimit int64) int64 {
 	others := max(0, m.live-m.inFlight)
 	return inFlightLimit + inFlightLimit/16 + 2*others + m.overhead + heapSlack
@@ -27,20 +27,35 @@ const heapSlack = 24 << 20
 
 // heapUse is what memory is used for, in bytes.
 type heapUse struct {
-	live     int64 // of the heap, when it was last collected
-	overhead int64 // of the Go runtime beside the heap's objects: stacks, tables
-	inFlight int64 // of the heap: bodies and answers of requests under way
+	collections uint64 // of the heap, since the start of the process
+	live        int64  // of the heap, when it was last collected
+	overhead    int64  // of the Go runtime beside the heap's objects: stacks, tables
+	// inFlight is of the heap, when it was last collected: bodies and answers of requests
+	// under way, the most that they can have been. Those of another time say nothing of live:
+	// most bodies are there for a moment only.
+	inFlight int64
 }
 
-// readHeapUse asks the Go runtime.
-func readHeapUse(inFlight int64) heapUse {
+// since is a look at the heap after another one; most is the most that was in flight in
+// between. Where it was not collected in between, what was in flight then stays.
+func (m heapUse) since(before heapUse, most int64) heapUse {
+	m.inFlight = before.inFlight
+	if m.collections != before.collections {
+		m.inFlight = most
+	}
+	return m
+}
+
+// readHeapUse asks the Go runtime, which does not know what is in flight.
+func readHeapUse() heapUse {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
 	}
 	metrics.Read(samples)
 	value := func(i int) int64 { return int64(samples[i].Value.Uint64()) }
-	return heapUse{live: value(0), overhead: max(0, value(1)-value(2)-value(3)-value(4)-value(5)), inFlight: inFlight}
+	return heapUse{collections: uint64(value(6)), live: value(0), overhead: max(0, value(1)-value(2)-value(3)-value(4)-value(5))}
 }
 
 // heapCheck is the time between adjustments of the memory limit.
@@ -66,11 +81,13 @@ func (c *serveConfig) boundHeap(ctx context.Context) (stop func()) {
 
 func (c *serveConfig) adjustHeap(ctx context.Context) {
 	var set int64
+	var use heapUse
 	check := time.NewTicker(heapCheck)
 	defer check.Stop()
 	for {
 		// Setting it stops the process for a moment: only for a difference.
-		if limit := heapLimit(readHeapUse(c.ingest.Memory.Used()), c.ingest.InFlightBytes); limit > set+set/32 || limit < set-set/32 {
+		use = readHeapUse().since(use, c.ingest.Memory.Most())
+		if limit := heapLimit(use, c.ingest.InFlightBytes); limit > set+set/32 || limit < set-set/32 {
 			debug.SetMemoryLimit(limit)
 			set = limit
 		}
