@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -19,9 +20,26 @@ import (
 )
 
 // TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
-// with a later log leaves them, do not keep the person, though nothing else happens.
+// with a later log leaves them, do not keep the person, though nothing else happens. Nor do
+// those that this start, or one before, has set aside.
 func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, fs vfs.FS, dir string, oldest, newest string){
+		"whole": func(*testing.T, vfs.FS, string, string, string) {},
+		"damaged": func(t *testing.T, fs vfs.FS, dir string, _, newest string) {
+			fake.DamageFile(t, fs, fs.PathJoin(dir, newest, checkpoint.FileManifest), fake.DamageKinds[4])
+		},
+		"set aside before": func(t *testing.T, fs vfs.FS, dir string, oldest, _ string) {
+			if _, err := vfs.Clone(fs, fs, fs.PathJoin(dir, oldest), fs.PathJoin(dir, checkpoint.DamagedPrefix+oldest)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { erasedLeavesOlder(t, damage) })
+	}
+}
+
+func erasedLeavesOlder(t *testing.T, damage func(t *testing.T, fs vfs.FS, dir string, oldest, newest string)) {
 	ctx := context.Background()
 	fs := vfs.NewMem()
 	history := &fake.History{Rand: rand.New(rand.NewPCG(1, 3))}
@@ -57,6 +75,12 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	if err := fs.Rename("kept", "state/p0/"+checkpoint.DirCheckpoints); err != nil {
 		t.Fatal(err)
 	}
+	names, err := fs.List("state/p0/" + checkpoint.DirCheckpoints)
+	if err != nil || len(names) != checkpoint.Kept {
+		t.Fatal(names, err)
+	}
+	slices.Sort(names)
+	damage(t, fs, "state/p0/"+checkpoint.DirCheckpoints, names[0], names[1])
 	if !fileHolds(t, fs, "gone-person@x.io") {
 		t.Fatal("the test does not find what is stored")
 	}

@@ -242,13 +242,18 @@ func inParallel(workers, n int, do func(i int) error) error {
 const DamagedPrefix = "damaged-"
 
 // RemoveSetAside removes the checkpoints that were set aside.
-func (c *Dir) RemoveSetAside() error {
+func (c *Dir) RemoveSetAside() error { return c.removeSetAside("\xff") }
+
+// RemoveSetAsideBelow removes those whose offset is below one.
+func (c *Dir) RemoveSetAsideBelow(offset int64) error { return c.removeSetAside(Name(offset)) }
+
+func (c *Dir) removeSetAside(below string) error {
 	names, err := c.FS.List(c.Path(DirCheckpoints))
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if strings.HasPrefix(n, DamagedPrefix) {
+		if offset, is := strings.CutPrefix(n, DamagedPrefix); is && offset < below {
 			if err := c.FS.RemoveAll(c.Path(DirCheckpoints, n)); err != nil {
 				return err
 			}
