@@ -129,6 +129,9 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 	}
 	switch r.Verdict() {
 	case datacheck.Repairable:
+		if r.Serves() {
+			return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: its history is in ClickHouse, so a start with --clickhouse mends it", dir, counts[datacheck.Repairable])}
+		}
 		repair := "muster repair"
 		if r.Stale.Any() {
 			repair += " --deep"
@@ -160,15 +163,15 @@ func (p *process) repair(ctx context.Context) error {
 		return err
 	}
 	for _, f := range r.Findings {
-		switch f.Verdict {
-		case datacheck.Repairable:
+		switch {
+		case f.Verdict == datacheck.Lost || r.Serves() && f.Verdict == datacheck.Repairable:
+			fmt.Fprintln(p.stdout, f)
+		case f.Verdict == datacheck.Repairable:
 			first := ""
 			if f.Aside {
 				first = "set aside and "
 			}
 			fmt.Fprintf(p.stdout, "will %srebuild: %s: %s\n", first, f.Path, f.Text)
-		case datacheck.Lost:
-			fmt.Fprintln(p.stdout, f)
 		}
 	}
 	if *dry || !r.Mendable() {
@@ -188,6 +191,12 @@ func (p *process) repair(ctx context.Context) error {
 		if r.Hopeless() {
 			return p.verdict(*dir, r)
 		}
+	}
+	if r.Elsewhere {
+		if r.Serves() { // as a file, history would be rebuilt in vain
+			return fmt.Errorf("the history of %s is in ClickHouse, so a start with --clickhouse mends it, and not muster repair", *dir)
+		}
+		return p.verdict(*dir, r)
 	}
 	eng, err := engine.Open(ctx, engine.Options{Dir: *dir, Logger: log, Skip: deep.skip})
 	if err != nil {

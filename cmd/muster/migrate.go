@@ -73,6 +73,9 @@ func checkMovable(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if r.Elsewhere {
+		return fmt.Errorf("%s is not moved: its history is in ClickHouse already. Serve it without --clickhouse until history is rebuilt in the directory, and stop it; then run muster migrate again, with a new database", dir)
+	}
 	for _, f := range r.Findings {
 		switch {
 		case f.Verdict == datacheck.Lost && !f.Beside:

@@ -202,7 +202,7 @@ func (o *Options) logID() (string, error) {
 }
 
 // owned are the names in a data directory that a backup may have.
-var owned = []string{"log", "state", "history.duckdb", "history.duckdb.wal", "moved.json"}
+var owned = []string{"log", "state", "history.duckdb", "history.duckdb.wal", "history.json", "moved.json"}
 
 // files lists what belongs to a backup.
 func (o *Options) files() ([]string, error) {

@@ -74,6 +74,9 @@ type Report struct {
 	// Foreign reports that checkpoints of other logs are to be set aside.
 	Foreign bool  `json:"-"`
 	Stale   Stale `json:"-"`
+	// Elsewhere reports that history is in ClickHouse: muster repair cannot reach it, and a
+	// start with --clickhouse rebuilds what is damaged.
+	Elsewhere bool `json:"-"`
 
 	// What Deep needs: the log's identity, whether it is whole, and how far history is, nil
 	// where it cannot be compared.
@@ -98,6 +101,12 @@ func (r *Report) Mendable() bool {
 	return !r.Hopeless() && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Verdict == Repairable })
 }
 
+// Serves reports whether only a start mends what is damaged, since history is in
+// ClickHouse, and there is nothing that muster repair prepares for one.
+func (r *Report) Serves() bool {
+	return r.Elsewhere && !r.RepairLog && !r.Foreign && !r.Stale.Any() && r.Verdict() == Repairable
+}
+
 // Hopeless reports whether something is lost that the rest follows from.
 func (r *Report) Hopeless() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Verdict == Lost && !f.Beside })
@@ -114,6 +123,7 @@ func (r *Report) addAside(path, text, remedy string) {
 
 const (
 	remedyStart   = "A start or muster repair rebuilds it from the log"
+	remedyServe   = "A start with --clickhouse rebuilds it from the log"
 	remedyForeign = "If this log is the right one, muster repair sets the checkpoint aside and rebuilds the state; else put the log back that belongs to it. A start is refused until then"
 	remedyBackup  = "Restore a backup: muster restore, with --log for what is left of the log"
 )
@@ -133,6 +143,11 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	if err := checkKinds(dir); err != nil {
 		return nil, err
 	}
+	elsewhere, err := engine.HistoryElsewhere(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.Elsewhere = elsewhere
 	if err := r.layout(dir); err != nil {
 		return nil, err
 	}
@@ -203,6 +218,8 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 			case f.Foreign && f.Repairable:
 				r.Foreign = true
 				r.addAside(f.Path, f.Err.Error(), remedyForeign)
+			case f.Repairable && checked.Whole() && elsewhere:
+				r.add(Repairable, f.Path, f.Err.Error(), remedyServe)
 			case f.Repairable && checked.Whole():
 				r.add(Repairable, f.Path, f.Err.Error(), remedyStart)
 			case f.Repairable:
@@ -211,6 +228,10 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 				r.add(Lost, f.Path, f.Err.Error(), remedyBackup)
 			}
 		}
+	}
+	if elsewhere {
+		r.add(Whole, filepath.Join(dir, engine.HistoryMark), "history is in ClickHouse, where this does not look", "")
+		return r, nil
 	}
 	return r, r.history(ctx, dir, ends)
 }
@@ -225,7 +246,7 @@ func unlessSaid(err error, remedy string) string {
 }
 
 // known are the names in a data directory.
-var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + ".columns", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
+var known = []string{"LOCK", "log", "state", engine.HistoryMark, engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + ".columns", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
 
 // layout looks at the names in the directory.
 func (r *Report) layout(dir string) error {
@@ -246,6 +267,8 @@ func (r *Report) layout(dir string) error {
 			r.add(Note, path, "the directory was moved by muster migrate, and is not served any more", "")
 		case name == "state.damaged", strings.HasPrefix(name, engine.HistoryFile+".damaged-"):
 			r.add(Note, path, "set aside as damaged by an earlier start; it may be removed", "")
+		case r.Elsewhere && name == engine.HistoryFile:
+			r.add(Note, path, "history is in ClickHouse; a start with --clickhouse removes the file once all its rows are there", "")
 		case !slices.Contains(known, name):
 			r.add(Note, path, "not a file of muster's; it is passed over", "")
 		}
@@ -267,7 +290,7 @@ func (r *Report) history(ctx context.Context, dir string, ends []int64) error {
 	}
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		wrong("the file is missing, unless history is in ClickHouse")
+		wrong("the file is missing, unless history is in ClickHouse, which the next start with --clickhouse notes")
 		return nil
 	case err != nil:
 		return err

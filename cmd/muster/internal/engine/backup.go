@@ -128,6 +128,14 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		}
 		whole = whole && start == 0
 	}
+	if elsewhere, err := HistoryElsewhere(e.dir); err != nil {
+		return r, err
+	} else if elsewhere {
+		if err := os.Link(filepath.Join(e.dir, HistoryMark), filepath.Join(dir, HistoryMark)); err != nil {
+			return r, err
+		}
+		add(HistoryMark, -1)
+	}
 	if history, here := e.History.Backend.(copier); here && !whole {
 		if err := history.CopyTo(ctx, filepath.Join(dir, HistoryFile)); err != nil {
 			return r, err

@@ -9,6 +9,7 @@
 //	DIR/history.duckdb  history (package query/duckdb), its write-ahead log and
 //	                    its directory for spilling beside it, unless it is in
 //	                    ClickHouse (package query/clickhouse)
+//	DIR/history.json    history is in ClickHouse, beside a log of its own
 //
 // A directory belongs to one log and so does a history; what does not belong
 // together is refused before anything is applied (belongs.go). With Kafka

@@ -101,6 +101,8 @@ type Engine struct {
 	dir     string
 	backups backups
 	scrub   *scrubber // nil unless the log is looked at, see Scrub
+	// stopLeft ends what removeLeftHistory has begun; nil for nothing.
+	stopLeft func()
 	// file or topic is Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
@@ -206,6 +208,16 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := os.RemoveAll(filepath.Join(o.Dir, BackupDir)); err != nil {
 		return e, fmt.Errorf("remove what a backup left: %w", err)
 	}
+	if e.file != nil {
+		if err := noteHistory(o.Dir, o.ClickHouse != nil); err != nil {
+			return e, err
+		}
+		if o.ClickHouse != nil {
+			if e.stopLeft, err = e.removeLeftHistory(o); err != nil {
+				return e, err
+			}
+		}
+	}
 	e.join(o.Logger)
 	return e, nil
 }
@@ -300,6 +312,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	var err error
 	if e.scrub != nil {
 		e.scrub.stop()
+	}
+	if e.stopLeft != nil {
+		e.stopLeft()
 	}
 	if e.keeper != nil {
 		e.keeper.close()

@@ -23,7 +23,7 @@ func ours(name string) bool {
 	case "LOCK", "RESTORING", "log", "state", "outbox", UploadsDir, "migration":
 		return true
 	}
-	for _, prefix := range []string{logFile, planFile, movedFile, "history.duckdb"} { // and what is beside them for a moment
+	for _, prefix := range []string{logFile, planFile, movedFile, HistoryMark, HistoryFile} { // and what is beside them for a moment
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
