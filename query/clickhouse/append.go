@@ -26,7 +26,7 @@ type partition struct {
 
 	mu struct {
 		sync.Mutex
-		cover   cover
+		cover   kept
 		coverAt time.Time // before it was read
 	}
 }
@@ -42,7 +42,7 @@ func (s *Store) partition(n int) *partition {
 	return p
 }
 
-func (p *partition) remember(c cover, at time.Time) {
+func (p *partition) remember(c kept, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.After(p.mu.coverAt) {
@@ -97,10 +97,10 @@ func (s *Store) append(ctx context.Context, p *partition, b *query.Batch) error 
 		p.remember(c, at)
 		return nil
 	}
-	a := addition{batch: b, writer: p.writer, from: position}
+	a := addition{batch: b, writer: p.writer, from: position, tables: c.tables}
 	// A number is used on when all it has inserted is committed and the cover's
 	// last span, as its own writer left it.
-	if a.writer == 0 || len(c) == 0 || c[len(c)-1].writer != a.writer || p.to != position {
+	if n := len(c.cover); a.writer == 0 || n == 0 || c.cover[n-1].writer != a.writer || p.to != position {
 		if a.writer, err = s.newWriter(); err != nil {
 			return err
 		}
@@ -113,10 +113,10 @@ func (s *Store) append(ctx context.Context, p *partition, b *query.Batch) error 
 		return err
 	}
 	p.writer, p.to = a.writer, b.To
-	if n := len(c); n > 0 && c[n-1].writer == a.writer {
-		c[n-1].to = b.To
+	if n := len(c.cover); n > 0 && c.cover[n-1].writer == a.writer {
+		c.cover[n-1].to = b.To
 	} else {
-		c = append(c, span{a.writer, position, b.To})
+		c.cover = append(c.cover, span{a.writer, position, b.To})
 	}
 	p.remember(c, at)
 	return nil
@@ -127,6 +127,7 @@ type addition struct {
 	batch  *query.Batch
 	writer uint64
 	from   int64 // records below are stored already
+	tables tables
 }
 
 // newWriter draws a number that no other writer has.
@@ -177,11 +178,13 @@ func (s *Store) insert(ctx context.Context, a *addition) error {
 // commit reports that all rows are there. The server refuses it once its clock is
 // past the fence, so that what is older than that can be relied on, and when
 // another writer has committed more meanwhile: a person in what that stored may
-// have been erased since.
+// have been erased since. It also refuses it when a table was made again meanwhile, which
+// may not have all of the rows.
 func (s *Store) commit(ctx context.Context, a *addition, fenceMs int64) error {
 	return s.exec(ctx, s.opts.AppendTimeout, fmt.Sprintf(
-		`INSERT INTO commits ("partition", writer, first_offset, next_offset) SELECT %[1]d, %[2]d, %[3]d, %[4]d
+		`INSERT INTO commits ("partition", writer, first_offset, next_offset, generation) SELECT %[1]d, %[2]d, %[3]d, %[4]d, %[7]s
 		WHERE throwIf(toUnixTimestamp64Milli(now64(3)) > %[5]d, 'the append took too long') = 0
-		AND throwIf((SELECT max(next_offset) FROM commits WHERE "partition" = %[1]d) > %[3]d, '%[6]s') = 0`,
-		a.batch.Partition, a.writer, a.from, a.batch.To, fenceMs, textOvertaken))
+		AND throwIf((SELECT max(next_offset) FROM commits WHERE "partition" = %[1]d AND generation = %[7]s) > %[3]d, '%[6]s') = 0
+		AND %[8]s`,
+		a.batch.Partition, a.writer, a.from, a.batch.To, fenceMs, textOvertaken, quote(a.tables.generation), a.tables.unchanged()))
 }

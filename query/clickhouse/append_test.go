@@ -76,7 +76,7 @@ func TestL2TieTakesANewNumber(t *testing.T) {
 	commitBlindly(t, s, &greater)
 	appendRecords(t, s, 0, 20, 40)
 	c, _, err := s.readCover(ctx, 0)
-	if err != nil || len(c) != 2 || c[0] != (span{math.MaxUint64, 0, 20}) {
+	if err != nil || len(c.cover) != 2 || c.cover[0] != (span{math.MaxUint64, 0, 20}) {
 		t.Fatalf("the cover became %v (%v)", c, err)
 	}
 	checkRecords(t, s, 0)
@@ -139,8 +139,15 @@ func TestL2Zombie(t *testing.T) {
 // newest came.
 func commitBlindly(t *testing.T, s *Store, a *addition) {
 	t.Helper()
-	err := s.exec(context.Background(), time.Minute, fmt.Sprintf(`INSERT INTO commits ("partition", writer, first_offset, next_offset) VALUES (%d, %d, %d, %d)`,
-		a.batch.Partition, a.writer, a.from, a.batch.To))
+	if a.tables == (tables{}) {
+		k, _, err := s.readCover(context.Background(), a.batch.Partition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.tables = k.tables
+	}
+	err := s.exec(context.Background(), time.Minute, fmt.Sprintf(`INSERT INTO commits ("partition", writer, first_offset, next_offset, generation) VALUES (%d, %d, %d, %d, %s)`,
+		a.batch.Partition, a.writer, a.from, a.batch.To, quote(a.tables.generation)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (s *Store) queryOnce(ctx context.Context, limit time.Duration, sql string, 
 	defer w.stop()
 	rows, err := s.conn.Query(ctx, sql)
 	if err != nil {
-		return false, classify(ctx, err)
+		return false, s.classify(ctx, err)
 	}
 	for rows.Next() {
 		w.deaf()
@@ -114,9 +114,9 @@ func (s *Store) queryOnce(ctx context.Context, limit time.Duration, sql string, 
 		w.heard()
 	}
 	if err := rows.Close(); err != nil {
-		return begun, classify(ctx, err)
+		return begun, s.classify(ctx, err)
 	}
-	return begun, classify(ctx, rows.Err())
+	return begun, s.classify(ctx, rows.Err())
 }
 
 // ask is query on one of the connections for questions.
@@ -137,7 +137,7 @@ func (s *Store) alter(ctx context.Context, sql string) error {
 	}
 	ctx, end := context.WithTimeout(ctx, pieceTimeout)
 	defer end()
-	return classify(ctx, s.conn.Exec(ctx, sql))
+	return s.classify(ctx, s.conn.Exec(ctx, sql))
 }
 
 // exec runs a statement without an answer.
@@ -147,5 +147,5 @@ func (s *Store) exec(ctx context.Context, limit time.Duration, sql string, opts 
 	}
 	ctx, w := s.watched(ctx, limit, opts...)
 	defer w.stop()
-	return classify(ctx, s.conn.Exec(ctx, sql))
+	return s.classify(ctx, s.conn.Exec(ctx, sql))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/musterhq/muster/query"
 )
 
 // span is the records from ≤ offset < to of one writer.
@@ -84,6 +86,18 @@ func (c cover) condition(table string) string {
 		table, writers.String(), from.String(), to.String(), int64(math.MaxInt64))
 }
 
+// kept is a cover, and the tables that have its rows.
+type kept struct {
+	cover
+	tables tables
+}
+
+// condition is a condition that a row of the table lies in the cover. A statement that has it
+// fails when a table was made again after the cover was read.
+func (k kept) condition(table string) string {
+	return "(" + k.cover.condition(table) + " AND " + k.tables.unchanged() + ")"
+}
+
 // below is the cover of the records below the offset.
 func (c cover) below(upTo int64) cover {
 	for i, s := range c {
@@ -94,29 +108,38 @@ func (c cover) below(upTo int64) cover {
 	return c
 }
 
-// readCover reads commits, and the server's clock in Unix milliseconds.
-func (s *Store) readCover(ctx context.Context, partition int) (c cover, nowMs int64, err error) {
-	var committed []span
-	sql := fmt.Sprintf(`SELECT toUInt64(0), toInt64(-1), toUnixTimestamp64Milli(now64(3)) UNION ALL
-		SELECT writer, min(first_offset), max(next_offset) FROM commits WHERE "partition" = %d GROUP BY writer`, partition)
+// readCover reads commits to the tables that are there, and the server's clock in Unix
+// milliseconds.
+func (s *Store) readCover(ctx context.Context, partition int) (k kept, nowMs int64, err error) {
+	committed := map[string][]span{}
+	k.tables.database = s.opts.Database
+	there := uint64(0)
+	sql := fmt.Sprintf(`SELECT count(), toInt64(-1), toUnixTimestamp64Milli(now64(3)), %s FROM %s UNION ALL
+		SELECT writer, min(first_offset), max(next_offset), max(generation) FROM commits WHERE "partition" = %d GROUP BY writer`,
+		generationSQL, k.tables.from(), partition)
 	err = s.query(ctx, s.opts.QueryTimeout, sql, func(r driver.Rows) error {
 		var x span
-		if err := r.Scan(&x.writer, &x.from, &x.to); err != nil {
+		var generation string
+		if err := r.Scan(&x.writer, &x.from, &x.to, &generation); err != nil {
 			return err
 		}
 		if x.from < 0 {
-			nowMs = x.to
+			there, nowMs, k.tables.generation = x.writer, x.to, generation
 		} else {
-			committed = append(committed, x)
+			committed[generation] = append(committed[generation], x)
 		}
 		return nil
 	})
-	return coverOf(committed), nowMs, err
+	if err == nil && there != uint64(len(rowTables)) {
+		s.heal()
+		err = fmt.Errorf("%w: %w", ErrUnavailable, errTablesGone)
+	}
+	k.cover = coverOf(committed[k.tables.generation])
+	return k, nowMs, err
 }
 
-// coverFor is a cover that reaches the cut, or as far as there is any, and no
-// further than needed.
-func (s *Store) coverFor(ctx context.Context, partition int, upTo int64) (cover, error) {
+// coverFor is a cover that reaches the cut, and no further than needed.
+func (s *Store) coverFor(ctx context.Context, partition int, upTo int64) (kept, error) {
 	p := s.partition(partition)
 	p.mu.Lock()
 	c, at := p.mu.cover, p.mu.coverAt
@@ -124,16 +147,22 @@ func (s *Store) coverFor(ctx context.Context, partition int, upTo int64) (cover,
 	if c.end() < upTo || time.Since(at) > coverAge {
 		done, err := s.readers.take(ctx)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		defer done()
 		at := time.Now()
 		if c, _, err = s.readCover(ctx, partition); err != nil {
-			return nil, err
+			return c, err
 		}
 		p.remember(c, at)
 	}
-	return c.below(upTo), nil
+	if c.end() < upTo {
+		// Nobody asks beyond what was stored: that is lost.
+		s.tellLoss()
+		return c, &query.RebuildingError{Done: c.end(), Total: upTo}
+	}
+	c.cover = c.below(upTo)
+	return c, nil
 }
 
 // Position implements [query.History].

@@ -14,7 +14,7 @@ import (
 // It relies on settings of the connection ([Options]): a join that finds nothing
 // gives NULL, names of columns go before aliases, and texts are read as exact
 // floats.
-type dialect struct{ cover cover }
+type dialect struct{ cover kept }
 
 // Placeholder is a mark that [bound] replaces. Nothing else in a statement has
 // its form.

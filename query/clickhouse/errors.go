@@ -30,6 +30,8 @@ var errQuiet = errors.New("ClickHouse does not answer")
 // passing are the codes of a server's errors that are none of the question's:
 // https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
 var passing = map[int32]bool{
+	60:  true, // UNKNOWN_TABLE: it is made again
+	81:  true, // UNKNOWN_DATABASE: the same
 	159: true, // TIMEOUT_EXCEEDED
 	160: true, // TOO_SLOW
 	164: true, // READONLY
@@ -44,7 +46,7 @@ var passing = map[int32]bool{
 	243: true, // NOT_ENOUGH_SPACE
 	252: true, // TOO_MANY_PARTS
 	394: true, // QUERY_WAS_CANCELLED
-	395: true, // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a commit that came too late, or was overtaken
+	395: true, // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a commit that came too late, or was overtaken; a table made again
 	439: true, // CANNOT_SCHEDULE_TASK
 	516: true, // AUTHENTICATION_FAILED
 }
@@ -74,11 +76,31 @@ func classify(ctx context.Context, err error) error {
 // textOvertaken is what the server says of a commit that another one overtook.
 const textOvertaken = "the records were stored by another writer meanwhile"
 
+// textRemade is what the server says when a table was made again meanwhile.
+const textRemade = "a table of history was made again meanwhile"
+
+// errTablesGone reports that some tables are not there.
+var errTablesGone = errors.New("a table of history is not there")
+
 // overtaken reports whether an append was refused because others have stored its
-// records, or the first of them, meanwhile.
+// records, or the first of them, meanwhile, or because a table was made again.
 func overtaken(err error) bool {
 	var refused *clickhouse.Exception
-	return errors.As(err, &refused) && strings.Contains(refused.Message, textOvertaken)
+	return errors.As(err, &refused) && (strings.Contains(refused.Message, textOvertaken) || strings.Contains(refused.Message, textRemade))
+}
+
+// gone reports whether an error tells that a database, table or column is not there, or is
+// another one than before.
+func gone(err error) bool {
+	var refused *clickhouse.Exception
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.Code {
+	case 16, 47, 60, 81: // NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_IDENTIFIER, UNKNOWN_TABLE, UNKNOWN_DATABASE
+		return true
+	}
+	return strings.Contains(refused.Message, textRemade)
 }
 
 // lost reports whether an error is that of a connection that was there and broke,

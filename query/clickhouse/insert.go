@@ -17,7 +17,7 @@ func (s *Store) columns(ctx context.Context, table, names, token string, columns
 	defer w.stop()
 	batch, err := s.conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+names+")")
 	if err != nil {
-		return classify(ctx, err)
+		return s.classify(ctx, err)
 	}
 	defer batch.Close()
 	for i, values := range columns {
@@ -26,7 +26,7 @@ func (s *Store) columns(ctx context.Context, table, names, token string, columns
 		}
 	}
 	w.heard()
-	return classify(ctx, batch.Send())
+	return s.classify(ctx, batch.Send())
 }
 
 // texts are strings that point into the column's own bytes.

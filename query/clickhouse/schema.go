@@ -16,9 +16,10 @@ import (
 const tableSettings = `SETTINGS fsync_after_insert = 1, fsync_part_directory = 1, min_compressed_bytes_to_fsync_after_merge = 1,
 	non_replicated_deduplication_window = 100, old_parts_lifetime = 60`
 
-// migrations[i] makes tables of version i+1 from those of version i. Each
-// statement may be run any number of times and by several nodes at once; the
-// version is written when all are done.
+// migrations[i] makes tables of version i+1 from those of version i, and makes what is
+// missing as the newest version has it: nodes may be using the rest. Each statement may be
+// run any number of times and by several nodes at once; the version is written when all are
+// done. {generation} is a text that no other table has, {tables} names those of rows.
 var migrations = [][]string{{
 	`CREATE TABLE IF NOT EXISTS events (
 		account         UInt64 CODEC(ZSTD(1)),
@@ -34,7 +35,7 @@ var migrations = [][]string{{
 		idempotency_key String CODEC(ZSTD(1)),
 		INDEX by_ordinal ordinal TYPE bloom_filter(0.01) GRANULARITY 1,
 		INDEX by_offset record_offset TYPE minmax GRANULARITY 1
-	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, event_type, time_ms) ` + tableSettings,
+	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, event_type, time_ms) ` + tableSettings + withGeneration,
 	`CREATE TABLE IF NOT EXISTS aliases (
 		account       UInt64,
 		"partition"   UInt32,
@@ -44,7 +45,7 @@ var migrations = [][]string{{
 		writer        UInt64,
 		ordinal       UInt32,
 		winner        UInt32
-	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, ordinal, record_offset) ` + tableSettings,
+	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, ordinal, record_offset) ` + tableSettings + withGeneration,
 	`CREATE TABLE IF NOT EXISTS transitions (
 		account       UInt64 CODEC(ZSTD(1)),
 		"partition"   UInt32 CODEC(ZSTD(1)),
@@ -58,17 +59,18 @@ var migrations = [][]string{{
 		at_ms         Int64  CODEC(Delta, ZSTD(1)),
 		INDEX by_segment segment TYPE bloom_filter(0.01) GRANULARITY 1,
 		INDEX by_ordinal ordinal TYPE bloom_filter(0.01) GRANULARITY 1
-	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, record_offset, seq) ` + tableSettings,
+	) ENGINE = MergeTree PARTITION BY "partition" ORDER BY (account, record_offset, seq) ` + tableSettings + withGeneration,
 	`CREATE TABLE IF NOT EXISTS commits (
 		"partition"  UInt32,
 		writer       UInt64,
 		first_offset SimpleAggregateFunction(min, Int64),
-		next_offset  SimpleAggregateFunction(max, Int64)
+		next_offset  SimpleAggregateFunction(max, Int64),
+		generation   SimpleAggregateFunction(max, String)
 	) ENGINE = AggregatingMergeTree ORDER BY ("partition", writer) ` + tableSettings,
 
 	// For analysts: below the position rows of one record are the same whichever
 	// writer stored them, so one of each is what is stored.
-	`CREATE VIEW IF NOT EXISTS positions AS SELECT "partition", max(next_offset) AS next_offset FROM commits GROUP BY "partition"`,
+	`CREATE VIEW IF NOT EXISTS positions AS ` + positionsSQL,
 	`CREATE VIEW IF NOT EXISTS stored_events AS
 		SELECT e.account AS account, e."partition" AS "partition", e.record_offset AS record_offset, e.record_index AS record_index, e.ordinal AS ordinal,
 			e.time_ms AS time_ms, e.event_type AS event_type, e.properties AS properties, e.idempotency_key AS idempotency_key
@@ -89,7 +91,16 @@ var migrations = [][]string{{
 			FROM transitions t INNER JOIN positions p ON p."partition" = t."partition" WHERE t.record_offset < p.next_offset
 			GROUP BY t.account, t.segment, t.ordinal)
 		WHERE inside GROUP BY account, segment`,
+}, {
+	`ALTER TABLE commits ADD COLUMN IF NOT EXISTS generation SimpleAggregateFunction(max, String)`,
+	`CREATE OR REPLACE VIEW positions AS ` + positionsSQL,
 }}
+
+const (
+	withGeneration = ` COMMENT '` + generationMark + `{generation}'`
+	positionsSQL   = `SELECT "partition", max(next_offset) AS next_offset FROM commits
+		WHERE generation = (SELECT ` + generationSQL + ` FROM {tables}) GROUP BY "partition"`
+)
 
 // ensureSchema brings the tables to this version and refuses those of a newer.
 func (s *Store) ensureSchema(ctx context.Context) error {
@@ -107,17 +118,36 @@ func (s *Store) ensureSchema(ctx context.Context) error {
 		return fmt.Errorf("%w: the tables have version %d, this one knows %d: run the version that wrote them, or a newer one",
 			ErrNewerSchema, version, len(migrations))
 	}
-	for i := int(version); i < len(migrations); i++ {
+	from, err := s.missing(ctx, int(version))
+	if err != nil {
+		return err
+	}
+	for i := from; i < len(migrations); i++ {
 		for _, sql := range migrations[i] {
-			if err := run(sql); err != nil {
+			if err := s.make(ctx, sql); err != nil {
 				return fmt.Errorf("tables from version %d to %d: %w", i, i+1, err)
 			}
+		}
+		if i < int(version) {
+			continue
 		}
 		if err := run(fmt.Sprintf("INSERT INTO schema_versions (version) VALUES (%d)", i+1)); err != nil {
 			return fmt.Errorf("tables from version %d to %d: %w", i, i+1, err)
 		}
 	}
+	if err := s.checkColumns(ctx); err != nil {
+		return err
+	}
 	return s.ensureTTL(ctx)
+}
+
+// make runs a statement of a migration.
+func (s *Store) make(ctx context.Context, sql string) error {
+	n, err := s.newWriter()
+	if err != nil {
+		return err
+	}
+	return s.alter(ctx, strings.NewReplacer("{generation}", fmt.Sprintf("%016x", n), "{tables}", tables{database: s.opts.Database}.from()).Replace(sql))
 }
 
 // ensureTTL makes the table's time to live that of the options.

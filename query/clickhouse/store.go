@@ -23,11 +23,15 @@ type Store struct {
 	blockRows, pieceRows int
 	closed               atomic.Bool
 	stop                 context.CancelFunc
-	sweeper              sync.WaitGroup
+	background           sync.WaitGroup
+	// sick has a token when something of the schema is missing.
+	sick   chan struct{}
+	server *clickhouse.Options // without a database: one cannot connect to one that is not there
 
 	mu struct {
 		sync.Mutex
 		partitions map[int]*partition
+		onLoss     func() // nil until it is set
 	}
 }
 
@@ -41,45 +45,49 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("history: ClickHouse: options: %w", err)
 	}
 	s := &Store{opts: opts, readers: make(semaphore, opts.Readers), replays: make(semaphore, opts.Replays), writers: make(semaphore, opts.Writers),
-		blockRows: maxBlockRows, pieceRows: maxPieceRows}
+		blockRows: maxBlockRows, pieceRows: maxPieceRows, sick: make(chan struct{}, 1)}
 	s.mu.partitions = make(map[int]*partition)
 	if err := s.open(ctx, co); err != nil {
 		return nil, fmt.Errorf("history: open database %s of ClickHouse at %s: %w", opts.Database, co.Addr[0], err)
 	}
 	ctx, s.stop = context.WithCancel(context.Background())
-	s.sweeper.Go(func() { s.sweepNowAndThen(ctx) })
+	s.background.Go(func() { s.sweepNowAndThen(ctx) })
+	s.background.Go(func() { s.healNowAndThen(ctx) })
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context, co *clickhouse.Options) error {
-	// One cannot connect to a database that is not there.
-	first := *co
-	first.Auth.Database = ""
-	if err := s.connect(&first); err != nil {
-		return err
-	}
-	err := s.exec(ctx, s.opts.QueryTimeout, "CREATE DATABASE IF NOT EXISTS "+identifier(s.opts.Database))
-	_ = s.conn.Close()
-	if err != nil {
-		return err
-	}
+	server := *co
+	server.Auth.Database = ""
+	s.server = &server
 	co.Auth.Database = s.opts.Database
-	if err := s.connect(co); err != nil {
+	var err error
+	if s.conn, err = clickhouse.Open(co); err != nil {
 		return err
 	}
-	err = s.ensureOwner(ctx)
-	if err == nil {
-		err = s.ensureSchema(ctx)
-	}
-	if err != nil {
+	if err = s.ensureAll(ctx); err != nil {
 		_ = s.conn.Close()
 	}
 	return err
 }
 
-func (s *Store) connect(co *clickhouse.Options) (err error) {
-	s.conn, err = clickhouse.Open(co)
-	return err
+// ensureAll makes what is not there: the database, its owner and its tables.
+func (s *Store) ensureAll(ctx context.Context) error {
+	server, err := clickhouse.Open(s.server)
+	if err != nil {
+		return err
+	}
+	within, w := s.watched(ctx, s.opts.QueryTimeout)
+	err = s.classify(within, server.Exec(within, "CREATE DATABASE IF NOT EXISTS "+identifier(s.opts.Database)))
+	w.stop()
+	_ = server.Close()
+	if err != nil {
+		return err
+	}
+	if err := s.ensureOwner(ctx); err != nil {
+		return err
+	}
+	return s.ensureSchema(ctx)
 }
 
 // Usage implements [query.History]. Rows are those of events, also what the
@@ -101,7 +109,7 @@ func (s *Store) Close() error {
 		return ErrClosed
 	}
 	s.stop()
-	s.sweeper.Wait()
+	s.background.Wait()
 	// Every connection is given back once all slots are taken.
 	for _, kind := range []semaphore{s.replays, s.readers, s.writers} {
 		for range cap(kind) {

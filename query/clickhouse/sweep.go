@@ -73,7 +73,9 @@ func (w *sweep) run(ctx context.Context, s *Store) error {
 			return err
 		}
 		w.positions[p] = c.end()
-		if err := s.removeGarbage(ctx, p, c, before[p]); err != nil {
+		// A position that went back, since commits or a table was lost, says that appends under
+		// way insert below where it was.
+		if err := s.removeGarbage(ctx, p, c, min(before[p], c.end())); err != nil {
 			return err
 		}
 	}
@@ -82,11 +84,11 @@ func (w *sweep) run(ctx context.Context, s *Store) error {
 
 // removeGarbage marks what is below the offset and not in the cover, which
 // reaches it, as deleted.
-func (s *Store) removeGarbage(ctx context.Context, partition uint32, c cover, upTo int64) error {
+func (s *Store) removeGarbage(ctx context.Context, partition uint32, c kept, upTo int64) error {
 	if upTo <= 0 {
 		return nil
 	}
-	where := fmt.Sprintf("record_offset < %d AND NOT %s", upTo, c.condition(""))
+	where := fmt.Sprintf("record_offset < %d AND NOT %s", upTo, c.cover.condition(""))
 	for _, table := range []string{"events", "aliases", "transitions"} {
 		rows, err := s.remove(ctx, table, int(partition), where)
 		if err != nil {

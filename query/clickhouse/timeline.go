@@ -44,7 +44,7 @@ func (s *Store) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.Ti
 	return out, nil
 }
 
-func timelineSQL(q query.TimelineQuery, c cover) string {
+func timelineSQL(q query.TimelineQuery, c kept) string {
 	where := fmt.Sprintf(`account = %d AND "partition" = %d AND ordinal IN (%s) AND record_offset < %d AND %s`,
 		q.Account, q.Cut.Partition, list(q.Ordinals), q.Cut.UpTo, c.condition(""))
 	where += q.TimelineTypes(func(texts ...string) string { return quoted(texts) })

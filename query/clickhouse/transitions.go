@@ -19,7 +19,7 @@ func (s *Store) Transitions(ctx context.Context, q query.TransitionsQuery) ([]qu
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	return s.transitionRows(ctx, q.Account, q.Cut, func(c cover) string { return transitionsSQL(q, c) })
+	return s.transitionRows(ctx, q.Account, q.Cut, func(c kept) string { return transitionsSQL(q, c) })
 }
 
 // ProfileTransitions implements [query.History]. A limit beyond 10,000 counts as
@@ -28,14 +28,14 @@ func (s *Store) ProfileTransitions(ctx context.Context, q query.ProfileTransitio
 	if len(q.Ordinals) == 0 || q.Limit <= 0 {
 		return nil, nil
 	}
-	return s.transitionRows(ctx, q.Account, q.Cut, func(c cover) string { return profileTransitionsSQL(q, c) })
+	return s.transitionRows(ctx, q.Account, q.Cut, func(c kept) string { return profileTransitionsSQL(q, c) })
 }
 
 // transitionColumns is what transitionRows reads.
 const transitionColumns = "record_offset, seq, segment, ordinal, entered, cause, at_ms"
 
 // transitionRows runs a statement for transitions.
-func (s *Store) transitionRows(ctx context.Context, account uint64, cut query.Cut, build func(cover) string) ([]query.Transition, error) {
+func (s *Store) transitionRows(ctx context.Context, account uint64, cut query.Cut, build func(kept) string) ([]query.Transition, error) {
 	fail := func(err error) ([]query.Transition, error) {
 		return nil, fmt.Errorf("history: transitions of account %d: %w", account, err)
 	}
@@ -59,7 +59,7 @@ func (s *Store) transitionRows(ctx context.Context, account uint64, cut query.Cu
 	return out, nil
 }
 
-func profileTransitionsSQL(q query.ProfileTransitionsQuery, c cover) string {
+func profileTransitionsSQL(q query.ProfileTransitionsQuery, c kept) string {
 	where := fmt.Sprintf(`account = %d AND "partition" = %d AND ordinal IN (%s) AND record_offset < %d AND %s`,
 		q.Account, q.Cut.Partition, list(q.Ordinals), q.Cut.UpTo, c.condition(""))
 	if b := q.Before; b != nil {
@@ -70,7 +70,7 @@ func profileTransitionsSQL(q query.ProfileTransitionsQuery, c cover) string {
 }
 
 // transitionsSQL reads in the order of the table, as far as the limit.
-func transitionsSQL(q query.TransitionsQuery, c cover) string {
+func transitionsSQL(q query.TransitionsQuery, c kept) string {
 	where := fmt.Sprintf(`account = %d AND "partition" = %d AND record_offset < %d AND %s`, q.Account, q.Cut.Partition, q.Cut.UpTo, c.condition(""))
 	if a := q.After; a != (query.TransitionKey{}) {
 		where += fmt.Sprintf(" AND (record_offset, seq) > (toInt64(%d), toUInt32(%d)) AND record_offset >= %d", a.Offset, a.Seq, a.Offset)
