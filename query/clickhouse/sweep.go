@@ -54,6 +54,9 @@ func (w *sweep) run(ctx context.Context, s *Store) error {
 		return err
 	}
 	defer done()
+	if err := s.nameBrokenParts(ctx); err != nil {
+		return err
+	}
 	before := w.positions
 	w.positions = make(map[uint32]int64)
 	err = s.query(ctx, s.opts.QueryTimeout, `SELECT DISTINCT "partition" FROM commits`, func(r driver.Rows) error {
@@ -123,4 +126,20 @@ func (s *Store) removeErased(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// nameBrokenParts logs which parts ClickHouse took out of use because their files are
+// damaged. What they had is missing in answers, and nothing else says so.
+func (s *Store) nameBrokenParts(ctx context.Context) error {
+	return s.query(ctx, s.opts.QueryTimeout, `SELECT table, name, ifNull(reason, '') FROM system.detached_parts
+		WHERE database = currentDatabase() AND startsWith(reason, 'broken') AND table IN ('events', 'aliases', 'transitions', 'commits')`, func(r driver.Rows) error {
+		var table, name, reason string
+		if err := r.Scan(&table, &name, &reason); err != nil {
+			return err
+		}
+		s.opts.Logger.Error("history: ClickHouse has taken a damaged part of a table out of use, and answers lack its rows. If the log still has its beginning, "+
+			"ALTER TABLE … DROP DETACHED PART it and TRUNCATE TABLE commits: history is rebuilt from the log. Otherwise put the table back from ClickHouse's backup",
+			"database", s.opts.Database, "table", table, "part", name, "reason", reason)
+		return nil
+	})
 }
