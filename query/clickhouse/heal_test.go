@@ -205,3 +205,37 @@ func TestFirstSchema(t *testing.T) {
 	rebuild(t, again, 150)
 	checkRecords(t, again, 0)
 }
+
+// TestL2SweepAfterALoss: when commits was lost, an append under way may insert below where the
+// position had been; the sweep leaves its rows alone.
+func TestL2SweepAfterALoss(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := openTest(t)
+	var w sweep
+	appendRecords(t, s, 0, 0, 100)
+	if err := w.run(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	do(t, s, "TRUNCATE TABLE commits")
+	appendRecords(t, s, 0, 0, 20)
+	k, now, err := s.readCover(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(query.Batch)
+	historytest.FillRecords(b, 0, 20, 60)
+	a := addition{batch: b, writer: 77, from: 20, tables: k.tables}
+	if err := s.insert(ctx, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.run(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.commit(ctx, &a, now+time.Minute.Milliseconds()); err != nil {
+		t.Fatal(err)
+	}
+	if at := checkRecords(t, s, 0); at != 60 {
+		t.Errorf("the position is %d", at)
+	}
+}
