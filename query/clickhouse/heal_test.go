@@ -239,3 +239,24 @@ func TestL2SweepAfterALoss(t *testing.T) {
 		t.Errorf("the position is %d", at)
 	}
 }
+
+// TestTablePutBack: what was committed to a table that was dropped, and is put back in the
+// place of the empty one made meanwhile, counts again.
+func TestTablePutBack(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := openTest(t)
+	appendRecords(t, s, 0, 0, 100)
+	do(t, s, "DROP TABLE events")
+	if err := s.ensureSchema(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.Position(ctx, 0); err != nil || at != 0 {
+		t.Fatalf("the position is %d (%v)", at, err)
+	}
+	do(t, s, "DROP TABLE events SYNC")
+	do(t, s, "UNDROP TABLE events")
+	if at := checkRecords(t, s, 0); at != 100 {
+		t.Errorf("the position is %d", at)
+	}
+}
