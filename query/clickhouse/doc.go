@@ -48,7 +48,8 @@
 //
 // A cover is known by a reader for a cut as soon as it reaches the cut, so reads
 // ask nothing more as a rule. What is garbage, and texts of erased rows, is
-// removed by the sweep (sweep.go), which says why that is safe.
+// removed by the sweep (sweep.go), which says why that is safe. What happens to all of this
+// when a table is lost is in tables.go.
 //
 // # Asking
 //
