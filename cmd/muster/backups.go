@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 	<-reported
 	if err != nil {
 		b.c.log.Error("a backup failed", "to", r.Backup, "error", err)
-		return "", err
+		return "", errors.New(explain(err)) // the command has only the text, and not which disk is full
 	}
 	b.c.log.Info("made a backup", "to", r.Backup, "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes)
 	return backupLine(done), nil

@@ -20,8 +20,8 @@ func explain(err error) string {
 	text := err.Error()
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, eventlog.ErrNoSpace) ||
 		strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device") // DuckDB
-	if !full {
-		return text
+	if !full || strings.Contains(text, fullDisk) {
+		return text // the latter is what a server has said, which knows which disk it is
 	}
 	where := "The file system of the data directory"
 	var path *os.PathError
@@ -32,8 +32,10 @@ func explain(err error) string {
 	case errors.As(err, &link):
 		where = "The file system " + mountOf(link.New)
 	}
-	return strings.ReplaceAll(text, "\n", "; ") + ". " + where + " is full: free space elsewhere on it and start again; remove nothing in the data directory"
+	return strings.ReplaceAll(text, "\n", "; ") + ". " + where + fullDisk + " and start again; remove nothing in the data directory"
 }
+
+const fullDisk = " is full: free space elsewhere on it"
 
 // mountOf is the topmost directory of the file system that a file is to be on.
 func mountOf(file string) string {

@@ -125,7 +125,10 @@ func (b *cloudBucket) Put(ctx context.Context, key string, body io.Reader) (err 
 	if err != nil {
 		cancel() // or Close would store the part
 	}
-	if err := errors.Join(err, w.Close()); err != nil {
+	if closed := w.Close(); err == nil { // else it says that it was canceled
+		err = closed
+	}
+	if err != nil {
 		return fmt.Errorf("store %s: %w", key, err)
 	}
 	return b.syncDir(key)
