@@ -12,7 +12,7 @@ type Memory struct {
 	limit  int64
 	used   atomic.Int64
 	most   atomic.Int64 // the greatest used since Most was asked
-	parent *Memory // what a part takes is taken from it too; nil for the whole
+	parent *Memory      // what a part takes is taken from it too; nil for the whole
 }
 
 // NewMemory returns a memory of limit bytes.
