@@ -347,14 +347,27 @@ func TestDeepCheck(t *testing.T) {
 		}
 	}
 	deep(filepath.Join(base, "data"), 0, "it is what the records from 0 on make", "are what the log makes")
+	// The state of the other way shows without --deep.
+	forked := t.TempDir()
+	ok(t, os.CopyFS(forked, os.DirFS(base)))
+	ok(t, os.RemoveAll(forked+"/data/state"))
+	ok(t, os.CopyFS(forked+"/data/state", os.DirFS(filepath.Join(other, "data/state"))))
+	if code, out, errs := muster(t, "", "check", "--data", forked+"/data"); code != 3 || !strings.Contains(out, "has not applied the log's record") {
+		t.Errorf("a state of other records: %d\n%s%s", code, out, errs)
+	}
+	if line := refusedStart(t, forked); !strings.Contains(line, "has not applied the log's record") {
+		t.Errorf("a start with it says %s", line)
+	}
 	for _, x := range []struct {
 		name   string
 		damage func(data string)
 		says   string
 	}{
-		{"a state of other records", func(d string) {
+		{"a state that lacks a record", func(d string) {
+			c, err := file.Check(vfs.Default, d+"/log")
+			ok(t, err)
 			ok(t, os.RemoveAll(d+"/state"))
-			ok(t, os.CopyFS(d+"/state", os.DirFS(filepath.Join(other, "data/state"))))
+			serve(t, filepath.Dir(d), "--skip-record", fmt.Sprintf("0:%d", c.Ends[0]-20)).stop()
 		}, "it is not the state that the records from 0 on make"},
 		{"history lacks rows", func(d string) {
 			c, err := file.Check(vfs.Default, d+"/log")
