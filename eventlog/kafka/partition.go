@@ -62,7 +62,7 @@ type partition struct {
 	// below: what was acknowledged to us, what we read, what other nodes or a
 	// barrier gave us.
 	known atomic.Int64
-	// lost is why the partition is no more what it was, nil while it is.
+	// lost says which records Kafka has lost, nil while none are known to be.
 	lost atomic.Pointer[eventlog.CorruptError]
 
 	counters counters

@@ -53,11 +53,16 @@ func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files 
 			return sent, err
 		}
 	}
+	return s.PutSources(ctx, name, meta, Sources(s.opts.FS, dir, files), nil)
+}
+
+// Sources are whole files below dir, by their paths from there.
+func Sources(fs vfs.FS, dir string, files []string) []Source {
 	sources := make([]Source, len(files))
 	for i, path := range files {
-		sources[i] = Source{Path: path, From: s.opts.FS.PathJoin(dir, path), Size: -1}
+		sources[i] = Source{Path: path, From: fs.PathJoin(dir, path), Size: -1}
 	}
-	return s.PutSources(ctx, name, meta, sources, nil)
+	return sources
 }
 
 // PutSources is Put of files that may be anywhere. Their first bytes, as many as

@@ -126,7 +126,7 @@ func TestL2LostTableInUse(t *testing.T) {
 		checkRecords(t, other, 0)
 	}
 	if losses.Load() == 0 {
-		t.Error("nobody was told that positions may be lower")
+		t.Error("OnLoss was not called")
 	}
 }
 

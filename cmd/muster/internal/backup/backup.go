@@ -107,10 +107,7 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, notBackedUp(err)
 	}
-	sources := make([]blobtree.Source, len(files))
-	for i, path := range files {
-		sources[i] = blobtree.Source{Path: path, From: o.FS.PathJoin(o.Dir, path), Size: -1}
-	}
+	sources := blobtree.Sources(o.FS, o.Dir, files)
 	if slices.Max(append(log.Starts, 0)) > 0 {
 		if err := checkState(o.FS, o.Dir, sources); err != nil {
 			return done, err
