@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/compose"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -199,6 +200,11 @@ func newFleet(t *testing.T, places int) *fleet {
 	return f
 }
 
+// captureFunc is a capture of texts.
+type captureFunc func(capture.Message)
+
+func (fn captureFunc) Add(m capture.Message) (int, error) { fn(m); return 1, nil }
+
 // start opens a process on the log that all share, behind a gate of its own: servertest.Node
 // would open a log for each.
 func (f *fleet) start(name string) *process {
@@ -222,8 +228,13 @@ func (f *fleet) start(name string) *process {
 		}
 		return outcome.New(outcome.Accepted, "250", "ok")
 	})
-	p.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{Node: p.node, Mailer: mailer, Webhooks: p.client, PublicURL: "http://127.0.0.1:8080", Now: now,
-		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Places: messaging.Places{Mails: f.places, Hooks: f.places}})
+	texts := captureFunc(func(m capture.Message) {
+		p.gate.step()
+		defer p.gate.step()
+		f.record(name, m.Body+" to "+m.To, m.ID, false)
+	})
+	p.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{Node: p.node, Mailer: mailer, Capture: texts, Webhooks: p.client, PublicURL: "http://127.0.0.1:8080", Now: now,
+		Rand: rand.Uint64, Metrics: p.set, Poll: 2 * time.Millisecond, Places: messaging.Places{Mails: f.places, Texts: f.places, Hooks: f.places}})
 	ok(f.t, err)
 	p.dispatcher, err = messaging.New(context.Background(), messaging.Options{Node: p.node, Mailer: mailer, PublicURL: "http://127.0.0.1:8080", Now: now, Metrics: p.set, Workers: f.places, Runs: fleetRuns,
 		CampaignRun: f.campaignRun, Sleep: func(ctx context.Context, d time.Duration) error { return pause.For(ctx, d/hurry) }})
@@ -393,6 +404,7 @@ func (w *testimony) late(node string, end int64) (epoch uint64, is bool) {
 type lateKind struct {
 	epoch    uint64
 	campaign string // "" for those of the outbox
+	text     bool   // of the outbox, and no mail
 }
 
 // claimOf is by which id the claim of a message is found.
@@ -403,6 +415,9 @@ func (f *fleet) claimOf(id string) string {
 		return seq
 	}
 	_, send, is := compose.ParseMessageID(strings.Trim(id, "<>"))
+	if !is {
+		_, send, is = compose.ParseSend(id) // of a text
+	}
 	if origin, _, of := send.Outbox(); is && of {
 		return strconv.FormatUint(origin, 10)
 	}
@@ -483,7 +498,9 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 			mails++
 		}
 		for range 5 {
-			f.must(owner, contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("h%d@x.io", hooks)}, nil)
+			var heard contacts.Reply
+			f.must(owner, contacts.CommandCreate, contacts.Create{Email: fmt.Sprintf("h%d@x.io", hooks), Phone: fmt.Sprintf("+49301%d", hooks)}, &heard)
+			f.must(owner, messages.CommandTextAnswer, messages.TextAnswer{Profile: heard.ID, Channel: outbox.KindSMS, Text: "answer", Key: heard.ID}, nil)
 			hooks++
 		}
 
@@ -526,7 +543,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		of, taken := map[string]int{}, 0
 		for _, e := range list {
 			if epoch, is := w.late(e.node, e.end); is {
-				kind := lateKind{epoch: epoch}
+				kind := lateKind{epoch: epoch, text: !strings.Contains(id, "@")}
 				if of := f.claimOf(id); strings.HasPrefix(of, "campaign") {
 					kind.campaign = of
 				}
@@ -553,6 +570,11 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 	}
 	for i := range mails {
 		if what := fmt.Sprintf("single to m%d@x.io", i); !f.sent(what) {
+			t.Errorf("%s was never sent", what)
+		}
+	}
+	for i := range hooks {
+		if what := fmt.Sprintf("answer to +49301%d", i); !f.sent(what) {
 			t.Errorf("%s was never sent", what)
 		}
 	}
