@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/control"
+	"github.com/musterhq/muster/cmd/muster/internal/datacheck"
 	"github.com/musterhq/muster/internal/blobtree"
 )
 
@@ -43,6 +45,7 @@ func (p *process) backup(ctx context.Context) error {
 		return err
 	}
 	defer closeBucket()
+	o.History = datacheck.LostHistory
 	done, err := backup.Make(ctx, o)
 	if errors.Is(err, backup.ErrInUse) {
 		return p.backupRunning(ctx, *dir, *to, err)
@@ -101,9 +104,36 @@ func (p *process) restore(ctx context.Context) error {
 	if err := os.Chmod(*dir, 0o700); err != nil { // it may have been there
 		return fmt.Errorf("--data: everything is restored, but others may look into it: %w", err)
 	}
+	if done.Trimmed {
+		if err := p.restoredWhole(ctx, *dir, done.Name); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(p.stdout, "restored backup %s to %s: %d files of %d bytes\n", done.Name, *dir, done.Files, done.Bytes)
 	if *log != "" {
 		fmt.Fprintf(p.stdout, "the log in %s had %d records behind the backup, which are restored as well\n", *log, done.Records)
+	}
+	return nil
+}
+
+// restoredWhole reads the state and history of a restored directory whose log lacks its
+// beginning: nothing makes them from the log if they were damaged when they were backed up.
+func (p *process) restoredWhole(ctx context.Context, dir, name string) error {
+	r, err := lockedCheck(ctx, dir, nil)
+	if err != nil {
+		return fmt.Errorf("backup %s was restored to %s, but whether its state and history are whole is not known: %w", name, dir, err)
+	}
+	var lost []string
+	for _, f := range r.Findings {
+		switch f.Verdict {
+		case datacheck.Lost:
+			lost = append(lost, fmt.Sprintf("%s: %s", f.Path, f.Text))
+		case datacheck.Repairable:
+			fmt.Fprintln(p.stderr, f)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("backup %s was restored to %s, but it is of a directory that was damaged already (places: %d): %s. To restore an older backup to another directory, see --list, and --log for what is left of the log", name, dir, len(lost), strings.Join(lost, "; "))
 	}
 	return nil
 }

@@ -34,6 +34,10 @@ type Options struct {
 	// Parallel is how many files are read or sent at once; 0 is the default of package
 	// blobtree.
 	Parallel int
+	// History says why the history of a directory that no process has is no copy of the rows
+	// of its log, and what to do; nil for none is not to look. It is asked where the log lacks
+	// its beginning.
+	History func(ctx context.Context, dir string, log file.Checked) error
 
 	// logs is how a log is checked; nil is [file.Check]. Tests have logs that are none.
 	logs func(fsys vfs.FS, dir string) (file.Checked, error)
@@ -105,12 +109,17 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	}
 	log, err := o.checkLog()
 	if err != nil {
-		return done, notBackedUp(err)
+		return done, NotMade(err)
 	}
 	sources := blobtree.Sources(o.FS, o.Dir, files)
-	if slices.Max(append(log.Starts, 0)) > 0 {
+	if trimmed(log) {
 		if err := checkState(o.FS, o.Dir, sources); err != nil {
 			return done, err
+		}
+		if o.History != nil {
+			if err := o.History(ctx, o.Dir, log); err != nil {
+				return done, NotMade(err)
+			}
 		}
 	}
 	done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil)

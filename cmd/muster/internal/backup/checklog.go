@@ -2,6 +2,7 @@ package backup
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/eventlog/file"
 )
@@ -32,7 +33,13 @@ func damage(c file.Checked) error {
 	return nil
 }
 
-// notBackedUp says of a log that cannot be backed up that earlier backups stay.
-func notBackedUp(err error) error {
+// trimmed reports whether a log lacks its beginning, so that the state and history cannot be
+// rebuilt from it.
+func trimmed(c file.Checked) bool {
+	return slices.ContainsFunc(c.Starts, func(start int64) bool { return start > 0 })
+}
+
+// NotMade says of what cannot be backed up that earlier backups stay.
+func NotMade(err error) error {
 	return fmt.Errorf("no backup was made, and those before stay as they are: %w", err)
 }

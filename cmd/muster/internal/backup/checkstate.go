@@ -22,7 +22,7 @@ func checkState(fs vfs.FS, dir string, sources []blobtree.Source) error {
 		there[sources[i].Path] = &sources[i]
 	}
 	damaged := func(path string, err error) error {
-		return notBackedUp(fmt.Errorf("%s is damaged: %w. The log was trimmed, so only a backup has the state: stop the service, and if muster check names it as lost, restore the newest backup with what is left of the log", fs.PathJoin(dir, path), err))
+		return NotMade(fmt.Errorf("%s is damaged: %w. The log was trimmed, so only a backup has the state: stop the service, and if muster check names it as lost, restore the newest backup with what is left of the log", fs.PathJoin(dir, path), err))
 	}
 	for i := range sources {
 		checkpoint, is := strings.CutSuffix(sources[i].Path, "/"+statecheck.FileManifest)

@@ -75,13 +75,13 @@ func (o *Options) openLeftLog(ctx context.Context, set *blobtree.Set, m *blobtre
 }
 
 // continueLog makes the restored log that of the backup with the records behind it
-// that are left in o.Log, and returns how many those are. A file that both have is
+// that are left in o.Log, and returns it and how many those are. A file that both have is
 // taken from where it is whole. The left log is not changed.
-func (o *Options) continueLog(left file.Checked) (records int64, err error) {
+func (o *Options) continueLog(left file.Checked) (after file.Checked, records int64, err error) {
 	to := o.FS.PathJoin(o.Dir, "log")
 	before, err := o.wholeLog(to, "the log of the backup is not whole: restore another one, see --list")
 	if err != nil {
-		return 0, err
+		return after, 0, err
 	}
 	damaged := map[string]bool{}
 	for _, f := range left.Findings {
@@ -93,15 +93,15 @@ func (o *Options) continueLog(left file.Checked) (records int64, err error) {
 		err := file.Compare(o.FS, to, o.Log, i, damaged)
 		var forked *file.ForkedError
 		if errors.As(err, &forked) {
-			return 0, fmt.Errorf("--log: the backup is not of this log, but of one that went apart from it: %w than the backup. Restore another backup, see --list, or restore without --log", err)
+			return after, 0, fmt.Errorf("--log: the backup is not of this log, but of one that went apart from it: %w than the backup. Restore another backup, see --list, or restore without --log", err)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("--log: %w", err)
+			return after, 0, fmt.Errorf("--log: %w", err)
 		}
 	}
 	for i := range left.Ends {
 		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged); err != nil {
-			return 0, fmt.Errorf("--log: %w", err)
+			return after, 0, fmt.Errorf("--log: %w", err)
 		}
 	}
 	// The restored log says how far the left one went, so that what it lacks is noticed. It
@@ -112,20 +112,20 @@ func (o *Options) continueLog(left file.Checked) (records int64, err error) {
 			err = file.NoteEnd(o.FS, to, left.ID, i, noted)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("--log: %w", err)
+			return after, 0, fmt.Errorf("--log: %w", err)
 		}
 	}
-	after, err := o.wholeLog(to, fmt.Sprintf("what is left in %s does not continue the backup. Without --log what the backup has is restored", o.Log))
+	after, err = o.wholeLog(to, fmt.Sprintf("what is left in %s does not continue the backup. Without --log what the backup has is restored", o.Log))
 	if err != nil {
-		return 0, err
+		return after, 0, err
 	}
 	for i, end := range after.Ends {
 		if end < before.Ends[i] {
-			return 0, fmt.Errorf("--log: %s ends at record %d, before the backup at %d: restore without it", o.Log, end, before.Ends[i])
+			return after, 0, fmt.Errorf("--log: %s ends at record %d, before the backup at %d: restore without it", o.Log, end, before.Ends[i])
 		}
 		records += end - before.Ends[i]
 	}
-	return records, nil
+	return after, records, nil
 }
 
 // wholeLog checks a log, which must be whole.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
 )
 
@@ -38,6 +39,9 @@ type Backup struct {
 	Err   error // why it cannot be read, nil when it can
 	// Records is how many the left log had behind the backup's.
 	Records int64
+	// Trimmed reports whether the log that was restored lacks its beginning: what is damaged
+	// of the state or of history is then not made from it.
+	Trimmed bool
 }
 
 // List describes the backups, oldest first.
@@ -108,9 +112,10 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 	if err := set.Fetch(ctx, m, o.Dir); err != nil {
 		return done, fmt.Errorf("backup %s: %w%s", name, err, remedy(err))
 	}
+	var log file.Checked
 	var records int64
 	if left != nil {
-		if records, err = o.continueLog(left.Checked); err != nil {
+		if log, records, err = o.continueLog(left.Checked); err != nil {
 			return done, err
 		}
 	}
@@ -118,11 +123,11 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 		return done, err
 	}
 	if o.Log == "" {
-		if _, err := o.checkLog(); err != nil {
+		if log, err = o.checkLog(); err != nil {
 			return done, fmt.Errorf("backup %s was restored, but it is of a log that was damaged already: %w. To restore an older backup to another directory, see --list, and --log for what is left of the log", name, err)
 		}
 	}
-	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes(), Records: records}, nil
+	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes(), Records: records, Trimmed: trimmed(log)}, nil
 }
 
 // remedy is what to do about damage to what is stored: backups share objects.

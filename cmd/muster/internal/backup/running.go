@@ -56,7 +56,7 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	}
 	done.Sent, err = p.set.PutSources(ctx, done.Name, about{logName(r.Log), r.Ends}, r.Sources, func(reused func(path string) bool) ([]blobtree.Source, error) {
 		if err := r.Check(ctx, p.o.Throttle, reused); err != nil {
-			return nil, notBackedUp(err)
+			return nil, NotMade(err)
 		}
 		return r.Last()
 	})

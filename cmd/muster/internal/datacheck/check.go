@@ -236,6 +236,25 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	return r, r.history(ctx, dir, ends)
 }
 
+// LostHistory says why the history of the directory, whose lock the caller holds, is no copy
+// of the rows of its log as [file.Check] found it, and what to do, where only a backup has
+// them. It is nil where history is elsewhere, or can be rebuilt.
+func LostHistory(ctx context.Context, dir string, log file.Checked) error {
+	if elsewhere, err := engine.HistoryElsewhere(dir); err != nil || elsewhere {
+		return err
+	}
+	r := &Report{Log: engine.LogName(log.ID), Starts: log.Starts, Ends: log.Ends}
+	if err := r.history(ctx, dir, log.Ends); err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		if f.Verdict == Lost {
+			return errors.New(f.Told())
+		}
+	}
+	return nil
+}
+
 // unlessSaid is a remedy, or nothing where the error names one itself.
 func unlessSaid(err error, remedy string) string {
 	var damaged *eventlog.CorruptError

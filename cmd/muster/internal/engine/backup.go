@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/query/duckdb"
 )
 
 // BackupDir is where the files of a backup under way are, as hard links, below the
@@ -93,6 +95,9 @@ func (e *Engine) Backup(ctx context.Context, place *backup.Place, report func(by
 	if err != nil {
 		return done, err
 	}
+	if err := e.checkHistoryCopy(ctx, dir); err != nil {
+		return done, err
+	}
 	if report != nil {
 		total, err := size(r.Sources)
 		if err != nil {
@@ -167,6 +172,24 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		return last, err
 	}
 	return r, nil
+}
+
+// checkHistoryCopy reads the copy of history whole that [Engine.link] made in dir, if it made
+// one, as muster check does: the log cannot make its rows again, so that a backup with a
+// damaged one would be none.
+func (e *Engine) checkHistoryCopy(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, HistoryFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := duckdb.Inspect(ctx, path, LogName(e.file.ID()), duckdb.Options{MemoryLimitBytes: duckdb.LeastMemoryBytes, Threads: 1})
+	switch {
+	case err == nil:
+		return nil
+	case !duckdb.Damaged(err):
+		return fmt.Errorf("the copy of history could not be read whole: %w", err)
+	}
+	return backup.NotMade(fmt.Errorf("%s is damaged: its copy: %w. The log was trimmed, so only a backup has its rows: stop the service, and if muster check names it as lost, restore the newest backup with what is left of the log", filepath.Join(e.dir, HistoryFile), err))
 }
 
 // copier is a history that is in the data directory.
