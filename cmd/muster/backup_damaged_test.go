@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,4 +66,51 @@ func TestBackupOfADamagedLog(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 	r.stop()
+}
+
+// TestDamagedObjectOfABackup: the server finds a byte that has changed at the place of its
+// backups, says so, and sends the object again.
+func TestDamagedObjectOfABackup(t *testing.T) {
+	testlevel.SkipQuick(t, "starts a server")
+	t.Parallel()
+	base, place := t.TempDir(), t.TempDir()
+	data, store := filepath.Join(base, "data"), "file://"+filepath.ToSlash(place)
+	s := serve(t, base)
+	s.event(`{"event_type":"seen","user":{"email":"1@x.io"}}`)
+	back := func() string {
+		t.Helper()
+		code, out, errs := muster(t, "", "backup", "--data", data, "--to", store)
+		if code != 0 {
+			t.Fatalf("%d %s %s", code, out, errs)
+		}
+		return errs
+	}
+	back()
+	objects, err := filepath.Glob(filepath.Join(place, "backup/files/*"))
+	ok(t, err)
+	for _, path := range objects {
+		damageByte(t, path, 0)
+	}
+	errs := back()
+	var damaged string
+	for _, path := range objects {
+		if strings.Contains(errs, filepath.Base(path)) {
+			damaged = path
+		}
+	}
+	if damaged == "" || !strings.Contains(errs, "sent again") {
+		t.Fatalf("of %q: %s", objects, errs)
+	}
+	if log := s.log(); !strings.Contains(log, filepath.Base(damaged)) || !strings.Contains(log, "level=ERROR") {
+		t.Error(log)
+	}
+	if n, m := s.metric("muster_backup_damaged_objects_total"), s.metric("muster_backup_reread_objects_total"); n < 1 || m < 2 {
+		t.Errorf("%v damaged of %v", n, m)
+	}
+	b, err := os.ReadFile(damaged)
+	ok(t, err)
+	sum, _, _ := strings.Cut(filepath.Base(damaged), "-")
+	if got := fmt.Sprintf("%x", sha256.Sum256(b)); got != sum {
+		t.Errorf("%s is now %s", damaged, got)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,8 +60,27 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 		b.c.log.Error("a backup failed", "to", r.Backup, "error", err)
 		return "", errors.New(explain(err)) // the command has only the text, and not which disk is full
 	}
+	lines, mended := b.reread(ctx, b.c.log.With("to", r.Backup), done)
 	b.c.log.Info("made a backup", "to", r.Backup, "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes)
+	if !mended {
+		return "", fmt.Errorf("backup %s was made, and has a damaged object: %s", done.Name, strings.Join(lines, "; "))
+	}
+	for _, line := range lines {
+		note(line)
+	}
 	return backupLine(done), nil
+}
+
+// reread reports what was read again when a backup was made.
+func (b *backupService) reread(ctx context.Context, log *slog.Logger, done backup.Done) (lines []string, mended bool) {
+	lines, mended = done.Damage()
+	for _, line := range lines {
+		log.Error("an object of the backups is damaged", "error", line)
+	}
+	if done.RereadErr != nil && ctx.Err() == nil {
+		log.Warn("objects of the backups could not be read again to compare their content; the next backup tries again", "name", done.Name, "error", done.RereadErr)
+	}
+	return lines, mended
 }
 
 // backupLine is the log line of a backup that was made.
@@ -151,6 +172,7 @@ func (b *backupService) schedule(ctx context.Context, place *backup.Place) {
 			if err == nil {
 				log.Info("made a backup", "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes, "took", time.Since(begun))
 				b.eng.NoteBackup(begun)
+				b.reread(ctx, log, done)
 				due, retry = begun.Add(b.c.backup.interval), backupNotes
 				continue
 			}

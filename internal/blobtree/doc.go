@@ -31,5 +31,6 @@
 // half of Keep: Put ends before. All ages are told by the storage's own clock.
 //
 // With Keep zero nothing is ever removed, and objects may be named at any age;
-// one of the wrong size is sent again under its name.
+// one of the wrong size is sent again under its name. [Set.Reread] finds those whose
+// bytes are wrong.
 package blobtree

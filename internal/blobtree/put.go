@@ -308,9 +308,9 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	s := p.set
 	s.mu.Lock()
 	there, ok := s.mu.there[h]
-	s.mu.Unlock()
 	// One of another size is damaged, as by a copy of the storage that was cut off.
-	damaged := ok && there.size != body.Size()
+	damaged := ok && (there.size != body.Size() || s.mu.damaged[h])
+	s.mu.Unlock()
 	p.mu.Lock()
 	if ok && !damaged {
 		p.names[h] = there.name
@@ -334,24 +334,13 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	if ok {
 		return name, nil
 	}
-	if _, err := body.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	check := sha256.New()
-	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: p.throttled(ctx, body), sum: func(b []byte) { check.Write(b) }, end: func() error {
-		if hash(check.Sum(nil)) != h {
-			return errChanged
-		}
-		return nil
-	}}); err != nil {
+	if err := s.send(ctx, name, h, body); err != nil {
 		p.mu.Lock()
 		delete(p.names, h)
 		p.absent[name] = true
 		p.mu.Unlock()
 		return "", err
 	}
-	s.stats.sent.Add(1)
-	s.stats.sentBytes.Add(body.Size())
 	p.mu.Lock()
 	p.mu.sent++
 	p.mu.bytes += body.Size()
@@ -361,6 +350,28 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	s.mu.there[h] = piece{name, body.Size(), p.now}
 	s.mu.Unlock()
 	return name, nil
+}
+
+// send stores a piece under its name, unless its content is another.
+func (s *Set) send(ctx context.Context, name string, h hash, body *io.SectionReader) error {
+	if _, err := body.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	check := sha256.New()
+	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: s.throttled(ctx, body), sum: func(b []byte) { check.Write(b) }, end: func() error {
+		if hash(check.Sum(nil)) != h {
+			return errChanged
+		}
+		return nil
+	}}); err != nil {
+		return err
+	}
+	s.stats.sent.Add(1)
+	s.stats.sentBytes.Add(body.Size())
+	s.mu.Lock()
+	delete(s.mu.damaged, h)
+	s.mu.Unlock()
+	return nil
 }
 
 // sum is the hash of a piece. What it reads goes to crc as well, unless that is nil.
@@ -373,7 +384,7 @@ func (p *put) sum(ctx context.Context, part *io.SectionReader, crc io.Writer) (h
 	if crc != nil {
 		to = io.MultiWriter(d, crc)
 	}
-	if _, err = io.CopyBuffer(onlyWriter{to}, p.throttled(ctx, part), make([]byte, 256<<10)); err == nil {
+	if _, err = io.CopyBuffer(onlyWriter{to}, p.set.throttled(ctx, part), make([]byte, 256<<10)); err == nil {
 		d.Sum(h[:0])
 	}
 	return h, err
@@ -382,11 +393,11 @@ func (p *put) sum(ctx context.Context, part *io.SectionReader, crc io.Writer) (h
 type onlyWriter struct{ io.Writer }
 
 // throttled reads as fast as [Options.Throttle] lets it.
-func (p *put) throttled(ctx context.Context, r io.Reader) io.Reader {
-	if p.set.opts.Throttle == nil {
+func (s *Set) throttled(ctx context.Context, r io.Reader) io.Reader {
+	if s.opts.Throttle == nil {
 		return r
 	}
-	return &throttledReader{ctx, r, p.set.opts.Throttle}
+	return &throttledReader{ctx, r, s.opts.Throttle}
 }
 
 type throttledReader struct {

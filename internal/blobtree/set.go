@@ -49,6 +49,8 @@ type Set struct {
 		seeded bool
 		// there are pieces known to be stored.
 		there map[hash]piece
+		// damaged are those that were found damaged and were not stored again.
+		damaged map[hash]bool
 		// sums are the hashes of the files of the last Put.
 		sums map[string]fileSums
 	}
@@ -76,7 +78,7 @@ func NewSet(b Bucket, prefix string, o Options) (*Set, error) {
 		return nil, errors.New("blobtree: limits must not be negative, nor pieces larger than 1 GiB")
 	}
 	s := &Set{bucket: b, prefix: prefix, opts: o}
-	s.mu.there, s.mu.sums = map[hash]piece{}, map[string]fileSums{}
+	s.mu.there, s.mu.damaged, s.mu.sums = map[hash]piece{}, map[hash]bool{}, map[string]fileSums{}
 	return s, nil
 }
 

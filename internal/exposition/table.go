@@ -109,6 +109,8 @@ var Metrics = []Metric{
 	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are rebuilt from the log."},
 	{"muster_backups_total", Counter, "", "Backups of the running service by result."},
 	{"muster_backup_sent_bytes_total", Counter, "bytes", "Bytes sent to the storage of backups."},
+	{"muster_backup_reread_objects_total", Counter, "", "Objects of backups that were read again to compare their content."},
+	{"muster_backup_damaged_objects_total", Counter, "", "Objects of backups that were found damaged when they were read again."},
 	{"muster_backup_newest_timestamp_seconds", Gauge, "seconds", "When the newest backup of this process was begun, in Unix time."},
 	{"muster_backup_interval_seconds", Gauge, "seconds", "Time between backups on a schedule (--backup-interval)."},
 	{"muster_backup_running", Gauge, "", "1 while a backup is made."},

@@ -74,6 +74,10 @@ type about struct {
 type Done struct {
 	Name string
 	blobtree.Sent
+	// Reread is what was read again of it when it was made, by [Place.Make]; RereadErr is why
+	// not all of that could be read. The backup counts either way.
+	Reread    blobtree.Reread
+	RereadErr error
 }
 
 // Make backs the directory up. No process may have it.
@@ -100,7 +104,7 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if done.Name, err = o.name(ctx, set, id); err != nil {
+	if done.Name, _, err = o.name(ctx, set, id); err != nil {
 		return done, err
 	}
 	files, err := o.files()
@@ -126,16 +130,18 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	return done, err
 }
 
-// name is that of the next backup, in a place that has backups of this log or none.
-func (o *Options) name(ctx context.Context, set *blobtree.Set, id string) (string, error) {
+// name is that of the next backup, in a place that has backups of this log or none. There
+// are so many.
+func (o *Options) name(ctx context.Context, set *blobtree.Set, id string) (name string, there int, err error) {
 	have, err := set.Names(ctx)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if err := sameLog(ctx, set, have, id); err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return nextName(have, o.Now())
+	name, err = nextName(have, o.Now())
+	return name, len(have), err
 }
 
 // nextName names a backup made now, behind all that there are: by the second, and

@@ -1,4 +1,4 @@
-// Package backup copies a stopped data directory to storage and back.
+// Package backup copies a data directory to storage and back.
 //
 // A backup is a version of a set of package internal/blobtree under the prefix
 // "backup": what did not change since an earlier one is not sent again, and

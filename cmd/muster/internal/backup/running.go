@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/blobtree"
@@ -35,32 +37,67 @@ type Running struct {
 type Place struct {
 	o   Options
 	set *blobtree.Set
+	// turn is which share of the objects is read again next; -1 before the first backup.
+	turn int
 }
 
 // OpenPlace opens the place of o.Bucket. o.Dir is not used.
 func OpenPlace(o Options) (*Place, error) {
 	set, err := o.set()
-	return &Place{o, set}, err
+	return &Place{o, set, -1}, err
 }
 
-// Make stores a running directory. A backup that is cut off is none.
+// Make stores a running directory. A backup that is cut off is none. One that was made has a
+// share of what it names read again, since it relies upon what earlier ones sent.
 func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	p.set.Forget() // the place may have been emptied since
-	if done.Name, err = p.o.name(ctx, p.set, logName(r.Log)); err != nil {
+	name, there, err := p.o.name(ctx, p.set, logName(r.Log))
+	if err != nil {
 		return done, err
 	}
+	done.Name = name
 	if r.Trimmed {
 		if err := checkState(p.o.FS, r.Dir, r.Sources); err != nil {
 			return done, err
 		}
 	}
+	sources := slices.Clone(r.Sources)
 	done.Sent, err = p.set.PutSources(ctx, done.Name, about{logName(r.Log), r.Ends}, r.Sources, func(reused func(path string) bool) ([]blobtree.Source, error) {
 		if err := r.Check(ctx, p.o.Throttle, reused); err != nil {
 			return nil, NotMade(err)
 		}
-		return r.Last()
+		last, err := r.Last()
+		sources = append(sources, last...)
+		return last, err
 	})
-	return done, err
+	if err != nil {
+		return done, err
+	}
+	if p.turn < 0 {
+		p.turn = there // a start, or another command, continues where the one before was
+	}
+	if done.Reread, done.RereadErr = p.set.Reread(ctx, name, p.turn, sources); done.RereadErr == nil {
+		p.turn++
+	}
+	return done, nil
+}
+
+// Damage says of each object that was read again and is damaged what it is and what happens,
+// and whether all of them are whole again.
+func (d *Done) Damage() (lines []string, mended bool) {
+	mended = true
+	for _, x := range d.Reread.Damaged {
+		line := fmt.Sprintf("%v. It was sent again, so the backups that have it are whole: look at the storage", x.Err)
+		if x.Unmended != nil {
+			mended = false
+			line = fmt.Sprintf("%v. It was not sent again: %v. Backup %s, and those before that share the object, cannot be restored", x.Err, x.Unmended, d.Name)
+			if x.File != "" {
+				line += ". The next backup sends it again if " + x.File + " still has that content"
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines, mended
 }
 
 // logName is the identity of a log as its meta file has it, in hexadecimal.

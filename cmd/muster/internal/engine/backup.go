@@ -36,6 +36,7 @@ type backups struct {
 	sync.Mutex
 	running                 atomic.Bool
 	made, failed, sentBytes atomic.Int64
+	reread, damaged         atomic.Int64 // objects
 	newest                  atomic.Int64 // of the schedule, Unix ms; 0 for none
 	intervalNs              atomic.Int64 // 0 without a schedule
 }
@@ -58,6 +59,8 @@ func (b *backups) write(w io.Writer) {
 	metrics.WriteCounterUint64(w, `muster_backups_total{result="made"}`, uint64(b.made.Load()))
 	metrics.WriteCounterUint64(w, `muster_backups_total{result="failed"}`, uint64(b.failed.Load()))
 	metrics.WriteCounterUint64(w, "muster_backup_sent_bytes_total", uint64(b.sentBytes.Load()))
+	metrics.WriteCounterUint64(w, "muster_backup_reread_objects_total", uint64(b.reread.Load()))
+	metrics.WriteCounterUint64(w, "muster_backup_damaged_objects_total", uint64(b.damaged.Load()))
 	metrics.WriteGaugeFloat64(w, "muster_backup_running", flag(b.running.Load()))
 	metrics.WriteGaugeFloat64(w, "muster_backup_interval_seconds", time.Duration(b.intervalNs.Load()).Seconds())
 	metrics.WriteGaugeFloat64(w, "muster_backup_newest_timestamp_seconds", float64(b.newest.Load())/1000)
@@ -83,6 +86,8 @@ func (e *Engine) Backup(ctx context.Context, place *backup.Place, report func(by
 		} else {
 			e.backups.made.Add(1)
 			e.backups.sentBytes.Add(done.SentBytes)
+			e.backups.reread.Add(int64(done.Reread.Objects + len(done.Reread.Damaged)))
+			e.backups.damaged.Add(int64(len(done.Reread.Damaged)))
 		}
 		e.backups.Unlock()
 	}()
