@@ -128,5 +128,5 @@ func backupOptions(ctx context.Context, dir, flag, url string) (o backup.Options
 	if err != nil {
 		return o, nil, usageError{fmt.Errorf("--%s: %w", flag, err)}
 	}
-	return backup.Options{FS: vfs.Default, Dir: dir, Bucket: bucket, Rand: rand.Reader, Now: time.Now}, func() { _ = bucket.Close() }, nil
+	return backup.Options{FS: vfs.Default, Dir: dir, Bucket: bucket, URL: url, Rand: rand.Reader, Now: time.Now}, func() { _ = bucket.Close() }, nil
 }

@@ -78,7 +78,7 @@ func (b *backupService) place(ctx context.Context, url string) (p *backup.Place,
 	}
 	read = &atomic.Int64{}
 	p, err = backup.OpenPlace(backup.Options{
-		FS: vfs.Default, Bucket: bucket, Rand: rand.Reader, Now: time.Now, Parallel: backupParallel,
+		FS: vfs.Default, Bucket: bucket, URL: url, Rand: rand.Reader, Now: time.Now, Parallel: backupParallel,
 		Throttle: engine.Throttle(b.c.backup.rate, time.Now, func(n int) { read.Add(int64(n)) }),
 	})
 	return p, func() { _ = bucket.Close() }, read, err

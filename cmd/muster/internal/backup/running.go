@@ -70,14 +70,10 @@ func logName(id uint64) string {
 
 // Newest is when the newest backup there was made, the zero time when there is none.
 func (p *Place) Newest(ctx context.Context) (time.Time, error) {
-	names, err := p.set.Names(ctx)
-	if err != nil || len(names) == 0 {
+	have, err := names(ctx, p.set)
+	if err != nil || len(have) == 0 {
 		return time.Time{}, err
 	}
-	name := names[len(names)-1]
-	at, err := time.Parse(nameLayout, name[:min(len(name), len(nameLayout))])
-	if err != nil {
-		return time.Time{}, nil // not ours; the next backup is refused or not
-	}
+	at, _, _ := parseName(have[len(have)-1])
 	return at, nil
 }
