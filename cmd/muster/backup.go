@@ -51,6 +51,9 @@ func (p *process) backup(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintln(p.stdout, backupLine(done))
+	if done.Unnoted != nil {
+		fmt.Fprintf(p.stderr, "muster: %s: %v\n", unnoted, done.Unnoted)
+	}
 	return nil
 }
 

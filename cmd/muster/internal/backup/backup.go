@@ -23,7 +23,7 @@ type Options struct {
 	FS     vfs.FS
 	Dir    string // the data directory
 	Bucket blobtree.Bucket
-	URL    string // of Bucket, for errors
+	URL    string // of Bucket
 	Rand   io.Reader
 	Now    func() time.Time
 	// Throttle is that of package blobtree; nil is as fast as it goes.
@@ -66,6 +66,9 @@ type about struct {
 type Done struct {
 	Name string
 	blobtree.Sent
+	// Unnoted is why the data directory does not know of the backup, which is made; see
+	// [FileMade]. nil is none.
+	Unnoted error
 }
 
 // Make backs the directory up. No process may have it.
@@ -92,7 +95,7 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if done.Name, err = o.name(ctx, set, id); err != nil {
+	if done.Name, err = o.name(ctx, set, o.Dir, id); err != nil {
 		return done, err
 	}
 	files, err := o.files()
@@ -109,7 +112,9 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 			return done, err
 		}
 	}
-	done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil)
+	if done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil); err == nil {
+		done.Unnoted = o.noteMade(o.Dir, id, done.Name)
+	}
 	return done, err
 }
 

@@ -40,6 +40,12 @@ func parseName(name string) (at time.Time, number int, ok bool) {
 	return at, number, err == nil
 }
 
+// TimeOf is when a backup of that name was made, the zero time when it is no such name.
+func TimeOf(name string) time.Time {
+	at, _, _ := parseName(name)
+	return at
+}
+
 // names are those of the backups, oldest first. Other files beside them are passed over:
 // one of them would be the newest backup for good.
 func names(ctx context.Context, set *blobtree.Set) ([]string, error) {
@@ -50,10 +56,14 @@ func names(ctx context.Context, set *blobtree.Set) ([]string, error) {
 	}), err
 }
 
-// name is that of the next backup, in a place that has backups of this log or none.
-func (o *Options) name(ctx context.Context, set *blobtree.Set, id string) (string, error) {
+// name is that of the next backup of a data directory, in a place that has backups of its
+// log or never had one.
+func (o *Options) name(ctx context.Context, set *blobtree.Set, data, id string) (string, error) {
 	have, err := names(ctx, set)
 	if err != nil {
+		return "", err
+	}
+	if err := o.checkThere(data, id, have); err != nil {
 		return "", err
 	}
 	if err := sameLog(ctx, set, have, id); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Running is a data directory that a process has: its files at one instant.
 type Running struct {
-	// Dir is the data directory, for errors.
+	// Dir is the data directory, for errors and for [FileMade].
 	Dir string
 	// Trimmed is set where the log lacks its beginning: a checkpoint that is damaged
 	// makes the backup fail then, since nothing else has the state.
@@ -46,7 +46,7 @@ func OpenPlace(o Options) (*Place, error) {
 // Make stores a running directory. A backup that is cut off is none.
 func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	p.set.Forget() // the place may have been emptied since
-	if done.Name, err = p.o.name(ctx, p.set, logName(r.Log)); err != nil {
+	if done.Name, err = p.o.name(ctx, p.set, r.Dir, logName(r.Log)); err != nil {
 		return done, err
 	}
 	if r.Trimmed {
@@ -60,6 +60,9 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 		}
 		return r.Last()
 	})
+	if err == nil {
+		done.Unnoted = p.o.noteMade(r.Dir, logName(r.Log), done.Name)
+	}
 	return done, err
 }
 
@@ -74,6 +77,5 @@ func (p *Place) Newest(ctx context.Context) (time.Time, error) {
 	if err != nil || len(have) == 0 {
 		return time.Time{}, err
 	}
-	at, _, _ := parseName(have[len(have)-1])
-	return at, nil
+	return TimeOf(have[len(have)-1]), nil
 }
