@@ -54,6 +54,9 @@ func (p *process) backup(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintln(p.stdout, backupLine(done))
+	if done.Unnoted != nil {
+		fmt.Fprintf(p.stderr, "muster: %s: %v\n", unnoted, done.Unnoted)
+	}
 	return nil
 }
 
@@ -158,5 +161,5 @@ func backupOptions(ctx context.Context, dir, flag, url string) (o backup.Options
 	if err != nil {
 		return o, nil, usageError{fmt.Errorf("--%s: %w", flag, err)}
 	}
-	return backup.Options{FS: vfs.Default, Dir: dir, Bucket: bucket, Rand: rand.Reader, Now: time.Now}, func() { _ = bucket.Close() }, nil
+	return backup.Options{FS: vfs.Default, Dir: dir, Bucket: bucket, URL: url, Rand: rand.Reader, Now: time.Now}, func() { _ = bucket.Close() }, nil
 }

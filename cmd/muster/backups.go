@@ -61,7 +61,7 @@ func (b *backupService) handle(ctx context.Context, r control.Request, note func
 		return "", errors.New(explain(err)) // the command has only the text, and not which disk is full
 	}
 	lines, mended := b.reread(ctx, b.c.log.With("to", r.Backup), done)
-	b.c.log.Info("made a backup", "to", r.Backup, "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes)
+	logMade(b.c.log.With("to", r.Backup), done)
 	if !mended {
 		return "", fmt.Errorf("backup %s was made, and has a damaged object: %s", done.Name, strings.Join(lines, "; "))
 	}
@@ -88,6 +88,16 @@ func backupLine(done backup.Done) string {
 	return fmt.Sprintf("backup %s: %d files of %d bytes; %d bytes were sent", done.Name, done.Files, done.Bytes, done.SentBytes)
 }
 
+// unnoted is said of a backup that the data directory could not note.
+const unnoted = "the backup is made, but the data directory could not note it, and does not notice if the disk with its backups is not mounted"
+
+func logMade(log *slog.Logger, done backup.Done) {
+	log.Info("made a backup", "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes)
+	if done.Unnoted != nil {
+		log.Warn(unnoted, "error", done.Unnoted)
+	}
+}
+
 // place opens a place for backups; read counts the bytes that are read for them.
 func (b *backupService) place(ctx context.Context, url string) (p *backup.Place, closeBucket func(), read *atomic.Int64, err error) {
 	if err := checkPlace(b.c.engine.Dir, url); err != nil {
@@ -99,7 +109,7 @@ func (b *backupService) place(ctx context.Context, url string) (p *backup.Place,
 	}
 	read = &atomic.Int64{}
 	p, err = backup.OpenPlace(backup.Options{
-		FS: vfs.Default, Bucket: bucket, Rand: rand.Reader, Now: time.Now, Parallel: backupParallel,
+		FS: vfs.Default, Bucket: bucket, URL: url, Rand: rand.Reader, Now: time.Now, Parallel: backupParallel,
 		Throttle: engine.Throttle(b.c.backup.rate, time.Now, func(n int) { read.Add(int64(n)) }),
 	})
 	return p, func() { _ = bucket.Close() }, read, err
@@ -108,10 +118,14 @@ func (b *backupService) place(ctx context.Context, url string) (p *backup.Place,
 // start listens for commands and begins the schedule; stop ends both.
 func (b *backupService) start(ctx context.Context) (stop func() error, err error) {
 	b.eng.BackupInterval(b.c.backup.interval, b.c.backup.to != "")
-	var place *backup.Place
-	closeBucket := func() {}
+	s := &schedule{backupService: b, closeBucket: func() {}}
 	if b.c.backup.to != "" {
-		if place, closeBucket, _, err = b.place(ctx, b.c.backup.to); err != nil {
+		if err := checkPlace(b.c.engine.Dir, b.c.backup.to); err != nil {
+			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
+		}
+		before := backup.MadeBefore(vfs.Default, b.c.engine.Dir, b.c.backup.to)
+		b.eng.NoteBackup(backup.TimeOf(before))
+		if err := s.open(ctx); err != nil && before == "" {
 			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
 		}
 	}
@@ -120,70 +134,119 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 	server, err := control.Listen(b.c.engine.Dir, b.handle, b.c.log)
 	if err != nil {
 		end()
-		closeBucket()
+		s.closeBucket()
 		return nil, err
 	}
 	var running sync.WaitGroup
-	if place != nil {
-		running.Go(func() { b.schedule(ctx, place) })
+	if b.c.backup.to != "" {
+		running.Go(func() { s.run(ctx) })
 	}
 	return func() error {
 		end()
 		running.Wait()
-		closeBucket()
+		s.closeBucket()
 		return server.Close()
 	}, nil
 }
 
-// reachable refuses a place that is not there any more, such as a directory on a disk
-// that was unmounted: it would be rebuilt on the disk below.
-func (b *backupService) reachable(ctx context.Context) error {
-	bucket, err := blobtree.OpenBucket(ctx, b.c.backup.to)
-	if err != nil {
-		return err
-	}
-	return bucket.Close()
+// schedule makes backups at the place of --backup-to.
+type schedule struct {
+	*backupService
+	place       *backup.Place // nil while it could not be opened
+	closeBucket func()
+	due         time.Time // of the next backup; zero where it is not known
 }
 
-// schedule makes backups until ctx ends: the first once the newest one there is as old
-// as the interval.
-func (b *backupService) schedule(ctx context.Context, place *backup.Place) {
-	log := b.c.log.With("to", b.c.backup.to)
-	due := time.Time{} // not known yet
+// run makes backups until ctx ends: the first once the newest one there is as old as the
+// interval.
+func (s *schedule) run(ctx context.Context) {
+	log := s.c.log.With("to", s.c.backup.to)
 	retry := backupNotes
 	for {
-		err := error(nil)
-		if due.IsZero() {
-			var newest time.Time
-			if newest, err = place.Newest(ctx); err == nil {
-				b.eng.NoteBackup(newest)
-				due = newest.Add(b.c.backup.interval)
-			}
-		}
-		if err == nil {
-			if pause.For(ctx, time.Until(due)) != nil {
-				return
-			}
-			begun := time.Now()
-			var done backup.Done
-			if err = b.reachable(ctx); err == nil {
-				done, err = b.eng.Backup(ctx, place, nil)
-			}
-			if err == nil {
-				log.Info("made a backup", "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes, "took", time.Since(begun))
-				b.eng.NoteBackup(begun)
-				b.reread(ctx, log, done)
-				due, retry = begun.Add(b.c.backup.interval), backupNotes
-				continue
-			}
-		}
+		err := s.next(ctx, log)
 		if ctx.Err() != nil {
 			return
+		}
+		if err == nil {
+			retry = backupNotes
+			continue
 		}
 		log.Error("a backup by schedule failed; trying again", "retry_in", retry, "error", err)
 		if pause.For(ctx, retry) != nil {
 			return
 		}
-		retry = min(2*retry, backupRetry, b.c.backup.interval)
+		retry = min(2*retry, backupRetry, s.c.backup.interval)
 	}
+}
+
+// next makes a backup when it is due.
+func (s *schedule) next(ctx context.Context, log *slog.Logger) error {
+	if err := s.look(ctx); err != nil {
+		s.eng.BackupFailed()
+		return err
+	}
+	if err := pause.For(ctx, time.Until(s.due)); err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := s.reachable(ctx); err != nil {
+		s.eng.BackupFailed()
+		return err
+	}
+	done, err := s.eng.Backup(ctx, s.place, nil)
+	if err != nil {
+		return err
+	}
+	logMade(log.With("took", time.Since(begun)), done)
+	s.eng.NoteBackup(begun)
+	s.reread(ctx, log, done)
+	s.due = begun.Add(s.c.backup.interval)
+	return nil
+}
+
+// look opens the place and asks it for its newest backup, unless that was done.
+func (s *schedule) look(ctx context.Context) error {
+	if s.place == nil {
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+	}
+	if !s.due.IsZero() {
+		return nil
+	}
+	newest, err := s.place.Newest(ctx)
+	if err != nil || newest.IsZero() {
+		return err // where there is none, it is looked for again after a failure: a disk may be mounted
+	}
+	s.eng.NoteBackup(newest)
+	s.due = newest.Add(s.c.backup.interval)
+	return nil
+}
+
+func (s *schedule) open(ctx context.Context) error {
+	place, closeBucket, _, err := s.backupService.place(ctx, s.c.backup.to)
+	if err != nil {
+		return s.unmounted(err)
+	}
+	s.place, s.closeBucket = place, closeBucket
+	return nil
+}
+
+// reachable refuses a place that is not there any more, such as a directory on a disk
+// that was unmounted: it would be rebuilt on the disk below.
+func (s *schedule) reachable(ctx context.Context) error {
+	bucket, err := blobtree.OpenBucket(ctx, s.c.backup.to)
+	if err != nil {
+		return s.unmounted(err)
+	}
+	return bucket.Close()
+}
+
+// unmounted says of a place that cannot be opened which backups it had: to make the
+// directory is no remedy then.
+func (s *schedule) unmounted(err error) error {
+	if newest := backup.MadeBefore(vfs.Default, s.c.engine.Dir, s.c.backup.to); newest != "" {
+		return fmt.Errorf("the backups that were made at %s before, the newest %s, cannot be reached (%w): mount the disk that has them", s.c.backup.to, newest, cause(err))
+	}
+	return err
 }

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/refusal"
@@ -149,8 +152,9 @@ func (c *serveConfig) checkPaths(ctx context.Context) error {
 		if storage == "" {
 			continue
 		}
-		if err := checkStorage(ctx, flag, storage); err != nil {
-			return err
+		err := checkStorage(ctx, flag, storage)
+		if err != nil && (flag != "backup-to" || backup.MadeBefore(vfs.Default, c.engine.Dir, storage) == "") {
+			return err // where backups were made before, a disk is missing: no reason not to serve
 		}
 	}
 	return c.checkCredentials()

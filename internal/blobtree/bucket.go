@@ -51,6 +51,9 @@ const operationTime = 5 * time.Minute
 // partBytes is how much of an object is in memory while it is sent to S3.
 const partBytes = 8 << 20
 
+// checksumParameter is when the AWS SDK compares what it reads with checksums of the storage.
+const checksumParameter = "response_checksum_validation"
+
 // OpenBucket opens storage by its URL: file:///DIRECTORY, which must exist, or
 // s3://BUCKET/PREFIX?region=…, with what package s3blob of gocloud.dev takes
 // behind the question mark. Credentials of S3 come from where the AWS SDK looks
@@ -66,6 +69,12 @@ func OpenBucket(ctx context.Context, rawURL string) (Bucket, error) {
 	case s3blob.Scheme:
 		prefix := strings.Trim(u.Path, "/")
 		u.Path = ""
+		// What is read is compared with checksums of our own. Of storage that sends none, the
+		// SDK would say so on standard error for each object, beside the log.
+		if q := u.Query(); !q.Has(checksumParameter) {
+			q.Set(checksumParameter, "when_required")
+			u.RawQuery = q.Encode()
+		}
 		b, err := new(s3blob.URLOpener).OpenBucketURL(ctx, u)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", rawURL, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -175,6 +176,41 @@ func TestS3ThatRefuses(t *testing.T) {
 	}
 	if err := b.Put(context.Background(), "k", strings.NewReader("x")); err == nil {
 		t.Error("a bucket that does not exist took an object")
+	}
+}
+
+// TestS3IsSilent: the log is the only thing that writes to standard error, also where the
+// storage sends no checksums.
+func TestS3IsSilent(t *testing.T) {
+	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	stderr := os.Stderr
+	os.Stderr = said
+	defer func() { os.Stderr = stderr }()
+	serveS3(t) // sets the credentials
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
+		_, _ = io.WriteString(w, "text")
+	}))
+	defer srv.Close()
+	b, err := blobtree.OpenBucket(context.Background(), "s3://muster/prefix?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	r, err := b.Get(context.Background(), "d/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err := errors.Join(err, r.Close()); err != nil || string(text) != "text" {
+		t.Errorf("%q %v", text, err)
+	}
+	if text, err := os.ReadFile(said.Name()); err != nil || len(text) > 0 {
+		t.Errorf("%s %v", text, err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ type Options struct {
 	FS     vfs.FS
 	Dir    string // the data directory
 	Bucket blobtree.Bucket
+	URL    string // of Bucket
 	Rand   io.Reader
 	Now    func() time.Time
 	// Throttle is that of package blobtree; nil is as fast as it goes.
@@ -51,10 +51,6 @@ const (
 	// pieceBytes is small, because history's file changes in places.
 	pieceBytes = 16 << 20
 	fileLock   = "LOCK"
-	nameLayout = "20060102T150405Z"
-	// maxPerSecond keeps the numbers behind a name at two digits, so that names are
-	// in the order of time.
-	maxPerSecond = 99
 )
 
 func (o *Options) set() (*blobtree.Set, error) {
@@ -78,6 +74,9 @@ type Done struct {
 	// not all of that could be read. The backup counts either way.
 	Reread    blobtree.Reread
 	RereadErr error
+	// Unnoted is why the data directory does not know of the backup, which is made; see
+	// [FileMade]. nil is none.
+	Unnoted error
 }
 
 // Make backs the directory up. No process may have it.
@@ -104,7 +103,7 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if done.Name, _, err = o.name(ctx, set, id); err != nil {
+	if done.Name, _, err = o.name(ctx, set, o.Dir, id); err != nil {
 		return done, err
 	}
 	files, err := o.files()
@@ -126,42 +125,10 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 			}
 		}
 	}
-	done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil)
+	if done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil); err == nil {
+		done.Unnoted = o.noteMade(o.Dir, id, done.Name)
+	}
 	return done, err
-}
-
-// name is that of the next backup, in a place that has backups of this log or none. There
-// are so many.
-func (o *Options) name(ctx context.Context, set *blobtree.Set, id string) (name string, there int, err error) {
-	have, err := set.Names(ctx)
-	if err != nil {
-		return "", 0, err
-	}
-	if err := sameLog(ctx, set, have, id); err != nil {
-		return "", 0, err
-	}
-	name, err = nextName(have, o.Now())
-	return name, len(have), err
-}
-
-// nextName names a backup made now, behind all that there are: by the second, and
-// by a number behind it where that second has one already.
-func nextName(have []string, now time.Time) (string, error) {
-	name := now.UTC().Format(nameLayout)
-	if len(have) == 0 || have[len(have)-1] < name {
-		return name, nil
-	}
-	newest := have[len(have)-1]
-	if number, ok := strings.CutPrefix(newest, name); ok {
-		n := 1 // of the one that has no number
-		if number != "" {
-			n, _ = strconv.Atoi(strings.TrimPrefix(number, "-")) // a name that is not ours is too new
-		}
-		if next := fmt.Sprintf("%s-%02d", name, n+1); n < maxPerSecond && next > newest {
-			return next, nil
-		}
-	}
-	return "", fmt.Errorf("the newest backup there, %s, is of a time that has not come yet by this machine's clock (%s): set the clock right, or wait until that time is over", newest, now.UTC().Format(nameLayout))
 }
 
 // sameLog refuses a place that has backups of another log.

@@ -270,27 +270,6 @@ func TestBackupsOfOneSecond(t *testing.T) {
 	}
 }
 
-// TestNextName: what is not behind all others is no name.
-func TestNextName(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	for _, x := range []struct {
-		newest, want string
-	}{
-		{"", "20231114T221320Z"}, {"20231114T221319Z", "20231114T221320Z"}, {"20231114T221319Z-99", "20231114T221320Z"},
-		{"20231114T221320Z", "20231114T221320Z-02"}, {"20231114T221320Z-02", "20231114T221320Z-03"}, {"20231114T221320Z-98", "20231114T221320Z-99"},
-		{"20231114T221320Z-99", ""}, {"20231114T221320Z-x", ""}, {"20231114T221320Zz", ""}, {"20231114T221321Z", ""},
-	} {
-		var have []string
-		if x.newest != "" {
-			have = []string{"20200101T000000Z", x.newest}
-		}
-		name, err := nextName(have, now)
-		if name != x.want || (err == nil) != (x.want != "") || err != nil && !strings.Contains(err.Error(), "set the clock right, or wait") {
-			t.Errorf("after %q: %q %v", x.newest, name, err)
-		}
-	}
-}
-
 var errCrash = errors.New("crash")
 
 // crashAfter lets n operations of storage pass.

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,10 @@ func (o *Options) openLeftLog(ctx context.Context, set *blobtree.Set, m *blobtre
 	if err := set.Fetch(ctx, &meta, o.Dir); err != nil {
 		return nil, fmt.Errorf("the backup's log/meta: %w%s", err, remedy(err))
 	}
+	var a about
+	if err := json.Unmarshal(m.Meta, &a); err != nil {
+		return nil, fmt.Errorf("the backup: %w", err)
+	}
 	was, err := file.Check(o.FS, o.FS.PathJoin(o.Dir, "log"))
 	switch {
 	case err != nil:
@@ -70,8 +75,21 @@ func (o *Options) openLeftLog(ctx context.Context, set *blobtree.Set, m *blobtre
 		return nil, fmt.Errorf("--log: %s is log %016x, the backup is of log %016x. Name what is left of the log that was backed up, or restore without --log", o.Log, left.ID, was.ID)
 	case len(left.Ends) != len(was.Ends):
 		return nil, fmt.Errorf("--log: %s has %d partitions, the backup has %d; it is not the log that was backed up", o.Log, len(left.Ends), len(was.Ends))
+	case len(a.Ends) == len(left.Starts):
+		return left, o.reaches(a.Ends, left.Starts)
 	}
 	return left, nil
+}
+
+// reaches refuses a left log that begins behind the end of the backup, by partition: what is
+// between was trimmed.
+func (o *Options) reaches(ends, starts []int64) error {
+	for i, start := range starts {
+		if end := ends[i]; start > end {
+			return fmt.Errorf("--log: %s was trimmed below record %d, and the backup ends below record %d, so the records %d to %d are in neither. Only a backup that reaches record %d continues: restore a newer one, see --list, or restore this one without --log", o.FS.PathJoin(o.Log, fmt.Sprintf("p%d", i)), start, end, end, start-1, start)
+		}
+	}
+	return nil
 }
 
 // continueLog makes the restored log that of the backup with the records behind it
@@ -81,6 +99,9 @@ func (o *Options) continueLog(left file.Checked) (after file.Checked, records in
 	to := o.FS.PathJoin(o.Dir, "log")
 	before, err := o.wholeLog(to, "the log of the backup is not whole: restore another one, see --list")
 	if err != nil {
+		return after, 0, err
+	}
+	if err := o.reaches(before.Ends, left.Starts); err != nil {
 		return after, 0, err
 	}
 	damaged := map[string]bool{}

@@ -2,12 +2,14 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/blobtree"
 )
 
 // TestLogThatWentApart: a backup of a directory that was restored and served since does not
@@ -62,5 +64,87 @@ func TestLogThatWentApart(t *testing.T) {
 	}
 	if got := read(t, w.fs, "new")["log/p0/00000000000000000000.log"]; !strings.Contains(got, "old") || strings.Contains(got, "new") {
 		t.Error("the log is not that which is left")
+	}
+}
+
+// TestLogThatWasTrimmedBehindTheBackup: nothing is damaged, so the refusal says which records
+// are missing and which backups continue with what is left of the log. A backup that says
+// where its log ends is not fetched for that.
+func TestLogThatWasTrimmedBehindTheBackup(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	w.o.logs, w.o.Dir = nil, "old"
+	if err := w.fs.MkdirAll("old", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := file.Open("old/log", file.Options{FS: w.fs, SegmentBytes: 4096}) // each record has its segment
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := l.Append(context.Background(), 0, make([]byte, 4096)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	place, err := OpenPlace(w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := func() string {
+		t.Helper()
+		links, err := l.Link("links")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Running{Dir: "old", Log: l.ID(), Ends: links.Ends, Last: func() ([]blobtree.Source, error) { return nil, nil },
+			Check: func(context.Context, func(context.Context, int) error, func(string) bool) error { return nil }}
+		for _, f := range links.Files {
+			r.Sources = append(r.Sources, blobtree.Source{Path: "log/" + f.Path, From: w.fs.PathJoin("links", f.Path), Size: f.Size})
+		}
+		done, err := place.Make(context.Background(), r)
+		if err := errors.Join(err, w.fs.RemoveAll("links")); err != nil {
+			t.Fatal(err)
+		}
+		return done.Name
+	}
+	put(3)
+	early := running()
+	put(1)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stopped, err := Make(context.Background(), w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = file.Open("old/log", file.Options{FS: w.fs, SegmentBytes: 4096}); err != nil {
+		t.Fatal(err)
+	}
+	put(4)
+	late := running()
+	put(2)
+	if err := l.Trim(0, 6); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o := w.o
+	o.Dir, o.Log = "new", "old/log"
+	for name, missing := range map[string]string{early: "the records 3 to 5 are", stopped.Name: "the records 4 to 5 are"} {
+		_, err := Restore(context.Background(), o, name)
+		if err == nil || !strings.Contains(err.Error(), "old/log/p0 was trimmed below record 6") || !strings.Contains(err.Error(), missing) ||
+			!strings.Contains(err.Error(), "--list") || strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err = w.fs.Stat("new/log/p0")
+		if fetched := err == nil; fetched != (name == stopped.Name) {
+			t.Errorf("%s: fetched: %v", name, fetched)
+		}
+	}
+	if done, err := Restore(context.Background(), o, late); err != nil || done.Records != 2 {
+		t.Errorf("%+v %v", done, err)
 	}
 }

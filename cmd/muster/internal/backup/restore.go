@@ -50,12 +50,12 @@ func List(ctx context.Context, o Options) ([]Backup, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := set.Names(ctx)
+	have, err := names(ctx, set)
 	if err != nil {
 		return nil, err
 	}
 	var out []Backup
-	for _, name := range names {
+	for _, name := range have {
 		b := Backup{Name: name}
 		if m, err := set.Manifest(ctx, name); err != nil {
 			b.Err = err
@@ -76,16 +76,16 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 	if err != nil {
 		return done, err
 	}
-	names, err := set.Names(ctx)
+	have, err := names(ctx, set)
 	switch {
 	case err != nil:
 		return done, err
-	case len(names) == 0:
+	case len(have) == 0:
 		return done, errors.New("there is no backup; name the place that was given to muster backup --to")
 	case name == "":
-		name = names[len(names)-1]
-	case !slices.Contains(names, name):
-		return done, fmt.Errorf("there is no backup %q; the newest is %s, see --list", name, names[len(names)-1])
+		name = have[len(have)-1]
+	case !slices.Contains(have, name):
+		return done, fmt.Errorf("there is no backup %q; the newest is %s, see --list", name, have[len(have)-1])
 	}
 	m, err := set.Manifest(ctx, name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Running is a data directory that a process has: its files at one instant.
 type Running struct {
-	// Dir is the data directory, for errors.
+	// Dir is the data directory, for errors and for [FileMade].
 	Dir string
 	// Trimmed is set where the log lacks its beginning: a checkpoint that is damaged
 	// makes the backup fail then, since nothing else has the state.
@@ -51,7 +51,7 @@ func OpenPlace(o Options) (*Place, error) {
 // share of what it names read again, since it relies upon what earlier ones sent.
 func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	p.set.Forget() // the place may have been emptied since
-	name, there, err := p.o.name(ctx, p.set, logName(r.Log))
+	name, there, err := p.o.name(ctx, p.set, r.Dir, logName(r.Log))
 	if err != nil {
 		return done, err
 	}
@@ -73,6 +73,7 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
+	done.Unnoted = p.o.noteMade(r.Dir, logName(r.Log), name)
 	if p.turn < 0 {
 		p.turn = there // a start, or another command, continues where the one before was
 	}
@@ -107,14 +108,9 @@ func logName(id uint64) string {
 
 // Newest is when the newest backup there was made, the zero time when there is none.
 func (p *Place) Newest(ctx context.Context) (time.Time, error) {
-	names, err := p.set.Names(ctx)
-	if err != nil || len(names) == 0 {
+	have, err := names(ctx, p.set)
+	if err != nil || len(have) == 0 {
 		return time.Time{}, err
 	}
-	name := names[len(names)-1]
-	at, err := time.Parse(nameLayout, name[:min(len(name), len(nameLayout))])
-	if err != nil {
-		return time.Time{}, nil // not ours; the next backup is refused or not
-	}
-	return at, nil
+	return TimeOf(have[len(have)-1]), nil
 }

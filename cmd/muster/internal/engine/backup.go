@@ -55,6 +55,9 @@ func (e *Engine) BackupInterval(d time.Duration, scheduled bool) {
 	}
 }
 
+// BackupFailed counts a backup of the schedule that failed before Backup was called.
+func (e *Engine) BackupFailed() { e.backups.failed.Add(1) }
+
 func (b *backups) write(w io.Writer) {
 	metrics.WriteCounterUint64(w, `muster_backups_total{result="made"}`, uint64(b.made.Load()))
 	metrics.WriteCounterUint64(w, `muster_backups_total{result="failed"}`, uint64(b.failed.Load()))

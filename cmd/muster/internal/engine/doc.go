@@ -10,6 +10,7 @@
 //	                    its directory for spilling beside it, unless it is in
 //	                    ClickHouse (package query/clickhouse)
 //	DIR/history.json    history is in ClickHouse, beside a log of its own
+//	DIR/backups.json    where backups of the directory went (package backup)
 //
 // A directory belongs to one log and so does a history; what does not belong
 // together is refused before anything is applied (belongs.go). With Kafka

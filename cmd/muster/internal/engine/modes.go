@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
 )
 
 // maxModes bounds how many files and directories makePrivate looks at. A data
@@ -23,7 +25,7 @@ func ours(name string) bool {
 	case "LOCK", "RESTORING", "log", "state", "outbox", UploadsDir, "migration":
 		return true
 	}
-	for _, prefix := range []string{logFile, planFile, movedFile, HistoryMark, HistoryFile} { // and what is beside them for a moment
+	for _, prefix := range []string{logFile, planFile, movedFile, HistoryMark, backup.FileMade, HistoryFile} { // and what is beside them for a moment
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
