@@ -72,11 +72,15 @@ func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batc
 }
 
 // Skip passes over a record that cannot be applied. It must be called at each
-// replay.
-func (m *Machine) Skip(offset int64) error {
+// replay. Of the record its id is kept, where that can be read: by the ids a start tells
+// whether a state is of its log.
+func (m *Machine) Skip(offset int64, data []byte) error {
 	if offset != m.next {
 		return fmt.Errorf("record %d does not follow record %d", offset, m.next-1)
 	}
 	m.next++
+	if env, _, err := eventlog.DecodeEnvelope(data); err == nil {
+		m.records.Add(env.ID)
+	}
 	return nil
 }

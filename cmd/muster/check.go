@@ -177,7 +177,7 @@ func (p *process) repair(ctx context.Context) error {
 	if *dry || !r.Mendable() {
 		return p.verdict(*dir, r)
 	}
-	for pass := 0; r.RepairLog || r.Foreign || r.Stale.Any(); pass++ {
+	for pass := 0; r.RepairLog || len(r.Foreign) > 0 || r.Stale.Any(); pass++ {
 		if pass == maxRepairs {
 			return fmt.Errorf("%s is damaged after a repair as before: restore a backup with muster restore, with --log for what is left of the log, and report this", *dir)
 		}

@@ -358,6 +358,14 @@ func TestDeepCheck(t *testing.T) {
 	if line := refusedStart(t, forked); !strings.Contains(line, "has not applied the log's record") {
 		t.Errorf("a start with it says %s", line)
 	}
+	if code, out, errs := muster(t, "", "repair", "--data", forked+"/data"); code != 0 {
+		t.Errorf("repair: %d\n%s%s", code, out, errs)
+	}
+	s := serve(t, forked)
+	if n := s.events("more"); n != 60 {
+		t.Errorf("after a repair %d events, want 60", n)
+	}
+	s.stop()
 	for _, x := range []struct {
 		name   string
 		damage func(data string)

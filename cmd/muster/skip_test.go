@@ -21,13 +21,16 @@ func TestSkipRecord(t *testing.T) {
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	s.stop()
 
-	log, err := file.Open(filepath.Join(dir, "data", "log"), file.Options{})
-	ok(t, err)
-	bad := eventlog.Envelope{Kind: 99, Account: 1, ID: eventlog.RecordID{1}, StampMs: 1}
-	offset, err := log.Append(t.Context(), 0, bad.Append(nil))
-	ok(t, err)
-	ok(t, log.Close())
-
+	appendBad := func(id byte) (offset int64) {
+		log, err := file.Open(filepath.Join(dir, "data", "log"), file.Options{})
+		ok(t, err)
+		bad := eventlog.Envelope{Kind: 99, Account: 1, ID: eventlog.RecordID{id}, StampMs: 1}
+		offset, err = log.Append(t.Context(), 0, bad.Append(nil))
+		ok(t, err)
+		ok(t, log.Close())
+		return offset
+	}
+	offset := appendBad(1)
 	args := []string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0"}
 	for range 2 {
 		code, out, errs := muster(t, "", args...)
@@ -58,6 +61,23 @@ func TestSkipRecord(t *testing.T) {
 	s = serve(t, dir)
 	if n := s.events("seen"); n != 2 {
 		t.Errorf("without the flag %d events, want 2", n)
+	}
+	s.stop()
+
+	// One with nothing behind it is the last record of the checkpoint.
+	skip = fmt.Sprintf("--skip-record=0:%d", appendBad(2))
+	serve(t, dir, skip).stop()
+	s = serve(t, dir, skip)
+	if !strings.Contains(s.log(), "the checkpoint is beyond the record") {
+		t.Errorf("the last record: the start does not say that the flag may go:\n%s", s.log())
+	}
+	s.stop()
+	if code, out, errs := muster(t, "", "check", "--data", filepath.Join(dir, "data")); code != 0 {
+		t.Errorf("check: %d\n%s%s", code, out, errs)
+	}
+	s = serve(t, dir)
+	if n := s.events("seen"); n != 2 {
+		t.Errorf("without the flag of the last record %d events, want 2", n)
 	}
 	s.stop()
 }

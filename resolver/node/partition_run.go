@@ -26,7 +26,7 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 		p.log.Warn("passing over a record that the options name", "offset", e.Offset)
 		out.Reset(e.Offset)
 		out.Refusal = &resolver.Refusal{Code: "conflict", Message: "the record is passed over"}
-		return p.mu.m.Skip(e.Offset)
+		return p.mu.m.Skip(e.Offset, e.Data)
 	}
 	if err := p.mu.m.Apply(e.Offset, e.Data, rows, out); err != nil {
 		return err

@@ -269,7 +269,7 @@ func (b *rebuild) apply(e eventlog.Entry) (err error) {
 		}
 	}()
 	if b.p.node.skipped(b.p.id, e.Offset) {
-		return b.m.Skip(e.Offset)
+		return b.m.Skip(e.Offset, e.Data)
 	}
 	return b.m.Apply(e.Offset, e.Data, &b.rows, &b.out)
 }

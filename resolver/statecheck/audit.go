@@ -196,7 +196,7 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 			}
 		}()
 		if slices.Contains(a.o.Skip, offset) {
-			err = a.m.Skip(offset)
+			err = a.m.Skip(offset, data)
 		} else {
 			err = a.m.Apply(offset, data, &a.rows, &a.out)
 		}

@@ -131,30 +131,16 @@ func History(fs vfs.FS, dir, name string, partition int, start, end, stored int6
 // foreignPrefix begins the name of a checkpoint of another log that was set aside.
 const foreignPrefix = "foreign-"
 
-// SetForeignAside gives the whole checkpoints of other logs in a partition's state other
-// names, so that the rest is used. They stay: another log may need them. The arguments
-// are those of [Inspect].
-func SetForeignAside(fs vfs.FS, dir, name string, partition int, start, end int64) error {
-	p := checkpoints(fs, dir, name, partition)
-	offsets, err := p.List()
-	if err != nil {
+// SetForeignAside gives a checkpoint that [Inspect] found to be of another log another name,
+// so that the rest is used. It stays: that log may need it.
+func SetForeignAside(fs vfs.FS, path string) error {
+	dir := fs.PathDir(path)
+	to := fs.PathJoin(dir, foreignPrefix+fs.PathBase(path))
+	if _, err := fs.Stat(to); err == nil {
+		return fmt.Errorf("%s is of another log, and so is %s from before: move that away first", path, to)
+	}
+	if err := fs.Rename(path, to); err != nil {
 		return err
 	}
-	for _, offset := range offsets {
-		if _, err := p.Whole(offset, start, end); !errors.Is(err, checkpoint.ErrOtherLog) {
-			continue
-		}
-		from := p.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset))
-		to := p.Path(checkpoint.DirCheckpoints, foreignPrefix+checkpoint.Name(offset))
-		if _, err := fs.Stat(to); err == nil {
-			return fmt.Errorf("%s is of another log, and so is %s from before: move that away first", from, to)
-		}
-		if err := fs.Rename(from, to); err != nil {
-			return err
-		}
-		if err := statefiles.SyncDir(fs, p.Path(checkpoint.DirCheckpoints)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return statefiles.SyncDir(fs, dir)
 }

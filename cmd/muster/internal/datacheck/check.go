@@ -71,9 +71,9 @@ type Report struct {
 	Ends   []int64 `json:"ends"`
 	// RepairLog reports that small files of the log are to be made from its segments.
 	RepairLog bool `json:"-"`
-	// Foreign reports that checkpoints of other logs are to be set aside.
-	Foreign bool  `json:"-"`
-	Stale   Stale `json:"-"`
+	// Foreign are the checkpoints of other logs, which are to be set aside.
+	Foreign []string `json:"-"`
+	Stale   Stale    `json:"-"`
 	// Elsewhere reports that history is in ClickHouse: muster repair cannot reach it, and a
 	// start with --clickhouse rebuilds what is damaged.
 	Elsewhere bool `json:"-"`
@@ -104,7 +104,7 @@ func (r *Report) Mendable() bool {
 // Serves reports whether only a start mends what is damaged, since history is in
 // ClickHouse, and there is nothing that muster repair prepares for one.
 func (r *Report) Serves() bool {
-	return r.Elsewhere && !r.RepairLog && !r.Foreign && !r.Stale.Any() && r.Verdict() == Repairable
+	return r.Elsewhere && !r.RepairLog && len(r.Foreign) == 0 && !r.Stale.Any() && r.Verdict() == Repairable
 }
 
 // Hopeless reports whether something is lost that the rest follows from.
@@ -216,7 +216,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 			case f.Err == nil:
 				r.add(Whole, f.Path, f.Note, "")
 			case f.Foreign && f.Repairable:
-				r.Foreign = true
+				r.Foreign = append(r.Foreign, f.Path)
 				r.addAside(f.Path, f.Err.Error(), remedyForeign)
 			case f.Repairable && checked.Whole() && elsewhere:
 				r.add(Repairable, f.Path, f.Err.Error(), remedyServe)

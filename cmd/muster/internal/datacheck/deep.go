@@ -160,12 +160,12 @@ func (r *Report) deepPartition(ctx context.Context, dir, temp string, i int, o D
 // SetAside sets aside what is foreign or stale.
 func (r *Report) SetAside(dir string, now time.Time) error {
 	state := filepath.Join(dir, "state")
-	for i := range r.Ends {
-		if r.Foreign {
-			if err := statecheck.SetForeignAside(vfs.Default, state, r.Log, i, r.Starts[i], r.Ends[i]); err != nil {
-				return err
-			}
+	for _, path := range r.Foreign {
+		if err := statecheck.SetForeignAside(vfs.Default, path); err != nil {
+			return err
 		}
+	}
+	for i := range r.Ends {
 		if err := statecheck.SetStaleAside(vfs.Default, state, i, r.Stale.Checkpoints[i]); err != nil {
 			return err
 		}
