@@ -23,7 +23,8 @@ func TestCopyOfALivingNode(t *testing.T) {
 			first.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 			copied := t.TempDir()
 			copyName(t, dir, copied)
-			code, _, errs := muster(t, "", append([]string{"serve", "--data", filepath.Join(copied, "data"), "--listen", "127.0.0.1:0"}, args...)...)
+			beside := launch(t, copied, args...)
+			code, errs := beside.untilEnded(30*time.Second), beside.log()
 			if at := strings.TrimPrefix(first.origin, "http://"); code != exitFailed || !strings.Contains(errs, "is a copy of the directory of node ") || !strings.Contains(errs, at) || !strings.Contains(errs, "--data") {
 				t.Errorf("the copy: %d %s", code, errs)
 			}
