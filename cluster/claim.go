@@ -27,6 +27,8 @@ type claim struct {
 	// SinceMs is when the process joined first, in Unix milliseconds of its own
 	// clock. It decides among members that own nothing, nothing else.
 	SinceMs int64 `json:"since"`
+	// Self is where this process answers, and no other: see [Options.Self].
+	Self string `json:"self,omitempty"`
 	// Key is what members share that may own partitions beside each other; a
 	// member without one owns them alone.
 	Key string `json:"key,omitempty"`

@@ -43,7 +43,8 @@
 // removed within about a second by a node that looks at it (neighbour.go), if
 // its machine still answers. Started again it removes its former self from the
 // group itself: its id is kept with its data, and the lock on those says that no
-// other process has it.
+// other process has them. One on a copy of them has the id, too, so that the former
+// self is asked first whether it is alive (twin.go).
 //
 // # What this does not exclude
 //

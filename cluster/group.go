@@ -29,14 +29,14 @@ func (m *Member) describe(ctx context.Context) (kgo.DescribeGroupsResponseGroup,
 
 // formerSelves are the members that this node was before its process died. A
 // group that is about to distribute its partitions does not say so.
-func (m *Member) formerSelves(ctx context.Context) (members []string, err error) {
+func (m *Member) formerSelves(ctx context.Context) (members []candidate, err error) {
 	for {
 		g, err := m.describe(ctx)
 		// A group that never was has no coordinator for a moment.
 		if err == nil || g.GroupState == "Dead" {
 			for _, x := range g.Members {
-				if decodeClaim(x.MemberMetadata.UserData).ID == m.opts.Node.ID {
-					members = append(members, x.MemberID)
+				if c := decodeClaim(x.MemberMetadata.UserData); c.ID == m.opts.Node.ID {
+					members = append(members, candidate{c, x.MemberID})
 				}
 			}
 			return members, nil
@@ -50,14 +50,14 @@ func (m *Member) formerSelves(ctx context.Context) (members []string, err error)
 // dismiss removes former selves, once this member is on its way into the group:
 // an empty group would wait for others (group.initial.rebalance.delay.ms). It
 // is done to be quick, not to be right: their sessions end by themselves.
-func (m *Member) dismiss(ctx context.Context, members []string) {
+func (m *Member) dismiss(ctx context.Context, members []candidate) {
 	for range 40 {
 		if g, err := m.describe(ctx); err != nil || g.GroupState != groupStable || pause.For(ctx, pollEvery) != nil {
 			break
 		}
 	}
-	for _, id := range members {
-		_, err := m.client.LeaveGroup(ctx, &kgo.LeaveGroupRequest{GroupID: Group(m.opts.Topic), Members: []kgo.LeaveGroupRequestMember{{ID: id}}})
-		m.opts.Logger.Debug("dismissed the member that this node was before", "member", id, "err", err)
+	for _, c := range members {
+		_, err := m.client.LeaveGroup(ctx, &kgo.LeaveGroupRequest{GroupID: Group(m.opts.Topic), Members: []kgo.LeaveGroupRequestMember{{ID: c.member}}})
+		m.opts.Logger.Debug("dismissed the member that this node was before", "member", c.member, "err", err)
 	}
 }

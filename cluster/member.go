@@ -61,7 +61,7 @@ type Member struct {
 
 	mu struct {
 		sync.Mutex
-		lost       error // nil unless foreign nodes own the partitions
+		lost       error // nil unless foreign nodes own the partitions, or a twin
 		generation int32
 		confirmed  bool   // until the generation ends
 		rejoins    uint64 // generations after the first
@@ -93,7 +93,8 @@ type Stats struct {
 
 // Join enters the group and returns once Kafka has said which partitions are
 // this node's, of which there may be none. That they belong to a foreign node is a
-// [*ForeignOwnerError]. A node that died without a word is waited for, for as long
+// [*ForeignOwnerError], that the process of a member with this node's id answers a
+// [*TwinError]. A node that died without a word is waited for, for as long
 // as its session lasts.
 func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if opts, err = opts.withDefaults(); err != nil {
@@ -101,7 +102,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	}
 	m := &Member{opts: opts, balancer: &balancer{}, joined: make(chan error, 1), lost: make(chan struct{}), ask: make(chan struct{}, 1), news: make(chan struct{}, 1)}
 	m.mu.changed = make(chan struct{})
-	m.balancer.mu.claim = claim{Node: opts.Node, Key: opts.Key, SinceMs: opts.Now().UnixMilli()}
+	m.balancer.mu.claim = claim{Node: opts.Node, Self: opts.Self, Key: opts.Key, SinceMs: opts.Now().UnixMilli()}
 	m.transport = &kgo.Transport{Dial: opts.dial, DialTimeout: requestTimeout, TLS: opts.TLS, SASL: opts.SASL, ClientID: "muster"}
 	m.client = &kgo.Client{Addr: kgo.TCP(opts.Brokers...), Transport: m.transport, Timeout: requestTimeout}
 	wait, cancel := context.WithTimeout(ctx, opts.JoinTimeout)
@@ -110,6 +111,10 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if err != nil {
 		m.transport.CloseIdleConnections()
 		return nil, fmt.Errorf("cluster: ask about group %s: %w", Group(opts.Topic), err)
+	}
+	if err := m.twin(wait, former); err != nil {
+		m.transport.CloseIdleConnections()
+		return nil, err
 	}
 	m.group, err = kgo.NewConsumerGroup(kgo.ConsumerGroupConfig{
 		ID: Group(opts.Topic), Brokers: opts.Brokers, Topics: []string{opts.Topic}, GroupBalancers: []kgo.GroupBalancer{m.balancer},
@@ -231,7 +236,8 @@ func (m *Member) Changed() <-chan struct{} {
 	return m.mu.changed
 }
 
-// Lost is closed when foreign nodes own the partitions; [Member.Err] says who.
+// Lost is closed when foreign nodes own the partitions, or another process that has
+// this node's id; [Member.Err] says who.
 func (m *Member) Lost() <-chan struct{} { return m.lost }
 
 // Err is why the node is lost, nil while it is not.

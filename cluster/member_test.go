@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -64,6 +66,8 @@ type site struct {
 	cold bool
 	// knock reports whether a node listens; nil for all do.
 	knock func(id string) error
+	// answers reports whether a process is alive; nil for none is.
+	answers func(self string) bool
 }
 
 func (s *site) join(t *testing.T, id string, session time.Duration) (*Member, *wire, error) {
@@ -78,7 +82,9 @@ func (s *site) join(t *testing.T, id string, session time.Duration) (*Member, *w
 			}
 			return s.knock(strings.TrimSuffix(address, ":1"))
 		},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Self:    "http://" + id + ":1/" + id,
+		answers: func(_ context.Context, self string) bool { return s.answers != nil && s.answers(self) },
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err == nil {
 		t.Cleanup(func() { m.Close() })
@@ -531,6 +537,70 @@ func TestOptions(t *testing.T) {
 		bad(&o)
 		if _, err := o.withDefaults(); err == nil {
 			t.Errorf("%+v is taken", o)
+		}
+	}
+}
+
+// TestTwin: a process under the id of a member whose process answers gets nothing and
+// takes nothing away; of one that does not answer it takes the place.
+func TestTwin(t *testing.T) {
+	t.Parallel()
+	var asked, dead atomic.Bool
+	s := &site{shared: services.Kafka(t), topic: services.Topic(t, 2), partitions: 2, key: "k"}
+	s.answers = func(self string) bool { asked.Store(self == "http://a:1/a"); return !dead.Load() }
+	a, _ := s.mustJoin(t, "a", 6*time.Second)
+	if asked.Load() {
+		t.Error("it is asked for a process that never was")
+	}
+	generation := a.Stats().Generation
+	_, _, err := s.join(t, "a", 6*time.Second)
+	var twin *TwinError
+	if !errors.As(err, &twin) || twin.Twin.ID != "a" || !asked.Load() {
+		t.Fatalf("a process on a copy of a's directory: %v", err)
+	}
+	if n := a.Stats(); n.Generation != generation || n.Assigned != 2 {
+		t.Errorf("a is %+v, of generation %d before", n, generation)
+	}
+	dead.Store(true)
+	again, _ := s.mustJoin(t, "a", 6*time.Second)
+	if n := len(again.Assigned()); n != 2 {
+		t.Errorf("a owns %d partitions after it died and was started again", n)
+	}
+	// It runs after all, frozen until now.
+	select {
+	case <-a.Lost():
+	case <-again.Lost():
+		t.Error("the former self took over")
+	case <-time.After(40 * time.Second):
+		t.Fatal("two processes of one id")
+	}
+	if err := a.Err(); !errors.As(err, &twin) {
+		t.Errorf("a is lost: %v", err)
+	}
+}
+
+// TestAnswers: a process is alive only if it says so itself, in time.
+func TestAnswers(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	answer := func(status int) string {
+		x := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(x.Close)
+		return x.URL
+	}
+	for what, x := range map[string]struct {
+		self string
+		want bool
+	}{
+		"the process": {answer(204), true}, "another one": {answer(404), false}, "another server": {answer(200), false},
+		"nobody": {"http://" + silent.Addr().String(), false}, "no address": {"x y", false},
+	} {
+		begun := time.Now()
+		if have := answers(t.Context(), x.self); have != x.want || time.Since(begun) > askTimeout+time.Second {
+			t.Errorf("%s: %v after %v", what, have, time.Since(begun))
 		}
 	}
 }

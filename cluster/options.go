@@ -29,6 +29,10 @@ type Options struct {
 	Partitions int
 	// Node is this node. Its ID must be that of no other process that runs.
 	Node Node
+	// Self is a URL that this process answers with 204 No Content, and no other process
+	// does, such as one with a random path. [Join] asks it of a member that has this
+	// node's id, before it takes its place. Without one a member is taken for dead.
+	Self string
 	// Key is what nodes share that own partitions beside each other, at most 64
 	// bytes; every user of Kafka can read it. Without one the node owns them all,
 	// or none.
@@ -51,6 +55,8 @@ type Options struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// knock reports whether a node's address has a listener; [knock] when nil.
 	knock func(ctx context.Context, address string) error
+	// answers reports whether a process answers at its Self; [answers] when nil.
+	answers func(ctx context.Context, self string) bool
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -68,6 +74,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.knock == nil {
 		o.knock = knock
+	}
+	if o.answers == nil {
+		o.answers = answers
 	}
 	switch {
 	case o.SessionTimeout < time.Second:

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (m *Member) learn(ctx context.Context) bool {
 		return false
 	}
 	next := owners{of: map[int]Node{}, confirmed: true}
-	var foreign *ForeignOwnerError
+	var foreign, replaced error
 	twin := false
 	var all []candidate
 	m.balancer.mu.Lock()
@@ -112,30 +113,43 @@ func (m *Member) learn(ctx context.Context) bool {
 		next.nodes = append(next.nodes, c.Node)
 		all = append(all, candidate{c, x.MemberID})
 		next.heirs = next.heirs || c.to(&own) == sharingClaim && !c.Leaving
+		kin := c.to(&own)
+		if kin == twinClaim {
+			// One of both has to go: the older one, whose place the other took.
+			if twin = true; m.hadTwin() && own.SinceMs < c.SinceMs {
+				replaced = &TwinError{c.Node}
+			}
+		}
 		for _, p := range partitionsOf(x, m.opts.Topic) {
 			next.of[p] = c.Node
-			switch c.to(&own) {
-			case twinClaim:
-				if twin = true; !m.hadTwin() {
-					continue
-				}
-				fallthrough
-			case foreignClaim:
-				foreign = &ForeignOwnerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: c.Node, From: strings.TrimPrefix(x.ClientHost, "/")}
+			if kin == foreignClaim {
+				foreign = m.foreign(c.Node, x)
 			}
 		}
 	}
 	if !twin {
 		m.mu.twinSince = time.Time{}
 	}
-	if foreign != nil && len(m.mu.assigned) == 0 && m.mu.lost == nil {
-		m.mu.lost, m.mu.confirmed = foreign, false
+	if len(m.mu.assigned) > 0 {
+		foreign = nil // it is this node's until the group says otherwise
+	}
+	if lost := cmp.Or(replaced, foreign); lost != nil && m.mu.lost == nil {
+		m.mu.lost, m.mu.confirmed = lost, false
 		close(m.lost)
 	}
 	m.mu.owners = next
 	m.mu.members, m.mu.planned = all, m.plan(all)
 	m.announce()
 	return next.known(m.opts.Partitions) && !twin
+}
+
+// foreign is that a node owns partitions that it does not share with this one. One that
+// shares them with nobody has twins, too.
+func (m *Member) foreign(owner Node, x kgo.DescribeGroupsResponseMember) error {
+	if owner.ID == m.opts.Node.ID {
+		return &TwinError{owner}
+	}
+	return &ForeignOwnerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: owner, From: strings.TrimPrefix(x.ClientHost, "/")}
 }
 
 // plan is what is to be this member's, as the distributing member has planned it:

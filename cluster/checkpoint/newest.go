@@ -72,6 +72,28 @@ func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, di
 	return -1, nil
 }
 
+// NewestOffset is the offset of the newest checkpoint of the partition whose manifest is
+// whole, -1 for none.
+func (s *Store) NewestOffset(ctx context.Context, partition int) (int64, error) {
+	set, err := s.set(partition)
+	if err != nil {
+		return 0, err
+	}
+	all, err := versions(ctx, set)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range slices.Backward(all) {
+		switch _, err := s.manifest(ctx, set, partition, v); {
+		case err == nil:
+			return v.offset, nil
+		case !errors.Is(err, blobtree.ErrDamaged) && !errors.Is(err, blobtree.ErrMissing):
+			return 0, err
+		}
+	}
+	return -1, nil
+}
+
 // gone reports whether a version that cannot be read was removed meanwhile: then
 // its files may be missing too.
 func (s *Store) gone(ctx context.Context, set *blobtree.Set, v version, why error) (bool, error) {

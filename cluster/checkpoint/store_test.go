@@ -130,6 +130,11 @@ func TestNewestIsFound(t *testing.T) {
 	w.expect(b, 19, 20)
 	w.expect(b, 20, -1)
 	w.expect(b, 21, -1)
+	for p, want := range []int64{20, -1} {
+		if got, err := b.NewestOffset(context.Background(), p); err != nil || got != want {
+			t.Errorf("the newest of partition %d is at %d, want %d: %v", p, got, want, err)
+		}
+	}
 	if got, err := b.Newest(context.Background(), 1, "other", -1); err != nil || got != -1 {
 		t.Errorf("partition 1: %d %v", got, err)
 	}
@@ -217,6 +222,9 @@ func TestOtherLogIsRefused(t *testing.T) {
 			t.Errorf("have %d: %v", have, err)
 		}
 	}
+	if _, err := other.NewestOffset(context.Background(), 0); !errors.Is(err, node.ErrForeignCheckpoints) {
+		t.Error(err)
+	}
 	if err := other.Upload(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, node.ErrForeignCheckpoints) {
 		t.Error(err)
 	}
@@ -299,6 +307,10 @@ func TestNoAnswerIsAnError(t *testing.T) {
 		}
 		if !errors.Is(err, down) {
 			t.Fatalf("step %d: %v", step, err)
+		}
+		n.Store(0)
+		if got, err := w.node("log").NewestOffset(context.Background(), 0); err == nil && got != 10 || err != nil && !errors.Is(err, down) {
+			t.Fatalf("step %d: the newest is at %d: %v", step, got, err)
 		}
 	}
 }

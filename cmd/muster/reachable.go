@@ -36,17 +36,21 @@ func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	}
 }
 
+// url is where the process answers itself, and nobody else, at an address.
+func (s selfCall) url(addr string) string {
+	if s.tls {
+		return "https://" + addr + s.path
+	}
+	return "http://" + addr + s.path
+}
+
 // check looks whether an address leads to this process. The error says that it leads
 // to another one; when nothing is found out, since an address may be one that this
 // machine does not reach or not yet, unreached says why.
 func (s selfCall) check(ctx context.Context, addr string) (unreached, err error) {
 	ctx, cancel := context.WithTimeout(ctx, selfTime)
 	defer cancel()
-	scheme := "http://"
-	if s.tls {
-		scheme = "https://"
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+addr+s.path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url(addr), nil)
 	if err != nil {
 		return nil, fmt.Errorf("--advertise %s: %w", addr, err)
 	}

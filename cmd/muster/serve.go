@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
@@ -76,6 +77,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		}
 	}
 	c.engine.Address = cmp.Or(c.engine.Address, ln.Addr().String())
+	c.engine.Self = self.url(c.engine.Address)
 	eng, err := engine.Open(ctx, c.engine)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -215,6 +217,10 @@ func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-cha
 			return fmt.Errorf("%w: %w", errFailed, eng.Node.Err())
 		case <-eng.Lost():
 			eng.Node.Fail(eng.LostErr())
+			var twin *cluster.TwinError
+			if errors.As(eng.LostErr(), &twin) {
+				return fmt.Errorf("%w: another has taken over; nothing that was acknowledged is lost: %w. Start one of them with a new directory: it is filled from the log", errFailed, eng.LostErr())
+			}
 			return fmt.Errorf("%w: this node was silent for too long and another has taken over, which does not share the log with it; nothing that was acknowledged is lost: %w", errFailed, eng.LostErr())
 		case err := <-served:
 			return fmt.Errorf("the listener ended: %w", err)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,17 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 	offset := slices.Max(there)
 	_, err := vfs.Clone(s.fs, s.local, fmt.Sprintf("p%d-%d", partition, offset), dir, vfs.CloneSync)
 	return offset, err
+}
+
+func (s shelfOf) NewestOffset(context.Context, int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.newest != nil {
+		if err := s.newest(); err != nil {
+			return 0, err
+		}
+	}
+	return slices.Max(append(s.uploaded[0], -1)), nil
 }
 
 func (s shelfOf) Upload(ctx context.Context, partition int, dir string, offset int64, _ uint64) error {
@@ -499,4 +511,74 @@ func TestReleasedPartitionIsForgotten(t *testing.T) {
 	if !move() {
 		t.Error("files are gone that shared storage does not have")
 	}
+}
+
+// TestFormerOwnerForgets: a node that had the partition when it was stopped removes its
+// files once another has shared a newer checkpoint that the log goes on from, and not
+// before; nor those of another log.
+func TestFormerOwnerForgets(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	p := newPair(t)
+	a := p.open("a")
+	p.events(a, 5)
+	p.stop(a)
+	var start, end int64 // of the log, as a is told; 0 for its own
+	member := func(name string) *Node {
+		n, err := p.try("a", func(o *Options) {
+			o.Owned, o.LogName, o.Log = []int{}, name, boundedLog{p.log, &start, &end}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	forgets := func(n *Node, want bool, what string) {
+		t.Helper()
+		err := n.Forget(ctx, 0)
+		if _, e := p.fs.Stat("a/p0"); (e != nil) != want {
+			t.Errorf("%s: forgotten %v, want %v: %v", what, e != nil, want, err)
+		}
+	}
+	a = member("")
+	forgets(a, false, "what is shared is as old")
+	b := p.open("b")
+	p.events(b, 3)
+	want := p.state(b)
+	p.stop(b)
+	p.shelf.newest = func() error { return errors.New("storage is away") }
+	forgets(a, false, "storage is away")
+	p.shelf.newest = nil
+	end = 1
+	forgets(a, false, "the log ends before what is shared")
+	end, start = 0, 1
+	forgets(a, false, "the log lacks its beginning, and goes on from what is here")
+	start = 1000
+	forgets(a, false, "the log lacks what is behind what is shared")
+	start = 0
+	p.stop(a)
+	a = member("another log")
+	forgets(a, false, "it is of another log")
+	p.stop(a)
+	a = member("")
+	forgets(a, true, "what is shared is newer")
+	if err := a.Take(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	forgets(a, false, "it is served")
+	if got := p.state(a); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	p.stop(a)
+}
+
+// boundedLog starts and ends where a test says.
+type boundedLog struct {
+	eventlog.Log
+	start, end *int64
+}
+
+func (l boundedLog) Bounds(ctx context.Context, partition int) (int64, int64, error) {
+	start, end, err := l.Log.Bounds(ctx, partition)
+	return max(start, *l.start), cmp.Or(*l.end, end), err
 }

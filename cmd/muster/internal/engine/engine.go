@@ -57,6 +57,8 @@ type Options struct {
 	// Address is the address that this node gives other nodes to reach it,
 	// HOST:PORT.
 	Address string
+	// Self is a URL that this process alone answers, see [cluster.Options].
+	Self string
 	// Peer configures the calls to other nodes; its Table and Self are the
 	// engine's. Without it the node owns all partitions or none.
 	Peer *peer.Options

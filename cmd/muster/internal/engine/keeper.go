@@ -29,6 +29,7 @@ type taker interface {
 	Warm(ctx context.Context, partition int) error
 	Cool(ctx context.Context, partition int) error
 	Release(ctx context.Context, partition int) error
+	Forget(ctx context.Context, partition int) error
 	Owns(partition int) bool
 	HoldsLease(partition int) bool
 	Changed() <-chan struct{}
@@ -45,6 +46,9 @@ const (
 	// renewPause is the least time between two epochs of a partition that others
 	// keep taking from this node in the log.
 	renewPause = 3 * time.Second
+	// forgetPause is between two looks at whether what is left of a partition that other
+	// nodes have may go.
+	forgetPause = time.Minute
 )
 
 // keeper takes the partitions that are assigned to this node, releases those that
@@ -164,6 +168,7 @@ func (k *keeper) loaded(ctx context.Context) error {
 func (k *keeper) follow(ctx context.Context, partition int) {
 	var generation int32 = -1 // of the last Take that succeeded
 	var renewed time.Time
+	var forget time.Time // when to look next whether files may go
 	retry := firstRetry
 	for {
 		members, state := k.member.Changed(), k.node.Changed()
@@ -226,10 +231,28 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 			if was {
 				k.note(partition, false, nil)
 			}
+			if planned {
+				break
+			}
+			if !time.Now().Before(forget) {
+				forget = time.Now().Add(forgetPause)
+				k.forget(ctx, partition)
+			}
+			pause = time.Until(forget)
 		}
 		if !k.wait(ctx, pause, members, state) {
 			return
 		}
+	}
+}
+
+// forget removes what is left of a partition that other nodes have, if it is of no use
+// any more.
+func (k *keeper) forget(ctx context.Context, partition int) {
+	ctx, cancel := context.WithTimeout(ctx, forgetPause)
+	defer cancel()
+	if err := k.node.Forget(ctx, partition); err != nil && ctx.Err() == nil {
+		k.log.Warn("what this node has of a partition that other nodes own could not be removed; it keeps what they erase", "partition", partition, "err", err)
 	}
 }
 

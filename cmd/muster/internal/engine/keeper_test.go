@@ -87,18 +87,20 @@ func (g *group) Stats() cluster.Stats {
 
 // partitions is a node that a test writes.
 type partitions struct {
-	mu      sync.Mutex
-	here    map[int]bool
-	behind  map[int]bool // another node's epoch stands behind ours
-	calls   []string
-	take    func(ctx context.Context, partition int) error
-	warm    func(ctx context.Context, partition int) error
-	changed chan struct{}
-	failed  chan struct{}
+	mu     sync.Mutex
+	here   map[int]bool
+	behind map[int]bool // another node's epoch stands behind ours
+	calls  []string
+	// forgotten counts by partition how often it was to be forgotten.
+	forgotten map[int]int
+	take      func(ctx context.Context, partition int) error
+	warm      func(ctx context.Context, partition int) error
+	changed   chan struct{}
+	failed    chan struct{}
 }
 
 func newPartitions() *partitions {
-	return &partitions{here: map[int]bool{}, behind: map[int]bool{}, changed: make(chan struct{}), failed: make(chan struct{})}
+	return &partitions{here: map[int]bool{}, behind: map[int]bool{}, forgotten: map[int]int{}, changed: make(chan struct{}), failed: make(chan struct{})}
 }
 
 func (n *partitions) set(what string, f func()) {
@@ -145,6 +147,15 @@ func (n *partitions) Cool(_ context.Context, partition int) error {
 
 func (n *partitions) Release(_ context.Context, partition int) error {
 	n.set(fmt.Sprint("release ", partition), func() { n.here[partition] = false })
+	return nil
+}
+
+func (n *partitions) Forget(_ context.Context, partition int) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.forgotten[partition]++; n.here[partition] {
+		n.calls = append(n.calls, fmt.Sprint("forget what is here: ", partition))
+	}
 	return nil
 }
 
@@ -389,4 +400,36 @@ func keeperWarms(t *testing.T) {
 	close(going)
 	n.did(t, "warm 5", "take 5")
 	g.saysWarm(t)
+}
+
+// TestKeeperForgets: what other nodes have is to go from here, as soon as it can; what
+// is this node's, or is to be, stays.
+func TestKeeperForgets(t *testing.T) { synctest.Test(t, keeperForgets) }
+
+func keeperForgets(t *testing.T) {
+	g, n := &group{changed: make(chan struct{})}, newPartitions()
+	g.assign(0)
+	g.plan(1)
+	k := newKeeper(n, g, 3, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer k.close()
+	n.did(t, "take 0", "warm 1")
+	forgotten := func(want ...int) {
+		t.Helper()
+		synctest.Wait()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for p, count := range want {
+			if n.forgotten[p] != count {
+				t.Errorf("partition %d was to be forgotten %d times, want %d", p, n.forgotten[p], count)
+			}
+		}
+	}
+	forgotten(0, 0, 1)
+	time.Sleep(2*forgetPause + time.Second)
+	forgotten(0, 0, 3)
+	g.plan()
+	n.did(t, "cool 1")
+	g.assign()
+	n.did(t, "release 0")
+	forgotten(1, 1, 3)
 }

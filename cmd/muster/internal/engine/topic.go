@@ -60,8 +60,12 @@ func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
 	}
 	e.member, err = cluster.Join(ctx, cluster.Options{
 		Brokers: k.Brokers, Topic: e.topic.Topic(), Partitions: e.topic.Partitions(), TLS: k.TLS, SASL: mechanism, Logger: o.Logger,
-		Node: e.self, Key: key, SessionTimeout: o.SessionTimeout,
+		Node: e.self, Self: o.Self, Key: key, SessionTimeout: o.SessionTimeout,
 	})
+	var twin *cluster.TwinError
+	if errors.As(err, &twin) {
+		return fmt.Errorf("%w: %s is a copy of the directory of %s, which runs. Name a new directory with --data (it is filled from the log), or stop that process", ErrInUse, o.Dir, twin.Twin)
+	}
 	var foreign *cluster.ForeignOwnerError
 	if errors.As(err, &foreign) {
 		return fmt.Errorf("%w: %w. For both to work together start them with the same --cluster-secret. Else stop that one (a node that died is given up after %v), or name another topic with --kafka-topic for another installation",

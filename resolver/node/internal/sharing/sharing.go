@@ -26,6 +26,9 @@ type Storage interface {
 	// an error dir may hold a part. The error wraps [ErrForeign] when
 	// what is there belongs to another log.
 	Newest(ctx context.Context, partition int, dir string, have int64) (offset int64, err error)
+	// NewestOffset is the offset of the newest checkpoint of the partition, -1 if there
+	// is none. Its errors are those of Newest.
+	NewestOffset(ctx context.Context, partition int) (int64, error)
 	// Upload stores the checkpoint in dir, which must not change meanwhile. The
 	// checkpoint has the state before offset, under the epoch of that number. A
 	// partition is uploaded by one call at a time.
@@ -304,14 +307,4 @@ func (s *Sharing) End(ctx context.Context) {
 			s.log.Warn("shared storage hangs; the last checkpoint is not there", "uploaded", s.offset.Load())
 		}
 	}
-}
-
-// Forget removes a released partition's files from this node once shared storage
-// has its last checkpoint, which is at the offset last: what is erased under another
-// owner must not live on here until the partition comes back.
-func (s *Sharing) Forget(last int64) error {
-	if s.store == nil || s.offset.Load() < last {
-		return nil
-	}
-	return s.dir.FS.RemoveAll(s.dir.Root)
 }
