@@ -204,19 +204,17 @@ func (o *Options) mark(where, path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// splice adds what src has behind the end of dst.
+// splice adds what src has behind the records of dst. A segment may have been written ahead
+// with zeros, which are no records: behind the last byte that is none, both have the same as far
+// as dst has records.
 func (o *Options) splice(src, dst string) (err error) {
-	have, err := o.FS.Stat(dst)
-	if err != nil {
-		return err
-	}
 	in, err := o.FS.Open(src)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	size, err := in.Stat()
-	if err != nil || size.Size() <= have.Size() {
+	if err != nil {
 		return err
 	}
 	out, err := o.FS.OpenReadWrite(dst, vfs.WriteCategoryUnspecified)
@@ -225,7 +223,11 @@ func (o *Options) splice(src, dst string) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	buf := make([]byte, 1<<20)
-	for at := have.Size(); at < size.Size(); {
+	at, err := lastByte(out, buf)
+	if err != nil {
+		return err
+	}
+	for at < size.Size() {
 		n, err := in.ReadAt(buf[:min(int64(len(buf)), size.Size()-at)], at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
@@ -239,4 +241,25 @@ func (o *Options) splice(src, dst string) (err error) {
 		at += int64(n)
 	}
 	return out.Sync()
+}
+
+// lastByte is the offset behind the last byte of a file that is not zero. buf is for reading.
+func lastByte(f vfs.File, buf []byte) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	for end := info.Size(); end > 0; {
+		b := buf[:min(int64(len(buf)), end)]
+		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		for i := len(b) - 1; i >= 0; i-- {
+			if b[i] != 0 {
+				return end - int64(len(b)) + int64(i) + 1, nil
+			}
+		}
+		end -= int64(len(b))
+	}
+	return 0, nil
 }
