@@ -94,6 +94,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
 	}
+	c.engine.InFlightBytes = int64(*inFlight)
 	if c.engine.Kafka != nil && maxRecord > kafka.MostRecordBytes {
 		return nil, wrongUsage("--max-body-bytes must be at most %d with --kafka, which takes no larger records", kafka.MostRecordBytes-1<<20)
 	}

@@ -135,13 +135,14 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	def(&c.Feed.MemoryBytes, 64<<20)
 	def(&c.Feed.SpoolBytes, 8<<30)
+	def(&c.Feed.LateBytes, 640<<20)
 	return c, c.Validate()
 }
 
 // Validate refuses limits that no node can work with.
 func (c *Options) Validate() error {
 	if c.CheckpointInterval < 0 || c.CheckpointLogBytes < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
-		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
+		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 || c.Feed.LateBytes < 0 {
 		return errors.New("node: limits must not be negative")
 	}
 	return nil

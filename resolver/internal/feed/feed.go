@@ -58,7 +58,7 @@ type Feed struct {
 		// losses is how often it was found to lack rows.
 		losses int
 	}
-	// crowded says that few rows more have room: see [Feed.Crowded].
+	// crowded says that SpoolBytes are in use: see [Feed.Crowded].
 	crowded atomic.Bool
 	// keep is held while the log is trimmed, and from the look at where it begins to the note
 	// that rows have to come from it; before mu.
@@ -84,9 +84,12 @@ type Options struct {
 	// MemoryBytes is how much may wait in memory beside the batch that is being filled, which
 	// ends at as much; more goes to spool files.
 	MemoryBytes int64
-	// SpoolBytes is how much may wait in spool files; at this bound Apply
-	// waits and requests are refused with 503.
+	// SpoolBytes is how much may wait in spool files; at this bound events are refused, see
+	// [Feed.Crowded].
 	SpoolBytes int64
+	// LateBytes is how much more may wait for what was accepted before that: in memory, and of
+	// requests under way. At this bound Apply waits, and readers wait for what is not applied.
+	LateBytes int64
 	// RetryMax is the longest wait before history is tried again after it
 	// refused rows.
 	RetryMax time.Duration
@@ -189,17 +192,25 @@ func (f *Feed) Rows(offset int64) *query.Batch {
 func (f *Feed) waiting() int64 { return f.mu.mem + int64(f.mu.cur.Bytes()) }
 
 func (f *Feed) full() bool {
-	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
+	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes+f.opts.LateBytes
 }
 
 // spooled notes that files with rows grew by so many bytes. The lock is held.
 func (f *Feed) spooled(bytes int64) {
 	f.mu.disk += bytes
-	f.crowded.Store(f.mu.disk > f.opts.SpoolBytes-f.opts.SpoolBytes/8)
+	crowded := f.mu.disk > f.opts.SpoolBytes
+	if was := f.crowded.Swap(crowded); was == crowded {
+		return
+	}
+	if crowded {
+		f.log.Error("history is down or behind, and as many rows wait for it as may: events are refused until it takes them", "waiting_bytes", f.mu.disk, "bound", f.opts.SpoolBytes)
+	} else {
+		f.log.Info("fewer rows wait for history, and events are no longer refused", "waiting_bytes", f.mu.disk)
+	}
 }
 
-// Crowded reports whether the last eighth of SpoolBytes is in use. It is for the rows of what is
-// in the log already: once Begin has to wait for room, readers wait for what is not applied.
+// Crowded reports whether SpoolBytes are in use. Events are refused then before they are in the
+// log.
 func (f *Feed) Crowded() bool { return f.crowded.Load() }
 
 // Abort ends what Begin began if no record could be applied.

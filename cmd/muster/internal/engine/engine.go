@@ -87,6 +87,19 @@ type StateLimits struct {
 	CacheBytes         int64
 	MaxBacklog         int64 // records
 	SpoolBytes         int64
+	// InFlightBytes is how many bytes of requests may be under way when SpoolBytes is reached;
+	// 0 is a default.
+	InFlightBytes int64
+}
+
+// feed is what may wait for history. Requests under way when SpoolBytes is reached may have rows
+// of twice their size, beside those that wait in memory.
+func (o StateLimits) feed() (f node.FeedOptions) {
+	f.SpoolBytes = o.SpoolBytes
+	if o.InFlightBytes > 0 {
+		f.LateBytes = 2*o.InFlightBytes + 128<<20
+	}
+	return f
 }
 
 // ErrInUse means that another process has the data directory, or owns the log.
@@ -160,7 +173,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, CheckpointLogBytes: o.CheckpointLogBytes, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog, Trimming: &e.trimming,
+		MaxBacklog: o.MaxBacklog, Feed: o.feed(), Skip: o.Skip, TrimLog: o.TrimLog, Trimming: &e.trimming,
 	}
 	if err := options.Validate(); err != nil {
 		return e, err

@@ -330,7 +330,7 @@ func (m *migration) serveOnce(ctx context.Context) error {
 	node, err := node.Open(ctx, node.Options{
 		FS: vfs.Default, Dir: m.state(), Log: m.log, LogName: fileIdentity(m.log.ID()), History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes, MaxBacklog: o.MaxBacklog,
-		Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+		Feed: o.feed(), Skip: o.Skip,
 	})
 	if err != nil {
 		return fmt.Errorf("open the state: %w", err)
