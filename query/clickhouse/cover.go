@@ -98,6 +98,14 @@ func (k kept) condition(table string) string {
 	return "(" + k.cover.condition(table) + " AND " + k.tables.unchanged() + ")"
 }
 
+// extends reports whether the cover is of the same tables as one read before, and the same
+// below the end of that.
+func (k kept) extends(before kept) bool {
+	below := k.below(before.end())
+	return k.tables == before.tables && k.end() >= before.end() &&
+		slices.EqualFunc(below, before.cover, func(a, b span) bool { return a.writer == b.writer && a.from == b.from })
+}
+
 // below is the cover of the records below the offset.
 func (c cover) below(upTo int64) cover {
 	for i, s := range c {

@@ -82,6 +82,9 @@ const textRemade = "a table of history was made again meanwhile"
 // errTablesGone reports that some tables are not there.
 var errTablesGone = errors.New("a table of history is not there")
 
+// errCoverChanged reports that other writers' rows count than a moment before.
+var errCoverChanged = errors.New("history was begun anew meanwhile")
+
 // overtaken reports whether an append was refused because others have stored its
 // records, or the first of them, meanwhile, or because a table was made again.
 func overtaken(err error) bool {

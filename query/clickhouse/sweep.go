@@ -2,7 +2,10 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,14 +15,22 @@ import (
 // and rows that were erased.
 //
 // A row outside the cover may belong to an append under way, which may commit it
-// yet. So the sweep takes the position first, and at the next time, at least
-// [leastSweepEvery] later, removes what is below that position and in no cover
-// by then. It will never be in one:
+// yet. So the sweep takes the cover first, and at the next time, at least
+// [leastSweepEvery] later, removes what is below its end and in no cover by then,
+// if the cover is still the same below. It will never be in one:
 //
 //   - Appends that began before the first look have been committed or never
 //     will be: the server refuses commits later than [commitFence].
 //   - Appends that began after it have seen that position and insert above it.
 //     A cover that only such appends extend stays as it is below ([coverOf]).
+//
+// Where a table was made again, or commits was lost, appends insert below the position of
+// before. The cover is another one then, or belongs to other tables, and the sweep begins
+// anew. This may also happen while the sweep is at work: so it first notes whose rows there
+// are to remove, then looks whether the cover is still the same, and deletes rows of those
+// writers only. An append that began after the loss has drawn its number after it: either
+// its rows were not there yet when writers were noted, or the look that follows sees the
+// loss. The server may carry the delete out whenever it likes.
 //
 // Readers use a cover for [coverAge] and a statement takes [pieceTimeout] at
 // most, so none asks by a cover of before.
@@ -27,8 +38,8 @@ import (
 // Rows that were erased and come again late, by a writer that was frozen, are in
 // no cover, so this removes them too.
 type sweep struct {
-	// positions are those of the last time.
-	positions map[uint32]int64
+	// covers are those of the last time.
+	covers map[uint32]kept
 }
 
 func (s *Store) sweepNowAndThen(ctx context.Context) {
@@ -54,53 +65,117 @@ func (w *sweep) run(ctx context.Context, s *Store) error {
 		return err
 	}
 	defer done()
-	if err := s.nameBrokenParts(ctx); err != nil {
-		return err
-	}
-	before := w.positions
-	w.positions = make(map[uint32]int64)
-	err = s.query(ctx, s.opts.QueryTimeout, `SELECT DISTINCT "partition" FROM commits`, func(r driver.Rows) error {
+	// Damaged parts are named last: not every user may ask for them.
+	return errors.Join(w.removeAll(ctx, s), s.nameBrokenParts(ctx))
+}
+
+func (w *sweep) removeAll(ctx context.Context, s *Store) error {
+	before := w.covers
+	w.covers = make(map[uint32]kept)
+	var partitions []uint32
+	err := s.query(ctx, s.opts.QueryTimeout, `SELECT DISTINCT "partition" FROM commits`, func(r driver.Rows) error {
 		var p uint32
 		if err := r.Scan(&p); err != nil {
 			return err
 		}
-		w.positions[p] = 0
+		partitions = append(partitions, p)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for p := range w.positions {
+	for _, p := range partitions {
 		c, _, err := s.readCover(ctx, int(p))
 		if err != nil {
 			return err
 		}
-		w.positions[p] = c.end()
-		// A position that went back, since commits or a table was lost, says that appends under
-		// way insert below where it was.
-		if err := s.removeGarbage(ctx, p, c, min(before[p], c.end())); err != nil {
-			return err
+		w.covers[p] = c
+		if b, ok := before[p]; ok && c.extends(b) {
+			if err := s.removeGarbage(ctx, p, b); err != nil {
+				return err
+			}
 		}
 	}
 	return s.removeErased(ctx)
 }
 
-// removeGarbage marks what is below the offset and not in the cover, which
-// reaches it, as deleted.
-func (s *Store) removeGarbage(ctx context.Context, partition uint32, c kept, upTo int64) error {
-	if upTo <= 0 {
+// removeGarbage marks what is below the end of a cover of before and not in it as deleted.
+func (s *Store) removeGarbage(ctx context.Context, partition uint32, before kept) error {
+	if before.end() == 0 {
 		return nil
 	}
-	where := fmt.Sprintf("record_offset < %d AND NOT %s", upTo, c.cover.condition(""))
-	for _, table := range []string{"events", "aliases", "transitions"} {
-		rows, err := s.remove(ctx, table, int(partition), where)
+	for _, table := range rowTables {
+		g, err := s.findGarbage(ctx, table, partition, before)
 		if err != nil {
 			return err
 		}
-		if rows > 0 {
-			s.opts.Logger.Info("history: rows of appends that were never completed are removed", "table", table, "partition", partition, "rows", rows)
+		if err := s.removeFound(ctx, g); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// garbage is rows of a table that will never count.
+type garbage struct {
+	table     string
+	partition uint32
+	cover     kept // that they are below the end of, and not in
+	writers   string
+	rows      uint64
+}
+
+// findGarbage notes whose rows there are to remove.
+func (s *Store) findGarbage(ctx context.Context, table string, partition uint32, before kept) (*garbage, error) {
+	g := &garbage{table: table, partition: partition, cover: before}
+	var writers []string
+	err := s.query(ctx, s.opts.QueryTimeout, "SELECT writer, count() FROM "+table+" WHERE "+g.condition()+" GROUP BY writer", func(r driver.Rows) error {
+		var writer, rows uint64
+		if err := r.Scan(&writer, &rows); err != nil {
+			return err
+		}
+		writers = append(writers, strconv.FormatUint(writer, 10))
+		g.rows += rows
+		return nil
+	})
+	g.writers = strings.Join(writers, ",")
+	return g, err
+}
+
+// condition is a condition that a row is not in the cover, below its end.
+func (g *garbage) condition() string {
+	return fmt.Sprintf(`"partition" = %d AND record_offset < %d AND NOT %s`, g.partition, g.cover.end(), g.cover.cover.condition(""))
+}
+
+// removeFound removes it, unless the cover is another one by now.
+func (s *Store) removeFound(ctx context.Context, g *garbage) error {
+	if g.rows == 0 {
+		return nil
+	}
+	now, _, err := s.readCover(ctx, int(g.partition))
+	if err != nil {
+		return err
+	}
+	if !now.extends(g.cover) {
+		return fmt.Errorf("%w: rows of %s in partition %d stay", errCoverChanged, g.table, g.partition)
+	}
+	// What these writers have committed to other tables must not count again when one of those
+	// is put back, since rows of it are removed here.
+	commits := fmt.Sprintf(`"partition" = %d AND writer IN (%s) AND generation != %s`, g.partition, g.writers, quote(g.cover.tables.generation))
+	var n uint64
+	if err := s.query(ctx, s.opts.QueryTimeout, "SELECT count() FROM commits WHERE "+commits, func(r driver.Rows) error { return r.Scan(&n) }); err != nil {
+		return err
+	}
+	if n > 0 {
+		if err := s.alter(ctx, "DELETE FROM commits WHERE "+commits); err != nil {
+			return err
+		}
+	}
+	err = s.alter(ctx, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s AND writer IN (%s)", g.table, g.partition, g.condition(), g.writers))
+	if err != nil {
+		return err
+	}
+	s.opts.Logger.Info("history: rows of appends that were never completed are removed", "table", g.table, "partition", g.partition, "rows", g.rows)
 	return nil
 }
 

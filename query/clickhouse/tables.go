@@ -34,7 +34,11 @@ import (
 //   - Rows in the tables that were left are in no cover: the next sweep but one removes them.
 //
 // A table that is put back from ClickHouse's backup has its comment, so that what was
-// committed to it counts again.
+// committed to it counts again, as long as the other tables still have their part of it. Where
+// the rebuild is past it, the sweep removes that part as garbage, and before that the commits:
+// the position is lower then, and rows are rebuilt from the log once more. A log that lacks its
+// beginning rebuilds nothing, so that the sweep leaves all as it is, and the table may be put
+// back whenever there is a backup of it.
 
 // rowTables are the tables of rows.
 var rowTables = []string{"aliases", "events", "transitions"}
