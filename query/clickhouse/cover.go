@@ -122,7 +122,9 @@ func (s *Store) readCover(ctx context.Context, partition int) (k kept, nowMs int
 	committed := map[string][]span{}
 	k.tables.database = s.opts.Database
 	there := uint64(0)
+	var all []string // of any partition
 	sql := fmt.Sprintf(`SELECT count(), toInt64(-1), toUnixTimestamp64Milli(now64(3)), %s FROM %s UNION ALL
+		SELECT DISTINCT toUInt64(0), toInt64(-2), toInt64(0), generation FROM commits UNION ALL
 		SELECT writer, min(first_offset), max(next_offset), max(generation) FROM commits WHERE "partition" = %d GROUP BY writer`,
 		generationSQL, k.tables.from(), partition)
 	err = s.query(ctx, s.opts.QueryTimeout, sql, func(r driver.Rows) error {
@@ -131,19 +133,30 @@ func (s *Store) readCover(ctx context.Context, partition int) (k kept, nowMs int
 		if err := r.Scan(&x.writer, &x.from, &x.to, &generation); err != nil {
 			return err
 		}
-		if x.from < 0 {
+		switch x.from {
+		case -1:
 			there, nowMs, k.tables.generation = x.writer, x.to, generation
-		} else {
+		case -2:
+			all = append(all, generation)
+		default:
 			committed[generation] = append(committed[generation], x)
 		}
 		return nil
 	})
-	if err == nil && there != uint64(len(rowTables)) {
+	if err != nil {
+		return k, nowMs, err
+	}
+	if there != uint64(len(rowTables)) {
+		err = errTablesGone
+	} else {
+		err = k.tables.checkMarks(all)
+	}
+	if err != nil {
 		s.heal()
-		err = fmt.Errorf("%w: %w", ErrUnavailable, errTablesGone)
+		return k, nowMs, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	k.cover = coverOf(committed[k.tables.generation])
-	return k, nowMs, err
+	return k, nowMs, nil
 }
 
 // coverFor is a cover that reaches the cut, and no further than needed.

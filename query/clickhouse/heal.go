@@ -36,7 +36,7 @@ func (s *Store) healNowAndThen(ctx context.Context) {
 			return
 		}
 		if err := s.healOnce(ctx); err != nil && ctx.Err() == nil {
-			s.opts.Logger.Error("history: something of the database is missing and cannot be made again", "database", s.opts.Database, "retry_in", healEvery, "error", err)
+			s.opts.Logger.Error("history: something of the database is missing or was changed, and cannot be made again", "database", s.opts.Database, "retry_in", healEvery, "error", err)
 		}
 		if pause.For(ctx, healEvery) != nil {
 			return

@@ -138,7 +138,11 @@ func (s *Store) ensureSchema(ctx context.Context) error {
 	if err := s.checkColumns(ctx); err != nil {
 		return err
 	}
-	return s.ensureTTL(ctx)
+	if err := s.ensureTTL(ctx); err != nil {
+		return err
+	}
+	_, _, err = s.readCover(ctx, 0) // for what it refuses
+	return err
 }
 
 // make runs a statement of a migration.

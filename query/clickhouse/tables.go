@@ -43,7 +43,8 @@ import (
 // rowTables are the tables of rows.
 var rowTables = []string{"aliases", "events", "transitions"}
 
-// generationMark begins a comment that is a generation: other tools write comments, too.
+// generationMark begins a generation in a comment. Other tools write comments, too: what
+// stands beside it does not matter, and [tables.checkMarks] is for those that replace it.
 const generationMark = "muster: generation "
 
 // generationSQL is the generations of the tables of rows, asked [tables.from].
@@ -54,7 +55,7 @@ type tables struct{ database, generation string }
 
 // from is where to ask for what is known of the tables that are there.
 func (t tables) from() string {
-	return fmt.Sprintf(`(SELECT name, if(startsWith(comment, '%s'), comment, '') AS comment FROM system.tables WHERE database = %s AND name IN ('%s'))`,
+	return fmt.Sprintf(`(SELECT name, extract(comment, '%s[0-9a-f]{16}') AS comment FROM system.tables WHERE database = %s AND name IN ('%s'))`,
 		generationMark, quote(t.database), strings.Join(rowTables, "', '"))
 }
 
