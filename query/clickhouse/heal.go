@@ -51,21 +51,23 @@ func (s *Store) healOnce(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	if err := s.ensureAll(ctx); err != nil {
+	err = s.ensureAll(ctx)
+	// Also where that failed: whoever asks reads commits, and learns why.
+	s.forget()
+	if err != nil {
 		return err
 	}
-	s.lost()
+	s.tellLoss()
 	return nil
 }
 
-// lost forgets how far partitions were, and reports that they may not be so far any more.
-func (s *Store) lost() {
+// forget forgets how far partitions were.
+func (s *Store) forget() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, p := range s.mu.partitions {
 		p.remember(kept{}, time.Now())
 	}
-	s.mu.Unlock()
-	s.tellLoss()
 }
 
 // tellLoss reports that partitions may not be as far as they were.
