@@ -1,9 +1,11 @@
 package clickhouse
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -247,6 +249,8 @@ func TestTablePutBack(t *testing.T) {
 	ctx := context.Background()
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 100)
+	var text bytes.Buffer
+	s.opts.Logger = slog.New(slog.NewTextHandler(&text, nil))
 	do(t, s, "DROP TABLE events")
 	if err := s.ensureSchema(ctx); err != nil {
 		t.Fatal(err)
@@ -254,8 +258,12 @@ func TestTablePutBack(t *testing.T) {
 	if at, err := s.Position(ctx, 0); err != nil || at != 0 {
 		t.Fatalf("the position is %d (%v)", at, err)
 	}
-	do(t, s, "DROP TABLE events SYNC")
-	do(t, s, "UNDROP TABLE events")
+	for _, want := range []string{"names=[events]", "system.dropped_tables", "UNDROP TABLE events UUID"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the log does not have %q: %s", want, text.String())
+		}
+	}
+	putBack(t, s, "events")
 	if at := checkRecords(t, s, 0); at != 100 {
 		t.Errorf("the position is %d", at)
 	}

@@ -102,7 +102,9 @@ func (s *Store) missing(ctx context.Context, version int) (from int, err error) 
 		return version, nil
 	}
 	slices.Sort(lost)
-	s.opts.Logger.Error("history: tables or views of the database were not there and are made again; rows that are lost are rebuilt from the log",
+	s.opts.Logger.Error("history: tables or views of the database were not there and are made again; rows that are lost are rebuilt from the log. "+
+		"If that lacks its beginning, a table that was dropped without SYNC can be put back until the table_dropped_time that system.dropped_tables has for it, "+
+		"by default 8 minutes after the DROP: at once after each other, DROP TABLE events SYNC and UNDROP TABLE events UUID '…' with the uuid from there",
 		"database", s.opts.Database, "names", lost)
 	return 0, nil
 }
