@@ -22,6 +22,8 @@ import (
 type Options struct {
 	// Bucket is where checkpoints are. The store closes it.
 	Bucket blobtree.Bucket
+	// Place names the bucket for people, such as by its URL.
+	Place string
 	// Log names the log, whose checkpoints alone may be there.
 	Log string
 	// FS has the checkpoints of this node.
@@ -76,6 +78,9 @@ func New(o Options) (*Store, error) {
 
 // Close closes the bucket.
 func (s *Store) Close() error { return s.opts.Bucket.Close() }
+
+// Place names the storage for people.
+func (s *Store) Place() string { return s.opts.Place }
 
 // Stats are numbers of all partitions since the start.
 func (s *Store) Stats() (total blobtree.Stats) {
@@ -152,7 +157,7 @@ func (s *Store) manifest(ctx context.Context, set *blobtree.Set, partition int, 
 		return nil, fmt.Errorf("checkpoint %v of partition %d: %w: %w", v, partition, blobtree.ErrDamaged, err)
 	}
 	if a.Log != s.opts.Log {
-		return nil, fmt.Errorf("%w: there are those of %s, this is %s. Name another place with --checkpoints", node.ErrForeignCheckpoints, a.Log, s.opts.Log)
+		return nil, fmt.Errorf("%w: in %s there are those of %s, this is %s. Name another place with --checkpoints", node.ErrForeignCheckpoints, s.opts.Place, a.Log, s.opts.Log)
 	}
 	return m, nil
 }

@@ -39,7 +39,7 @@ func (p *partition) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.sharing.Adopt(shared, end); err != nil {
+	if err := p.sharing.Adopt(&shared, end, func(c checkpoint.Candidate) error { return p.checkLog(ctx, c, start) }); err != nil {
 		return err
 	}
 	p.ckpt.Took.End("ask")
@@ -132,7 +132,7 @@ func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoin
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.ckpt.Whole(offsets[i], start, end)
 		if err == nil {
-			err = p.checkLog(ctx, c, start)
+			err = p.ckpt.Advise(p.checkLog(ctx, c, start), start)
 		}
 		if err == nil {
 			var m *resolver.Machine

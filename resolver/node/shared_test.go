@@ -64,6 +64,8 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 	return offset, err
 }
 
+func (s shelfOf) Place() string { return "the shelf" }
+
 func (s shelfOf) NewestOffset(context.Context, int) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64, recor
 				return nil, err
 			}
 			if before != nil {
-				f.Err = p.CheckLog(x, before)
+				f.Err = p.Advise(p.CheckLog(x, before), start)
 			}
 		}
 		rebuilt := true // what is damaged, from what else there is

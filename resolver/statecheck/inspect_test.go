@@ -129,7 +129,11 @@ func TestInspectDamagedSpoolFile(t *testing.T) {
 	if bad = inspect(1, last); len(bad) != 1 || bad[0].Repairable {
 		t.Errorf("beside a log that was trimmed: %+v", bad)
 	}
-	if bad = inspect(0, record(eventlog.RecordID{9, 3})); len(bad) != 1 || !bad[0].Foreign || !bad[0].Repairable {
+	if bad = inspect(0, record(eventlog.RecordID{9, 3})); len(bad) != 1 || !bad[0].Foreign || !bad[0].Repairable || !strings.Contains(bad[0].Err.Error(), "state away: the state is then rebuilt") {
 		t.Errorf("beside a log that has another record there: %+v", bad)
+	}
+	// The log replaces a state only where it has its beginning.
+	if bad = inspect(1, record(eventlog.RecordID{9, 3})); len(bad) == 0 || bad[0].Repairable || strings.Contains(bad[0].Err.Error(), "away") || !strings.Contains(bad[0].Err.Error(), "Keep state") {
+		t.Errorf("beside a trimmed log that has another record there: %+v", bad)
 	}
 }

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/feed"
@@ -15,22 +14,6 @@ import (
 type Candidate struct {
 	Manifest
 	IDs []eventlog.RecordID // of the newest records, the oldest first
-}
-
-// CheckLog compares the record before the checkpoint, as the log has it, with those that the
-// state has applied. It finds the state of another partition, of a topic that was made anew
-// under its name, or of a log that went on in another way since.
-func (c *Dir) CheckLog(x Candidate, record []byte) error {
-	env, _, err := eventlog.DecodeEnvelope(record)
-	if err != nil {
-		return nil // it was skipped
-	}
-	for _, id := range slices.Backward(x.IDs) {
-		if id == env.ID {
-			return nil
-		}
-	}
-	return c.otherLog(fmt.Errorf("%w: the state of checkpoint %d has not applied the log's record %d: they are of different partitions or topics, or the log lost records and has others in their place", ErrOtherLog, x.Next, x.Next-1))
 }
 
 // NoneWhole is the error where no checkpoint can be loaded and the log, which starts at
@@ -73,7 +56,7 @@ func (c *Dir) Promising(offset, start, end int64) (x Candidate, err error) {
 		if damage := c.Verify(x.Manifest); damage != nil {
 			return x, damage
 		}
-		return x, c.otherLog(err)
+		return x, c.Advise(err, start)
 	case offset > end && x.Version != 0 && x.Next != offset && x.Next <= end:
 		return x, err // a whole manifest under a name that is not its own
 	case offset > end:
@@ -85,11 +68,6 @@ func (c *Dir) Promising(offset, start, end int64) (x Candidate, err error) {
 		return x, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", statefiles.ErrDamaged, offset, start)
 	}
 	return x, nil
-}
-
-// otherLog adds to an ErrOtherLog what to do.
-func (c *Dir) otherLog(err error) error {
-	return fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, c.FS.PathDir(c.Root))
 }
 
 // Likely is the manifest that the state is loaded from unless files behind it turn out

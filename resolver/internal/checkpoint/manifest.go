@@ -54,10 +54,16 @@ type SpoolFile struct {
 // ErrOtherLog means that a checkpoint was made from another log than the one here.
 var ErrOtherLog = errors.New("the checkpoint belongs to another log")
 
-// ReadManifest reads the manifest of a checkpoint.
+// ReadManifest reads the manifest of a checkpoint, and the ids of the newest records that its
+// state has applied, the oldest first.
 func (c *Dir) ReadManifest(offset int64) (Manifest, []eventlog.RecordID, error) {
+	return c.ReadManifestIn(Name(offset), offset)
+}
+
+// ReadManifestIn is ReadManifest for the checkpoint at offset that is in a directory of this
+// name, such as one that was fetched.
+func (c *Dir) ReadManifestIn(name string, offset int64) (Manifest, []eventlog.RecordID, error) {
 	var f Manifest
-	name := Name(offset)
 	b, err := statefiles.ReadChecked(c.FS, c.Path(DirCheckpoints, name, FileManifest))
 	if err != nil {
 		return f, nil, err

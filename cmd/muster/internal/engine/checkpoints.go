@@ -41,7 +41,7 @@ func (e *Engine) openCheckpoints(bucket blobtree.Bucket, fs vfs.FS, o Options) (
 		return nil, nil
 	}
 	e.checkpoints, err = checkpoint.New(checkpoint.Options{
-		Bucket: bucket, Log: e.identity, FS: fs, Rand: rand.Reader, Now: time.Now, Logger: o.Logger,
+		Bucket: bucket, Place: o.Checkpoints, Log: e.identity, FS: fs, Rand: rand.Reader, Now: time.Now, Logger: o.Logger,
 	})
 	return e.checkpoints, err
 }

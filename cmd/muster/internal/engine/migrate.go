@@ -433,7 +433,7 @@ func (m *migration) upload(ctx context.Context, dirs []string) (err error) {
 		return fmt.Errorf("--checkpoints: %w", err)
 	}
 	store, err := checkpoint.New(checkpoint.Options{
-		Bucket: bucket, Log: m.identity.String(), FS: vfs.Default, Rand: rand.Reader, Now: time.Now, Logger: m.o.Logger,
+		Bucket: bucket, Place: m.plan.Checkpoints, Log: m.identity.String(), FS: vfs.Default, Rand: rand.Reader, Now: time.Now, Logger: m.o.Logger,
 	})
 	if err != nil {
 		return errors.Join(err, bucket.Close())

@@ -33,6 +33,8 @@ type Storage interface {
 	// checkpoint has the state before offset, under the epoch of that number. A
 	// partition is uploaded by one call at a time.
 	Upload(ctx context.Context, partition int, dir string, offset int64, epoch uint64) error
+	// Place names the storage for people.
+	Place() string
 }
 
 // ErrForeign means that shared checkpoints are those of another log.
@@ -67,6 +69,9 @@ type Sharing struct {
 	}
 	due   chan struct{} // something is offered
 	ended chan struct{} // closed when the loop has ended; nil before it began
+	// foreign says that what is stored is of other records than the log: nothing is
+	// uploaded beside it. Set before Start.
+	foreign bool
 
 	offset   atomic.Int64 // of the newest one known to be stored, -1 for none
 	failures atomic.Int64
@@ -190,15 +195,20 @@ func (s *Sharing) Fetch(ctx context.Context) (Fetched, error) {
 }
 
 // Adopt makes what was fetched one of the node's checkpoints. The log ends
-// at end, as told after the checkpoint was found.
-func (s *Sharing) Adopt(f Fetched, end int64) error {
+// at end, as told after the checkpoint was found. check compares a checkpoint with the log:
+// one of other records never comes to those of the node, which may be right. It is why
+// f.Err is set where the node continues without it.
+func (s *Sharing) Adopt(f *Fetched, end int64, check func(checkpoint.Candidate) error) error {
 	if f.offset < 0 {
 		return s.dir.FS.RemoveAll(s.dir.Path(checkpoint.DirCheckpoints, tmp))
 	}
 	if f.offset > end {
 		return errors.Join(
-			fmt.Errorf("the log ends at %d, before the shared checkpoint at %d: records are missing, or the shared checkpoints are of a later time than the log. Put the log back that belongs to them, or start with another place for --checkpoints", end, f.offset),
+			fmt.Errorf("the log ends at %d, before the shared checkpoint at %d in %s: records are missing, or the shared checkpoints are of a later time than the log. Put the log back that belongs to them, or start with another place for --checkpoints", end, f.offset, s.store.Place()),
 			s.dir.FS.RemoveAll(s.dir.Path(checkpoint.DirCheckpoints, tmp)))
+	}
+	if err := s.judge(f, check); err != nil || f.Err != nil {
+		return errors.Join(err, s.dir.FS.RemoveAll(s.dir.Path(checkpoint.DirCheckpoints, tmp)))
 	}
 	final := s.dir.Path(checkpoint.DirCheckpoints, checkpoint.Name(f.offset))
 	if err := s.dir.FS.RemoveAll(final); err != nil { // one that cannot be read
@@ -214,7 +224,7 @@ func (s *Sharing) Adopt(f Fetched, end int64) error {
 // Start begins to upload, with the checkpoint that the partition was
 // opened from: shared storage may lack it.
 func (s *Sharing) Start(ctx context.Context, f checkpoint.Manifest) {
-	if s.store == nil {
+	if s.store == nil || s.foreign {
 		return
 	}
 	if f.Version != 0 {
