@@ -53,3 +53,8 @@ func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) 
 
 // HasCompany reports whether there is a company on any node.
 func (a *API) HasCompany(ctx context.Context) (bool, error) { return a.accounts.HasCompany(ctx) }
+
+// HasAccount reports whether there is the account of this number on any node.
+func (a *API) HasAccount(ctx context.Context, account uint64) (bool, error) {
+	return a.accounts.HasAccount(ctx, account)
+}

@@ -32,12 +32,14 @@ type founder struct {
 	origin string
 	// exists asks all nodes.
 	exists func(ctx context.Context) (bool, error)
+	// has asks all nodes for an account.
+	has func(ctx context.Context, account uint64) (bool, error)
 }
 
 // awaitCompany returns once there is a company, made here or elsewhere. It is for
 // several nodes: the owner of the directory makes it when it finds none.
 func (f *founder) awaitCompany(ctx context.Context) error {
-	logged := false
+	logged, marked := false, false
 	for {
 		changed := f.eng.Node.Changed()
 		if f.eng.Node.Owns(directoryPartition) {
@@ -52,6 +54,8 @@ func (f *founder) awaitCompany(ctx context.Context) error {
 				logged = true
 			}
 			changed = nil
+		} else if !marked {
+			marked, _ = f.mark(ctx) // without an answer it is asked again
 		}
 		t := time.NewTimer(foundPause)
 		select {
@@ -67,8 +71,14 @@ func (f *founder) awaitCompany(ctx context.Context) error {
 
 // found makes the first company unless there is one. It is made in a log without one only.
 func (f *founder) found(ctx context.Context) error {
-	if there, err := f.exists(ctx); err != nil || there {
+	switch there, err := f.exists(ctx); {
+	case err != nil:
 		return err
+	case there:
+		if _, err := f.mark(ctx); err != nil {
+			f.c.log.Warn("whether the company of the credentials file is made is not known; the next start asks again", "file", f.c.credentials, "err", err)
+		}
+		return nil
 	}
 	if err := f.checkEmpty(ctx); err != nil {
 		return f.unlessThere(ctx, err)
@@ -111,6 +121,7 @@ func (f *founder) make(ctx context.Context) error {
 	// The first record wins: another node was the owner before. It may have made
 	// this very company, where nodes share the file.
 	if _, same := f.eng.Node.App([]byte(creds.AppID)); same {
+		f.note(&creds)
 		return nil
 	}
 	fmt.Fprintln(f.p.stdout, "Another node has made a company before. These credentials are void:", creds.AccountID)
@@ -128,11 +139,42 @@ func (f *founder) made(ctx context.Context, creds *api.Credentials) {
 		f.c.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
 	}
 	f.printSignInLink(ctx, creds)
+	f.note(creds)
+}
+
+// mark notes in the credentials file that its company is made, if that is there: files of
+// older builds lack that, and those of starts that were killed before they noted it. done
+// reports that there is nothing more to find out.
+func (f *founder) mark(ctx context.Context) (done bool, err error) {
+	if f.c.credentials == "" {
+		return true, nil
+	}
+	creds, err := api.LoadCredentials(f.c.credentials)
+	if err != nil || creds.CompanyMade {
+		return true, nil //nolint:nilerr // a file of other content is left alone where it is not needed
+	}
+	account, err := creds.Account()
+	if err != nil {
+		return false, err
+	}
+	there, err := f.has(ctx, account)
+	switch {
+	case err != nil:
+		return false, err
+	case !there:
+		return f.exists(ctx) // it is void beside another company, or not made yet
+	}
+	f.note(&creds)
+	return true, nil
+}
+
+// note writes to the credentials file that its company is made.
+func (f *founder) note(creds *api.Credentials) {
 	if f.c.credentials == "" {
 		return
 	}
 	creds.CompanyMade = true
-	if err := creds.Save(f.c.credentials); err != nil {
+	if err := creds.SaveAgain(f.c.credentials); err != nil {
 		f.c.log.Warn("that the company is made could not be noted: should its data be missing at a start, the credentials file makes an empty one", "file", f.c.credentials, "err", err)
 	}
 }

@@ -164,7 +164,7 @@ func (c *serveConfig) checkPaths(ctx context.Context) error {
 
 // firstCompany sees to it that there is a company.
 func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
-	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany}
+	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany, has: s.console.HasAccount}
 	if eng.Peers() == nil {
 		return f.found(ctx)
 	}

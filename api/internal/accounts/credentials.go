@@ -213,7 +213,27 @@ func LoadCredentials(path string) (Credentials, error) {
 
 // Save writes the credentials to a file that only its owner can read. The file
 // is whole and durable when Save returns, or as it was before.
-func (c *Credentials) Save(path string) (err error) {
+func (c *Credentials) Save(path string) error {
+	return c.save(path, func(*os.File) error { return nil })
+}
+
+// SaveAgain is Save for a file that people may have given to others since: it keeps its owner
+// and its mode, and a link to it stays one.
+func (c *Credentials) SaveAgain(path string) error {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	have, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return c.save(path, func(f *os.File) error {
+		return errors.Join(keepOwner(f, have), f.Chmod(have.Mode().Perm())) // in this order: chown may clear bits
+	})
+}
+
+func (c *Credentials) save(path string, prepare func(*os.File) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write credentials to %s: %w", path, err)
@@ -228,6 +248,9 @@ func (c *Credentials) Save(path string) (err error) {
 	b, err := c.text()
 	if err == nil {
 		_, err = f.Write(b)
+	}
+	if err == nil {
+		err = prepare(f)
 	}
 	if err == nil {
 		err = f.Sync()

@@ -143,6 +143,12 @@ func (a *API) HasCompany(ctx context.Context) (bool, error) {
 	return len(list) > 0, err
 }
 
+// HasAccount reports whether there is the account of this number on any node.
+func (a *API) HasAccount(ctx context.Context, account uint64) (bool, error) {
+	list, err := a.companies(ctx, companiesQuery{Account: &account, Limit: 1})
+	return len(list) > 0, err
+}
+
 // companiesOf are those of some accounts, which are in order.
 func (a *API) companiesOf(ctx context.Context, accounts []uint64, q companiesQuery) ([]view.CompanyState, error) {
 	list := []view.CompanyState{}
