@@ -70,6 +70,16 @@ func TestHistoryMovesToClickHouse(t *testing.T) {
 	told(exitOK, "is whole", "repair", "--data", data)
 	told(exitFailed, "history is in ClickHouse already", append([]string{"migrate"}, migrateArgs(dir, t.TempDir(), kafkaArgs(t))...)...)
 
+	// Only a start of the service takes it back.
+	rows := filepath.Join(t.TempDir(), "rows.jsonl")
+	ok(t, os.WriteFile(rows, nil, 0o600))
+	told(exitFailed, "Name the database with --clickhouse", "import", "--data", data, rows)
+	told(exitFailed, "Name the database with --clickhouse", "export", "--data", data, "events")
+	if !there(mark) {
+		t.Error("the directory no longer knows where its history is")
+	}
+	told(exitOK, "0 rows", append([]string{"import", "--data", data, rows}, remote...)...)
+
 	// What needs no history is repaired.
 	ok(t, os.Remove(filepath.Join(data, "log/meta")))
 	told(exitDamaged, "muster repair mends it", "check", "--data", data)

@@ -69,7 +69,7 @@ func (p *process) export(ctx context.Context) error {
 
 // exportData reads a directory that no process has open.
 func (c *importConfig) exportData(ctx context.Context, kind, id, eventType string, w io.Writer) (err error) {
-	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
+	if err := c.checkDirectory(); err != nil {
 		return err
 	}
 	eng, err := engine.Open(ctx, c.engine)

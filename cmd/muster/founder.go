@@ -257,18 +257,17 @@ func (f *founder) checkEmpty(ctx context.Context) error {
 			return err
 		}
 		if env, _, err := eventlog.DecodeEnvelope(e.Data); err == nil && env.Account != 0 {
-			remedy := "Run muster check --data DIR, or restore a backup"
-			if f.c.engine.Kafka != nil {
-				remedy = "Move the data directory away: the state is then rebuilt from the topic"
+			if k := f.c.engine.Kafka; k != nil {
+				return fmt.Errorf("%w: the topic %s has some of an account (the first at %d) and lacks those that made its company: it lost its beginning, or was made anew while nodes wrote to it. Restore the topic, or name another one with --kafka-topic", errLogNotEmpty, k.Topic, e.Offset)
 			}
-			return fmt.Errorf("%w: its log has records of an account (the first at %d), but the state knows no company, so none is made. %s", errLogNotEmpty, e.Offset, remedy)
+			return fmt.Errorf("%w: the log of %s has some of an account (the first at %d), but the state knows no company. Run muster check --data %[2]s, or restore a backup", errLogNotEmpty, f.c.engine.Dir, e.Offset)
 		}
 	}
 	return nil
 }
 
 // errLogNotEmpty means that no company may be made.
-var errLogNotEmpty = errors.New("the data directory is not empty")
+var errLogNotEmpty = errors.New("no company is made beside records of one")
 
 // credentials are those of the file, or new ones, which are written to it; ours
 // tells which.

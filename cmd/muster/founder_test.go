@@ -51,6 +51,11 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	if err := alone.found(t.Context()); !errors.Is(err, errLogNotEmpty) {
 		t.Errorf("a company beside another one's records: %v", err)
 	}
+	// What the data directory has is not the cause where the log is a topic.
+	alone.c.engine.Kafka = &kafka.Options{TopicOptions: kafka.TopicOptions{Topic: "events"}}
+	if err := alone.found(t.Context()); !errors.Is(err, errLogNotEmpty) || strings.Contains(err.Error(), "director") || !strings.Contains(err.Error(), "the topic events has some") || !strings.Contains(err.Error(), "Restore the topic") {
+		t.Errorf("in a topic: %v", err)
+	}
 	asked := 0
 	late := &founder{c: &serveConfig{}, eng: eng, exists: func(context.Context) (bool, error) { asked++; return asked > 1, nil }}
 	if err := late.found(t.Context()); err != nil {

@@ -161,7 +161,7 @@ func (c *importConfig) target(ctx context.Context, notes io.Writer) (_ importer.
 		t := importer.ToServer(client, base, creds.AppID, creds.AppSecret, c.triggerFlows)
 		return t, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
-	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
+	if err := c.checkDirectory(); err != nil {
 		return nil, nil, err
 	}
 	eng, err := engine.Open(ctx, c.engine)
@@ -189,6 +189,20 @@ func (c *importConfig) target(ctx context.Context, notes io.Writer) (_ importer.
 		}
 	}
 	return nil, nil, errors.Join(err, closeTarget())
+}
+
+// checkDirectory refuses a directory that is not there, and one whose history is in ClickHouse
+// where the flags do not name that: history would be built again in the directory, and only a
+// start of the service moves it.
+func (c *importConfig) checkDirectory() error {
+	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
+		return err
+	}
+	elsewhere, err := engine.HistoryElsewhere(c.engine.Dir)
+	if err != nil || !elsewhere || c.engine.ClickHouse != nil {
+		return err
+	}
+	return fmt.Errorf("%s has its history in ClickHouse. Name the database with --clickhouse, as for muster serve; a start of muster serve without it takes history back into the directory", c.engine.Dir)
 }
 
 // pickAccount finds the account to import to.
