@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/fake"
@@ -37,6 +39,17 @@ func TestInspectMissingState(t *testing.T) {
 	}
 }
 
+// tried counts how often rows were offered.
+type tried struct {
+	*fake.History
+	times atomic.Int64
+}
+
+func (h *tried) Append(ctx context.Context, b *query.Batch) error {
+	h.times.Add(1)
+	return h.History.Append(ctx, b)
+}
+
 // TestInspectDamagedSpoolFile: a file of rows for history that was damaged before a checkpoint
 // took it, with whatever checksum it had then, is found in the checkpoint. A start rebuilds its
 // rows if the log has its beginning.
@@ -47,10 +60,10 @@ func TestInspectDamagedSpoolFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history := &fake.History{Rand: rand.New(rand.NewPCG(1, 1)), Failures: 1 << 30}
+	history := &tried{History: &fake.History{Rand: rand.New(rand.NewPCG(1, 1)), Failures: 1 << 30}}
 	now := time.UnixMilli(1_000_000_000_000)
 	n, err := node.Open(ctx, node.Options{FS: fs, Dir: "state", Log: log, LogName: "log", History: history, Now: func() time.Time { return now },
-		Rand: &fake.Random{Rand: rand.New(rand.NewPCG(2, 2))}, Feed: node.FeedOptions{Delay: time.Hour, MemoryBytes: 10_000, RetryMax: time.Millisecond}})
+		Rand: &fake.Random{Rand: rand.New(rand.NewPCG(2, 2))}, Feed: node.FeedOptions{Delay: time.Hour, MemoryBytes: 10_000, RetryMax: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,20 +115,24 @@ func TestInspectDamagedSpoolFile(t *testing.T) {
 	const spool = "state/p0/spool"
 	var waiting string
 	eventually.Succeeds(t, func() error {
-		if waiting = ""; n.Stats()[0].SpoolBytes == 0 {
-			return errors.New("nothing was moved to the spool")
-		}
+		// One that is still being written would be whole again in a moment.
 		names, err := fs.List(spool)
+		whole := int64(0)
 		for _, name := range names {
-			if strings.HasSuffix(name, ".spool") {
-				waiting = fs.PathJoin(spool, name)
+			path := fs.PathJoin(spool, name)
+			if f, err := fs.Stat(path); err == nil && strings.HasSuffix(name, ".spool") && f.Size() > 0 {
+				waiting, whole = path, whole+f.Size()
 			}
 		}
-		if err == nil && waiting == "" {
-			err = fmt.Errorf("no file: %v", names)
+		if counted := n.Stats()[0].SpoolBytes; err == nil && (whole == 0 || whole != counted) {
+			err = fmt.Errorf("%d bytes are in %v, %d are counted", whole, names, counted)
 		}
 		return err
 	})
+	// Each try reads the files, and later than the one before: right after one, a checkpoint has
+	// the damage before the next one finds it.
+	before := history.times.Load()
+	eventually.Holds(t, "history is tried again", func() bool { return history.times.Load() > before })
 	if !fake.DamageFile(t, fs, waiting, fake.DamageKinds[5]) {
 		t.Fatal("not damaged")
 	}
