@@ -115,8 +115,9 @@ func (m *Member) learn(ctx context.Context) bool {
 		next.heirs = next.heirs || c.to(&own) == sharingClaim && !c.Leaving
 		kin := c.to(&own)
 		if kin == twinClaim {
+			twin = true
 			// One of both has to go: the older one, whose place the other took.
-			if twin = true; m.hadTwin() && own.SinceMs < c.SinceMs {
+			if m.hadTwin() && own.SinceMs < c.SinceMs {
 				replaced = &TwinError{c.Node}
 			}
 		}
@@ -143,8 +144,8 @@ func (m *Member) learn(ctx context.Context) bool {
 	return next.known(m.opts.Partitions) && !twin
 }
 
-// foreign is that a node owns partitions that it does not share with this one. One that
-// shares them with nobody has twins, too.
+// foreign is the error of a node that owns partitions which it does not share with this one.
+// It may have this node's id: without a cluster secret a copy of this directory is foreign, too.
 func (m *Member) foreign(owner Node, x kgo.DescribeGroupsResponseMember) error {
 	if owner.ID == m.opts.Node.ID {
 		return &TwinError{owner}

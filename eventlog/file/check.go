@@ -435,5 +435,5 @@ func (p *partition) repairEnd() error {
 			return nil // the check says so
 		}
 	}
-	return replaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, noted{next: end, start: start}))
+	return ReplaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, noted{next: end, start: start}))
 }

@@ -92,7 +92,7 @@ func NoteEnd(fsys vfs.FS, dir string, id uint64, partition int, next int64) erro
 	if err != nil {
 		return err
 	}
-	return replaceFile(fsys, p.dir, endName, encodeEnd(partition, id, noted{next: next, start: n.start}))
+	return ReplaceFile(fsys, p.dir, endName, encodeEnd(partition, id, noted{next: next, start: n.start}))
 }
 
 // NotedEnd returns how far at least the records of a partition went, by the file end of
@@ -171,7 +171,7 @@ func (l *Log) noteEnds(again bool) error {
 		if p.noted == bounds[i] && !again {
 			continue
 		}
-		if err := replaceFile(l.opts.FS, p.dir, endName, encodeEnd(p.id, l.id, bounds[i])); err != nil {
+		if err := ReplaceFile(l.opts.FS, p.dir, endName, encodeEnd(p.id, l.id, bounds[i])); err != nil {
 			return err
 		}
 		p.noted = bounds[i]

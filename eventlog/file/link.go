@@ -91,7 +91,7 @@ func (p *partition) link(dir string, out *Links) error {
 		}
 		out.Files = append(out.Files, Linked{p.name() + "/" + startName, -1})
 	}
-	if err := replaceFile(fsys, dir, endName, encodeEnd(p.id, p.log.id, noted{next: end, start: start})); err != nil {
+	if err := ReplaceFile(fsys, dir, endName, encodeEnd(p.id, p.log.id, noted{next: end, start: start})); err != nil {
 		return err
 	}
 	out.Files = append(out.Files, Linked{p.name() + "/" + endName, -1})

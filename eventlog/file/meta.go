@@ -94,7 +94,7 @@ func readSmall(fsys vfs.FS, path string, magic [8]byte) (s small, found bool, er
 // writeSmall replaces a small file; when it returns nil the new content is
 // durable. dir is the directory the file is in.
 func writeSmall(fsys vfs.FS, dir, name string, s small) error {
-	return replaceFile(fsys, dir, name, s.encode())
+	return ReplaceFile(fsys, dir, name, s.encode())
 }
 
 // syncDir makes the directory's entries durable.

@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// replaceFile replaces a file of a directory whole; when it returns nil the new
+// ReplaceFile replaces a file of a directory whole; when it returns nil the new
 // content is durable.
-func replaceFile(fsys vfs.FS, dir, name string, content []byte) (err error) {
+func ReplaceFile(fsys vfs.FS, dir, name string, content []byte) (err error) {
 	path := fsys.PathJoin(dir, name)
 	tmp := path + tmpSuffix
 	defer func() {

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"gocloud.dev/blob/fileblob"
+
+	"github.com/musterhq/muster/eventlog/file"
 )
 
 // FileMade says in a data directory to which directories its backups went. It is how a disk
@@ -92,22 +93,7 @@ func (o *Options) noteMade(data, log, name string) error {
 	if err != nil {
 		return err
 	}
-	path := o.FS.PathJoin(data, FileMade)
-	f, err := o.FS.Create(path+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := o.FS.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	return o.sync(data)
+	return file.ReplaceFile(o.FS, data, FileMade, append(b, '\n'))
 }
 
 // readMade reads FileMade of a log. One that cannot be read, or is another log's, is as none:
