@@ -33,6 +33,9 @@ type Checked struct {
 	// one after the other from the start on.
 	Starts, Ends []int64
 	Findings     []Finding
+	// Growing are the segment files that can take further bytes, each with the position
+	// behind its last whole batch, from which on its bytes may change.
+	Growing map[string]int64
 }
 
 // Lost tells that something is damaged that does not follow from the rest. Ends may be
@@ -49,6 +52,7 @@ func (c *Checked) Whole() bool {
 // Check reads all of a log that no process has open, and changes nothing. The error says
 // that reading itself failed; what is wrong with the log is among the findings.
 func Check(fsys vfs.FS, dir string) (out Checked, err error) {
+	out.Growing = map[string]int64{}
 	c := checker{fs: fsys, dir: dir, out: &out}
 	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	partitions := int(meta.number)
@@ -134,6 +138,7 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 	var firsts []int64
 	for _, name := range names {
 		first, ok := parseSegmentName(name)
+		_, beside := sidecarName(name)
 		switch {
 		case ok && first >= start:
 			firsts = append(firsts, first)
@@ -141,7 +146,7 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "left by a trim; a start removes it"})
 		case strings.HasSuffix(name, tmpSuffix):
 			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "left by a write that was cut off; a start removes it"})
-		case name != startName && name != endName && !isSidecar(name):
+		case name != startName && name != endName && !beside:
 			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "not a file of the log; it is passed over"})
 		}
 	}
@@ -152,7 +157,7 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 			return 0, 0, err
 		}
 		if unborn != nil {
-			unborn.header.first = firsts[n-1]
+			unborn.header.first, c.out.Growing[unborn.path] = firsts[n-1], 0
 			firsts = firsts[:n-1]
 			c.found(Finding{Path: unborn.path, Note: "its creation was cut off; a start removes it"})
 		}
@@ -279,17 +284,12 @@ func (c *checker) segment(p *partition, first, prev int64, unborn *segment, foll
 	if err != nil {
 		return min(next, end.next), "", err
 	}
+	c.out.Growing[seg.path] = end.pos
 	note = fmt.Sprintf("records %d to %d", first, end.next)
 	if end.junk > end.junkFrom {
 		note += fmt.Sprintf(", and a write that was cut off and never acknowledged at byte %d; a start removes it", end.junkFrom)
 	}
 	return end.next, note, nil
-}
-
-// isSidecar reports whether a file stands beside a segment because of redactions.
-func isSidecar(name string) bool {
-	_, is := sidecarName(name)
-	return is
 }
 
 // metaFromSegments is what the meta file must say by the headers of the segments.
@@ -424,7 +424,7 @@ func (p *partition) repairEnd() error {
 	if err := p.readNoted(); !isCorrupt(err) {
 		return err
 	}
-	var found Checked
+	found := Checked{Growing: map[string]int64{}}
 	c := checker{fs: p.log.opts.FS, dir: p.log.dir, out: &found}
 	start, end, err := c.partition(p)
 	if err != nil {

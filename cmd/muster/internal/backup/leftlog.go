@@ -121,7 +121,7 @@ func (o *Options) continueLog(left file.Checked) (after file.Checked, records in
 		}
 	}
 	for i := range left.Ends {
-		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged); err != nil {
+		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged, before.Growing); err != nil {
 			return after, 0, fmt.Errorf("--log: %w", err)
 		}
 	}
@@ -161,8 +161,9 @@ func (o *Options) wholeLog(dir, otherwise string) (file.Checked, error) {
 	return c, nil
 }
 
-// continuePartition brings the files of a partition of the left log.
-func (o *Options) continuePartition(name string, damaged map[string]bool) error {
+// continuePartition brings the files of a partition of the left log. growing are the files of
+// the backup's log that can take further bytes; see [file.Checked].
+func (o *Options) continuePartition(name string, damaged map[string]bool, growing map[string]int64) error {
 	from, to := o.FS.PathJoin(o.Log, name), o.FS.PathJoin(o.Dir, "log", name)
 	names, err := o.FS.List(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,9 +180,12 @@ func (o *Options) continuePartition(name string, damaged map[string]bool) error 
 		src, dst := o.FS.PathJoin(from, n), o.FS.PathJoin(to, n)
 		_, err := o.FS.Stat(o.FS.PathJoin(to, first+".log"))
 		if both := err == nil; both && kind == "log" && damaged[src] {
-			// The same bytes as far as the backup has them: a segment only grows. What was
+			// The same bytes as far as the backup has records: a segment only grows. What was
 			// redacted since is overwritten by the start.
-			err = errors.Join(o.splice(src, dst), o.mark(o.FS.PathJoin(from, first+".redacted"), o.FS.PathJoin(to, first+".redacting")))
+			if at, ok := growing[dst]; ok {
+				err = o.splice(src, dst, at)
+			}
+			err = errors.Join(err, o.mark(o.FS.PathJoin(from, first+".redacted"), o.FS.PathJoin(to, first+".redacting")))
 		} else {
 			err = vfs.Copy(o.FS, src, dst)
 		}
@@ -204,10 +208,9 @@ func (o *Options) mark(where, path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// splice adds what src has behind the records of dst. A segment may have been written ahead
-// with zeros, which are no records: behind the last byte that is none, both have the same as far
-// as dst has records.
-func (o *Options) splice(src, dst string) (err error) {
+// splice makes dst, from a position on, what src is. What dst had there were no records: a
+// mark, a write that was cut off, or zeros.
+func (o *Options) splice(src, dst string, at int64) (err error) {
 	in, err := o.FS.Open(src)
 	if err != nil {
 		return err
@@ -223,10 +226,6 @@ func (o *Options) splice(src, dst string) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	buf := make([]byte, 1<<20)
-	at, err := lastByte(out, buf)
-	if err != nil {
-		return err
-	}
 	for at < size.Size() {
 		n, err := in.ReadAt(buf[:min(int64(len(buf)), size.Size()-at)], at)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -241,25 +240,4 @@ func (o *Options) splice(src, dst string) (err error) {
 		at += int64(n)
 	}
 	return out.Sync()
-}
-
-// lastByte is the offset behind the last byte of a file that is not zero. buf is for reading.
-func lastByte(f vfs.File, buf []byte) (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	for end := info.Size(); end > 0; {
-		b := buf[:min(int64(len(buf)), end)]
-		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
-		}
-		for i := len(b) - 1; i >= 0; i-- {
-			if b[i] != 0 {
-				return end - int64(len(b)) + int64(i) + 1, nil
-			}
-		}
-		end -= int64(len(b))
-	}
-	return 0, nil
 }

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -146,5 +147,85 @@ func TestLogThatWasTrimmedBehindTheBackup(t *testing.T) {
 	}
 	if done, err := Restore(context.Background(), o, late); err != nil || done.Records != 2 {
 		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// TestLogDamagedBeforeTheBackup: a byte is damaged that the backup of a stopped server has
+// whole, in the segment file that grew since. What stands there behind the backup's records,
+// a mark or a write that was cut off, is no record: all records behind the backup come back.
+func TestLogDamagedBeforeTheBackup(t *testing.T) {
+	const segment = "log/p0/00000000000000000000.log"
+	for name, x := range map[string]struct {
+		more int // appends since the backup
+		// tail is what stands behind the records when the backup is made, after a crash; nil
+		// after a stop.
+		tail []byte
+	}{
+		"stopped":            {more: 3},
+		"stopped, one batch": {more: 1},
+		"nothing behind":     {},
+		"crashed":            {more: 3, tail: bytes.Repeat([]byte{0xA5}, 5000)},
+		"crashed, one batch": {more: 1, tail: bytes.Repeat([]byte{0xA5}, 5000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, vfs.NewMem())
+			w.o.logs, w.o.Dir = nil, "old"
+			if err := w.fs.MkdirAll("old", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			put := func(n int) {
+				t.Helper()
+				l, err := file.Open("old/log", file.Options{FS: w.fs})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range n {
+					if _, err := l.Append(context.Background(), 0, bytes.Repeat([]byte{byte(i + 1)}, 1000)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			overwrite := func(at int64, b []byte) {
+				t.Helper()
+				f, err := w.fs.OpenReadWrite("old/"+segment, vfs.WriteCategoryUnspecified)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := f.WriteAt(b, at); err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(2)
+			if x.tail != nil {
+				c, err := file.Check(w.fs, "old/log")
+				if err != nil {
+					t.Fatal(err)
+				}
+				overwrite(c.Growing["old/"+segment], x.tail)
+			}
+			if _, err := Make(context.Background(), w.o); err != nil {
+				t.Fatal(err)
+			}
+			put(x.more)
+			want := read(t, w.fs, "old")[segment]
+			overwrite(500, []byte("damage"))
+
+			o := w.o
+			o.Dir, o.Log = "new", "old/log"
+			done, err := Restore(context.Background(), o, "")
+			if err != nil || done.Records != int64(x.more) {
+				t.Fatalf("%+v %v", done, err)
+			}
+			got := read(t, w.fs, "new")[segment]
+			if strings.TrimRight(got, "\x00") != strings.TrimRight(want, "\x00") {
+				t.Error("the segment is not what it was before the damage")
+			}
+		})
 	}
 }
