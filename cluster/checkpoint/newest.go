@@ -22,12 +22,23 @@ func compareVersions(a, b version) int {
 // whose offset is greater than have, and returns its offset; -1 if there is none.
 // Damaged ones are passed over, with a line in the log.
 func (s *Store) Newest(ctx context.Context, partition int, dir string, have int64) (int64, error) {
+	return s.fetch(ctx, partition, dir, have, nil)
+}
+
+// NewestPart is Newest for the named files alone of the checkpoint; the others are not read.
+func (s *Store) NewestPart(ctx context.Context, partition int, dir string, have int64, files []string) (int64, error) {
+	return s.fetch(ctx, partition, dir, have, func(f blobtree.File) bool { return !slices.Contains(files, f.Path) })
+}
+
+// fetch makes dir the files of the newest checkpoint but those that are left out; nil leaves
+// out none.
+func (s *Store) fetch(ctx context.Context, partition int, dir string, have int64, out func(blobtree.File) bool) (int64, error) {
 	set, err := s.set(partition)
 	if err != nil {
 		return 0, err
 	}
 	for range maxListings {
-		offset, err := s.newest(ctx, set, partition, dir, have)
+		offset, err := s.newest(ctx, set, partition, dir, have, out)
 		if err != nil || offset < 0 {
 			err = errors.Join(err, s.opts.FS.RemoveAll(dir))
 		}
@@ -38,7 +49,7 @@ func (s *Store) Newest(ctx context.Context, partition int, dir string, have int6
 	return 0, fmt.Errorf("%w, %d times over", errReplaced, maxListings)
 }
 
-func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, dir string, have int64) (int64, error) {
+func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, dir string, have int64, out func(blobtree.File) bool) (int64, error) {
 	all, err := versions(ctx, set)
 	if err != nil {
 		return 0, err
@@ -51,6 +62,9 @@ func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, di
 		if err == nil {
 			if v.offset <= have {
 				break
+			}
+			if out != nil {
+				m.Files = slices.DeleteFunc(m.Files, out)
 			}
 			if err = set.Fetch(ctx, m, dir); err == nil {
 				return v.offset, nil
@@ -66,28 +80,6 @@ func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, di
 		}
 		s.opts.Logger.Error("a shared checkpoint is damaged; trying an older one", "partition", partition, "checkpoint", v.String(), "error", err)
 		if err := s.opts.FS.RemoveAll(dir); err != nil {
-			return 0, err
-		}
-	}
-	return -1, nil
-}
-
-// NewestOffset is the offset of the newest checkpoint of the partition whose manifest is
-// whole, -1 for none.
-func (s *Store) NewestOffset(ctx context.Context, partition int) (int64, error) {
-	set, err := s.set(partition)
-	if err != nil {
-		return 0, err
-	}
-	all, err := versions(ctx, set)
-	if err != nil {
-		return 0, err
-	}
-	for _, v := range slices.Backward(all) {
-		switch _, err := s.manifest(ctx, set, partition, v); {
-		case err == nil:
-			return v.offset, nil
-		case !errors.Is(err, blobtree.ErrDamaged) && !errors.Is(err, blobtree.ErrMissing):
 			return 0, err
 		}
 	}

@@ -131,9 +131,16 @@ func TestNewestIsFound(t *testing.T) {
 	w.expect(b, 20, -1)
 	w.expect(b, 21, -1)
 	for p, want := range []int64{20, -1} {
-		if got, err := b.NewestOffset(context.Background(), p); err != nil || got != want {
+		dir := fmt.Sprint("part", p)
+		if got, err := b.NewestPart(context.Background(), p, dir, 10, []string{"MANIFEST"}); err != nil || got != want {
 			t.Errorf("the newest of partition %d is at %d, want %d: %v", p, got, want, err)
 		}
+		if files, err := w.fs.List(dir); want >= 0 && (err != nil || !slices.Equal(files, []string{"MANIFEST"})) || want < 0 && err == nil {
+			t.Errorf("partition %d: %v %v", p, files, err)
+		}
+	}
+	if got, err := b.NewestPart(context.Background(), 0, "part", 20, []string{"MANIFEST"}); err != nil || got != -1 {
+		t.Errorf("nothing is newer: %d %v", got, err)
 	}
 	if got, err := b.Newest(context.Background(), 1, "other", -1); err != nil || got != -1 {
 		t.Errorf("partition 1: %d %v", got, err)
@@ -222,7 +229,7 @@ func TestOtherLogIsRefused(t *testing.T) {
 			t.Errorf("have %d: %v", have, err)
 		}
 	}
-	if _, err := other.NewestOffset(context.Background(), 0); !errors.Is(err, node.ErrForeignCheckpoints) {
+	if _, err := other.NewestPart(context.Background(), 0, "part", -1, []string{"MANIFEST"}); !errors.Is(err, node.ErrForeignCheckpoints) {
 		t.Error(err)
 	}
 	if err := other.Upload(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, node.ErrForeignCheckpoints) {
@@ -309,7 +316,7 @@ func TestNoAnswerIsAnError(t *testing.T) {
 			t.Fatalf("step %d: %v", step, err)
 		}
 		n.Store(0)
-		if got, err := w.node("log").NewestOffset(context.Background(), 0); err == nil && got != 10 || err != nil && !errors.Is(err, down) {
+		if got, err := w.node("log").NewestPart(context.Background(), 0, fmt.Sprint("part", step), -1, []string{"MANIFEST"}); err == nil && got != 10 || err != nil && !errors.Is(err, down) {
 			t.Fatalf("step %d: the newest is at %d: %v", step, got, err)
 		}
 	}

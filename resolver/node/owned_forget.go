@@ -19,5 +19,10 @@ func (n *Node) Forget(ctx context.Context, partition int) error {
 		return nil
 	}
 	dir := checkpoint.Dir{FS: n.opts.FS, Root: checkpoint.Partition(n.opts.FS, n.opts.Dir, partition), Log: n.opts.LogName}
-	return sharing.New(n.opts.Shared, partition, &dir, n.opts.Logger.With("partition", partition)).ForgetOlder(ctx, n.opts.Log.Bounds)
+	return sharing.New(n.opts.Shared, partition, &dir, n.opts.Logger.With("partition", partition)).ForgetOlder(ctx, sharing.Log{
+		Bounds: func(ctx context.Context) (start, end int64, err error) { return n.opts.Log.Bounds(ctx, partition) },
+		Check: func(ctx context.Context, x checkpoint.Candidate, start int64) error {
+			return n.checkLog(ctx, partition, x, start)
+		},
+	})
 }

@@ -39,7 +39,7 @@ func (p *partition) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.sharing.Adopt(&shared, end, func(c checkpoint.Candidate) error { return p.checkLog(ctx, c, start) }); err != nil {
+	if err := p.sharing.Adopt(&shared, end, func(c checkpoint.Candidate) error { return p.node.checkLog(ctx, p.id, c, start) }); err != nil {
 		return err
 	}
 	p.ckpt.Took.End("ask")
@@ -132,7 +132,7 @@ func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoin
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.ckpt.Whole(offsets[i], start, end)
 		if err == nil {
-			err = p.ckpt.Advise(p.checkLog(ctx, c, start), start)
+			err = p.ckpt.Advise(p.node.checkLog(ctx, p.id, c, start), start)
 		}
 		if err == nil {
 			var m *resolver.Machine
@@ -162,13 +162,13 @@ func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoin
 
 // checkLog refuses a state that is not of this log. Where the log lacks the record before the
 // checkpoint, or it is damaged, nothing can be compared.
-func (p *partition) checkLog(ctx context.Context, c checkpoint.Candidate, start int64) error {
+func (n *Node) checkLog(ctx context.Context, partition int, c checkpoint.Candidate, start int64) error {
 	last := c.Next - 1
-	if last < start || p.node.skipped(p.id, last) {
+	if last < start || n.skipped(partition, last) {
 		return nil
 	}
 	var damage *eventlog.CorruptError
-	r, err := p.node.opts.Log.Read(p.id, last)
+	r, err := n.opts.Log.Read(partition, last)
 	if errors.As(err, &damage) {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (p *partition) checkLog(ctx context.Context, c checkpoint.Candidate, start 
 	if err != nil {
 		return err
 	}
-	return p.ckpt.CheckLog(c, e.Data)
+	return c.CheckLog(e.Data)
 }
 
 // loadCandidate loads a state. A panic is damage like any other: what is read was

@@ -40,6 +40,7 @@ func TestSharedCheckpointsOfAnotherLog(t *testing.T) {
 	}
 	p.stop(n)
 	keep(t, p.fs, "b", "older") // a state that is older than what is shared
+	keep(t, p.fs, "b", "member")
 	if n, err = p.try("b", alone); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +65,20 @@ func TestSharedCheckpointsOfAnotherLog(t *testing.T) {
 	}
 	if st := n.Stats()[0]; !st.SharedFailing || !strings.Contains(lines.String(), "level=ERROR") || !strings.Contains(lines.String(), "the shelf") {
 		t.Errorf("%+v %s", st, lines.String())
+	}
+	p.stop(n)
+
+	// Where other nodes have the partition, what is here stays, since nobody else has it.
+	member := func(o *Options) { o.Owned = []int{} }
+	if n, err = p.try("member", member); err != nil {
+		t.Fatal(err)
+	}
+	before := fmt.Sprint(fake.FilesBelow(t, p.fs, "member"))
+	if err := n.Forget(context.Background(), 0); !errors.Is(err, checkpoint.ErrOtherLog) || !strings.Contains(err.Error(), "the shelf") {
+		t.Error(err)
+	}
+	if after := fmt.Sprint(fake.FilesBelow(t, p.fs, "member")); after != before {
+		t.Errorf("files changed: %s became %s", before, after)
 	}
 	p.stop(n)
 	if have := old.shelf.has(0); !slices.Equal(have, shared) {

@@ -66,15 +66,18 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 
 func (s shelfOf) Place() string { return "the shelf" }
 
-func (s shelfOf) NewestOffset(context.Context, int) (int64, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.newest != nil {
-		if err := s.newest(); err != nil {
-			return 0, err
+func (s shelfOf) NewestPart(ctx context.Context, partition int, dir string, have int64, files []string) (int64, error) {
+	offset, err := s.Newest(ctx, partition, dir, have)
+	if err != nil || offset < 0 {
+		return offset, err
+	}
+	names, err := s.local.List(dir)
+	for _, name := range names {
+		if !slices.Contains(files, name) {
+			err = errors.Join(err, s.local.RemoveAll(s.local.PathJoin(dir, name)))
 		}
 	}
-	return slices.Max(append(s.uploaded[0], -1)), nil
+	return offset, err
 }
 
 func (s shelfOf) Upload(ctx context.Context, partition int, dir string, offset int64, _ uint64) error {
@@ -563,6 +566,17 @@ func TestFormerOwnerForgets(t *testing.T) {
 	forgets(a, false, "it is of another log")
 	p.stop(a)
 	a = member("")
+	aside := "a/p0/checkpoints/" + checkpoint.ForeignPrefix + "00000000000000000007"
+	if err := p.fs.MkdirAll(aside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	forgets(a, false, "a checkpoint was set aside as another log's")
+	if left, err := p.fs.List("a/p0/checkpoints"); err != nil || len(left) != 1 || len(fake.FilesBelow(t, p.fs, "a/p0")) > 0 {
+		t.Errorf("%v stays beside it: %v", fake.FilesBelow(t, p.fs, "a/p0"), err)
+	}
+	if err := p.fs.RemoveAll(aside); err != nil {
+		t.Fatal(err)
+	}
 	forgets(a, true, "what is shared is newer")
 	if err := a.Take(ctx, 0); err != nil {
 		t.Fatal(err)

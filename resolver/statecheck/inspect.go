@@ -61,7 +61,7 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64, recor
 		switch {
 		case strings.HasPrefix(n, checkpoint.TmpPrefix):
 			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "a checkpoint that was not finished; a start removes it", Offset: -1})
-		case strings.HasPrefix(n, foreignPrefix):
+		case strings.HasPrefix(n, checkpoint.ForeignPrefix):
 			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "of another log, set aside by muster repair; move it to where it belongs, or remove it", Offset: -1})
 		case strings.HasPrefix(n, checkpoint.DamagedPrefix):
 			out = append(out, Finding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "set aside as damaged by an earlier start; it may be removed", Offset: -1})
@@ -82,7 +82,7 @@ func Inspect(fs vfs.FS, dir, name string, partition int, start, end int64, recor
 				return nil, err
 			}
 			if before != nil {
-				f.Err = p.Advise(p.CheckLog(x, before), start)
+				f.Err = p.Advise(x.CheckLog(before), start)
 			}
 		}
 		rebuilt := true // what is damaged, from what else there is
@@ -128,14 +128,11 @@ func History(fs vfs.FS, dir, name string, partition int, start, end, stored int6
 	return stored < from, feed.CheckPosition(stored, from, start, end)
 }
 
-// foreignPrefix begins the name of a checkpoint of another log that was set aside.
-const foreignPrefix = "foreign-"
-
 // SetForeignAside gives a checkpoint that [Inspect] found to be of another log another name,
 // so that the rest is used. It stays: that log may need it.
 func SetForeignAside(fs vfs.FS, path string) error {
 	dir := fs.PathDir(path)
-	to := fs.PathJoin(dir, foreignPrefix+fs.PathBase(path))
+	to := fs.PathJoin(dir, checkpoint.ForeignPrefix+fs.PathBase(path))
 	if _, err := fs.Stat(to); err == nil {
 		return fmt.Errorf("%s is of another log, and so is %s from before: move that away first", path, to)
 	}

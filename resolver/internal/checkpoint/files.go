@@ -241,6 +241,9 @@ func inParallel(workers, n int, do func(i int) error) error {
 // DamagedPrefix begins the name of a checkpoint that was set aside.
 const DamagedPrefix = "damaged-"
 
+// ForeignPrefix begins the name of a checkpoint of another log that was set aside.
+const ForeignPrefix = "foreign-"
+
 // RemoveSetAside removes the checkpoints that were set aside.
 func (c *Dir) RemoveSetAside() error { return c.removeSetAside("\xff") }
 

@@ -11,7 +11,7 @@ import (
 // CheckLog compares the record before the checkpoint, as the log has it, with those that the
 // state has applied. It finds the state of another partition, of a topic that was made anew
 // under its name, or of a log that went on in another way since. Its error wraps ErrOtherLog.
-func (c *Dir) CheckLog(x Candidate, record []byte) error {
+func (x Candidate) CheckLog(record []byte) error {
 	env, _, err := eventlog.DecodeEnvelope(record)
 	if err != nil {
 		return nil // it was skipped

@@ -26,9 +26,9 @@ type Storage interface {
 	// an error dir may hold a part. The error wraps [ErrForeign] when
 	// what is there belongs to another log.
 	Newest(ctx context.Context, partition int, dir string, have int64) (offset int64, err error)
-	// NewestOffset is the offset of the newest checkpoint of the partition, -1 if there
-	// is none. Its errors are those of Newest.
-	NewestOffset(ctx context.Context, partition int) (int64, error)
+	// NewestPart is Newest for the named files alone of the checkpoint; the others may
+	// be damaged.
+	NewestPart(ctx context.Context, partition int, dir string, have int64, files []string) (offset int64, err error)
 	// Upload stores the checkpoint in dir, which must not change meanwhile. The
 	// checkpoint has the state before offset, under the epoch of that number. A
 	// partition is uploaded by one call at a time.
