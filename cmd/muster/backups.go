@@ -124,7 +124,9 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
 		}
 		before := backup.MadeBefore(vfs.Default, b.c.engine.Dir, b.c.backup.to)
-		b.eng.NoteBackup(backup.TimeOf(before))
+		if at := backup.TimeOf(before); !s.toCome(at) {
+			b.eng.NoteBackup(at)
+		}
 		if err := s.open(ctx); err != nil && before == "" {
 			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
 		}
@@ -215,13 +217,19 @@ func (s *schedule) look(ctx context.Context) error {
 		return nil
 	}
 	newest, err := s.place.Newest(ctx)
-	if err != nil || newest.IsZero() {
-		return err // where there is none, it is looked for again after a failure: a disk may be mounted
+	if err != nil || newest.IsZero() || s.toCome(newest) {
+		// Where there is none, it is looked for again after a failure: a disk may be mounted.
+		// One of a time to come would be waited for; to make another fails, and says what to do.
+		return err
 	}
 	s.eng.NoteBackup(newest)
 	s.due = newest.Add(s.c.backup.interval)
 	return nil
 }
+
+// toCome reports whether a backup is of a clock that was wrong when it was made: of a later
+// time than any small correction of it explains.
+func (s *schedule) toCome(at time.Time) bool { return time.Until(at) > s.c.backup.interval }
 
 func (s *schedule) open(ctx context.Context) error {
 	place, closeBucket, _, err := s.backupService.place(ctx, s.c.backup.to)

@@ -250,6 +250,21 @@ func TestBackupSchedule(t *testing.T) {
 		t.Error("no metrics")
 	}
 	s.stop()
+	// One that a wrong clock named is not waited for.
+	manifests := filepath.Join(strings.TrimPrefix(store, "file://"), "backup", "manifests")
+	names, err := os.ReadDir(manifests)
+	ok(t, err)
+	right, wrong := names[len(names)-1].Name(), "20990101T000000Z.json"
+	ok(t, os.Rename(filepath.Join(manifests, right), filepath.Join(manifests, wrong)))
+	s = serve(t, dir, "--backup-to", store, "--backup-interval", "1s")
+	s.until("is of a time that has not come yet")
+	s.until(wrong)
+	if at := s.metric("muster_backup_newest_timestamp_seconds"); at > 4e9 {
+		t.Errorf("the newest backup is of %v", at)
+	}
+	ok(t, os.Rename(filepath.Join(manifests, wrong), filepath.Join(manifests, right)))
+	made(strings.Count(s.log(), "made a backup") + 1)
+	s.stop()
 	r := restored(t, filepath.Join(dir, "credentials.json"), store)
 	r.untilEvents("seen", 1)
 	r.stop()

@@ -103,7 +103,8 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	if done.Name, _, err = o.name(ctx, set, o.Dir, id); err != nil {
+	var there int
+	if done.Name, there, err = o.name(ctx, set, o.Dir, id); err != nil {
 		return done, err
 	}
 	files, err := o.files()
@@ -126,7 +127,7 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 		}
 	}
 	if done.Sent, err = set.PutSources(ctx, done.Name, about{Log: id}, sources, nil); err == nil {
-		done.Unnoted = o.noteMade(o.Dir, id, done.Name)
+		done.Unnoted = o.noteMade(o.Dir, id, done.Name, there)
 	}
 	return done, err
 }

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,7 +31,10 @@ type made struct {
 
 type madeAt struct {
 	Directory string `json:"directory"`
-	Newest    string `json:"newest"` // the name of the newest backup that was made there
+	// First and Newest are the names of the first and the newest backup that were made there.
+	// First may be empty, as some builds did not note it.
+	First  string `json:"first,omitempty"`
+	Newest string `json:"newest"`
 }
 
 // directoryOf is the directory of a URL, empty for other storage.
@@ -50,44 +54,55 @@ func MadeBefore(fs vfs.FS, data, place string) string {
 	if err != nil {
 		return ""
 	}
-	return o.madeBefore(data, id)
+	return o.madeBefore(data, id).Newest
 }
 
-func (o *Options) madeBefore(data, log string) string {
+// madeBefore is what is noted of o.URL, the zero value for nothing.
+func (o *Options) madeBefore(data, log string) madeAt {
 	dir := directoryOf(o.URL)
 	for _, p := range readMade(o.FS, data, log).Places {
 		if _, _, ok := parseName(p.Newest); ok && dir != "" && p.Directory == dir {
-			return p.Newest
+			return p
 		}
 	}
-	return ""
+	return madeAt{}
 }
 
 // checkThere refuses a directory in which backups of the data directory were made, and that
-// has none: they are on a disk that is not mounted, and a whole backup would go to the disk
-// below. have are the backups that are there.
+// has none of them: they are on a disk that is not mounted, and a whole backup would go to the
+// disk below. have are the backups that are there. People may remove old backups, and rename
+// one that a wrong clock named: the first or the newest is there.
 func (o *Options) checkThere(data, log string, have []string) error {
-	newest := o.madeBefore(data, log)
-	if newest == "" || len(have) > 0 {
+	was := o.madeBefore(data, log)
+	missing := fmt.Sprintf("the backups that were made in %s before, the newest %s, are not there", was.Directory, was.Newest)
+	switch {
+	case was.Newest == "" || slices.Contains(have, was.Newest) || slices.Contains(have, was.First):
 		return nil
+	case len(have) > 0 && was.First == "":
+		return nil // cannot be told
+	case len(have) > 0:
+		return fmt.Errorf("%s, but others: mount the disk that has them. To continue with those that are there, remove %s", missing, o.FS.PathJoin(data, FileMade))
 	}
-	dir := directoryOf(o.URL)
-	manifests := o.FS.PathJoin(dir, prefix, "manifests")
+	manifests := o.FS.PathJoin(was.Directory, prefix, "manifests")
 	if _, err := o.FS.Stat(manifests); err == nil {
 		return nil
 	}
-	return fmt.Errorf("the backups that were made in %s before, the newest %s, are not there: mount the disk that has them. To begin anew there, make the directory %s", dir, newest, manifests)
+	return fmt.Errorf("%s: mount the disk that has them. To begin anew there, make the directory %s", missing, manifests)
 }
 
-// noteMade notes a backup that was made.
-func (o *Options) noteMade(data, log, name string) error {
+// noteMade notes a backup that was made where there were so many before.
+func (o *Options) noteMade(data, log, name string, there int) error {
 	dir := directoryOf(o.URL)
 	if dir == "" {
 		return nil
 	}
+	first := name
+	if was := o.madeBefore(data, log); was.Newest != "" && there > 0 {
+		first = cmp.Or(was.First, was.Newest)
+	}
 	m := readMade(o.FS, data, log)
 	m.Places = slices.DeleteFunc(m.Places, func(p madeAt) bool { return p.Directory == dir })
-	m.Places = append(m.Places, madeAt{dir, name})
+	m.Places = append(m.Places, madeAt{dir, first, name})
 	m.Places = m.Places[max(0, len(m.Places)-mostPlaces):]
 	b, err := json.Marshal(m)
 	if err != nil {

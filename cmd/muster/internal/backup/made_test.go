@@ -67,6 +67,21 @@ func TestDiskThatIsNotMounted(t *testing.T) {
 			}
 		}
 	}
+	// The disk below has backups of the log from before a disk was mounted there.
+	noted := read(t, w.fs, "data")[FileMade]
+	if err := w.fs.Remove(w.fs.PathJoin("data", FileMade)); err != nil {
+		t.Fatal(err)
+	}
+	earlier := blobtest.New()
+	if err := back(earlier, "data", false); err != nil {
+		t.Fatal(err)
+	}
+	w.write("data", map[string]string{FileMade: noted})
+	for _, running := range []bool{false, true} {
+		if err := back(earlier, "data", running); err == nil || !strings.Contains(err.Error(), "are not there, but others: mount") || !strings.Contains(err.Error(), "remove data/"+FileMade) {
+			t.Error(err)
+		}
+	}
 	// It is mounted again, and another name is the same directory.
 	w.o.URL = "file://localhost/mnt//backups/"
 	if err := back(disk, "data", false); err != nil || newest() == "" {

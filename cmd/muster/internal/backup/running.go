@@ -47,6 +47,13 @@ func OpenPlace(o Options) (*Place, error) {
 	return &Place{o, set, -1}, err
 }
 
+// Check is why the place takes no backup of the data directory now, as far as that can be told
+// without its files. log is the identity of its log.
+func (p *Place) Check(ctx context.Context, data string, log uint64) error {
+	_, _, err := p.o.name(ctx, p.set, data, logName(log))
+	return err
+}
+
 // Make stores a running directory. A backup that is cut off is none. One that was made has a
 // share of what it names read again, since it relies upon what earlier ones sent.
 func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
@@ -73,7 +80,7 @@ func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	done.Unnoted = p.o.noteMade(r.Dir, logName(r.Log), name)
+	done.Unnoted = p.o.noteMade(r.Dir, logName(r.Log), name, there)
 	if p.turn < 0 {
 		p.turn = there // a start, or another command, continues where the one before was
 	}

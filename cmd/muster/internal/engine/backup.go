@@ -94,6 +94,10 @@ func (e *Engine) Backup(ctx context.Context, place *backup.Place, report func(by
 		}
 		e.backups.Unlock()
 	}()
+	// Before history is copied, which holds its writer up.
+	if err := place.Check(ctx, e.dir, e.file.ID()); err != nil {
+		return done, err
+	}
 	dir := filepath.Join(e.dir, BackupDir)
 	if err := os.RemoveAll(dir); err != nil {
 		return done, err
