@@ -24,7 +24,7 @@ func TestQ1OtherHandlersShareMemory(t *testing.T) {
 	const limit, body = 1 << 20, 200 << 10
 	opts := testOptions()
 	opts.Memory, opts.Metrics = NewMemory(limit), metrics.NewSet()
-	opts.DrainTime = 300 * time.Millisecond
+	opts.DrainTime = 3 * time.Second
 	anybody := opts.Memory.Part(4)
 	addr, h := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {
 		return func(ctx *fasthttp.RequestCtx) {

@@ -165,7 +165,7 @@ func TestBodyCutShort(t *testing.T) {
 	t.Parallel()
 	node := newFakeNode()
 	opts := testOptions()
-	opts.ReadTimeout = time.Second
+	opts.ReadTimeout = 5 * time.Second
 	opts.InFlightBytes = 32 << 20
 	addr, h := listen(t, node, opts, route)
 	head := fmt.Sprintf("POST /api/v1/events HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n", credentials, 8<<20)

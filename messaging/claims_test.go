@@ -35,7 +35,7 @@ func TestClaimsAreAskedForTogether(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 64)
 	p := f.processes[0]
-	p.pause.Store(int64(5 * time.Millisecond)) // as long as a log elsewhere takes
+	p.pause.Store(int64(50 * time.Millisecond)) // longer than all commands take together, on most machines
 	const mails = 256
 	for i := range mails {
 		go func() {

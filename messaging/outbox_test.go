@@ -211,7 +211,7 @@ func newServer(t *testing.T) *server {
 	s.addr = ln.Addr().(*net.TCPAddr)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = srv.Serve(ln) }()
-	t.Cleanup(func() { srv.Close(); <-done })
+	t.Cleanup(func() { srv.Close(); ln.Close(); <-done }) // it may not have begun to serve
 	return s
 }
 

@@ -360,7 +360,7 @@ func TestRequestTimeout(t *testing.T) {
 	c := connect(t, s.URL, Config{RequestTimeout: time.Second, BatchAge: -1})
 	sendAll(t, c, 1)
 	ok(t, c.Close(bounded(t)))
-	if st := c.Stats(); st.Recorded != 1 || st.Retries != 1 {
+	if st := c.Stats(); st.Recorded != 1 || st.Retries < 1 {
 		t.Errorf("stats %+v", st)
 	}
 }

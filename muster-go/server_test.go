@@ -161,7 +161,7 @@ func TestServerIsKilledWhileEventsAreSent(t *testing.T) {
 		OnDropped: func(d muster.Dropped) { t.Errorf("dropped: %v", d.Err) },
 	})
 	ok(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+kills*20*time.Second)
 	defer cancel()
 	var group sync.WaitGroup
 	for sender := range senders {

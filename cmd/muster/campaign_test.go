@@ -241,7 +241,7 @@ func TestL1ScheduledCampaignSurvivesAKill(t *testing.T) {
 	}
 	ok(t, s.surfaceA("POST", "/lists", map[string]any{"name": "readers"}, &list))
 	ok(t, s.surfaceA("POST", "/lists/"+list.ID+"/contacts", map[string]any{"email": "ann@example.com"}, nil))
-	at := time.Now().Add(2 * time.Second)
+	at := time.Now().Add(8 * time.Second)
 	ok(t, s.surfaceA("POST", "/campaign", map[string]any{
 		"name": "news", "channel": 2, "type": 1, "date": at.Format(time.RFC3339Nano), "subject": "Hello", "body": "<p>Hi</p>", "list_id": []string{list.ID},
 	}, &campaign))

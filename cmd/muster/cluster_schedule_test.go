@@ -20,19 +20,27 @@ func (c *nodes) testSchedule(t *testing.T, tenants []*tenant) {
 	victim := c.owner(1)
 	others := []int{(victim + 1) % len(c.all), (victim + 2) % len(c.all)}
 	var campaigns []scheduled
-	at := time.Now().Add(8 * time.Second) // within the session of the node that is killed, and a little more
+	var senders []*server
+	var lists []string
 	for n, x := range tenants {
 		s := c.as(others[n%len(others)], x)
 		s.sendToAll()
-		var list, made struct {
+		var list struct {
 			ID string `json:"_id"`
 		}
 		ok(t, s.surfaceA("POST", "/lists", map[string]any{"name": "scheduled"}, &list))
 		for i := range people {
 			ok(t, s.surfaceA("POST", "/contacts", map[string]any{"email": fmt.Sprintf("scheduled%d-%d@people.example", n, i), "list_id": list.ID}, nil))
 		}
-		ok(t, s.surfaceA("POST", "/campaign", map[string]any{
-			"name": "scheduled", "channel": 2, "type": 1, "date": at.UTC().Format(time.RFC3339Nano), "subject": "Hello", "body": "<p>Hi</p>", "sender": "news@muster.local", "list_id": []string{list.ID},
+		senders, lists = append(senders, s), append(lists, list.ID)
+	}
+	at := time.Now().Add(8 * time.Second) // within the session of the node that is killed, and a little more
+	for n, x := range tenants {
+		var made struct {
+			ID string `json:"_id"`
+		}
+		ok(t, senders[n].surfaceA("POST", "/campaign", map[string]any{
+			"name": "scheduled", "channel": 2, "type": 1, "date": at.UTC().Format(time.RFC3339Nano), "subject": "Hello", "body": "<p>Hi</p>", "sender": "news@muster.local", "list_id": []string{lists[n]},
 		}, &made))
 		campaigns = append(campaigns, scheduled{x, made.ID})
 	}

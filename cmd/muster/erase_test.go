@@ -189,7 +189,7 @@ func (e *eraser) untilShown(data string, paths []erasedPath, persons map[string]
 	missing := []string{"all"}
 	// Not package eventually, which ends the test: what is missing is one of its findings.
 	// Each look reads all files, so that there is a pause between two.
-	for end := time.Now().Add(15 * time.Second); len(missing) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(eventually.Limit); len(missing) > 0 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		missing = nil
 		files := readFiles(e.T, data)
 		for _, path := range paths {

@@ -44,7 +44,7 @@ func follow(t testing.TB, l *Log, pause func()) *following {
 			e, err := r.Next(short)
 			done()
 			switch {
-			case errors.Is(err, context.DeadlineExceeded) && time.Since(begin) < 60*time.Second:
+			case errors.Is(err, context.DeadlineExceeded) && time.Since(begin) < 5*time.Minute:
 				continue
 			case err != nil:
 				f.err = err
@@ -178,14 +178,19 @@ func TestFollowerTakesItsOwnFromMemoryL2(t *testing.T) {
 	opts := shared(t)
 	l := mustOpen(t, opts)
 	f := follow(t, l, nil)
+	slow := uint64(0) // appends for which the follower may have asked the broker
 	for i := range int64(300) {
+		begin := time.Now()
 		mustAppend(t, l, 0, logtest.Payload(i, 300))
+		if time.Since(begin) > followFor/2 {
+			slow++
+		}
 	}
 	want := fromBroker(t, opts)
 	f.compare(t, "the follower", want)
 	s := l.Stats()
 	t.Logf("%d of %d records came from memory, there were %d fetches", s.OwnRecords, len(want), s.Fetches)
-	if s.OwnRecords < 200 || s.Fetches > 50 {
+	if s.OwnRecords+slow < 200 || s.Fetches > 50+2*slow {
 		t.Errorf("%d records came from memory, there were %d fetches", s.OwnRecords, s.Fetches)
 	}
 }

@@ -75,9 +75,10 @@ func TestBarrierCallerMayLeave(t *testing.T) {
 // believed.
 func TestEndNeverGoesBack(t *testing.T) {
 	opts := shared(t)
+	patient := mustOpen(t, opts)
 	opts.RequestTimeout, opts.AppendTimeout = 2*time.Second, 2*time.Second
 	l := mustOpen(t, opts)
-	mustAppend(t, l, 0, []byte("a"))
+	mustAppend(t, patient, 0, []byte("a"))
 	if _, end, err := l.Bounds(t.Context(), 0); end != 1 || err != nil {
 		t.Fatal(end, err)
 	}
@@ -85,7 +86,7 @@ func TestEndNeverGoesBack(t *testing.T) {
 	if _, _, err := l.Bounds(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "records below 2 were acknowledged") {
 		t.Fatal(err)
 	}
-	mustAppend(t, mustOpen(t, opts), 0, []byte("b")) // the leader knows by now
+	mustAppend(t, patient, 0, []byte("b")) // the leader knows by now
 	if _, end, err := l.Bounds(t.Context(), 0); end != 2 || err != nil {
 		t.Fatal(end, err)
 	}

@@ -115,7 +115,7 @@ func TestSecureKafka(t *testing.T) {
 		t.Fatal("no certificate")
 	}
 	good := Options{
-		Brokers: []string{addr}, TLS: &tls.Config{RootCAs: roots}, Limits: Limits{MaxRecordBytes: 1000}, Logger: testLogger(t),
+		Brokers: []string{addr}, TLS: &tls.Config{RootCAs: roots}, Timeouts: Timeouts{DialTimeout: 30 * time.Second}, Limits: Limits{MaxRecordBytes: 1000}, Logger: testLogger(t),
 		SASL: &SASL{Mechanism: "PLAIN", Username: "muster", Password: "secret"},
 	}
 	for i, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
@@ -161,7 +161,7 @@ func TestSecureKafka(t *testing.T) {
 	} {
 		o := good
 		c.set(&o)
-		l, err := Open(within(t, 5*time.Second), o)
+		l, err := Open(within(t, 15*time.Second), o)
 		if err == nil {
 			l.Close()
 			t.Errorf("%s: opened", c.name)

@@ -225,7 +225,7 @@ func TestKnownTopicIsNotCreated(t *testing.T) {
 	opts := shared(t)
 	opts.Known = true
 	for range 2 {
-		l, err := Open(within(t, 2*time.Second), opts)
+		l, err := Open(within(t, 10*time.Second), opts)
 		if err == nil {
 			l.Close()
 			t.Fatal("it was created")

@@ -75,8 +75,8 @@ func ReadAll(ctx context.Context, l eventlog.Log, partition int, from, to int64)
 	return out, nil
 }
 
-func context10(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+func limited(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -104,7 +104,7 @@ func mustRead(t *testing.T, l eventlog.Log, partition int, from int64) eventlog.
 
 func mustNext(t *testing.T, r eventlog.Reader, offset int64, data []byte) {
 	t.Helper()
-	e, err := r.Next(context10(t))
+	e, err := r.Next(limited(t))
 	must(t, err)
 	if e.Offset != offset || !bytes.Equal(e.Data, data) {
 		t.Fatalf("read record %d, %.40q; want %d, %.40q", e.Offset, e.Data, offset, data)
@@ -119,7 +119,7 @@ func mustHold(t *testing.T, l eventlog.Log, partition int, want [][]byte) {
 	if start != 0 || end != int64(len(want)) {
 		t.Fatalf("bounds [%d,%d), want [0,%d)", start, end, len(want))
 	}
-	got, err := ReadAll(context10(t), l, partition, start, end)
+	got, err := ReadAll(limited(t), l, partition, start, end)
 	must(t, err)
 	for i := range want {
 		if !bytes.Equal(got[i], want[i]) {
@@ -329,7 +329,7 @@ func anyOffset(t *testing.T, open func(Options) eventlog.Log) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 15 {
 		from := rng.IntN(n + 1)
-		got, err := ReadAll(context10(t), l, 0, int64(from), n)
+		got, err := ReadAll(limited(t), l, 0, int64(from), n)
 		must(t, err)
 		for i := range got {
 			if !bytes.Equal(got[i], want[from+i]) {
@@ -384,7 +384,7 @@ func cancelledAppend(t *testing.T, open func(Options) eventlog.Log) {
 	mustAppend(t, l, 0, []byte("last"))
 	_, end, err := l.Bounds(t.Context(), 0)
 	must(t, err)
-	got, err := ReadAll(context10(t), l, 0, 0, end)
+	got, err := ReadAll(limited(t), l, 0, 0, end)
 	must(t, err)
 	for i, data := range got {
 		if bytes.HasPrefix(data, []byte("X")) {

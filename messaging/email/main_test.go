@@ -122,6 +122,7 @@ func newRelay(t *testing.T, opts ...relayOption) *relay {
 		if srv.Shutdown(ctx) != nil {
 			srv.Close()
 		}
+		ln.Close() // it may not have begun to serve
 		<-done
 	})
 	return r

@@ -22,7 +22,7 @@ func TestBrokenPartIsNamed(t *testing.T) {
 	ctx := context.Background()
 	server := services.OwnClickHouse(t)
 	var text bytes.Buffer
-	s := openOptions(t, Options{DSN: server.DSN(), DialTimeout: time.Second})
+	s := openOptions(t, Options{DSN: server.DSN(), DialTimeout: 30 * time.Second})
 	appendRecords(t, s, 0, 0, 100)
 	var dir string
 	err := s.ask(ctx, "SELECT path FROM system.parts WHERE database = currentDatabase() AND table = 'events' AND active", func(r driver.Rows) error { return r.Scan(&dir) })

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -36,7 +37,7 @@ func TestL2KilledClickHouse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	server := services.OwnClickHouse(t)
 	opts := Options{DSN: server.DSN(), DialTimeout: time.Second, QuietTimeout: 700 * time.Millisecond}
-	reader := openOptions(t, Options{DSN: server.DSN(), DialTimeout: time.Second})
+	reader := openOptions(t, Options{DSN: server.DSN(), DialTimeout: 30 * time.Second}) // what must succeed at once goes by it
 	var stop atomic.Bool
 	var writers sync.WaitGroup
 	var appended, failed atomic.Int64
@@ -108,6 +109,14 @@ func TestL2KilledClickHouse(t *testing.T) {
 		eventually.Succeeds(t, func() error { _, err := reader.Position(ctx, 0); return err })
 		look()
 	}
+	eventually.Succeeds(t, func() error {
+		for partition := range last {
+			if at, err := reader.Position(ctx, partition); err != nil || at == 0 {
+				return fmt.Errorf("partition %d is at %d: %w", partition, at, err)
+			}
+		}
+		return nil
+	})
 	stop.Store(true)
 	writers.Wait()
 	look()

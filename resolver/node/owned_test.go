@@ -492,10 +492,10 @@ func TestTakeThatFailsLeavesNothing(t *testing.T) {
 	cancel()
 	fails(ended, context.Canceled)
 	// The log ends behind what is replayed: the take waits, and is cut off.
-	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	short, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b.opts.Log = &aheadLog{c.log}
-	fails(short, context.DeadlineExceeded)
+	b.opts.Log = &aheadLog{c.log, cancel}
+	fails(short, context.Canceled)
 	b.opts.Log = c.log
 	mustTake(t, b, 0)
 	if n, err := viewed(ctx, b, clusterAccount(0)); err != nil || n != 300 {
@@ -506,11 +506,15 @@ func TestTakeThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// aheadLog says that it ends further than it does.
-type aheadLog struct{ eventlog.Log }
+// aheadLog says that it ends further than it does, and calls told some moments later.
+type aheadLog struct {
+	eventlog.Log
+	told func()
+}
 
 func (l *aheadLog) Bounds(ctx context.Context, p int) (int64, int64, error) {
 	start, end, err := l.Log.Bounds(ctx, p)
+	time.AfterFunc(20*time.Millisecond, l.told)
 	return start, end + 1, err
 }
 
@@ -533,7 +537,7 @@ func TestBarrierIsBounded(t *testing.T) {
 		t.Error("what is published is not known to be fresh")
 	}
 	c.log.away.Store(false)
-	a.opts.Log = &aheadLog{c.log}
+	a.opts.Log = &aheadLog{c.log, func() {}}
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	if err := a.Read(short, account, func(*resolver.View) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
@@ -695,10 +699,15 @@ func TestSnapshotHoldsFilesOpen(t *testing.T) {
 	if err := n.Read(ctx, account, func(v *resolver.View) error { s = v.Snapshot(); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	released, cancel := context.WithCancel(ctx)
 	defer cancel()
+	left := n.Changed()
+	go func() {
+		<-left
+		cancel()
+	}()
 	if err := s.Scan(ctx, func(uint32, *segment.Facts) error {
-		if err := n.Release(short, 0); !errors.Is(err, context.DeadlineExceeded) {
+		if err := n.Release(released, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("files are still read: %v", err)
 		}
 		return nil
@@ -708,6 +717,8 @@ func TestSnapshotHoldsFilesOpen(t *testing.T) {
 	if err := s.Scan(ctx, func(uint32, *segment.Facts) error { return nil }); !errors.Is(err, resolver.ErrNotOwner) {
 		t.Errorf("a scan after the release: %v", err)
 	}
+	short, end := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer end()
 	if err := n.Take(short, 0); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a take beside files that are open: %v", err)
 	}

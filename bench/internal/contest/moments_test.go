@@ -32,6 +32,16 @@ func TestMoments(t *testing.T) {
 
 // This process takes processor time itself meanwhile.
 func TestWatch(t *testing.T) {
+	for range 20 { // on a busy machine it may get none
+		if watchesItself(t) || t.Failed() {
+			return
+		}
+	}
+	t.Error("no processor time was seen")
+}
+
+// watchesItself reports whether processor time was seen that this process took.
+func watchesItself(t *testing.T) bool {
 	stop, out := make(chan struct{}), make(chan []use, 1)
 	go watch(os.Getpid(), 50*time.Millisecond, stop, out)
 	n := 0
@@ -47,7 +57,6 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	if len(uses) == 0 || most <= 0 {
-		t.Errorf("%d steps: %+v", n, uses)
-	}
+	t.Logf("%d steps: %+v", n, uses)
+	return most > 0
 }

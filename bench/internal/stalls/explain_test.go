@@ -66,6 +66,16 @@ func TestExplain(t *testing.T) {
 
 // TestReadsATraceOfThisGo: a goroutine that waits for a mutex is found, at the time of the clock.
 func TestReadsATraceOfThisGo(t *testing.T) {
+	for range 20 { // on a busy machine the other may get to wait too late
+		if waitsInATrace(t) || t.Failed() {
+			return
+		}
+	}
+	t.Error("no wait was found")
+}
+
+// waitsInATrace records a goroutine that is to wait 30 ms, and reports whether it was found to.
+func waitsInATrace(t *testing.T) (found bool) {
 	var b bytes.Buffer
 	if err := rt.Start(&b); err != nil {
 		t.Skip("something else records a trace:", err)
@@ -80,7 +90,6 @@ func TestReadsATraceOfThisGo(t *testing.T) {
 	<-done
 	ended := time.Now()
 	rt.Stop()
-	found := false
 	err := read(&b, func(i interval) {
 		if i.locked && i.state == trace.GoWaiting && i.to.Sub(i.from) >= 20*time.Millisecond {
 			found = true
@@ -89,7 +98,8 @@ func TestReadsATraceOfThisGo(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || !found {
-		t.Errorf("found %v, %v", found, err)
+	if err != nil {
+		t.Error(err)
 	}
+	return found
 }

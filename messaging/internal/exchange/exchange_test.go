@@ -124,7 +124,7 @@ func TestAnswerIsBoundedAndTimed(t *testing.T) {
 	if err != nil || len(a.Body) != MaxBody {
 		t.Fatalf("%v", err)
 	}
-	_, err = Do(context.Background(), client, post(t, srv.URL+"/slow", ""), 100*time.Millisecond)
+	_, err = Do(context.Background(), client, post(t, srv.URL+"/slow", ""), 2*time.Second)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrSent) {
 		t.Fatalf("got %v", err)
 	}
