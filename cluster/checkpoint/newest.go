@@ -27,18 +27,17 @@ func (s *Store) Newest(ctx context.Context, partition int, dir string, have int6
 
 // NewestPart is Newest for the named files alone of the checkpoint; the others are not read.
 func (s *Store) NewestPart(ctx context.Context, partition int, dir string, have int64, files []string) (int64, error) {
-	return s.fetch(ctx, partition, dir, have, func(f blobtree.File) bool { return !slices.Contains(files, f.Path) })
+	return s.fetch(ctx, partition, dir, have, files)
 }
 
-// fetch makes dir the files of the newest checkpoint but those that are left out; nil leaves
-// out none.
-func (s *Store) fetch(ctx context.Context, partition int, dir string, have int64, out func(blobtree.File) bool) (int64, error) {
+// fetch makes dir the named files of the newest checkpoint; nil names all.
+func (s *Store) fetch(ctx context.Context, partition int, dir string, have int64, files []string) (int64, error) {
 	set, err := s.set(partition)
 	if err != nil {
 		return 0, err
 	}
 	for range maxListings {
-		offset, err := s.newest(ctx, set, partition, dir, have, out)
+		offset, err := s.newest(ctx, set, partition, dir, have, files)
 		if err != nil || offset < 0 {
 			err = errors.Join(err, s.opts.FS.RemoveAll(dir))
 		}
@@ -49,7 +48,7 @@ func (s *Store) fetch(ctx context.Context, partition int, dir string, have int64
 	return 0, fmt.Errorf("%w, %d times over", errReplaced, maxListings)
 }
 
-func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, dir string, have int64, out func(blobtree.File) bool) (int64, error) {
+func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, dir string, have int64, files []string) (int64, error) {
 	all, err := versions(ctx, set)
 	if err != nil {
 		return 0, err
@@ -63,8 +62,8 @@ func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, di
 			if v.offset <= have {
 				break
 			}
-			if out != nil {
-				m.Files = slices.DeleteFunc(m.Files, out)
+			if files != nil {
+				m.Files = slices.DeleteFunc(m.Files, func(f blobtree.File) bool { return !slices.Contains(files, f.Path) })
 			}
 			if err = set.Fetch(ctx, m, dir); err == nil {
 				return v.offset, nil

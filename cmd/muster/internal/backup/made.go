@@ -59,8 +59,12 @@ func MadeBefore(fs vfs.FS, data, place string) string {
 
 // madeBefore is what is noted of o.URL, the zero value for nothing.
 func (o *Options) madeBefore(data, log string) madeAt {
-	dir := directoryOf(o.URL)
-	for _, p := range readMade(o.FS, data, log).Places {
+	return readMade(o.FS, data, log).at(directoryOf(o.URL))
+}
+
+// at is what is noted of a directory, the zero value for nothing.
+func (m *made) at(dir string) madeAt {
+	for _, p := range m.Places {
 		if _, _, ok := parseName(p.Newest); ok && dir != "" && p.Directory == dir {
 			return p
 		}
@@ -96,11 +100,10 @@ func (o *Options) noteMade(data, log, name string, there int) error {
 	if dir == "" {
 		return nil
 	}
-	first := name
-	if was := o.madeBefore(data, log); was.Newest != "" && there > 0 {
-		first = cmp.Or(was.First, was.Newest)
+	m, first := readMade(o.FS, data, log), name
+	if was := m.at(dir); there > 0 {
+		first = cmp.Or(was.First, was.Newest, name)
 	}
-	m := readMade(o.FS, data, log)
 	m.Places = slices.DeleteFunc(m.Places, func(p madeAt) bool { return p.Directory == dir })
 	m.Places = append(m.Places, madeAt{dir, first, name})
 	m.Places = m.Places[max(0, len(m.Places)-mostPlaces):]
@@ -113,8 +116,8 @@ func (o *Options) noteMade(data, log, name string, there int) error {
 
 // readMade reads FileMade of a log. One that cannot be read, or is another log's, is as none:
 // it is only a caution, and the next backup makes it again.
-func readMade(fs vfs.FS, data, log string) made {
-	none := made{Log: log}
+func readMade(fs vfs.FS, data, log string) *made {
+	none := &made{Log: log}
 	f, err := fs.Open(fs.PathJoin(data, FileMade))
 	if err != nil {
 		return none
@@ -124,5 +127,5 @@ func readMade(fs vfs.FS, data, log string) made {
 	if b, err := io.ReadAll(io.LimitReader(f, 1<<20)); err != nil || json.Unmarshal(b, &m) != nil || m.Log != log {
 		return none
 	}
-	return m
+	return &m
 }

@@ -82,6 +82,13 @@ func TestDiskThatIsNotMounted(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	// The newest was removed, and the first is there.
+	if err := disk.Delete(context.Background(), "backup/manifests/"+newest()+".json"); err != nil {
+		t.Fatal(err)
+	}
+	if err := back(disk, "data", true); err != nil {
+		t.Error(err)
+	}
 	// It is mounted again, and another name is the same directory.
 	w.o.URL = "file://localhost/mnt//backups/"
 	if err := back(disk, "data", false); err != nil || newest() == "" {
