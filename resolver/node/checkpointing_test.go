@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
@@ -43,6 +44,43 @@ func TestCheckpointDueByLog(t *testing.T) {
 	last := n.Stats()[0].LastCheckpoint
 	eventually.Holds(t, "the newest is uploaded when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
 	p.stop(n)
+}
+
+// checkedLog calls noting when it is to note how far it goes.
+type checkedLog struct {
+	*file.Log
+	noting func()
+}
+
+func (l *checkedLog) NoteEnds() error {
+	l.noting()
+	return l.Log.NoteEnds()
+}
+
+// TestL1LogEndNotedFirst: a checkpoint counts as made, in the metrics too, once the log has
+// noted how far it goes.
+func TestL1LogEndNotedFirst(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	log := &checkedLog{Log: f.log, noting: func() {}}
+	n, err := Open(t.Context(), f.options(func(o *Options) { o.Log = log }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close(t, n)
+	if _, err := n.Command(t.Context(), testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	made := n.Stats()[0].LastCheckpoint
+	noted := int64(-1)
+	log.noting = func() { noted = n.Stats()[0].LastCheckpoint }
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	log.noting = func() {}
+	if now := n.Stats()[0].LastCheckpoint; noted != made || now == made {
+		t.Errorf("the newest checkpoint was %d before, %d when the log noted its end, %d after; expected the second to be the first", made, noted, now)
+	}
 }
 
 // TestLateCheckpointHurries: a checkpoint is not throttled once too much log would be

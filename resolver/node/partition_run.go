@@ -317,16 +317,16 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, throttle *checkpoint.
 	p.mu.Lock()
 	p.mu.m.Thaw(w)
 	p.mu.Unlock()
-	p.checkpoint.wrote(f.Next, time.Since(begun))
-	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
-		return err
-	}
-	p.sharing.Offer(f, upload)
 	if log, is := p.node.opts.Log.(notingLog); is {
 		if err := log.NoteEnds(); err != nil {
 			p.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
 		}
 	}
+	p.checkpoint.wrote(f.Next, time.Since(begun))
+	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
+		return err
+	}
+	p.sharing.Offer(f, upload)
 	p.checkpoint.pruning.Lock()
 	oldest, err := p.ckpt.Prune(p.sharing.Pinned())
 	p.checkpoint.pruning.Unlock()
@@ -347,7 +347,8 @@ func (p *partition) logStart(ctx context.Context) (int64, error) {
 }
 
 // notingLog is a log that can note how far its records go. Once it has, a start notices
-// when records before that are missing, even if no checkpoint is left that says so.
+// when records before that are missing, even if no checkpoint is left that says so. It does
+// before a checkpoint counts as made.
 type notingLog interface{ NoteEnds() error }
 
 // continueLoop appends continue records while the machine has tasks.

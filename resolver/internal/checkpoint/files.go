@@ -149,10 +149,16 @@ func (c *Dir) keepSums(sums []fileSum) {
 	}
 }
 
+// settingAside is held by [Dir.SetMisplacedAside]: partitions that are loaded at once have
+// the directory above theirs in common, and what one found there another may have mended.
+var settingAside sync.Mutex
+
 // SetMisplacedAside gives what is not a directory another name where there must be one:
 // everything below the state's directory is rebuilt from the log. One that has the name
 // already is replaced. It returns the old names.
 func (c *Dir) SetMisplacedAside() (aside []string, err error) {
+	settingAside.Lock()
+	defer settingAside.Unlock()
 	above := c.FS.PathDir(c.Root)
 	for _, dir := range []string{above, c.Root, c.Path(DirCheckpoints), c.Path(DirKeys), c.Path(DirSegments), c.Path(DirSpool)} {
 		misplaced, err := c.Misplaced(dir)
@@ -189,7 +195,15 @@ func (c *Dir) Misplaced(dir string) (bool, error) {
 	if statefiles.IsNotExist(err) || statefiles.IsMisplaced(err) {
 		return false, nil
 	}
-	return slices.Contains(names, c.FS.PathBase(dir)), err
+	if err != nil || !slices.Contains(names, c.FS.PathBase(dir)) {
+		return false, err
+	}
+	// Another partition may have made the directory above since it was looked for.
+	info, err = c.FS.Stat(dir)
+	if statefiles.IsNotExist(err) {
+		return true, nil
+	}
+	return err == nil && !info.IsDir(), err
 }
 
 // MisplacedSuffix ends the name of what was set aside by [Dir.SetMisplacedAside].
