@@ -36,6 +36,9 @@ func (s *Store) fetch(ctx context.Context, partition int, dir string, have int64
 	if err != nil {
 		return 0, err
 	}
+	if err := s.opts.FS.RemoveAll(dir); err != nil { // what a kill left of another one
+		return 0, err
+	}
 	for range maxListings {
 		offset, err := s.newest(ctx, set, partition, dir, have, files)
 		if err != nil || offset < 0 {

@@ -150,6 +150,21 @@ func TestNewestIsFound(t *testing.T) {
 	}
 }
 
+// TestFetchBeginsAnew: what a kill left of a checkpoint that was being fetched does not get
+// into the next one.
+func TestFetchBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	s := w.node("log")
+	w.upload(s, 10)
+	if _, err := vfs.Clone(w.fs, w.fs, "local/10", "fetched"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.fs.Rename("fetched/pebble/a.sst", "fetched/pebble/of-another.sst"); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(s, -1, 10)
+}
+
 // TestTwoAreKept: the newest two, whichever node uploaded them; of a node that is
 // late only what may still be of use is stored.
 func TestTwoAreKept(t *testing.T) {

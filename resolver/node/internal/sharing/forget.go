@@ -56,9 +56,6 @@ func (s *Sharing) ForgetOlder(ctx context.Context, log Log) error {
 		}
 	}
 	part := s.dir.Path(checkpoint.DirCheckpoints, tmp)
-	if err := s.dir.FS.RemoveAll(part); err != nil {
-		return err
-	}
 	shared, err := s.store.NewestPart(ctx, s.partition, part, newest, []string{checkpoint.FileManifest, checkpoint.FileRecords})
 	if err != nil {
 		return errors.Join(fmt.Errorf("the shared checkpoints cannot be read: %w", err), s.dir.FS.RemoveAll(part))
