@@ -129,6 +129,10 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 		return err
 	}
 	if err := p.eraseAgain(ctx, upTo); err != nil {
+		if errors.Is(err, query.ErrGap) { // the feed may not have noticed yet
+			p.feed.Compare()
+			err = errors.New(err.Error())
+		}
 		return err
 	}
 	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
@@ -177,7 +181,7 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 		return 0, b.gap(err)
 	}
 	if err := p.eraseAgain(ctx, join); err != nil {
-		return 0, err
+		return 0, b.gap(err)
 	}
 	p.feed.Rebuilt()
 	return join, nil

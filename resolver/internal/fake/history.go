@@ -172,7 +172,7 @@ func (h *History) Erase(_ context.Context, q query.EraseQuery) error {
 		return ErrHistory
 	}
 	if h.Stored < q.Cut.UpTo {
-		return fmt.Errorf("erase below %d, position is %d", q.Cut.UpTo, h.Stored)
+		return fmt.Errorf("%w: erase below %d, position is %d", query.ErrGap, q.Cut.UpTo, h.Stored)
 	}
 	gone := func(o uint32, offset int64) bool { return offset < q.Cut.UpTo && slices.Contains(q.Ordinals, o) }
 	// The slices may be shared with a clone.

@@ -393,6 +393,68 @@ func TestL2LackingWhileStoring(t *testing.T) {
 	}
 }
 
+// TestL2JoinedTwice: a rebuilding that is done again from the join on does not change the rows
+// that a checkpoint is writing.
+func TestL2JoinedTwice(t *testing.T) {
+	fs := vfs.NewMem()
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(0), new(sync.Mutex), fs, "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var next int64
+	add := adder(t, f, &next)
+	f.LackAll()
+	join := f.JoinAt()
+	add(5)
+	f.Lock()
+	part := f.Freeze(false)[0]
+	f.Unlock()
+	f.JoinAt()
+	add(5)
+	if err := f.ToFile(part, false); err != nil {
+		t.Fatal(err)
+	}
+	b, err := readSpoolFile(fs, part.File, part.From, part.To)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Rows() != 5 || b.Offset[0] != join || b.Offset[4] != join+4 {
+		t.Errorf("the checkpoint has rows of the records %v, expected those from %d on", b.Offset, join)
+	}
+	f.Thaw()
+}
+
+// TestL2LossNoticedWhileRebuilding: a history that is to be compared while it is rebuilt is
+// compared afterwards.
+func TestL2LossNoticedWhileRebuilding(t *testing.T) {
+	h := new(counting)
+	f := New(Options{Rows: 1, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var next int64
+	adder(t, f, &next)(10)
+	eventually.Holds(t, "all is stored", func() bool { rows, _ := h.stored(); return rows == 10 })
+	f.LackAll()
+	<-f.Lacking
+	f.JoinAt()
+	h.mu.Lock()
+	h.at = 0
+	h.mu.Unlock()
+	f.Compare()
+	if err := f.compared(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.Rebuilt()
+	select {
+	case <-f.Lacking:
+	case <-time.After(time.Minute):
+		t.Fatal("history has lost its rows, and the feed does not say so")
+	}
+}
+
 // TestMemoryIsLetGo: what batches took is given back when no rows have come for a while,
 // and rows that come later are stored.
 func TestMemoryIsLetGo(t *testing.T) {

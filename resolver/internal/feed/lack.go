@@ -120,8 +120,8 @@ func (f *Feed) Compare() {
 // compared asks history how far it is if that is due, and returns what went wrong.
 func (f *Feed) compared(ctx context.Context) error {
 	f.mu.Lock()
-	due := f.mu.compare && !f.mu.lack.is()
-	f.mu.compare = false
+	due := f.mu.compare && !f.mu.lack.is() // once all is rebuilt, as more may be lost
+	f.mu.compare = f.mu.compare && !due
 	f.mu.Unlock()
 	if !due {
 		return nil
@@ -174,8 +174,8 @@ func (f *Feed) JoinAt() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.lack.rows, f.mu.lack.joining, f.mu.lack.join = false, true, f.mu.next
-	f.mu.cur.Reset()
-	f.mu.cur.From, f.mu.cur.To = f.mu.next, f.mu.next
+	// A new one, as in lackRows: rows may have been kept before, and are in a checkpoint.
+	f.mu.cur = &query.Batch{Partition: f.part, From: f.mu.next, To: f.mu.next}
 	return f.mu.next
 }
 
