@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -54,6 +55,9 @@ func (f *Fleet) Saturate(ctx context.Context, duration time.Duration) (*Result, 
 func (r *Result) fault(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if r.Requests == 0 && r.Failed == 0 {
+		return errors.New("the phase was over before a request was answered")
 	}
 	if r.Requests == 0 {
 		return fmt.Errorf("none of %d requests was acknowledged: %w", r.Failed, r.FirstFailure)

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,10 +11,7 @@ import (
 func TestPartsOfAPhase(t *testing.T) {
 	f := newFleet(t, Target{Address: serveBaseline(t, baseline.Read), Path: "/api/v1/events", Expect: ExpectSuccess}, spec, 4)
 	f.Interval = 20 * time.Millisecond
-	r, err := f.Saturate(context.Background(), 200*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := onePhase(t, f, 200*time.Millisecond)
 	var events uint64
 	var answers int64
 	for _, s := range r.Slots {
@@ -29,7 +25,7 @@ func TestPartsOfAPhase(t *testing.T) {
 		t.Errorf("%d parts, at most %d", len(r.Slots), most)
 	}
 	f.Interval = 0
-	if r, err = f.Saturate(context.Background(), 20*time.Millisecond); err != nil || r.Slots != nil {
-		t.Errorf("%d parts without an interval, %v", len(r.Slots), err)
+	if r = onePhase(t, f, 20*time.Millisecond); r.Slots != nil {
+		t.Errorf("%d parts without an interval", len(r.Slots))
 	}
 }
