@@ -129,7 +129,9 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		r.Sources = append(r.Sources, blobtree.Source{Path: path, From: filepath.Join(dir, filepath.FromSlash(path)), Size: size})
 	}
 	// In this order: neither a checkpoint nor history is ahead of the log, and history
-	// is not behind the checkpoints.
+	// is not behind the checkpoints. The log still has what is behind them: see keptLog.
+	e.linking.Lock()
+	defer e.linking.Unlock()
 	whole := true
 	for i := range e.file.Partitions() {
 		files, err := e.Node.LinkCheckpoints(i, filepath.Join(dir, "state"))
@@ -164,11 +166,6 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 	if err != nil {
 		return r, err
 	}
-	for i, start := range links.Starts {
-		if whole && start > 0 {
-			return r, fmt.Errorf("partition %d of the log was trimmed for the first time just now: try again", i)
-		}
-	}
 	for _, f := range links.Files {
 		add("log/"+f.Path, f.Size)
 	}
@@ -184,6 +181,24 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		return last, err
 	}
 	return r, nil
+}
+
+// keptLog is a log in files that is not trimmed while the files of a backup are linked: while
+// history is copied, checkpoints may be written, and a log that is trimmed to those begins
+// behind the ones that the backup has.
+type keptLog struct {
+	*file.Log
+	linking *sync.RWMutex
+}
+
+// Trim does nothing then, since who calls it holds checkpoints up; the next checkpoint calls
+// it again.
+func (l keptLog) Trim(partition int, before int64) error {
+	if !l.linking.TryRLock() {
+		return nil
+	}
+	defer l.linking.RUnlock()
+	return l.Log.Trim(partition, before)
 }
 
 // checkHistoryCopy reads the copy of history whole that [Engine.link] made in dir, if it made

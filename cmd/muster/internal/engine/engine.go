@@ -118,11 +118,14 @@ type Engine struct {
 	scrub   *scrubber // nil unless the log is looked at, see Scrub
 	// stopLeft ends what removeLeftHistory has begun; nil for nothing.
 	stopLeft func()
-	// file or topic is Log, by its kind.
+	// file or topic is behind Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
 	// trimming is held while the log is trimmed, and while the file of history is replaced.
 	trimming sync.Mutex
+	// linking is held while the files of a backup are linked, and shared while the log is
+	// trimmed.
+	linking sync.RWMutex
 	// embedded is History's back end where that is in a file; nil otherwise.
 	embedded *duckdb.Resilient
 	// of a log in Kafka; peers are nil where the node is alone.
@@ -255,7 +258,7 @@ func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	e.Log, e.identity = e.file, fileIdentity(e.file.ID())
+	e.Log, e.identity = keptLog{e.file, &e.linking}, fileIdentity(e.file.ID())
 	return nil
 }
 
