@@ -30,9 +30,12 @@ type stored struct {
 	tail rows
 }
 
-// Position implements [query.History].
+// Position implements [query.History]. It waits for appends, copies and erasures no longer
+// than ctx allows: a copy of a large file takes minutes.
 func (s *Store) Position(ctx context.Context, partition int) (int64, error) {
-	s.writer.Lock()
+	if err := s.writer.LockFor(ctx); err != nil {
+		return 0, fmt.Errorf("history: position: %w", err)
+	}
 	defer s.writer.Unlock()
 	if err := s.mirror(ctx); err != nil {
 		return 0, fmt.Errorf("history: position: %w", err)

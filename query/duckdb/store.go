@@ -35,7 +35,7 @@ type Store struct {
 	nextRewrite time.Time
 
 	writer struct {
-		sync.Mutex
+		lock
 		*conn
 		chunk  bindings.DataChunk
 		stored *stored // nil when it has to be read again
@@ -64,6 +64,7 @@ func Open(path string, opts Options) (*Store, error) {
 	}
 	s := &Store{path: path, opts: opts, readers: make(chan *conn, opts.Readers), replays: make(chan *conn, opts.Replays),
 		groupRows: fullGroup, tailBytes: maxTailBytes, pieceRows: maxPieceRows, exportPiece: exportPiece}
+	s.writer.lock = newLock()
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, fmt.Errorf("history: open %s: %w", path, err)
