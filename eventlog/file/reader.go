@@ -138,24 +138,25 @@ func (r *Reader) fromFile() (eventlog.Entry, error) {
 }
 
 // fileError turns what the scanner met into the reader's error. Below until
-// every record must be there.
+// every record must be there, unless it was trimmed meanwhile.
 func (r *Reader) fileError(err error) error {
+	defer func() { _ = r.closeFile() }() // it was read only
 	var flt *fault
+	start, _ := r.p.bounds()
 	switch {
+	case r.next < start: // what was redacted of it is gone, too
+		r.err = fmt.Errorf("%w: offset %d of partition %d, the log starts at %d", eventlog.ErrTrimmed, r.next, r.p.id, start)
+		return r.err
 	case errors.Is(err, errMark) || errors.Is(err, errSeal):
 		flt = &fault{pos: r.scan.batchPos, reason: "the records end before their time"}
 	case errors.As(err, new(*eventlog.CorruptError)): // a sidecar
 		r.err = r.p.log.noticed.notice(err)
-		_ = r.closeFile() // it was read only
 		return err
 	case !errors.As(err, &flt):
-		path := r.seg.path
 		// The place may be found again when the fault passes.
-		_ = r.closeFile() // it was read only
-		return fmt.Errorf("read %s: %w", path, err)
+		return fmt.Errorf("read %s: %w", r.seg.path, err)
 	}
 	r.err = r.p.log.noticed.notice(&eventlog.CorruptError{File: r.seg.path, Position: flt.pos, Offset: r.scan.next, Reason: flt.reason})
-	_ = r.closeFile() // it was read only
 	return r.err
 }
 

@@ -265,6 +265,39 @@ func TestLostSidecar(t *testing.T) {
 	}
 }
 
+// TestReaderOfATrimmedRedaction: a reader in a segment that is trimmed, and whose sidecar is
+// gone with it, says so. It is no damage, which would count until the next start.
+func TestReaderOfATrimmedRedaction(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	l := redactLog(t, vfs.NewMem())
+	// Closed, so that what is read is not in memory.
+	if err := errors.Join(l.Redact(ctx, 0, []eventlog.Redaction{anna(1)}), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	l = mustOpen(t, "log", l.opts)
+	defer mustClose(t, l)
+	r, err := l.Read(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Trim(0, 3); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it stays so
+		if e, err := r.Next(ctx); !errors.Is(err, eventlog.ErrTrimmed) {
+			t.Errorf("%q, %v", e.Data, err)
+		}
+	}
+	if found := l.Noticed(); len(found) > 0 {
+		t.Errorf("damage of what is not there any more: %v", found)
+	}
+}
+
 // FuzzSidecar: no bytes make reading a sidecar fail otherwise than by a reason, and
 // what is read is written as it was.
 func FuzzSidecar(f *testing.F) {
