@@ -53,22 +53,34 @@ func (s *Uploads) tidy(ctx context.Context) {
 			continue // it is not here, or starting; the next look comes soon
 		}
 		for _, u := range all {
-			if u.account != account || u.marks == marks {
+			if u.account != account || !s.claim(u, marks) || marks == 0 {
 				continue
 			}
-			err := error(nil)
-			if marks > 0 {
-				err = s.scrub(ctx, u)
-			}
+			err := s.scrub(ctx, u)
 			if err == nil {
-				s.mu.Lock()
-				u.marks = marks
-				s.mu.Unlock()
-			} else if ctx.Err() == nil {
+				continue
+			}
+			s.mu.Lock()
+			u.marks = -1
+			s.mu.Unlock()
+			if ctx.Err() == nil {
 				s.opts.Logger.Error("an upload cannot be rid of erased people; it is tried again", "upload", u.ID, "err", err)
 			}
 		}
 	}
+}
+
+// claim notes that a file is looked through for so many marks, unless it was already. That
+// is noted before the look, which takes seconds for a large file: a part or a plan that
+// comes meanwhile asks for another look, which the end of this one must not undo.
+func (s *Uploads) claim(u *upload, marks int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.marks == marks {
+		return false
+	}
+	u.marks = marks
+	return true
 }
 
 func (s *Uploads) marks(ctx context.Context, account uint64) (n int, err error) {

@@ -68,8 +68,9 @@ type upload struct {
 	rate     float64
 	cancel   bool // asked for; the window at hand is finished first
 	busy     bool // a part is being stored, or the import works on it
-	// marks is how many marks of erased people the account had when the file was looked
-	// through last; -1 is never.
+	// marks is how many marks of erased people the account had when the last look through
+	// the file began; -1 asks for a look: there was none, it failed, or a part or a plan
+	// came since.
 	marks int
 }
 
