@@ -83,6 +83,7 @@ func (s *Store) readMirror(ctx context.Context) error {
 		return err
 	}
 	w.stored = m
+	s.columns.reread()
 	return nil
 }
 

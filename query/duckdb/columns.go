@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -49,6 +50,7 @@ type columnKeeper struct {
 	// before that memory has; known says that covered means something.
 	appended, covered int64
 	known             bool
+	unknowns          uint64 // counts what makes known false
 	// askedAt is appended at the last question, −1 before the first.
 	askedAt int64
 	aliases map[aliasKey]*aliasTable
@@ -165,6 +167,21 @@ func (k *columnKeeper) unknown() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.known = false
+	k.unknowns++
+}
+
+// reread says that the tables were read again: they may have rows and merges that
+// storedRows was not told of, since a commit that failed may be stored all the same.
+func (k *columnKeeper) reread() {
+	if k == nil {
+		return
+	}
+	k.unknown()
+	k.mu.Lock()
+	k.merges++
+	clear(k.aliases)
+	k.mu.Unlock()
+	k.signal()
 }
 
 // storedRows notes what an append has stored.
@@ -200,8 +217,8 @@ func (k *columnKeeper) forget(q *query.EraseQuery) (again func(), err error) {
 	k.mu.Lock()
 	k.merges++
 	delete(k.aliases, aliasKey{q.Cut.Partition, q.Account})
-	k.known = false
 	k.mu.Unlock()
+	k.unknown()
 	return func() {
 		k.mu.Lock()
 		k.merges++
@@ -256,9 +273,8 @@ func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 	defer end()
 	k.mu.Lock()
 	k.interrupt = end
-	appended := k.appended
 	k.mu.Unlock()
-	positions, err := s.positions(ctx)
+	positions, appended, unknowns, err := s.positions(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -277,23 +293,24 @@ func (s *Store) buildColumns(ctx context.Context) (more bool, err error) {
 		}
 	}
 	k.mu.Lock()
-	k.covered, k.known = max(k.covered, appended), true
-	k.mu.Unlock()
-	return false, nil
+	defer k.mu.Unlock()
+	k.covered = max(k.covered, appended)
+	// Else memory may lack rows that are not counted, and is brought up once more.
+	k.known = k.unknowns == unknowns
+	return !k.known, nil
 }
 
-// positions are how far each partition is stored.
-func (s *Store) positions(ctx context.Context) (map[int]int64, error) {
+// positions are how far each partition is stored, and what the keeper had counted then.
+func (s *Store) positions(ctx context.Context) (positions map[int]int64, appended int64, unknowns uint64, err error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	if err := s.mirror(ctx); err != nil {
-		return nil, fmt.Errorf("history: position: %w", err)
+		return nil, 0, 0, fmt.Errorf("history: position: %w", err)
 	}
-	out := make(map[int]int64, len(s.writer.stored.positions))
-	for p, at := range s.writer.stored.positions {
-		out[p] = at
-	}
-	return out, nil
+	k := s.columns
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(s.writer.stored.positions), k.appended, k.unknowns, nil
 }
 
 // columnEnds cuts the records below a position into ranges of about a row group, and

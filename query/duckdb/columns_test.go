@@ -297,3 +297,86 @@ func damageOne(rng *rand.Rand, dir string) error {
 	}
 	return os.WriteFile(path, b, 0o600)
 }
+
+// openSteady opens a store with columns that only the test brings up to the newest row.
+func openSteady(t *testing.T) *Store {
+	t.Helper()
+	s := openColumned(t, t.TempDir()+"/h.duckdb", 1000)
+	s.columns.end()
+	<-s.columns.done
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// steadyBatch has an event of another profile in each record.
+func steadyBatch(from, to int64) *query.Batch {
+	b := &query.Batch{From: from, To: to}
+	for o := from; o < to; o++ {
+		b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, o), append(b.Index, 0)
+		b.Ordinal, b.TimeMs = append(b.Ordinal, uint32(o)), append(b.TimeMs, o)
+		b.EventType.Append([]byte("t"))
+		b.Properties.Append([]byte(`{"v":1}`))
+		b.IdempotencyKey.Append(nil)
+	}
+	return b
+}
+
+func mustAppend(t *testing.T, s *Store, b *query.Batch) {
+	t.Helper()
+	if err := s.Append(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustBuild makes memory have all rows.
+func mustBuild(t *testing.T, s *Store) {
+	t.Helper()
+	if more, err := s.buildColumns(t.Context()); err != nil || more {
+		t.Fatal(more, err)
+	}
+}
+
+// answersAsTables compares what columns and tables say of all events below a cut.
+func answersAsTables(t *testing.T, s *Store, upTo int64) {
+	t.Helper()
+	q := query.MatchQuery{Cut: query.Cut{UpTo: upTo}, Account: 1, EventType: "t"}
+	if got, want := gatherMatches(t, q, s.Matches), gatherMatches(t, q, s.matchTables); !slices.Equal(got, want) {
+		t.Errorf("below %d columns have\n%v, tables\n%v", upTo, got, want)
+	}
+}
+
+// TestColumnsAfterCommitThatWasStored: where a commit fails and is stored all the same, as
+// when DuckDB has no space to move its write-ahead log, columns have its events and merges.
+func TestColumnsAfterCommitThatWasStored(t *testing.T) {
+	t.Parallel()
+	events := steadyBatch(10, 15)
+	merge := &query.Batch{From: 10, To: 15, Aliases: []query.Alias{{Account: 1, Offset: 14, Ordinal: 2, Winner: 3}}}
+	for name, b := range map[string]*query.Batch{"events": events, "a merge": merge} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openSteady(t)
+			mustAppend(t, s, steadyBatch(0, 10))
+			mustBuild(t, s)
+			answersAsTables(t, s, 10)
+			// An append whose commit fails does nothing after it but this.
+			s.writer.Lock()
+			err := s.store(t.Context(), &addition{batch: b, known: true, aliases: b.Aliases})
+			s.writer.stored = nil
+			s.writer.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustAppend(t, s, b) // as the feed tries again
+			answersAsTables(t, s, 15)
+			mustBuild(t, s)
+			answersAsTables(t, s, 15)
+			if lag, known := s.columns.lag(); lag != 0 || !known {
+				t.Errorf("%d rows are not in memory, known: %v", lag, known)
+			}
+		})
+	}
+}
