@@ -83,7 +83,7 @@ func (s *Store) readMirror(ctx context.Context) error {
 		return err
 	}
 	w.stored = m
-	s.columns.reread()
+	s.columns.reread(m.positions)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if add.sealed > 0 || add.all {
 		w.stored.tail.reset()
 	}
-	s.columns.storedRows(b.Partition, b.Rows()-add.first, add.aliases)
+	s.columns.storedRows(b.Partition, b.Offset[add.first:], add.aliases)
 	w.stored.tail.add(b, add.first+add.sealed, b.Rows())
 	return nil
 }

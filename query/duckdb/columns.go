@@ -46,11 +46,14 @@ type columnKeeper struct {
 	mu       sync.Mutex // guards what follows
 	// interrupt ends what builds.
 	interrupt context.CancelFunc
-	// appended are the rows that came since the start, covered those of them and
+	// appended are the rows that came since the start, covered about those of them and
 	// before that memory has; known says that covered means something.
 	appended, covered int64
 	known             bool
 	unknowns          uint64 // counts what makes known false
+	// rowsTo is where the records end, by partition, that may have rows. It means
+	// something once the tables were read, so whenever known is true.
+	rowsTo map[int]int64
 	// askedAt is appended at the last question, −1 before the first.
 	askedAt int64
 	aliases map[aliasKey]*aliasTable
@@ -103,7 +106,7 @@ func (s *Store) openColumns() error {
 		}
 	}
 	ctx, end := context.WithCancel(context.Background())
-	k := &columnKeeper{set: set, wake: make(chan struct{}, 1), end: end, done: make(chan struct{}), askedAt: -1, interrupt: func() {}, aliases: map[aliasKey]*aliasTable{}}
+	k := &columnKeeper{set: set, wake: make(chan struct{}, 1), end: end, done: make(chan struct{}), askedAt: -1, interrupt: func() {}, rowsTo: map[int]int64{}, aliases: map[aliasKey]*aliasTable{}}
 	for p := range positions {
 		if len(set.Files(p)) > 0 {
 			k.askedAt = 0 // as before the start
@@ -154,11 +157,12 @@ func (k *columnKeeper) wanted() bool {
 	return k.askedAt >= 0 && k.appended-k.askedAt <= idleRows
 }
 
-// lag is about how many rows are not in memory; known is false before the first count.
-func (k *columnKeeper) lag() (rows int64, known bool) {
+// lag is about how many rows are not in memory, and where the records of a partition end
+// that may have rows; known is false before the first count.
+func (k *columnKeeper) lag(partition int) (rows, rowsTo int64, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.appended - k.covered, k.known
+	return k.appended - k.covered, k.rowsTo[partition], k.known
 }
 
 // unknown says that the number of rows not in memory is not known, until it is next
@@ -172,7 +176,7 @@ func (k *columnKeeper) unknown() {
 
 // reread says that the tables were read again: they may have rows and merges that
 // storedRows was not told of, since a commit that failed may be stored all the same.
-func (k *columnKeeper) reread() {
+func (k *columnKeeper) reread(positions map[int]int64) {
 	if k == nil {
 		return
 	}
@@ -180,17 +184,22 @@ func (k *columnKeeper) reread() {
 	k.mu.Lock()
 	k.merges++
 	clear(k.aliases)
+	k.rowsTo = maps.Clone(positions)
 	k.mu.Unlock()
 	k.signal()
 }
 
-// storedRows notes what an append has stored.
-func (k *columnKeeper) storedRows(partition, rows int, aliases []query.Alias) {
+// storedRows notes what an append has stored: aliases, and rows of records with these
+// offsets.
+func (k *columnKeeper) storedRows(partition int, offsets []int64, aliases []query.Alias) {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
-	k.appended += int64(rows)
+	k.appended += int64(len(offsets))
+	if n := len(offsets); n > 0 {
+		k.rowsTo[partition] = offsets[n-1] + 1
+	}
 	wake := k.askedAt >= 0 && k.appended-k.askedAt <= idleRows && k.appended-k.covered > lagRows/2
 	if len(aliases) > 0 {
 		k.merges++
@@ -202,6 +211,14 @@ func (k *columnKeeper) storedRows(partition, rows int, aliases []query.Alias) {
 	if wake {
 		k.signal()
 	}
+}
+
+// readRows notes how many rows a question has read into memory. Others may have counted
+// them meanwhile, so what memory lacks is never told from the count.
+func (k *columnKeeper) readRows(rows int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.covered = min(k.covered+rows, k.appended)
 }
 
 // forget removes what there is of an account, before its rows are erased. Until the
@@ -421,13 +438,15 @@ func (s *Store) readColumns(ctx context.Context, partition int, from, to int64, 
 // catchUp brings memory up to a cut, if it is not far behind.
 func (s *Store) catchUp(ctx context.Context, cut query.Cut) error {
 	k := s.columns
-	at := k.set.MemoryTo(cut.Partition) // before lag, which then is not of a later memory
-	lag, known := k.lag()
+	at := k.set.MemoryTo(cut.Partition)
+	lag, rowsTo, known := k.lag(cut.Partition)
 	switch {
-	case !known || lag > lagRows || cut.UpTo <= at:
+	case !known || cut.UpTo <= at:
 		return nil
-	case lag == 0: // records without rows
+	case rowsTo <= at: // records without rows
 		k.set.Skip(cut.Partition, at, cut.UpTo)
+		return nil
+	case lag > lagRows:
 		return nil
 	}
 	// Others can use it, whatever becomes of the caller.
@@ -435,9 +454,7 @@ func (s *Store) catchUp(ctx context.Context, cut query.Cut) error {
 	if err := s.extendColumns(context.WithoutCancel(ctx), cut.Partition, cut.UpTo, &read); err != nil {
 		return err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.covered = min(k.covered+read, k.appended)
+	k.readRows(read)
 	return nil
 }
 

@@ -374,9 +374,51 @@ func TestColumnsAfterCommitThatWasStored(t *testing.T) {
 			answersAsTables(t, s, 15)
 			mustBuild(t, s)
 			answersAsTables(t, s, 15)
-			if lag, known := s.columns.lag(); lag != 0 || !known {
+			if lag, _, known := s.columns.lag(0); lag != 0 || !known {
 				t.Errorf("%d rows are not in memory, known: %v", lag, known)
 			}
 		})
+	}
+}
+
+// TestColumnsCountedTwice: memory is not taken for complete where rows were counted twice,
+// by a question that read them and in the background.
+func TestColumnsCountedTwice(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	mustAppend(t, s, steadyBatch(0, 10))
+	mustBuild(t, s)
+	mustAppend(t, s, steadyBatch(10, 15))
+	// A question reads the rows, and before it counts them all this happens.
+	read := int64(0)
+	if err := s.extendColumns(t.Context(), 0, 15, &read); err != nil || read != 5 {
+		t.Fatal(read, err)
+	}
+	mustBuild(t, s)
+	mustAppend(t, s, steadyBatch(15, 18))
+	s.columns.readRows(read)
+	answersAsTables(t, s, 18)
+}
+
+// TestColumnsPassOverRecordsWithoutRows: memory goes on over records without rows, however
+// many rows of another partition are not in memory.
+func TestColumnsPassOverRecordsWithoutRows(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	mustAppend(t, s, steadyBatch(0, 10))
+	mustBuild(t, s)
+	other := steadyBatch(0, 10)
+	other.Partition = 1
+	mustAppend(t, s, other)
+	mustAppend(t, s, &query.Batch{From: 10, To: 12})
+	answersAsTables(t, s, 12)
+	if to := s.columns.set.MemoryTo(0); to != 12 {
+		t.Errorf("memory ends at %d", to)
+	}
+	// Those with rows are read.
+	mustAppend(t, s, steadyBatch(12, 14))
+	answersAsTables(t, s, 14)
+	if to := s.columns.set.MemoryTo(0); to != 14 {
+		t.Errorf("memory ends at %d", to)
 	}
 }
