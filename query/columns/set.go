@@ -279,9 +279,7 @@ func (s *Set) Forget(partition int, account uint64) error {
 		x.done()
 		return true
 	})
-	if m := s.memory[partition]; m != nil && m.events.accounts[account] != nil {
-		s.memory[partition] = &memory{from: m.from, to: m.from, events: NewBuilder()}
-	}
+	s.forgetMemory(partition, account)
 	if err == nil {
 		err = syncDir(s.dir)
 	}
@@ -289,6 +287,23 @@ func (s *Set) Forget(partition int, account uint64) error {
 		return fmt.Errorf("columns of history: %w", err)
 	}
 	return nil
+}
+
+// ForgetMemory is Forget of what is in memory alone.
+func (s *Set) ForgetMemory(partition int, account uint64) {
+	s.extending.Lock()
+	defer s.extending.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetMemory(partition, account)
+}
+
+// forgetMemory empties a partition's memory that has events of an account. The locks must
+// be held.
+func (s *Set) forgetMemory(partition int, account uint64) {
+	if m := s.memory[partition]; m != nil && m.events.accounts[account] != nil {
+		s.memory[partition] = &memory{from: m.from, to: m.from, events: NewBuilder()}
+	}
 }
 
 func syncDir(path string) error {

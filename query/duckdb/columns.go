@@ -237,6 +237,8 @@ func (k *columnKeeper) forget(q *query.EraseQuery) (again func(), err error) {
 	k.mu.Unlock()
 	k.unknown()
 	return func() {
+		// A question that had begun before may have read rows again that were erased then.
+		k.set.ForgetMemory(q.Cut.Partition, q.Account)
 		k.mu.Lock()
 		k.merges++
 		delete(k.aliases, aliasKey{q.Cut.Partition, q.Account})

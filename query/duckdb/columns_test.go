@@ -422,3 +422,31 @@ func TestColumnsPassOverRecordsWithoutRows(t *testing.T) {
 		t.Errorf("memory ends at %d", to)
 	}
 }
+
+// TestColumnsForgetTwice: events that a question has read into memory while they are
+// erased are not there after it.
+func TestColumnsForgetTwice(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	mustAppend(t, s, steadyBatch(0, 10))
+	mustBuild(t, s)
+	q := query.EraseQuery{Cut: query.Cut{UpTo: 10}, Account: 1, Ordinals: []uint32{3}}
+	again, err := s.columns.forget(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A question that was to read into memory before goes on now.
+	if err := s.extendColumns(t.Context(), 0, 10, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.eraseRows(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	again()
+	if to := s.columns.set.MemoryTo(0); to != 0 {
+		t.Errorf("memory has events up to %d", to)
+	}
+	answersAsTables(t, s, 10)
+	mustBuild(t, s)
+	answersAsTables(t, s, 10)
+}
