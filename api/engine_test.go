@@ -177,6 +177,31 @@ func TestPreviewScansAFieldOnce(t *testing.T) {
 	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 2, 0)
 }
 
+// TestPreviewAfterAMerge: a profile that was merged into another one has no document; once
+// nothing but its mark as changed is left of it, it is passed over.
+func TestPreviewAfterAMerge(t *testing.T) {
+	t.Parallel()
+	s := newService(t, &memHistory{}, nil)
+	s.fill(30)
+	preview := func(count int, scans int64) {
+		t.Helper()
+		had := s.snapshots()
+		var p previewAnswer
+		s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute","field":"geo.city","op":"=","value":"Berlin"}}`, &p)
+		if made := int64(s.snapshots() - had); p.Count != count || made != scans {
+			t.Errorf("%d with %d scans, want %d with %d", p.Count, made, count, scans)
+		}
+	}
+	s.event(`{"event_type":"seen","user":{"external_id":"x1","geo":{"city":"Berlin"}}}`)
+	preview(11, 1)
+	s.event(`{"event_type":"seen","user":{"external_id":"x1","email":"p1@x.io"}}`)
+	for range 3 { // until no layer of memory has what was removed
+		ok(t, s.node.Checkpoint())
+		s.event(`{"event_type":"seen","user":{"email":"p2@x.io"}}`)
+	}
+	preview(11, 0)
+}
+
 // TestFieldsArePreparedForPreviews: a client that lists the attributes is about to ask
 // for one, and does not wait for a scan then.
 func TestFieldsArePreparedForPreviews(t *testing.T) {

@@ -3,6 +3,7 @@ package resolver
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,9 @@ var columnsChecked atomic.Int64
 // columnsOf are the columns that are kept, by field.
 func columnsOf(v *View) map[string]*view.FieldColumn {
 	out := map[string]*view.FieldColumn{}
+	if _, err := v.Columns().Refresh(); err != nil {
+		panic(fmt.Sprintf("S1: the columns cannot be refreshed: %v", err))
+	}
 	for _, field := range columnFields {
 		if c, ok := v.Columns().Of(field); ok {
 			out[field] = c

@@ -54,6 +54,9 @@ func (v Columns) refresh() (left int, err error) {
 	var d profile.Document
 	var f segment.Facts
 	return v.store.Columns.Refresh(v.a.Index, refreshAtOnce, func(ordinal uint32) (*segment.Fields, error) {
+		if !v.a.Engine.Universe().Contains(ordinal) {
+			return nil, nil // merged or erased; its document is gone
+		}
 		b, err := v.store.Peek(v.a.Name(), ordinal)
 		if err != nil || b == nil {
 			return nil, err
