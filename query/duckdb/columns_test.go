@@ -349,8 +349,9 @@ func answersAsTables(t *testing.T, s *Store, upTo int64) {
 	}
 }
 
-// TestColumnsAfterCommitThatWasStored: where a commit fails and is stored all the same, as
-// when DuckDB has no space to move its write-ahead log, columns have its events and merges.
+// TestColumnsAfterCommitThatWasStored: where a commit fails and is stored all the same,
+// columns have its events and merges. A full disk was not seen to cause that: where DuckDB
+// cannot move its write-ahead log within a commit, it has not written the batch there.
 func TestColumnsAfterCommitThatWasStored(t *testing.T) {
 	t.Parallel()
 	events := steadyBatch(10, 15)
