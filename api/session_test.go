@@ -2,11 +2,13 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 func TestSession(t *testing.T) {
@@ -99,6 +103,46 @@ func TestSignInConstantWork(t *testing.T) {
 	// takes with it depends on what else the machine does.
 	if unknown < known/20 || known < unknown/20 {
 		t.Errorf("a known e-mail takes %s, an unknown one %s", known, unknown)
+	}
+}
+
+// hookedRand calls a function before the next bytes are drawn, once.
+type hookedRand struct{ next atomic.Pointer[func()] }
+
+func (r *hookedRand) Read(b []byte) (int, error) {
+	if fn := r.next.Swap(nil); fn != nil {
+		(*fn)()
+	}
+	return rand.Read(b)
+}
+
+// TestSignInWhileThePasswordChanges: whom the password or the link of before let in gets no
+// session once the password has changed. The answer is that of a wrong one.
+func TestSignInWhileThePasswordChanges(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"/session": "email or password is wrong", "/session/link": "used or has expired"} {
+		drawn := &hookedRand{}
+		s := newService(t, &memHistory{}, func(o *Options) { o.Rand = drawn })
+		body := fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword)
+		if path == "/session/link" {
+			body = fmt.Sprintf(`{"token":%q}`, s.link())
+		}
+		var me struct {
+			UserID string `json:"user_id"`
+		}
+		s.want("GET", "/session", "", &me)
+		account, _ := resolver.ParseAppID([]byte(s.creds.AppID))
+		changed := false
+		change := func() { // the session's token is drawn, so that all checks are behind it
+			_, err := s.node.Command(context.Background(), account, access.CommandPasswordSet, access.PasswordSet{ID: me.UserID, PasswordHash: "the next"})
+			changed = err == nil
+		}
+		drawn.next.Store(&change)
+		s.token = ""
+		status, a := s.do("POST", path, body)
+		if !changed || status != 401 || !strings.Contains(a.Message, want) {
+			t.Errorf("%s: the password changed %t, answered %d %s", path, changed, status, a.Message)
+		}
 	}
 }
 

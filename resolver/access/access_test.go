@@ -103,6 +103,51 @@ func TestPasswordsEndSessions(t *testing.T) {
 	}
 }
 
+// TestSessionsOfAnOldPassword: who was let in by a password that has changed since gets no
+// session; a record that does not say by which is applied, as in old logs.
+func TestSessionsOfAnOldPassword(t *testing.T) {
+	r := newWorld(t)
+	r.Must(CommandPasswordSet, PasswordSet{ID: "usr_1", PasswordHash: "old"})
+	u, _ := r.State.User("usr_1")
+	c := SessionCreate{UserID: "usr_1", TokenHash: "1", ExpiresMs: r.Now + 1000, IfPassword: u.PasswordVersion()}
+	r.Must(CommandSessionCreate, c)
+	r.Must(CommandPasswordSet, PasswordSet{ID: "usr_1", PasswordHash: "new"})
+	r.Refused("conflict", CommandSessionCreate, c)
+	if n := r.State.sessions.Len(); n != 0 {
+		t.Errorf("%d sessions", n)
+	}
+	c.IfPassword = ""
+	r.Must(CommandSessionCreate, c)
+}
+
+// TestSignInLinksAreUsedUp: the session that a link is used for takes its place. There is
+// none for a link that was used, has ended, or is somebody else's.
+func TestSignInLinksAreUsedUp(t *testing.T) {
+	r := newWorld(t)
+	other := r.Must(CommandUserCreate, newUser("usr_1", "b@x.io"))
+	ends := r.Now + 1000
+	for _, link := range []string{"link", "link withdrawn", "link late"} {
+		r.Must(CommandSessionCreate, SessionCreate{UserID: "usr_1", TokenHash: link, ExpiresMs: ends})
+	}
+	r.Refused("conflict", CommandSessionCreate, SessionCreate{UserID: other, TokenHash: "1", ExpiresMs: ends + 1000, Link: "link"})
+	c := SessionCreate{UserID: "usr_1", TokenHash: "1", ExpiresMs: ends + 1000, Link: "link"}
+	r.Must(CommandSessionCreate, c)
+	if _, ok := r.State.Session("link"); ok {
+		t.Error("the link is left")
+	}
+	c.TokenHash = "2"
+	r.Refused("conflict", CommandSessionCreate, c)
+	r.Must(CommandSessionDelete, SessionDelete{TokenHash: "link withdrawn"})
+	c.Link = "link withdrawn"
+	r.Refused("conflict", CommandSessionCreate, c)
+	r.Now = ends
+	c.Link = "link late"
+	r.Refused("conflict", CommandSessionCreate, c)
+	if _, ok := r.State.Session("2"); ok {
+		t.Error("there is a session all the same")
+	}
+}
+
 func TestAPIKeyRules(t *testing.T) {
 	r := newWorld(t)
 	noKeys := r.Must(CommandUserCreate, newUser("usr_1", "b@x.io", "segments:read", "segments:write"))
@@ -177,7 +222,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	r := newWorld(t)
 	for i := range MaxSessions + 5 {
 		r.Now++
-		r.Must(CommandSessionCreate, SessionCreate{"usr_1", fmt.Sprintf("%064d", i), r.Now + 1_000_000})
+		r.Must(CommandSessionCreate, SessionCreate{UserID: "usr_1", TokenHash: fmt.Sprintf("%064d", i), ExpiresMs: r.Now + 1_000_000})
 	}
 	if r.State.sessions.Len() != MaxSessions || r.State.sessions.Get(fmt.Sprintf("%064d", 4)) != nil || r.State.sessions.Get(fmt.Sprintf("%064d", 5)) == nil {
 		t.Fatalf("%d sessions; the oldest must go first", r.State.sessions.Len())

@@ -21,6 +21,12 @@ type SessionCreate struct {
 	UserID    string `json:"user_id"`
 	TokenHash string `json:"token_hash"` // SHA-256 of the token, in hexadecimal
 	ExpiresMs int64  `json:"expires_ms"`
+	// IfPassword is the version of the password that was verified, see
+	// [User.PasswordVersion]; "" where none was. Link is the hash of the sign-in link that
+	// is used up, "" for none. Both are judged by Apply: the password may have changed, or
+	// the link been used, since the caller looked.
+	IfPassword string `json:"if_password,omitempty"`
+	Link       string `json:"link,omitempty"`
 }
 
 // SessionDelete signs a person out.
@@ -32,6 +38,16 @@ func (s *State) createSession(tx *feature.Tx, c SessionCreate) *refuse.Refusal {
 	u := s.users.Get(c.UserID)
 	if u == nil {
 		return refuse.NotFound("user_id", "user_id: there is no such user")
+	}
+	if c.IfPassword != "" && c.IfPassword != u.PasswordVersion() {
+		return refuse.Conflicts("if_password", "the password was changed meanwhile; sign in with the new one")
+	}
+	if c.Link != "" {
+		link := s.sessions.Get(c.Link)
+		if link == nil || link.UserID != u.ID || link.ExpiresMs <= tx.AtMs {
+			return refuse.Conflicts("link", "the sign-in link was used or has ended")
+		}
+		s.sessions.Delete(tx, c.Link)
 	}
 	type session struct {
 		token string

@@ -50,6 +50,10 @@ type PasswordSet struct {
 // Can reports whether a user has a permission.
 func (u *User) Can(permission string) bool { return slices.Contains(u.Permissions, permission) }
 
+// PasswordVersion names the user's password: a new one has another version. It tells no
+// more than the stored hash, which is in the log as well.
+func (u *User) PasswordVersion() string { return feature.Version(u.PasswordHash) }
+
 // covers reports whether u has all that other has.
 func (u *User) covers(other *User) bool {
 	_, short := u.lacks(other.Permissions)

@@ -3,7 +3,6 @@ package accounts
 import (
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -44,8 +43,6 @@ type Options struct {
 type API struct {
 	opts   Options
 	logins *loginThrottle
-	// linkUse is held while a sign-in link is used up.
-	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
 	// device, UnauthenticatedPasswords those for all others: a flood of sign-ins leaves
 	// room for the former.

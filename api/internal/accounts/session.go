@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -120,9 +121,17 @@ func (a *API) signIn(c *handler.Call) (any, error) {
 		a.signIns[signInRefused].Inc()
 		return nil, errWrongPassword
 	}
+	answer, err := a.createSession(c, found, access.SessionCreate{IfPassword: found.User.PasswordVersion()}, in.Cookie)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) { // the password or the user went since it was looked up
+		a.signIns[signInRefused].Inc()
+		return nil, errWrongPassword
+	}
 	attempt.succeeded()
-	a.signIns[signInOK].Inc()
-	return a.createSession(c, found, in.Cookie)
+	if err == nil {
+		a.signIns[signInOK].Inc()
+	}
+	return answer, err
 }
 
 // knownDevice returns the key of the device that a sign-in shows, nil when it shows
@@ -203,15 +212,15 @@ func newSessionAnswer(account uint64, user *access.User, expiresMs int64) sessio
 	}
 }
 
-func (a *API) createSession(c *handler.Call, p *candidate, cookie bool) (any, error) {
+// createSession signs a person in. command has what must still hold then.
+func (a *API) createSession(c *handler.Call, p *candidate, command access.SessionCreate, cookie bool) (any, error) {
 	token, err := tokens.New(a.opts.Rand, tokens.Session, p.Account)
 	if err != nil {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
-	_, err = a.opts.Node.Command(c.Ctx, p.Account, access.CommandSessionCreate,
-		access.SessionCreate{UserID: p.User.ID, TokenHash: tokens.Hash(token), ExpiresMs: expires})
-	if err != nil {
+	command.UserID, command.TokenHash, command.ExpiresMs = p.User.ID, tokens.Hash(token), expires
+	if _, err = a.opts.Node.Command(c.Ctx, p.Account, access.CommandSessionCreate, command); err != nil {
 		return nil, err
 	}
 	device, err := newDeviceToken(a.opts.Rand, &p.User, a.opts.Now())

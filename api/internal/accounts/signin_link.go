@@ -91,35 +91,30 @@ func (a *API) useSignInLink(c *handler.Call) (any, error) {
 	}
 	hash := tokens.Hash(linkHash + in.Token)
 	p := &candidate{Account: account}
-	find := func() error {
-		err := a.opts.Node.Read(c.Ctx, account, func(v *resolver.View) error {
-			s, ok := v.Access().Session(hash)
-			if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
-				return errLinkUsed
-			}
-			if p.User, ok = v.Access().User(s.UserID); !ok {
-				return errLinkUsed
-			}
-			return nil
-		})
-		if errors.Is(err, resolver.ErrNoAccount) {
+	err := a.opts.Node.Read(c.Ctx, account, func(v *resolver.View) error {
+		s, ok := v.Access().Session(hash)
+		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
 			return errLinkUsed
 		}
-		return err
+		if p.User, ok = v.Access().User(s.UserID); !ok {
+			return errLinkUsed
+		}
+		return nil
+	})
+	if errors.Is(err, resolver.ErrNoAccount) {
+		return nil, errLinkUsed
 	}
-	// A stranger's guess does not wait for others.
-	if err := find(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	// Of two uses at once one finds the link gone.
-	a.linkUse.Lock()
-	defer a.linkUse.Unlock()
-	if err := find(); err != nil {
-		return nil, err
+	// The session takes the link's place: of two uses at once one finds it gone.
+	answer, err := a.createSession(c, p, access.SessionCreate{Link: hash}, in.Cookie)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) {
+		return nil, errLinkUsed
 	}
-	if _, err := a.opts.Node.Command(c.Ctx, account, access.CommandSessionDelete, access.SessionDelete{TokenHash: hash}); err != nil {
-		return nil, err
+	if err == nil {
+		a.signIns[signInOK].Inc()
 	}
-	a.signIns[signInOK].Inc()
-	return a.createSession(c, p, in.Cookie)
+	return answer, err
 }

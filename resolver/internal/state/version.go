@@ -54,6 +54,7 @@ const RulesNoted = 24
 //   - 25: an answer to START is marked, so that it goes out only to people who may be sent to.
 //   - 26: conditions that count the same events in windows of different lengths share one
 //     state (segments).
+//   - 26: a session may ask for the password or the sign-in link that it is made for (access).
 
 // OldestRules is the oldest version whose states are read: that of release 0.1.0.
 const OldestRules = 9
