@@ -105,7 +105,11 @@ func (r *run) send(ctx context.Context) {
 	var refusal *resolver.Refusal
 	if err != nil && !errors.Is(err, errWaits) && !errors.As(err, &refusal) {
 		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
-		_ = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error(), Anonymous: true}, nil)
+		err = r.command(ctx, campaigns.CommandFinish, campaigns.Finish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error(), Anonymous: true}, nil)
+		if r.moved(err) { // it is not on record that it was stopped, so it continues
+			r.err = errMoved
+			return
+		}
 	}
 	r.stopped.Store(true)
 	r.err = r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
@@ -117,11 +121,12 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
-// moved reports whether an error means that another node continues with the run, or
-// this one when the log is back. Embedded there is neither.
+// moved reports whether an error means that another node continues with the run, or this
+// one when the log is back or has room. Embedded there is no other node, and a log that
+// fails ends the process.
 func (r *run) moved(err error) bool {
-	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) || errors.Is(err, resolver.ErrNotOwner) ||
-		errors.Is(err, resolver.ErrUnavailable) || errors.Is(err, resolver.ErrOverloaded))
+	return errors.Is(err, resolver.ErrOverloaded) || r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) ||
+		errors.Is(err, resolver.ErrNotOwner) || errors.Is(err, resolver.ErrUnavailable))
 }
 
 func (r *run) command(ctx context.Context, name string, args, reply any) error {

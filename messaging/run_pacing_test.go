@@ -90,6 +90,15 @@ func (x *mailing) Send(m *email.Message) outcome.Result {
 // send sends the campaign, and returns the run as it is when that ends.
 func (x *mailing) send(store messaging.Capture) campaigns.Run {
 	x.t.Helper()
+	d := x.dispatcher(store)
+	defer d.Close()
+	r, err := x.sendBy(d)
+	ok(x.t, err)
+	return r
+}
+
+func (x *mailing) dispatcher(store messaging.Capture) *messaging.Dispatcher {
+	x.t.Helper()
 	d, err := messaging.New(x.t.Context(), messaging.Options{Node: x.node, Mailer: messaging.MailerFunc(x.Send), Capture: store, PublicURL: "https://muster.test", Now: x.Now, Metrics: metrics.NewSet(),
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			if x.sleep != nil {
@@ -99,7 +108,11 @@ func (x *mailing) send(store messaging.Capture) campaigns.Run {
 			return ctx.Err()
 		}})
 	ok(x.t, err)
-	defer d.Close()
+	return d
+}
+
+func (x *mailing) sendBy(d *messaging.Dispatcher) (campaigns.Run, error) {
+	x.t.Helper()
 	contents := make([]campaigns.Content, len(x.campaign.Parts()))
 	for i := range contents {
 		contents[i] = campaigns.Content{Subject: "s", Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`}
@@ -107,11 +120,9 @@ func (x *mailing) send(store messaging.Capture) campaigns.Run {
 			contents[i] = campaigns.Content{Text: "b"}
 		}
 	}
-	contents, err = compose.PrepareContents(&x.campaign, contents)
+	contents, err := compose.PrepareContents(&x.campaign, contents)
 	ok(x.t, err)
-	r, err := d.Send(x.t.Context(), x.account, campaigns.Start{ID: x.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 50, DelayMs: 100}, Variants: contents, Channels: x.campaign.ChannelNames()}, audit.Author{})
-	ok(x.t, err)
-	return r
+	return d.Send(x.t.Context(), x.account, campaigns.Start{ID: x.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 50, DelayMs: 100}, Variants: contents, Channels: x.campaign.ChannelNames()}, audit.Author{})
 }
 
 // pauses are the waits of messages between their attempts; those of the run itself are shorter
