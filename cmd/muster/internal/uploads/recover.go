@@ -251,7 +251,7 @@ func (s *Uploads) failed(u *upload, damage *damageError) error {
 			return err
 		}
 	}
-	u.Status, u.Error, u.EndedMs = api.ImportFailed, damage.failure(), s.opts.Now().UnixMilli()
+	u.Status, u.Error, u.EndedMs, u.Cancel = api.ImportFailed, damage.failure(), s.opts.Now().UnixMilli(), false
 	s.mu.ended[api.ImportFailed]++
 	if err := u.save(); err != nil {
 		return err

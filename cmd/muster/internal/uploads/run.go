@@ -48,7 +48,7 @@ func (s *Uploads) next() (first *upload) {
 	for account, files := range s.mu.files {
 		here := s.opts.Node.Owns(s.opts.Node.PartitionOf(account))
 		for _, u := range files {
-			if u.started() && (here || u.cancel) && (first == nil || u.Queue < first.Queue) {
+			if u.started() && (here || u.Cancel) && (first == nil || u.Queue < first.Queue) {
 				first = u
 			}
 		}
@@ -79,7 +79,10 @@ func (s *Uploads) work(ctx context.Context, u *upload) {
 		case errors.Is(err, errCancelled):
 			status = api.ImportCancelled
 		case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
-			return // it continues later, here or after a start
+			if !u.cancelled(s) {
+				return // it continues later, here or after a start
+			}
+			status = api.ImportCancelled
 		case errors.As(err, &refused):
 			status, why = api.ImportFailed, refused.Message
 		case errors.As(err, &fault):
@@ -256,7 +259,7 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 func (u *upload) cancelled(s *Uploads) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return u.cancel
+	return u.Cancel
 }
 
 // begun notes that an import continues.

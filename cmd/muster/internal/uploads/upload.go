@@ -30,6 +30,9 @@ type saved struct {
 	Plan api.ImportPlan `json:"plan"`
 	progress
 	Error string `json:"error,omitempty"`
+	// Cancel says that a user cancelled the import; the window at hand is finished first. It
+	// is answered once it is stored: a start must not import the rest.
+	Cancel bool `json:"cancel,omitempty"`
 }
 
 // fileFacts are what a look at the whole file found, once it is complete.
@@ -66,7 +69,6 @@ type upload struct {
 	dir      string
 	refusals []api.ImportRefusal // the first ones
 	rate     float64
-	cancel   bool // asked for; the window at hand is finished first
 	busy     bool // a part is being stored, or the import works on it
 	// marks is how many marks of erased people the account had when the last look through
 	// the file began; -1 asks for a look: there was none, it failed, or a part or a plan

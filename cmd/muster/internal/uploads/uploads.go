@@ -385,7 +385,12 @@ func (s *Uploads) Cancel(account uint64, id string) (x api.Import, err error) {
 	case u.busy && u.Status == api.ImportReceiving:
 		return x, refuse(409, "", "a part of this file is being stored; cancel it after that")
 	case u.Status == api.ImportRunning || u.busy:
-		u.cancel = true
+		before := u.saved
+		u.Cancel = true
+		if err := u.save(); err != nil {
+			u.saved = before
+			return x, eventlog.OutOfSpace(err)
+		}
 		s.wakeUp()
 		return s.show(u), nil
 	}
@@ -426,7 +431,7 @@ func (s *Uploads) forget(u *upload) error {
 // held.
 func (s *Uploads) end(u *upload, status, why string) error {
 	before := u.saved
-	u.Status, u.Error, u.EndedMs, u.cancel = status, why, s.opts.Now().UnixMilli(), false
+	u.Status, u.Error, u.EndedMs, u.Cancel = status, why, s.opts.Now().UnixMilli(), false
 	if err := u.save(); err != nil {
 		u.saved = before
 		return err

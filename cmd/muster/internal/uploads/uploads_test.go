@@ -1,6 +1,7 @@
 package uploads
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -412,4 +414,44 @@ func TestCancelLeavesWhatIsStored(t *testing.T) {
 			t.Errorf("%d profiles, and %d rows were taken", got, x.Taken)
 		}
 	})
+}
+
+// TestCancelOutlastsAStop: an import whose cancellation was answered is over after a kill or
+// a stop in the window at hand, which imports no more of it.
+func TestCancelOutlastsAStop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Close() // the test is the worker
+	running := func() *upload {
+		x := w.upload(api.ImportPeople, customers(3))
+		w.begin(x.ID, api.ImportPlan{})
+		u, err := w.find(w.account, x.ID)
+		ok(t, err)
+		u.busy = true
+		ok(t, w.begun(u, 0))
+		return u
+	}
+	cancel := func(u *upload) {
+		if _, err := w.Cancel(w.account, u.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	killed := running()
+	cancel(killed)
+	// The other is stopped as its window begins, which asks for the time.
+	stopped := running()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	begins := sync.OnceFunc(func() { cancel(stopped); stop() })
+	w.opts.Now = func() time.Time { begins(); return w.clock.Now() }
+	w.work(ctx, stopped)
+	if x, err := w.Get(w.account, stopped.ID); err != nil || x.Status != api.ImportCancelled {
+		t.Errorf("after the stop: %+v, %v", x, err)
+	}
+	w.open(16 << 20)
+	for _, id := range []string{killed.ID, stopped.ID} {
+		if x := w.until(id, hasEnded); x.Status != api.ImportCancelled || x.Read != 0 {
+			t.Errorf("after the start: %+v", x)
+		}
+	}
 }
