@@ -116,8 +116,9 @@ func (r *hookedRand) Read(b []byte) (int, error) {
 	return rand.Read(b)
 }
 
-// TestSignInWhileThePasswordChanges: whom the password or the link of before let in gets no
-// session once the password has changed. The answer is that of a wrong one.
+// TestSignInWhileThePasswordChanges: a sign-in by password or by link gets no session if the
+// password changes before the session is stored. The answer is that for a wrong password or
+// a used link.
 func TestSignInWhileThePasswordChanges(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/session": "email or password is wrong", "/session/link": "used or has expired"} {

@@ -23,8 +23,8 @@ func (c heldContext) Err() error {
 	return c.Context.Err()
 }
 
-// TestPositionGivesUpDuringACopy: who asks how far history is while it is copied waits no
-// longer than its context allows, and can ask again afterwards.
+// TestPositionGivesUpDuringACopy: Position returns the error of its context while the file is
+// being copied, and the position again afterwards.
 func TestPositionGivesUpDuringACopy(t *testing.T) {
 	t.Parallel()
 	s := openTest(t)

@@ -103,8 +103,8 @@ func TestPasswordsEndSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsOfAnOldPassword: who was let in by a password that has changed since gets no
-// session; a record that does not say by which is applied, as in old logs.
+// TestSessionsOfAnOldPassword: a session is refused if the password has changed since it was
+// verified. A record without the password's version is applied, as in old logs.
 func TestSessionsOfAnOldPassword(t *testing.T) {
 	r := newWorld(t)
 	r.Must(CommandPasswordSet, PasswordSet{ID: "usr_1", PasswordHash: "old"})

@@ -129,7 +129,9 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 		return err
 	}
 	if err := p.eraseAgain(ctx, upTo); err != nil {
-		if errors.Is(err, query.ErrGap) { // the feed may not have noticed yet
+		if errors.Is(err, query.ErrGap) {
+			// The feed may not have noticed yet. Until it has, untilDone tries again: it ends at
+			// a gap that the feed knows.
 			p.feed.Compare()
 			err = errors.New(err.Error())
 		}

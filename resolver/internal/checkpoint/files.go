@@ -182,26 +182,17 @@ func (c *Dir) SetMisplacedAside() (aside []string, err error) {
 // Misplaced reports whether a file is where this directory must be, or a link that leads
 // nowhere.
 func (c *Dir) Misplaced(dir string) (bool, error) {
-	info, err := c.FS.Stat(dir)
-	switch {
-	case err == nil:
-		return !info.IsDir(), nil
-	case statefiles.IsMisplaced(err): // the directory above is
-		return false, nil
-	case !statefiles.IsNotExist(err):
-		return false, err
-	}
+	// The list comes first: another partition may make the directory at any time.
 	names, err := c.FS.List(c.FS.PathDir(dir))
-	if statefiles.IsNotExist(err) || statefiles.IsMisplaced(err) {
+	if statefiles.IsNotExist(err) || statefiles.IsMisplaced(err) { // or the directory above is
 		return false, nil
 	}
 	if err != nil || !slices.Contains(names, c.FS.PathBase(dir)) {
 		return false, err
 	}
-	// Another partition may have made the directory above since it was looked for.
-	info, err = c.FS.Stat(dir)
+	info, err := c.FS.Stat(dir)
 	if statefiles.IsNotExist(err) {
-		return true, nil
+		return true, nil // a link
 	}
 	return err == nil && !info.IsDir(), err
 }

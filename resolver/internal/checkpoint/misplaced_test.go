@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// madeMeanwhile is a file system in which another partition makes its directory right
-// after somebody looked for the one above it.
+// madeMeanwhile is a file system in which another partition makes its directory, and the
+// one above it: after a Stat of that one, or before a List of the one that has it.
 type madeMeanwhile struct {
 	vfs.FS
 	above, made string
@@ -26,6 +26,15 @@ func (f madeMeanwhile) Stat(name string) (vfs.FileInfo, error) {
 		}
 	}
 	return info, err
+}
+
+func (f madeMeanwhile) List(dir string) ([]string, error) {
+	if dir == f.PathDir(f.above) {
+		if err := f.MkdirAll(f.made, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return f.FS.List(dir)
 }
 
 // TestMisplacedBesideAnotherPartition: a directory that another partition makes meanwhile is

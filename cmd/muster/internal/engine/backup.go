@@ -191,8 +191,8 @@ type keptLog struct {
 	linking *sync.RWMutex
 }
 
-// Trim does nothing then, since who calls it holds checkpoints up; the next checkpoint calls
-// it again.
+// Trim does nothing then. It must not wait, since the caller holds the lock that checkpoints
+// need; the next checkpoint calls it again.
 func (l keptLog) Trim(partition int, before int64) error {
 	if !l.linking.TryRLock() {
 		return nil
