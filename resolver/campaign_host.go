@@ -71,6 +71,8 @@ func (h campaignHost) Reach(ordinal uint32, media []string) (reasons []string, m
 	return reasons, d.Merged
 }
 
+func (h campaignHost) NoteOutcome(ordinal uint32) { h.m.noteOutcome(h.a, ordinal) }
+
 func (h campaignHost) Record(r campaigns.Report) {
 	m, d := h.m, &h.m.tx.profiles.Doc
 	if err := h.a.Profiles.Load(r.Ordinal, d); err != nil {

@@ -79,6 +79,19 @@ func (m *Machine) eraseContact(tx *transaction, c ContactErase) *Refusal {
 	return nil
 }
 
+// rulesLateOutcomes is the version of the rules from which on the outcome of a message to a
+// profile that was erased meanwhile leaves the log.
+const rulesLateOutcomes = 26
+
+// noteOutcome notes that the outcome of a message is to leave the log, where its profile is
+// erased. The answer of a provider may name the person, and this one was on its way to the
+// log when the erasure was applied: nothing was taken out of it before it was stored.
+func (m *Machine) noteOutcome(a *account.State, ordinal uint32) {
+	if m.rules >= rulesLateOutcomes && a.IsErased(ordinal) {
+		a.Erasure.NoteRefused()
+	}
+}
+
 // keepOut frees a profile's identifiers and marks them.
 func (m *Machine) keepOut(a *account.State, d *profile.Document, task *erasure.Task) {
 	refused := erasure.RefusedBy(d)

@@ -62,6 +62,12 @@ func (w *redactWorld) submit(env eventlog.Envelope, rec []byte) *Outcome {
 		}
 		rec = now
 	}
+	return w.store(rec)
+}
+
+// store stores a record as it is.
+func (w *redactWorld) store(rec []byte) *Outcome {
+	w.t.Helper()
 	offset := len(w.log)
 	w.log, w.stored = append(w.log, rec), append(w.stored, rec)
 	w.apply(rec)

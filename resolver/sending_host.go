@@ -55,6 +55,8 @@ func (h sendingHost) CheckOutcome(epoch uint64, result string) *Refusal {
 	return h.m.checkOutcome(epoch, result)
 }
 
+func (h sendingHost) NoteOutcome(ordinal uint32) { h.m.noteOutcome(h.a, ordinal) }
+
 func (h sendingHost) DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event {
 	return dropDeadDevices(h.a, ordinal, d, dead)
 }

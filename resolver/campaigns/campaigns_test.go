@@ -111,6 +111,8 @@ func (h *fakeHost) Reach(ordinal uint32, media []string) ([]string, []profile.Me
 	return reasons, merged
 }
 
+func (h *fakeHost) NoteOutcome(uint32) {}
+
 func (h *fakeHost) CheckEpoch(epoch uint64) *refuse.Refusal {
 	if epoch != h.epoch {
 		return refuse.Conflicts("epoch", "another epoch")

@@ -78,6 +78,9 @@ type Profiles interface {
 	// Reach says, for each of some media, why nothing may be sent to a profile, "" for no
 	// reason, and which profiles were merged into it. The latter hold until the next call.
 	Reach(ordinal uint32, media []string) (reasons []string, merged []profile.MergedProfile)
+	// NoteOutcome notes that the record is the outcome of a message to a profile, which may
+	// be erased. The ordinal need not be one.
+	NoteOutcome(ordinal uint32)
 	// Record records on a profile what became of a message to it.
 	Record(r Report)
 }

@@ -57,6 +57,7 @@ const (
 // result records what became of a message. A result that was recorded before changes
 // nothing. Under an epoch that is over only that something was sent is recorded.
 func (s *State) result(tx *feature.Tx, c Result) *refuse.Refusal {
+	s.host.NoteOutcome(c.Ordinal) // also where the run is over
 	x := s.campaigns[c.ID]
 	r := s.runs[c.ID]
 	if r == nil || r.Run != c.Run {

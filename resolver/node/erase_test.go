@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"github.com/musterhq/muster/resolver/erasure"
 	"github.com/musterhq/muster/resolver/internal/fake"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
+	"github.com/musterhq/muster/resolver/messages"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // eraseNode is a node on a file system in memory.
@@ -144,6 +147,44 @@ func TestErasedPersonStaysOut(t *testing.T) {
 			t.Errorf("history has %+v", r)
 		}
 	}
+}
+
+// TestOutcomeBehindAnErasureLeavesTheLog: the outcome of a message that was submitted before its
+// recipient was erased, and is in the log behind that, is taken out of the log.
+func TestOutcomeBehindAnErasureLeavesTheLog(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	fs := vfs.NewMem()
+	n, halt := eraseNode(t, fs, &fake.History{Rand: rand.New(rand.NewPCG(1, 3))})
+	defer halt()
+	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	person := submitEvents(t, n, eventlog.Event{Type: []byte("bought"), Email: []byte("gone-person@x.io")})[0].Profile
+	var done sync.WaitGroup
+	behind := func(name string, args any) {
+		_, end, _ := n.opts.Log.Bounds(ctx, 0)
+		done.Go(func() {
+			if _, err := n.Command(ctx, testAccount, name, args); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		eventually.Holds(t, name+" is stored", func() bool {
+			_, now, _ := n.opts.Log.Bounds(ctx, 0)
+			return now > end
+		})
+	}
+	p := n.partitions[0].Load()
+	p.mu.RLock() // nothing is applied: the outcome comes before the erasure is known
+	behind(resolver.CommandContactErase, resolver.ContactErase{ID: person.String()})
+	behind(messages.CommandOutboxDone, outbox.Done{Seq: 1, Result: outbox.ResultFailed, Reason: "mailbox=gone-person@x.io: no such user"})
+	if !fileHolds(t, fs, "mailbox=gone-person@x.io") {
+		t.Error("the outcome is not in the log")
+	}
+	p.mu.RUnlock()
+	done.Wait()
+	await(t, n)
+	eventually.Holds(t, "the log is rid of the outcome", func() bool { return !fileHolds(t, fs, "gone-person@x.io") })
 }
 
 // await waits until nothing is left to be erased, and the second checkpoint is

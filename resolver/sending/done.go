@@ -16,6 +16,7 @@ const maxErrorText = 500
 // doneOutbox removes an item, lets it wait, or makes it a dead letter. What is
 // reported twice counts once.
 func (s *State) doneOutbox(tx *feature.Tx, c outbox.Done) *refuse.Refusal {
+	s.host.NoteOutcome(c.Ordinal) // also where its item is gone, as an erased profile's is
 	it := s.outbox.Find(c.Seq, c.Ordinal, c.ItemName)
 	if it == nil || it.Attempt != c.Attempt {
 		return nil

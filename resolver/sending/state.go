@@ -52,6 +52,9 @@ type Host interface {
 
 	// CheckOutcome refuses outcomes of an older epoch, but that something was sent.
 	CheckOutcome(epoch uint64, result string) *refuse.Refusal
+	// NoteOutcome notes that the record is the outcome of a message to a profile, which may
+	// be erased. The ordinal need not be one.
+	NoteOutcome(ordinal uint32)
 	// DropDevices takes devices off the profile in d, by their addresses, whose push service
 	// says that they are dead. It returns the events to record.
 	DropDevices(ordinal uint32, d *profile.Document, dead []string) []feature.Event

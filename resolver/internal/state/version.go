@@ -55,6 +55,8 @@ const RulesNoted = 24
 //   - 26: conditions that count the same events in windows of different lengths share one
 //     state (segments).
 //   - 26: a session may ask for the password or the sign-in link that it is made for (access).
+//   - 26: the outcome of a message to a profile that was erased meanwhile is noted, so that its
+//     text leaves the log.
 
 // OldestRules is the oldest version whose states are read: that of release 0.1.0.
 const OldestRules = 9
