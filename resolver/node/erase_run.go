@@ -80,12 +80,8 @@ func (p *partition) waitErased(ctx context.Context) {
 	_, redacts := p.node.opts.Log.(redactingLog)
 	for ctx.Err() == nil {
 		changed := p.position.progress.Wait()
-		p.mu.RLock()
 		pending := false
-		if p.mu.m != nil {
-			_, pending = p.mu.m.NextErasures(p.id, redacts)
-		}
-		p.mu.RUnlock()
+		p.with(func(m *resolver.Machine) { _, pending = m.NextErasures(p.id, redacts) })
 		if _, leads := p.lease.held(); !pending || !leads || p.eraseFailed.Load() {
 			return
 		}

@@ -51,11 +51,7 @@ func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
 func (n *Node) machines(fn func(m *resolver.Machine, held bool)) {
 	for p := range n.here() {
 		_, held := p.lease.active()
-		p.mu.RLock()
-		if p.mu.m != nil {
-			fn(p.mu.m, held)
-		}
-		p.mu.RUnlock()
+		p.with(func(m *resolver.Machine) { fn(m, held) })
 	}
 }
 
@@ -83,8 +79,8 @@ func (n *Node) KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAcce
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return access, false, p.StopErr()
+	if err := p.readable(); err != nil {
+		return access, false, err
 	}
 	access, ok = p.mu.m.KeyAccess(account, hash)
 	return access, ok, nil
@@ -99,8 +95,8 @@ func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.mu.m == nil {
-		return 0, "", p.StopErr()
+	if err := p.readable(); err != nil {
+		return 0, "", err
 	}
 	sum, err = p.mu.m.Hash()
 	return p.mu.m.Next(), sum, err

@@ -91,12 +91,7 @@ func (n *Node) Epoch(partition int) (e resolver.Epoch, ok bool) {
 	if p == nil {
 		return e, false
 	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return e, false
-	}
-	e = p.mu.m.LastEpoch()
+	p.with(func(m *resolver.Machine) { e = m.LastEpoch() })
 	return e, e.Number != 0
 }
 

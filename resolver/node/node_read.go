@@ -65,8 +65,8 @@ func (p *partition) look(account uint64, fn func(*resolver.View) error) (err err
 			err = fmt.Errorf("%w: %w", resolver.ErrUnavailable, met)
 		}
 	}()
-	if p.mu.m == nil {
-		return p.StopErr()
+	if err := p.readable(); err != nil {
+		return err
 	}
 	v := p.mu.m.View(p, account)
 	if v == nil {

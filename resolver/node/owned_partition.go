@@ -93,6 +93,23 @@ func (p *partition) StopErr() error {
 	return fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
 }
 
+// readable returns why the machine may not be read, nil if it may. The caller holds mu.
+func (p *partition) readable() error {
+	if err := p.failed.unavailable(); err != nil || p.mu.m != nil {
+		return err
+	}
+	return p.StopErr()
+}
+
+// with calls fn with the machine, unless the partition is closed. Apply waits meanwhile.
+func (p *partition) with(fn func(m *resolver.Machine)) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.mu.m != nil {
+		fn(p.mu.m)
+	}
+}
+
 // stopped is StopErr for a record that may have been stored.
 func (p *partition) stopped(what string) error {
 	if p.life.released.Load() {
@@ -105,10 +122,6 @@ func (p *partition) stopped(what string) error {
 func (p *partition) publishApps() {
 	var apps map[uint64]resolver.App
 	var keys map[[32]byte]sources.Access
-	p.mu.RLock()
-	if p.mu.m != nil {
-		apps, keys = p.mu.m.Apps(), p.mu.m.WriteKeys()
-	}
-	p.mu.RUnlock()
+	p.with(func(m *resolver.Machine) { apps, keys = m.Apps(), m.WriteKeys() })
 	p.published.setApps(apps, keys)
 }

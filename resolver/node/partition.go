@@ -92,12 +92,8 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 				return
 			}
 			if e, more, err = p.applyWindow(ctx, &w, e); err != nil {
-				switch {
-				case ctx.Err() != nil:
-				case damage(err):
-					p.failDamaged(err)
-				default:
-					p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", e.Offset, p.id, err, remedy(err)))
+				if ctx.Err() == nil {
+					p.failRecord(e.Offset, err)
 				}
 				return
 			}
@@ -187,7 +183,8 @@ func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry
 			dst = waits.out
 		}
 		if err = p.step(env, e, rows, dst); err != nil {
-			break // what waits for the record is woken by the failure
+			p.failRecord(e.Offset, err) // under the lock: the state may be half changed
+			break                       // what waits for the record is woken by the failure
 		}
 		if waits != nil {
 			w.waiters = append(w.waiters, waits)

@@ -35,6 +35,15 @@ func corrupt(err error) bool {
 // failDamaged stops the partition because files of its state are damaged.
 func (p *partition) failDamaged(err error) { p.fail(fmt.Errorf("%w: %w", ErrStateDamaged, err)) }
 
+// failRecord stops the partition because a record cannot be applied.
+func (p *partition) failRecord(offset int64, err error) {
+	if damage(err) {
+		p.failDamaged(err)
+		return
+	}
+	p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", offset, p.id, err, remedy(err)))
+}
+
 // failCheckpoint stops the partition because no checkpoint could be written.
 func (p *partition) failCheckpoint(err error) {
 	err = fmt.Errorf("checkpoint: %w", err)

@@ -268,10 +268,10 @@ func (p *partition) writeCheckpointAt(throttle *checkpoint.Throttle, upload bool
 	// has been given all rows below the offset.
 	p.feed.Lock()
 	p.mu.Lock()
-	if p.mu.m == nil { // released meanwhile
+	if err := p.failed.Err(); err != nil || p.mu.m == nil { // or released meanwhile
 		p.mu.Unlock()
 		p.feed.Unlock()
-		return nil
+		return err
 	}
 	if p.mu.m.Next() == p.checkpoint.last.Load() || p.mu.m.Lagging() {
 		lagging := p.mu.m.Lagging()
@@ -395,12 +395,8 @@ func (p *partition) close(ctx context.Context) error {
 
 // erasuresPending is how many erasures are not out of all files.
 func (p *partition) erasuresPending() (n int) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return 0
-	}
-	return p.mu.m.ErasuresPending()
+	p.with(func(m *resolver.Machine) { n = m.ErasuresPending() })
+	return n
 }
 
 func (p *partition) closeOnce(ctx context.Context) error {

@@ -325,11 +325,7 @@ func (p *partition) eraseAgain(ctx context.Context, upTo int64) error {
 }
 
 // erasedProfiles lists the ordinals of erased profiles by account.
-func (p *partition) erasedProfiles() map[uint64][]uint32 {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return nil
-	}
-	return p.mu.m.ErasedProfiles()
+func (p *partition) erasedProfiles() (list map[uint64][]uint32) {
+	p.with(func(m *resolver.Machine) { list = m.ErasedProfiles() })
+	return list
 }

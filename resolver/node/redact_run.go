@@ -106,16 +106,10 @@ func (p *partition) roll(ctx context.Context, log redactingLog) error {
 func (p *partition) redactor(b *erasure.Batch) (*redact.Redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return nil, p.StopErr()
+	if err := p.readable(); err != nil {
+		return nil, err
 	}
-	return p.mu.m.Redactor(b, func(fn func()) {
-		p.mu.RLock()
-		defer p.mu.RUnlock()
-		if p.mu.m != nil {
-			fn()
-		}
-	})
+	return p.mu.m.Redactor(b, func(fn func()) { p.with(func(*resolver.Machine) { fn() }) })
 }
 
 // keepOut is [resolver.Machine.KeepOut] of a record that is about to be stored. If the

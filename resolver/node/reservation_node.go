@@ -101,8 +101,8 @@ func (w nodeEmails) NewReservation() (id emaildir.ReservationID, err error) {
 func (w nodeEmails) Missing(account uint64, c *contacts.EmailCommand) (take, check []emaildir.Name, err error) {
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
-	if w.p.mu.m == nil {
-		return nil, nil, w.p.StopErr()
+	if err := w.p.readable(); err != nil {
+		return nil, nil, err
 	}
 	take, check = w.p.mu.m.MissingEmail(account, c)
 	return take, check, nil
@@ -120,8 +120,8 @@ func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byt
 func (w nodeEmails) Held(account uint64, id emaildir.ReservationID, names []emaildir.Name) ([]emaildir.Name, error) {
 	w.p.mu.RLock()
 	defer w.p.mu.RUnlock()
-	if w.p.mu.m == nil {
-		return nil, w.p.StopErr()
+	if err := w.p.readable(); err != nil {
+		return nil, err
 	}
 	return w.p.mu.m.EmailDirectory().HeldUnder(account, id, names), nil
 }
