@@ -179,8 +179,7 @@ func (l *Log) noteEnds(again bool) error {
 	if l.flags&metaEnds != 0 {
 		return nil
 	}
-	m := l.meta()
-	m.flags |= metaEnds
+	m := l.meta(l.flags | metaEnds)
 	if err := writeSmall(l.opts.FS, l.dir, metaName, m); err != nil {
 		return err
 	}

@@ -41,8 +41,9 @@ func (l *Log) Link(dir string) (out Links, err error) {
 			return out, fmt.Errorf("link partition %d of the log: %w", p.id, err)
 		}
 	}
-	m := l.meta()
-	m.flags |= metaEnds
+	l.endsMu.Lock()
+	m := l.meta(l.flags | metaEnds)
+	l.endsMu.Unlock()
 	err = writeSmall(fsys, dir, metaName, m)
 	out.Files = append(out.Files, Linked{metaName, -1})
 	return out, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
@@ -36,4 +37,28 @@ func TestLinkNamesARemovedSegment(t *testing.T) {
 	if !errors.As(err, &damaged) || damaged.File != path || !strings.HasPrefix(err.Error(), path+" is damaged: ") || !strings.Contains(err.Error(), "Put it back") {
 		t.Error(err)
 	}
+}
+
+// TestLinkBesideNotedEnds: a copy is made while the log first notes how far its records go.
+func TestLinkBesideNotedEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := Open(filepath.Join(dir, "log"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := l.Append(t.Context(), 0, []byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	var noted sync.WaitGroup
+	noted.Go(func() {
+		if err := l.NoteEnds(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := l.Link(filepath.Join(dir, "copy")); err != nil {
+		t.Error(err)
+	}
+	noted.Wait()
 }

@@ -206,12 +206,12 @@ func (l *Log) create() error {
 	if err := syncAbove(fsys, l.dir); err != nil {
 		return err
 	}
-	return writeSmall(fsys, l.dir, metaName, l.meta())
+	return writeSmall(fsys, l.dir, metaName, l.meta(l.flags))
 }
 
-// meta is the content of the log's meta file.
-func (l *Log) meta() small {
-	return small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id, flags: l.flags}
+// meta is the content of the log's meta file with flags.
+func (l *Log) meta(flags uint32) small {
+	return small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id, flags: flags}
 }
 
 // unfinished lists the directories that a creation that did not come to its end
