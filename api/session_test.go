@@ -147,6 +147,41 @@ func TestSignInWhileThePasswordChanges(t *testing.T) {
 	}
 }
 
+// TestPasswordIsSetWhileItIsChanged: a change of password does not replace the password that
+// was set after the current one was verified, such as by an administrator. The answer is
+// that for a wrong current password.
+func TestPasswordIsSetWhileItIsChanged(t *testing.T) {
+	t.Parallel()
+	drawn := &hookedRand{}
+	s := newService(t, &memHistory{}, func(o *Options) { o.Rand = drawn })
+	var me struct {
+		UserID string `json:"user_id"`
+	}
+	s.want("GET", "/session", "", &me)
+	account, _ := resolver.ParseAppID([]byte(s.creds.AppID))
+	const meanwhile = "set meanwhile"
+	set := func() { // the new password is hashed, so that the current one was verified
+		_, err := s.node.Command(context.Background(), account, access.CommandPasswordSet, access.PasswordSet{ID: me.UserID, PasswordHash: meanwhile})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	drawn.next.Store(&set)
+	status, a := s.do("PUT", "/password", fmt.Sprintf(`{"current_password":%q,"password":"another good password"}`, s.creds.ConsolePassword))
+	if status != 400 || a.Message != "current_password is wrong" || a.field() != "current_password" {
+		t.Errorf("answered %d %+v", status, a)
+	}
+	err := s.node.Read(t.Context(), account, func(v *resolver.View) error {
+		if u, _ := v.Access().User(me.UserID); u.PasswordHash != meanwhile {
+			t.Errorf("the password is %q", u.PasswordHash)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSignInPauses(t *testing.T) {
 	t.Parallel()
 	s := newService(t, &memHistory{}, nil)

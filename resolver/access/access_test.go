@@ -120,6 +120,26 @@ func TestSessionsOfAnOldPassword(t *testing.T) {
 	r.Must(CommandSessionCreate, c)
 }
 
+// TestPasswordOfAnOldPassword: a new password is refused if the password has changed since the
+// caller's was verified. A record without the password's version is applied, as in old logs.
+func TestPasswordOfAnOldPassword(t *testing.T) {
+	r := newWorld(t)
+	other := r.Must(CommandUserCreate, newUser("usr_1", "b@x.io"))
+	u, _ := r.State.User(other)
+	c := PasswordSet{ID: other, PasswordHash: "late", KeepSession: "1", IfPassword: u.PasswordVersion()}
+	reset := "set by an administrator"
+	r.Must(CommandUserUpdate, UserSave{ActorID: "usr_1", ID: other, PasswordHash: &reset})
+	r.Must(CommandSessionCreate, SessionCreate{UserID: other, TokenHash: "2", ExpiresMs: r.Now + 1000})
+	r.Refused("conflict", CommandPasswordSet, c)
+	if u, _ = r.State.User(other); u.PasswordHash != reset || r.State.sessions.Len() != 1 {
+		t.Errorf("the password is %q, and there are %d sessions", u.PasswordHash, r.State.sessions.Len())
+	}
+	c.IfPassword = u.PasswordVersion()
+	r.Must(CommandPasswordSet, c)
+	c.IfPassword = ""
+	r.Must(CommandPasswordSet, c)
+}
+
 // TestSignInLinksAreUsedUp: the session that a link is used for takes its place. There is
 // none for a link that was used, has ended, or is somebody else's.
 func TestSignInLinksAreUsedUp(t *testing.T) {

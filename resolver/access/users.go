@@ -45,6 +45,10 @@ type PasswordSet struct {
 	PasswordHash string `json:"password_hash"`
 	// KeepSession is the hash of the token of the session that stays.
 	KeepSession string `json:"keep_session"`
+	// IfPassword is the version of the current password that was verified, see
+	// [User.PasswordVersion]. Apply judges it: another user may have set a password since.
+	// "" in old logs.
+	IfPassword string `json:"if_password,omitempty"`
 }
 
 // Can reports whether a user has a permission.
@@ -227,6 +231,9 @@ func (s *State) setPassword(tx *feature.Tx, c PasswordSet) *refuse.Refusal {
 	old := s.users.Get(c.ID)
 	if old == nil {
 		return refuse.NotFound("id", "there is no user with this id")
+	}
+	if c.IfPassword != "" && c.IfPassword != old.PasswordVersion() {
+		return refuse.Conflicts("if_password", "the password was changed meanwhile; send the present one")
 	}
 	u := *old
 	u.PasswordHash = c.PasswordHash

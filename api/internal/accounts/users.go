@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/musterhq/muster/api/internal/handler"
@@ -179,6 +180,8 @@ func (a *API) deleteUser(c *handler.Call) (any, error) {
 	return nil, c.Command(access.CommandUserDelete, access.UserDelete{ActorID: c.User.ID, ID: c.PathID()}, nil)
 }
 
+var errWrongCurrentPassword = handler.BadField("current_password", "current_password is wrong")
+
 // changePassword answers PUT /password: a person's own. All other sessions of
 // theirs end.
 func (a *API) changePassword(c *handler.Call) (any, error) {
@@ -214,14 +217,19 @@ func (a *API) changePassword(c *handler.Call) (any, error) {
 		return nil, err
 	}
 	if found == nil {
-		return nil, handler.BadField("current_password", "current_password is wrong")
+		return nil, errWrongCurrentPassword
 	}
 	attempt.succeeded()
 	hash, err := a.hashPassword(c.Ctx, *in.Password)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Command(access.CommandPasswordSet, access.PasswordSet{ID: c.User.ID, PasswordHash: hash, KeepSession: c.TokenHash}, nil); err != nil {
+	err = c.Command(access.CommandPasswordSet, access.PasswordSet{ID: c.User.ID, PasswordHash: hash, KeepSession: c.TokenHash, IfPassword: c.User.PasswordVersion()}, nil)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) && refusal.Code == "conflict" { // another password was set since it was verified
+		return nil, errWrongCurrentPassword
+	}
+	if err != nil {
 		return nil, err
 	}
 	return nil, a.keepDevice(c, hash)
