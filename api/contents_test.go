@@ -200,6 +200,49 @@ func TestSenderDomains(t *testing.T) {
 	s.want("DELETE", "/sender-domains/other.example.com", "", nil)
 }
 
+// hookedDNS calls a function after each look-up in a DNS.
+type hookedDNS struct {
+	dnsRecords
+	after func()
+}
+
+func (d *hookedDNS) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	defer d.after()
+	return d.dnsRecords.LookupTXT(ctx, name)
+}
+
+// TestSenderDomainIsAddedAgainWhileItIsVerified: records of a domain that is removed while DNS
+// is asked do not verify the domain of the same name that is added then.
+func TestSenderDomainIsAddedAgainWhileItIsVerified(t *testing.T) {
+	t.Parallel()
+	dns := &hookedDNS{dnsRecords: dnsRecords{}}
+	s := newService(t, &memHistory{}, func(o *Options) { o.Providers.DNS = dns })
+	var d struct {
+		Verified bool
+		Records  []struct{ Name, Value string }
+	}
+	s.want("POST", "/sender-domains", `{"domain":"mail.example.com"}`, &d)
+	for _, r := range d.Records {
+		dns.dnsRecords[r.Name] = []string{r.Value}
+	}
+	asked := 0
+	dns.after = func() {
+		if asked++; asked == len(d.Records) {
+			removed, _ := s.do("DELETE", "/sender-domains/mail.example.com", "")
+			if added, _ := s.do("POST", "/sender-domains", `{"domain":"mail.example.com"}`); removed != 200 || added != 200 {
+				t.Errorf("removed %d, added again %d", removed, added)
+			}
+		}
+	}
+	status, a := s.do("POST", "/sender-domains/mail.example.com/verify", "")
+	if asked != len(d.Records) || status != 409 || !strings.Contains(a.Message, "verify it again") {
+		t.Errorf("after %d look-ups answered %d %s", asked, status, a.Message)
+	}
+	if s.want("GET", "/sender-domains/mail.example.com", "", &d); d.Verified {
+		t.Error("the domain is verified by the records of the one before")
+	}
+}
+
 // TestR2OutboxIsTheAccounts (R2): captured messages are those of the account,
 // a page at a time, though the store is one for all.
 func TestR2OutboxIsTheAccounts(t *testing.T) {

@@ -40,7 +40,11 @@ type Domain struct {
 // Name names a domain.
 type Name struct {
 	Name string `json:"name"`
-	By   string `json:"by,omitempty"` // of CommandVerify
+	// By and Token are of CommandVerify: see [Domain.VerifiedBy], and the token that was
+	// looked up. Apply compares it: the domain may have been removed and added again since.
+	// "" where none was looked up, and in old logs.
+	By    string `json:"by,omitempty"`
+	Token string `json:"token,omitempty"`
 }
 
 // State is the sender domains of one account.
@@ -92,6 +96,9 @@ func (s *State) verify(tx *feature.Tx, c Name) *refuse.Refusal {
 	old := s.table.Get(c.Name)
 	if old == nil {
 		return noDomain()
+	}
+	if c.Token != "" && c.Token != old.Token {
+		return refuse.Conflicts("domain", "domain: it was removed and added again while DNS was asked; publish its new records, and verify it again")
 	}
 	d := *old
 	d.VerifiedMs, d.VerifiedBy = tx.AtMs, c.By

@@ -199,7 +199,7 @@ func (a *API) verifyDomain(c *handler.Call) (any, error) {
 		return nil, &handler.Problem{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second, Message: "DNS did not answer, so nothing was found out: " + err.Error()}
 	}
 	if found.Verified {
-		if err := c.Command(domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
+		if err := c.Command(domains.CommandVerify, domains.Name{Name: d.Name, By: "dns", Token: d.Token}, nil); err != nil {
 			return nil, err
 		}
 		if d, err = a.domainOf(c, d.Name); err != nil {

@@ -58,6 +58,7 @@ const RulesNoted = 24
 //   - 26: the outcome of a message to a profile that was erased meanwhile is noted, so that its
 //     text leaves the log.
 //   - 26: a change of password may ask for the password that it replaces (access).
+//   - 26: the verification of a sender domain may ask for the token that was looked up (domains).
 
 // OldestRules is the oldest version whose states are read: that of release 0.1.0.
 const OldestRules = 9
