@@ -36,7 +36,7 @@ type Lift struct {
 
 // done ends what history has confirmed.
 func (s *State) done(tx *feature.Tx, c Done) *refuse.Refusal {
-	s.doneBelow = max(s.doneBelow, c.UpTo)
+	s.doneBelow, s.newest = max(s.doneBelow, c.UpTo), max(s.newest, c.UpTo)
 	for len(s.tasks) > 0 && s.tasks[0].UpTo <= c.UpTo {
 		tx.Store.PutEntity(s.taskKey(s.tasks[0]), nil)
 		s.tasks = s.tasks[1:]

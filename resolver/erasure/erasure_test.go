@@ -58,14 +58,17 @@ func TestMarkKeepsOutUntilRevoked(t *testing.T) {
 			t.Fatal(key, err)
 		}
 	}
-	if loaded.Hash() != w.Hash() {
+	if loaded.Hash() != w.Hash() || loaded.State.Newest() != task.UpTo {
 		t.Fatal("the state is not loaded as it was")
 	}
 	if !w.State.Restore(w.Tx(), &d, h) || !d.Unsubscribed(profile.ChannelEmail) || d.GravestSuppression(profile.ChannelSMS) != profile.SuppressionComplained {
 		t.Fatalf("%+v", d)
 	}
-	if w.State.Erased(h) || w.State.Restore(w.Tx(), &d, h) || w.State.Kept() != 0 {
+	if w.State.Erased(h) || w.State.Restore(w.Tx(), &d, h) || len(w.State.revoked) != 0 {
 		t.Fatal("the mark is left")
+	}
+	if newest := w.State.Newest(); newest != task.UpTo {
+		t.Fatalf("without its mark the newest erasure is below %d, not %d", newest, task.UpTo)
 	}
 }
 

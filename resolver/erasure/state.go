@@ -89,6 +89,9 @@ type State struct {
 	// doneBelow is the offset below which history was last said to have erased, by the
 	// records applied since the state was loaded. No part of the state.
 	doneBelow int64
+	// newest is the offset behind the newest erasure that is known. It stays when marks go,
+	// until the state is loaded again. No part of the state.
+	newest int64
 }
 
 // New returns the state of an account without erasures.
@@ -112,12 +115,8 @@ func (s *State) MarkedAt(h identifier.Hash) (offset int64, ok bool) {
 	return x.At, ok
 }
 
-// Marks counts the identifiers that are kept out, Kept also those whose marks were revoked
-// and that a refusal is kept for.
+// Marks counts the identifiers that are kept out.
 func (s *State) Marks() int { return len(s.marks) }
-
-// Kept counts all marks, see [State.Marks].
-func (s *State) Kept() int { return len(s.marks) + len(s.revoked) }
 
 // Pending is how many erasures history has not confirmed.
 func (s *State) Pending() int { return len(s.tasks) }
@@ -176,6 +175,7 @@ func (s *State) KeepOut(tx *feature.Tx, t *Task, k identifier.Kind, h identifier
 	t.AddHash(h)
 	x := Mark{Kind: k.String(), AtMs: tx.AtMs, At: t.UpTo - 1, Refused: refused}
 	s.marks[h] = x
+	s.newest = max(s.newest, t.UpTo)
 	tx.Store.PutEntity(s.key(entityMark, h[:]), must.JSON(x))
 }
 
@@ -216,6 +216,7 @@ func (s *State) Load(kind byte, name string, value []byte) (known bool, err erro
 			return true, errors.New("erasure of the wrong length")
 		}
 		err := json.Unmarshal(value, &x)
+		s.newest = max(s.newest, x.At+1)
 		if x.RevokedMs != 0 {
 			s.revoked[identifier.Hash([]byte(rest))] = x
 		} else {
@@ -276,16 +277,9 @@ func (s *State) List(after string, limit int) []Mark {
 func (s *State) DoneBelow() int64 { return s.doneBelow }
 
 // Newest is the offset behind the newest erasure that left a mark, or was ended by a record
-// applied since the state was loaded; 0 where there is none.
-func (s *State) Newest() int64 {
-	upTo := s.doneBelow
-	for _, marks := range [...]map[identifier.Hash]Mark{s.marks, s.revoked} {
-		for _, x := range marks {
-			upTo = max(upTo, x.At+1)
-		}
-	}
-	return upTo
-}
+// applied since the state was loaded; 0 where there is none. It only grows, but for a load,
+// which does not know of marks that were removed.
+func (s *State) Newest() int64 { return s.newest }
 
 // Refused is an opt-out of a channel, or a suppression of one.
 type Refused struct {

@@ -48,12 +48,12 @@ func (s *Uploads) tidy(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for account := range accounts {
-		marks, err := s.marks(ctx, account)
+		erasedTo, err := s.erasedTo(ctx, account)
 		if err != nil {
 			continue // it is not here, or starting; the next look comes soon
 		}
 		for _, u := range all {
-			if u.account != account || !s.claim(u, marks) || marks == 0 {
+			if u.account != account || !s.claim(u, erasedTo) || erasedTo == 0 {
 				continue
 			}
 			err := s.scrub(ctx, u)
@@ -61,7 +61,7 @@ func (s *Uploads) tidy(ctx context.Context) {
 				continue
 			}
 			s.mu.Lock()
-			u.marks = -1
+			u.searchedTo = -1
 			s.mu.Unlock()
 			if ctx.Err() == nil {
 				s.opts.Logger.Error("an upload cannot be rid of erased people; it is tried again", "upload", u.ID, "err", err)
@@ -70,35 +70,38 @@ func (s *Uploads) tidy(ctx context.Context) {
 	}
 }
 
-// claim notes that a file is looked through for so many marks, unless it was already. That
-// is noted before the look, which takes seconds for a large file: a part or a plan that
-// comes meanwhile asks for another look, which the end of this one must not undo.
-func (s *Uploads) claim(u *upload, marks int) bool {
+// claim notes that a file is searched for all who were erased below an offset, and reports
+// whether it has to be. That is noted before the search, which takes seconds for a large file:
+// a part or a plan that comes meanwhile asks for another one, which the end of this one must
+// not undo.
+func (s *Uploads) claim(u *upload, erasedTo int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if u.marks == marks {
+	if u.searchedTo == erasedTo {
 		return false
 	}
-	u.marks = marks
+	u.searchedTo = erasedTo
 	return true
 }
 
-func (s *Uploads) marks(ctx context.Context, account uint64) (n int, err error) {
-	err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error { n = v.Erasures().Kept(); return nil })
-	return n, err
+// erasedTo is the offset behind the account's newest erasure. Each erasure changes it: the
+// number of identifiers that are kept out may be the same after one was lifted.
+func (s *Uploads) erasedTo(ctx context.Context, account uint64) (offset int64, err error) {
+	err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error { offset = v.Erasures().Newest(); return nil })
+	return offset, err
 }
 
 // erasuresDue reports whether a person was erased since the account's files were looked
 // through.
 func (s *Uploads) erasuresDue(ctx context.Context, account uint64) bool {
-	marks, err := s.marks(ctx, account)
+	erasedTo, err := s.erasedTo(ctx, account)
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.mu.files[account] {
-		if u.marks != marks && (!u.ended() || u.Refused > 0) && (!u.busy || u.started()) {
+		if u.searchedTo != erasedTo && (!u.ended() || u.Refused > 0) && (!u.busy || u.started()) {
 			return true
 		}
 	}

@@ -3,12 +3,16 @@ package uploads
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/contacts"
+	"github.com/musterhq/muster/resolver/erasure"
 )
 
 // askedContext calls a function each time it is asked whether it has ended, as the node
@@ -67,5 +71,37 @@ func TestStartWhileErasedPeopleAreLookedFor(t *testing.T) {
 	ok(t, r.Close())
 	if x.Taken != 1 || x.Refused != 1 || strings.Contains(string(rows), tag) || !strings.Contains(string(rows), "---") {
 		t.Errorf("%+v\n%s", x, rows)
+	}
+}
+
+// TestErasedWhileAnErasureIsLifted: a person is erased, and an erasure lifted, between two
+// looks through a file, so that as many identifiers are kept out as before. The person's row
+// leaves the file all the same.
+func TestErasedWhileAnErasureIsLifted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Close() // no look comes but those below
+	people := []string{"first@people.example", "second@people.example"}
+	erase := func(email string) {
+		_, err := w.node.Command(t.Context(), w.account, resolver.CommandContactErase, resolver.ContactErase{ID: w.profile(email).ID.String()})
+		ok(t, err)
+	}
+	for _, email := range people {
+		_, err := w.node.Command(t.Context(), w.account, contacts.CommandCreate, contacts.Create{Email: email})
+		ok(t, err)
+	}
+	x := w.upload(api.ImportPeople, "email\n"+strings.Join(people, "\n")+"\n")
+	for i, email := range people {
+		erase(email)
+		if i == 1 {
+			_, err := w.node.Command(t.Context(), w.account, erasure.CommandLift, erasure.Lift{Kind: "email", Value: people[0]})
+			ok(t, err)
+		}
+		w.tidy(t.Context())
+	}
+	rows, err := os.ReadFile(filepath.Join(w.dir, strconv.FormatUint(w.account, 16), x.ID, nameContent))
+	ok(t, err)
+	if strings.Contains(string(rows), "people.example") {
+		t.Errorf("the file has\n%s", rows)
 	}
 }

@@ -100,7 +100,7 @@ var errNothing = errors.New("nothing of an upload")
 
 // load reads an upload's directory.
 func load(account uint64, dir string) (*upload, error) {
-	u := &upload{account: account, dir: dir, marks: -1}
+	u := &upload{account: account, dir: dir, searchedTo: -1}
 	path := u.path(nameSaved)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func load(account uint64, dir string) (*upload, error) {
 
 // unknown is an upload of which only the id is known, and its kind if that can be read.
 func (s *Uploads) unknown(account uint64, dir string) *upload {
-	u := &upload{account: account, dir: dir, marks: -1, saved: saved{ID: filepath.Base(dir), Kind: api.ImportPeople, CreatedMs: s.opts.Now().UnixMilli()}}
+	u := &upload{account: account, dir: dir, searchedTo: -1, saved: saved{ID: filepath.Base(dir), Kind: api.ImportPeople, CreatedMs: s.opts.Now().UnixMilli()}}
 	u.Name = u.ID
 	if b, err := os.ReadFile(u.path(nameSaved)); err == nil && bytes.Contains(b, []byte(`"kind":"`+api.ImportEvents)) {
 		u.Kind = api.ImportEvents

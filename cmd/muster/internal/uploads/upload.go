@@ -70,10 +70,10 @@ type upload struct {
 	refusals []api.ImportRefusal // the first ones
 	rate     float64
 	busy     bool // a part is being stored, or the import works on it
-	// marks is how many marks of erased people the account had when the last look through
+	// searchedTo is the offset behind the account's newest erasure when the last look through
 	// the file began; -1 asks for a look: there was none, it failed, or a part or a plan
 	// came since.
-	marks int
+	searchedTo int64
 }
 
 // sumUnknown stands for the checksum of a file that is being changed: a crash between may

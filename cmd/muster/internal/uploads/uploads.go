@@ -131,7 +131,7 @@ func (s *Uploads) Create(account uint64, f api.ImportFile) (x api.Import, err er
 	if _, err := io.ReadFull(s.opts.Rand, id[:]); err != nil {
 		return x, fmt.Errorf("source of randomness: %w", err)
 	}
-	u := &upload{account: account, marks: -1, saved: saved{
+	u := &upload{account: account, searchedTo: -1, saved: saved{
 		ID: "imp_" + hex.EncodeToString(id[:]), Name: f.Name, Kind: f.Kind, Status: api.ImportReceiving, CreatedMs: s.opts.Now().UnixMilli(),
 	}}
 	u.dir = filepath.Join(s.opts.Dir, strconv.FormatUint(account, 16), u.ID)
@@ -232,7 +232,7 @@ func (s *Uploads) take(u *upload, text string, more bool) error {
 		s.mu.bytes -= n
 		return err
 	}
-	u.saved, u.marks = next, -1
+	u.saved, u.searchedTo = next, -1
 	return nil
 }
 
@@ -359,7 +359,7 @@ func (s *Uploads) Start(ctx context.Context, account uint64, id string, p api.Im
 		u.saved = before
 		return x, eventlog.OutOfSpace(err)
 	}
-	u.marks = -1 // the columns that stand for identifiers are others now
+	u.searchedTo = -1 // the columns that stand for identifiers are others now
 	s.mu.started++
 	s.wakeUp()
 	return s.show(u), nil
