@@ -135,6 +135,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	}
 	s.uploads, err = uploads.Open(uploads.Options{
 		Dir: filepath.Join(c.engine.Dir, engine.UploadsDir), Node: eng.Node, Now: time.Now, Rand: rand.Reader, Bytes: c.uploadBytes, Logger: c.log,
+		OwnedElsewhere: eng.OwnedElsewhere,
 	})
 	if err != nil {
 		return s, err

@@ -103,6 +103,16 @@ func (e *Engine) join(log *slog.Logger) {
 	e.keeper = newKeeper(e.Node, e.member, e.topic.Partitions(), log)
 }
 
+// OwnedElsewhere reports whether another node owns a partition, or loads it to own it, as far
+// as this one knows. It does not know before it is in the group.
+func (e *Engine) OwnedElsewhere(partition int) bool {
+	if e.member == nil {
+		return false
+	}
+	owner, ok := e.member.Owner(partition)
+	return ok && owner.ID != e.self.ID
+}
+
 // Peers makes calls to other nodes; nil where there can be none.
 func (e *Engine) Peers() *peer.Peers { return e.peers }
 

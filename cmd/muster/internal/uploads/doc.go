@@ -24,5 +24,6 @@
 // made of (people.go), a window of events one import record, as of muster import
 // (events.go).
 //
-// Erased people leave the files as well, see erased.go.
+// Erased people leave the files as well, see erased.go. A node learns of erasures in the
+// accounts that it owns; files of others go after a day, see away.go.
 package uploads

@@ -39,7 +39,7 @@ func (s *Uploads) tidy(ctx context.Context) {
 				if err := s.forget(u); err != nil {
 					s.opts.Logger.Error("an upload that was not started cannot be removed", "upload", u.ID, "err", err)
 				}
-			case u.ended() && u.Refused == 0: // nothing of it is stored
+			case !u.hasRows():
 			default:
 				all = append(all, u)
 				accounts[account] = true
@@ -101,7 +101,7 @@ func (s *Uploads) erasuresDue(ctx context.Context, account uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.mu.files[account] {
-		if u.searchedTo != erasedTo && (!u.ended() || u.Refused > 0) && (!u.busy || u.started()) {
+		if u.searchedTo != erasedTo && u.hasRows() && (!u.busy || u.started()) {
 			return true
 		}
 	}

@@ -1,10 +1,13 @@
 package uploads
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,6 +58,9 @@ type world struct {
 	account uint64
 	dir     string
 	clock   *servertest.Clock
+	// elsewhere says that another node owns the account.
+	elsewhere atomic.Bool
+	log       bytes.Buffer // of the uploads; to be read after a Close
 	*Uploads
 }
 
@@ -72,10 +78,11 @@ func newWorld(t *testing.T) *world {
 }
 
 // open opens the uploads, again after a Close.
-func (w *world) open(bytes int64) {
+func (w *world) open(limit int64) {
 	w.t.Helper()
 	var err error
-	w.Uploads, err = Open(Options{Dir: w.dir, Node: w.node, Now: w.clock.Now, Rand: rand.Reader, Bytes: bytes})
+	w.Uploads, err = Open(Options{Dir: w.dir, Node: w.node, Now: w.clock.Now, Rand: rand.Reader, Bytes: limit,
+		OwnedElsewhere: func(int) bool { return w.elsewhere.Load() }, Logger: slog.New(slog.NewTextHandler(&w.log, nil))})
 	ok(w.t, err)
 }
 

@@ -14,6 +14,9 @@ type Options struct {
 	// Dir is the directory of the files; it is made when there is none.
 	Dir  string
 	Node *node.Node
+	// OwnedElsewhere reports whether another node owns a partition; nil where there is no
+	// other node.
+	OwnedElsewhere func(partition int) bool
 	// Now is the wall clock, Rand the source of ids. Both must be safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader
@@ -30,6 +33,10 @@ const (
 	maxEnded      = 200
 	// unstartedTime is how long a file is kept whose import is not started.
 	unstartedTime = 24 * time.Hour
+	// awayTime is how long files are kept of an account that another node owns. awayPerLook
+	// bounds what one look at the owners writes and removes.
+	awayTime    = 24 * time.Hour
+	awayPerLook = 100
 	// showRows is how many rows a preview shows, showRefusals how many refused ones an
 	// answer names, checkRows how many rows a preview judges.
 	showRows     = 10

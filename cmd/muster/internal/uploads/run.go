@@ -28,6 +28,7 @@ func (s *Uploads) run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
+		s.followOwners()
 		s.tidy(ctx)
 		if u := s.next(); u != nil {
 			s.work(ctx, u)
@@ -96,6 +97,7 @@ func (s *Uploads) work(ctx context.Context, u *upload) {
 			if !sleep(ctx, pause) {
 				return
 			}
+			s.followOwners()
 			pause = min(2*pause, longestPause)
 			continue
 		}
@@ -245,6 +247,7 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 		if more && !sleep(ctx, min(took, longestThrottle)) {
 			return ctx.Err()
 		}
+		s.followOwners() // other accounts may come and go during a long import
 		if more && s.erasuresDue(ctx, u.account) {
 			s.tidy(ctx)
 			return errChanged

@@ -95,6 +95,9 @@ func (u *upload) ended() bool {
 
 func (u *upload) started() bool { return u.Status == api.ImportQueued || u.Status == api.ImportRunning }
 
+// hasRows reports whether rows of the file are stored.
+func (u *upload) hasRows() bool { return !u.ended() || u.Refused > 0 }
+
 // save makes what is known of the upload durable.
 func (u *upload) save() error {
 	b, err := json.Marshal(&u.saved)

@@ -43,6 +43,8 @@ type Uploads struct {
 		ended   map[string]uint64
 		rows    windowCount
 		queue   int64 // the place in the queue given last
+		// away is since when accounts have not been here, in Unix milliseconds: see away.go.
+		away map[uint64]int64
 	}
 }
 
@@ -54,6 +56,7 @@ func Open(o Options) (*Uploads, error) {
 	s := &Uploads{opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	s.mu.files = map[uint64]map[string]*upload{}
 	s.mu.ended = map[string]uint64{}
+	s.mu.away = map[uint64]int64{}
 	if err := s.readAll(); err != nil {
 		return nil, fmt.Errorf("uploads: %w", err)
 	}
@@ -88,7 +91,12 @@ func (s *Uploads) readAll() error {
 			return err
 		}
 		for _, x := range list {
-			if err := s.readOne(account, filepath.Join(dir, x.Name())); err != nil {
+			if x.Name() == nameAway {
+				err = s.readAway(account)
+			} else {
+				err = s.readOne(account, filepath.Join(dir, x.Name()))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -134,7 +142,7 @@ func (s *Uploads) Create(account uint64, f api.ImportFile) (x api.Import, err er
 	u := &upload{account: account, searchedTo: -1, saved: saved{
 		ID: "imp_" + hex.EncodeToString(id[:]), Name: f.Name, Kind: f.Kind, Status: api.ImportReceiving, CreatedMs: s.opts.Now().UnixMilli(),
 	}}
-	u.dir = filepath.Join(s.opts.Dir, strconv.FormatUint(account, 16), u.ID)
+	u.dir = filepath.Join(s.accountDir(account), u.ID)
 	s.mu.Lock()
 	unfinished := 0
 	for _, other := range s.mu.files[account] {
@@ -423,6 +431,7 @@ func (s *Uploads) forget(u *upload) error {
 	delete(s.mu.files[u.account], u.ID)
 	if len(s.mu.files[u.account]) == 0 {
 		delete(s.mu.files, u.account)
+		return s.forgetAway(u.account)
 	}
 	return nil
 }
