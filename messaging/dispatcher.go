@@ -81,6 +81,7 @@ type Dispatcher struct {
 	semaphore chan struct{} // one per campaign being sent
 
 	again chan struct{} // a run ended before its end
+	ended chan struct{} // a run ended: its campaign's schedule may have waited for that
 
 	mu struct {
 		sync.Mutex
@@ -104,7 +105,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{opts: o, semaphore: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
+	d := &Dispatcher{opts: o, semaphore: make(chan struct{}, o.Runs), again: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.mu.runs, d.mu.starting = map[runKey]*run{}, map[runKey]int{}
 	newChannelCounters(o.Metrics, compose.MediumEmail) // they are there from the start
@@ -265,25 +266,27 @@ func (d *Dispatcher) begin(account uint64, state campaigns.Run, resumed bool) *r
 	d.mu.runs[key] = r
 	d.done.Go(func() {
 		defer close(r.ended)
-		select {
-		case d.semaphore <- struct{}{}:
+		if r.awaitTurn(d.ctx) {
 			r.send(d.ctx)
 			<-d.semaphore
-		case <-d.ctx.Done():
-			r.err = errStopping
 		}
 		d.mu.Lock()
 		if d.mu.runs[key] == r {
 			delete(d.mu.runs, key)
 		}
 		d.mu.Unlock()
+		signal(d.ended)
 		if errors.Is(r.err, errMoved) || r.err == nil && r.state.Status == campaigns.RunWaiting {
-			// What it waited for may have come meanwhile.
-			select {
-			case d.again <- struct{}{}:
-			default:
-			}
+			signal(d.again) // what it waited for may have come meanwhile
 		}
 	})
 	return r
+}
+
+// signal wakes the reader of a channel with room for one, now or when it looks next.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

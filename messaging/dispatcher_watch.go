@@ -21,14 +21,14 @@ func (d *Dispatcher) watch() {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
-		changed, started := d.opts.Node.Changed(), d.opts.Node.CampaignStarted()
+		changed, campaigns := d.opts.Node.Changed(), d.opts.Node.CampaignChanged()
 		if err := d.takeUp(); err != nil && d.ctx.Err() == nil {
 			d.opts.Logger.Debug("campaigns are not taken up", "error", err)
 		}
 		t.Reset(takeUpEvery)
 		select {
 		case <-changed:
-		case <-started:
+		case <-campaigns:
 		case <-t.C:
 		case <-d.again:
 			_ = d.opts.Sleep(d.ctx, takeUpPause)

@@ -74,6 +74,36 @@ type variant struct {
 
 func (r *run) over() bool { return r.stopped.Load() }
 
+// awaitTurn waits until the run may be sent, and reports whether it may: it may not once the
+// state says that the run is over, or ctx ends.
+func (r *run) awaitTurn(ctx context.Context) bool {
+	for {
+		changed := r.d.opts.Node.CampaignChanged()
+		if r.overInState() {
+			r.conclude()
+			return false
+		}
+		select {
+		case r.d.semaphore <- struct{}{}:
+			return true
+		case <-changed:
+		case <-ctx.Done():
+			r.err = errStopping
+			return false
+		}
+	}
+}
+
+// overInState reports whether the state says that the run is over. Where the state cannot be
+// read, the first command of the run says why.
+func (r *run) overInState() (over bool) {
+	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
+		over = !v.Campaigns().Sending(r.state.ID, r.number)
+		return nil
+	})
+	return err == nil && over
+}
+
 // send works until no recipient is left, the run is stopped, or ctx ends.
 func (r *run) send(ctx context.Context) {
 	err := r.prepare()
@@ -111,6 +141,11 @@ func (r *run) send(ctx context.Context) {
 			return
 		}
 	}
+	r.conclude()
+}
+
+// conclude reads the run as it ended.
+func (r *run) conclude() {
 	r.stopped.Store(true)
 	r.err = r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
 		r.state, _ = v.Campaigns().Run(r.state.ID)

@@ -40,6 +40,7 @@ type mailing struct {
 	sleep func(ctx context.Context, d time.Duration) error
 	// answer is how long the relay takes; nil is no time.
 	answer func()
+	runs   int // campaigns sent at once; 0 is the default
 
 	mu    sync.Mutex
 	tries map[int]int                                // by person
@@ -99,7 +100,7 @@ func (x *mailing) send(store messaging.Capture) campaigns.Run {
 
 func (x *mailing) dispatcher(store messaging.Capture) *messaging.Dispatcher {
 	x.t.Helper()
-	d, err := messaging.New(x.t.Context(), messaging.Options{Node: x.node, Mailer: messaging.MailerFunc(x.Send), Capture: store, PublicURL: "https://muster.test", Now: x.Now, Metrics: metrics.NewSet(),
+	d, err := messaging.New(x.t.Context(), messaging.Options{Node: x.node, Mailer: messaging.MailerFunc(x.Send), Capture: store, PublicURL: "https://muster.test", Now: x.Now, Metrics: metrics.NewSet(), Runs: x.runs,
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			if x.sleep != nil {
 				return x.sleep(ctx, d)
@@ -113,16 +114,22 @@ func (x *mailing) dispatcher(store messaging.Capture) *messaging.Dispatcher {
 
 func (x *mailing) sendBy(d *messaging.Dispatcher) (campaigns.Run, error) {
 	x.t.Helper()
-	contents := make([]campaigns.Content, len(x.campaign.Parts()))
+	return x.sendOf(d, x.campaign)
+}
+
+// sendOf sends any campaign.
+func (x *mailing) sendOf(d *messaging.Dispatcher, c campaigns.Campaign) (campaigns.Run, error) {
+	x.t.Helper()
+	contents := make([]campaigns.Content, len(c.Parts()))
 	for i := range contents {
 		contents[i] = campaigns.Content{Subject: "s", Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`}
-		if x.campaign.Parts()[i].Medium() != "email" {
+		if c.Parts()[i].Medium() != "email" {
 			contents[i] = campaigns.Content{Text: "b"}
 		}
 	}
-	contents, err := compose.PrepareContents(&x.campaign, contents)
+	contents, err := compose.PrepareContents(&c, contents)
 	ok(x.t, err)
-	return d.Send(x.t.Context(), x.account, campaigns.Start{ID: x.campaign.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 50, DelayMs: 100}, Variants: contents, Channels: x.campaign.ChannelNames()}, audit.Author{})
+	return d.Send(x.t.Context(), x.account, campaigns.Start{ID: c.ID, Everybody: true, Plan: campaigns.Plan{BatchSize: 50, DelayMs: 100}, Variants: contents, Channels: c.ChannelNames()}, audit.Author{})
 }
 
 // pauses are the waits of messages between their attempts; those of the run itself are shorter

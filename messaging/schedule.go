@@ -27,12 +27,13 @@ func (d *Dispatcher) watchSchedules() {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
-		changed, started := d.opts.Node.Changed(), d.opts.Node.CampaignStarted()
+		changed, campaigns := d.opts.Node.Changed(), d.opts.Node.CampaignChanged()
 		d.startDue()
 		t.Reset(takeUpEvery)
 		select {
 		case <-changed:
-		case <-started:
+		case <-campaigns:
+		case <-d.ended:
 		case <-t.C:
 		case <-d.ctx.Done():
 			return
@@ -52,6 +53,9 @@ func (d *Dispatcher) startDue() {
 		for i := range due {
 			if d.ctx.Err() != nil {
 				return
+			}
+			if d.knows(runKey{account, due[i].ID}) {
+				continue // its last run is over and has messages under way; the end of it is the next look
 			}
 			d.startScheduled(account, &due[i])
 		}

@@ -50,7 +50,7 @@ type Signals struct {
 	Accounts bool
 	// Outbox: items have been queued.
 	Outbox bool
-	// Campaigns: a campaign's run has started.
+	// Campaigns: a run has started or stopped, or a campaign has become due.
 	Campaigns bool
 	// InApp: an inbox has changed.
 	InApp bool
@@ -60,8 +60,8 @@ type Signals struct {
 
 // TakeSignals returns what came since the last call.
 func (m *Machine) TakeSignals() Signals {
-	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.campaigns.Started, InApp: m.inApp.Changed, Pending: m.Pending() > 0}
-	m.accountsChanged, m.outboxes.Due, m.campaigns.Started, m.inApp.Changed = false, false, false, false
+	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.campaigns.Changed, InApp: m.inApp.Changed, Pending: m.Pending() > 0}
+	m.accountsChanged, m.outboxes.Due, m.campaigns.Changed, m.inApp.Changed = false, false, false, false
 	return s
 }
 

@@ -80,7 +80,7 @@ func (s *State) wake(tx *feature.Tx) {
 		s.leaveWait(x, r)
 		r.Woken = s.members(x, setPending).IsEmpty()
 		s.touch(r)
-		s.shared.Started = true
+		s.shared.Changed = true
 	}
 }
 

@@ -238,6 +238,7 @@ func (s *State) stopRun(tx *feature.Tx, r *Run, reason string, anonymous bool) {
 	s.dropHeld(x, r)
 	r.stop(tx.AtMs, reason, anonymous)
 	s.dropContents(r)
+	s.shared.Changed = true
 }
 
 // Sending reports whether a run of a campaign continues.

@@ -94,7 +94,7 @@ func (s *State) Advance(tx *feature.Tx) {
 		schedule := x.Schedule
 		schedule.Due = true
 		s.setSchedule(x, schedule)
-		s.shared.Started = true
+		s.shared.Changed = true
 	}
 }
 

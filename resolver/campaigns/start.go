@@ -169,7 +169,7 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	s.runs[c.ID] = r
 	s.touch(r)
 	s.setSchedule(x, Schedule{}) // whether it started this run or a person did, it must not start another
-	s.shared.Started = true
+	s.shared.Changed = true
 	tx.Reply = r
 	return nil
 }

@@ -27,9 +27,9 @@ const dayMs = 24 * 60 * 60 * 1000
 // Shared is what the campaigns of one machine's accounts have in common.
 type Shared struct {
 	Store *state.Store
-	// Started is set when a run has started or a campaign has become due. The node clears
-	// it when it acts on it.
-	Started bool
+	// Changed is set when a run has started or stopped, or a campaign has become due. The node
+	// clears it when it acts on it.
+	Changed bool
 	// MaxCampaigns bounds the campaigns of an account, MaxTextBytes its texts. They are
 	// part of the rules: only tests change them.
 	MaxCampaigns int

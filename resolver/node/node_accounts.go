@@ -59,9 +59,9 @@ func (n *Node) machines(fn func(m *resolver.Machine, held bool)) {
 // the call.
 func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.Wait() }
 
-// CampaignStarted returns a channel that is closed when a campaign has been
-// started since the call.
-func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.Wait() }
+// CampaignChanged returns a channel that is closed when a run of a campaign has started or
+// stopped, or a campaign has become due, since the call.
+func (n *Node) CampaignChanged() <-chan struct{} { return n.campaigns.Wait() }
 
 // InboxChanged returns a channel that is closed when an inbox of in-app messages has
 // changed since the call.
