@@ -44,6 +44,17 @@ func (l *fullLog) refuses(name string) bool {
 	return i >= 0
 }
 
+// behind opens the world's node anew, behind what wraps its log: servertest.StartNode opens its own.
+func (w *world) behind(wrap func(eventlog.Log) eventlog.Log) {
+	w.t.Helper()
+	w.close()
+	files, err := file.Open("log", file.Options{FS: w.fs, Partitions: 1})
+	ok(w.t, err)
+	w.node, err = node.Open(w.t.Context(), node.Options{FS: w.fs, Dir: "state", Log: wrap(files), History: w.history, Now: w.Now, Rand: rand.Reader, Feed: node.FeedOptions{Delay: time.Hour}})
+	ok(w.t, err)
+	w.close = func() { ok(w.t, errors.Join(w.node.Close(context.Background()), files.Close())) }
+}
+
 // TestCampaignsOutlastAnOverload: a node alone continues by itself with a campaign for whose
 // commands its log had no room for a moment, and does not say that it was stopped.
 func TestCampaignsOutlastAnOverload(t *testing.T) {
@@ -64,14 +75,8 @@ func TestCampaignsOutlastAnOverload(t *testing.T) {
 			t.Parallel()
 			x := newMailing(t, people, 6000)
 			x.relay = func(int, int) outcome.Result { return c.relay }
-			// The same node behind a log that can be full: servertest.StartNode opens its own.
-			x.close()
-			files, err := file.Open("log", file.Options{FS: x.fs, Partitions: 1})
-			ok(t, err)
-			log := &fullLog{Log: files}
-			x.node, err = node.Open(t.Context(), node.Options{FS: x.fs, Dir: "state", Log: log, History: x.history, Now: x.Now, Rand: rand.Reader, Feed: node.FeedOptions{Delay: time.Hour}})
-			ok(t, err)
-			x.world.close = func() { ok(t, errors.Join(x.node.Close(context.Background()), files.Close())) }
+			log := new(fullLog)
+			x.behind(func(files eventlog.Log) eventlog.Log { log.Log = files; return log })
 			d := x.dispatcher(nil)
 			defer d.Close()
 			log.full = c.full

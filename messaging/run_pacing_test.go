@@ -42,10 +42,11 @@ type mailing struct {
 	answer func()
 	runs   int // campaigns sent at once; 0 is the default
 
-	mu    sync.Mutex
-	tries map[int]int                                // by person
-	taken int                                        // messages
-	relay func(person, try int) (out outcome.Result) // person is from 0, try from 1; called one at a time
+	mu       sync.Mutex
+	subjects []string                                   // of the attempts
+	tries    map[int]int                                // by person
+	taken    int                                        // messages
+	relay    func(person, try int) (out outcome.Result) // person is from 0, try from 1; called one at a time
 }
 
 // newMailing has so many people, credits for 300 e-mails, and a campaign of an e-mail at a rate
@@ -77,6 +78,7 @@ func (x *mailing) Send(m *email.Message) outcome.Result {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.subjects = append(x.subjects, m.Subject)
 	var person int
 	_, err := fmt.Sscanf(m.To.Addr, "p%d@", &person)
 	ok(x.t, err)

@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -45,46 +46,29 @@ func (d *Dispatcher) watchSchedules() {
 func (d *Dispatcher) startDue() {
 	for _, account := range d.opts.Node.AccountsWithDueCampaigns() {
 		var due []campaigns.Campaign
-		err := d.opts.Node.Look(account, func(v *resolver.View) (err error) { due, err = v.Campaigns().Due(); return err })
+		err := d.opts.Node.Look(account, func(v *resolver.View) error { due = v.Campaigns().Due(); return nil })
 		if err != nil {
 			d.opts.Logger.Debug("scheduled campaigns are not looked at", "error", err)
 			continue
 		}
 		for i := range due {
-			if d.ctx.Err() != nil {
-				return
-			}
 			if d.knows(runKey{account, due[i].ID}) {
 				continue // its last run is over and has messages under way; the end of it is the next look
 			}
-			d.startScheduled(account, &due[i])
+			for d.ctx.Err() == nil && d.startScheduled(account, due[i].ID) {
+			}
 		}
 	}
 }
 
+// errNotDue reports that a campaign was started, changed or cancelled since it was listed as due.
+var errNotDue = errors.New("it is not due any more")
+
 // startScheduled starts a campaign that is due, once: the state takes the schedule away
-// with the start. What keeps it from being sent is put on record.
-func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
-	start := campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: max(scheduledBatch, x.Rate.PerSecond()), DelayMs: scheduledDelayMs}, ScheduledMs: x.ScheduledMs, CountsSent: true, Channels: x.ChannelNames()}
-	var contents []campaigns.Content
-	err := d.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		if x.Body == "" {
-			start.TemplateID = x.TemplateID
-		}
-		contents, err = compose.CampaignContents(v, x)
-		return err
-	})
-	if err == nil {
-		start.Variants, err = compose.PrepareContents(x, contents)
-	}
-	if err == nil {
-		err = d.opts.Node.Look(account, func(v *resolver.View) error {
-			if err := d.CheckProviders(v, x, start.Variants); err != nil {
-				return err
-			}
-			return compose.KeepLinks(v, &start)
-		})
-	}
+// with the start. What keeps it from being sent is put on record. It reports whether what it
+// read has changed meanwhile, so that it is to be called again.
+func (d *Dispatcher) startScheduled(account uint64, id string) (again bool) {
+	x, start, err := d.readScheduled(account, id)
 	if err == nil {
 		err = d.Start(d.ctx, account, start, audit.Author{})
 	}
@@ -93,19 +77,68 @@ func (d *Dispatcher) startScheduled(account uint64, x *campaigns.Campaign) {
 	building := false
 	switch {
 	case err == nil:
-		d.opts.Logger.Info("a scheduled campaign is being sent", "account", resolver.AccountID(account), "campaign", x.ID)
-		return
-	case errors.As(err, &refusal) && refusal.Field == "kept_links":
-		return // a run began and ended since; the next look finds its links
+		d.opts.Logger.Info("a scheduled campaign is being sent", "account", resolver.AccountID(account), "campaign", id)
+		return false
+	case outdated(err):
+		return true
 	case errors.As(err, &refusal):
 		building = refusal.Code == "conflict" && refusal.Field == "segment_ids"
 	case !errors.As(err, &fault):
-		d.opts.Logger.Debug("a scheduled campaign is not started yet", "campaign", x.ID, "error", err)
-		return // the log or the node is away for a while
+		d.opts.Logger.Debug("a scheduled campaign is not started yet", "campaign", id, "error", err)
+		return false // the log or the node is away for a while
 	}
 	if building && d.opts.Now().UnixMilli()-x.ScheduledMs < scheduleGiveUp.Milliseconds() {
-		return
+		return false
 	}
-	d.opts.Logger.Warn("a scheduled campaign cannot be sent", "account", resolver.AccountID(account), "campaign", x.ID, "error", err)
-	_, _ = d.opts.Node.Command(d.ctx, account, campaigns.CommandUnschedule, campaigns.Unschedule{ID: x.ID, ScheduledMs: x.ScheduledMs, Error: err.Error()})
+	_, failed := d.opts.Node.Command(d.ctx, account, campaigns.CommandUnschedule, campaigns.Unschedule{ID: id, ScheduledMs: x.ScheduledMs, Error: err.Error(), IfVersion: start.IfVersion})
+	if outdated(failed) {
+		return true
+	}
+	d.opts.Logger.Warn("a scheduled campaign cannot be sent", "account", resolver.AccountID(account), "campaign", id, "error", err)
+	return false
+}
+
+// outdated reports whether a command was refused since the campaign, its template or its last run
+// have changed since they were read.
+func outdated(err error) bool {
+	var refusal *resolver.Refusal
+	return errors.As(err, &refusal) && (refusal.Field == "if_version" || refusal.Field == "kept_links")
+}
+
+// readScheduled reads a campaign that is due, and makes its start. With an error that is a
+// [*compose.ContentError] or a refusal, the start has the version that the error is of.
+func (d *Dispatcher) readScheduled(account uint64, id string) (x campaigns.Campaign, start campaigns.Start, err error) {
+	var contents []campaigns.Content
+	err = d.opts.Node.Look(account, func(v *resolver.View) (err error) {
+		if x, _, err = v.Campaigns().WholeCampaign(id); err != nil || !x.Due {
+			return cmp.Or(err, errNotDue)
+		}
+		start = scheduledStart(&x)
+		if start.IfVersion, err = v.Campaigns().StartVersion(&x, start.TemplateID); err != nil {
+			return err
+		}
+		contents, err = compose.CampaignContents(v, &x)
+		return err
+	})
+	if err == nil {
+		start.Variants, err = compose.PrepareContents(&x, contents)
+	}
+	if err == nil {
+		err = d.opts.Node.Look(account, func(v *resolver.View) error {
+			if err := d.CheckProviders(v, &x, start.Variants); err != nil {
+				return err
+			}
+			return compose.KeepLinks(v, &start)
+		})
+	}
+	return x, start, err
+}
+
+// scheduledStart is the start of a campaign by its schedule, without contents.
+func scheduledStart(x *campaigns.Campaign) campaigns.Start {
+	start := campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: x.ListIDs, SegmentIDs: x.SegmentIDs, BatchSize: max(scheduledBatch, x.Rate.PerSecond()), DelayMs: scheduledDelayMs}, ScheduledMs: x.ScheduledMs, CountsSent: true, Channels: x.ChannelNames()}
+	if x.Body == "" {
+		start.TemplateID = x.TemplateID
+	}
+	return start
 }

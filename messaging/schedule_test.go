@@ -1,11 +1,14 @@
 package messaging_test
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/campaigns"
@@ -44,7 +47,7 @@ func runOf(v *resolver.View, c campaigns.Campaign) campaigns.Run {
 // schedule saves a campaign to be sent to a list in a minute.
 func (x *mailing) schedule(c campaigns.Campaign, list string) (saved campaigns.Campaign) {
 	x.t.Helper()
-	c.Date, c.ListIDs, c.Body = x.Now().Add(time.Minute).Format(time.RFC3339), []string{list}, "<p>Hi"
+	c.Date, c.ListIDs = x.Now().Add(time.Minute).Format(time.RFC3339), []string{list}
 	ok(x.t, json.Unmarshal(x.must(campaigns.CommandSave, campaigns.Save{Campaign: c, SetsDate: true}), &saved))
 	return saved
 }
@@ -64,8 +67,9 @@ func TestAnUnfinishedRunDelaysNoOtherSchedule(t *testing.T) {
 	}()
 	<-hangs
 	x.must(campaigns.CommandUnschedule, campaigns.Unschedule{ID: x.campaign.ID})
+	x.campaign.Body = "<p>Hi"
 	first := x.schedule(x.campaign, list)
-	second := x.schedule(campaigns.Campaign{Name: "second", Channel: campaigns.ChannelSingle, Type: campaigns.TypeEmail, Message: campaigns.Message{Subject: "s"}}, list)
+	second := x.schedule(campaigns.Campaign{Name: "second", Channel: campaigns.ChannelSingle, Type: campaigns.TypeEmail, Message: campaigns.Message{Subject: "s", Body: "<p>Hi"}}, list)
 	x.Advance(time.Hour)
 	x.until("the other campaign is sent", func(v *resolver.View) bool { return runOf(v, second).Status == campaigns.RunDone })
 	x.until("the first has not started again", func(v *resolver.View) bool { return runOf(v, first).Run == 1 })
@@ -107,5 +111,69 @@ func TestACancelledRunLeavesTheQueue(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("the cancelled run still waits for the other campaign")
+	}
+}
+
+// editedLog has an edit acknowledged right before it takes a command for the first time.
+type editedLog struct {
+	eventlog.Log
+	command string
+	edit    func() // called once
+}
+
+func (l *editedLog) Append(ctx context.Context, partition int, data []byte) (int64, error) {
+	if _, body, err := eventlog.DecodeEnvelope(data); err == nil {
+		if name, _, err := eventlog.DecodeCommand(body); err == nil && string(name) == l.command {
+			l.edit()
+		}
+	}
+	return l.Log.Append(ctx, partition, data)
+}
+
+// TestTheLastEditIsSent: what a schedule sends is what was acknowledged last, also where that
+// comes between the look at the campaign and its start, or mends what keeps it from starting.
+func TestTheLastEditIsSent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		command    string
+		inTemplate bool
+		sender     string // before the edit
+	}{
+		"campaign": {command: campaigns.CommandStart},
+		"template": {command: campaigns.CommandStart, inTemplate: true},
+		"mended":   {command: campaigns.CommandUnschedule, sender: "a@nowhere.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, list, _, release := newScheduling(t)
+			release()
+			log := &editedLog{command: c.command}
+			x.behind(func(files eventlog.Log) eventlog.Log { log.Log = files; return log })
+			d := x.dispatcher(nil)
+			defer d.Close()
+			template := campaigns.Template{Name: "t", Source: campaigns.TemplateList, Subject: "old", HTML: "<p>Hi"}
+			ok(t, json.Unmarshal(x.must(campaigns.CommandTemplateSave, template), &template))
+			news := campaigns.Campaign{Name: "news", Channel: campaigns.ChannelSingle, Type: campaigns.TypeEmail, Message: campaigns.Message{Subject: "old", Body: "<p>Hi", Sender: c.sender}}
+			if c.inTemplate {
+				news.Body, news.TemplateID = "", template.ID
+			}
+			news = x.schedule(news, list)
+			log.edit = sync.OnceFunc(func() {
+				if c.inTemplate {
+					template.Subject = "new"
+					x.must(campaigns.CommandTemplateSave, template)
+					return
+				}
+				news.Subject, news.Body, news.Sender = "new", "<p>Hi", ""
+				x.must(campaigns.CommandSave, campaigns.Save{Campaign: news})
+			})
+			x.Advance(time.Hour)
+			x.until("it is sent", func(v *resolver.View) bool { return runOf(v, news).Status == campaigns.RunDone })
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if !slices.Equal(x.subjects, []string{"new"}) {
+				t.Errorf("sent: %q", x.subjects)
+			}
+		})
 	}
 }

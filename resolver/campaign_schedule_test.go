@@ -16,11 +16,7 @@ func (r *recorder) dated(fromNow int64) string {
 
 func (r *recorder) dueNow() (ids []string) {
 	r.t.Helper()
-	list, err := r.view().Campaigns().Due()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, x := range list {
+	for _, x := range r.view().Campaigns().Due() {
 		ids = append(ids, x.ID)
 	}
 	return ids
@@ -65,9 +61,6 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	}
 	if due, has := r.m.NextDue(); has && due <= r.now {
 		t.Errorf("ticks continue at %d", due)
-	}
-	if list, err := r.view().Campaigns().Due(); err != nil || list[0].Body != "<p>Hi" {
-		t.Errorf("%+v %v", list, err)
 	}
 	start := campaigns.Start{ID: x.ID, Plan: campaigns.Plan{ListIDs: []string{list}}, ScheduledMs: at}
 	if run := r.start(start); run.Total != 1 {

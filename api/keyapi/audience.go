@@ -231,7 +231,8 @@ func (a audienceCalls) render(c *keycall.Call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	contents, err := contentsOf(c, &x, "", in.TemplateID)
+	var contents []campaigns.Content
+	err = c.Read(func(v *resolver.View) (err error) { contents, err = contentsOf(v, &x, "", in.TemplateID); return err })
 	if err != nil {
 		return nil, err
 	}

@@ -492,17 +492,17 @@ func (f *sendFields) audience(x *campaigns.Campaign, s *campaigns.Start) error {
 
 // contentsOf are what a campaign sends, one for each of its parts: its own texts, those of an
 // e-mail or else the template's.
-func contentsOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string) ([]campaigns.Content, error) {
+func contentsOf(v *resolver.View, x *campaigns.Campaign, source, templateID string) ([]campaigns.Content, error) {
 	parts := x.Parts()
 	out := make([]campaigns.Content, len(parts))
 	takesTemplate := false
 	for i := range parts {
 		var err error
 		if len(x.Channels) > 0 && parts[i].Medium() != analytics.MediumEmail {
-			out[i], err = contentOf(c, &parts[i], "", "")
+			out[i], err = contentOf(v, &parts[i], "", "")
 		} else {
 			takesTemplate = true
-			out[i], err = contentOf(c, &parts[i], source, templateID)
+			out[i], err = contentOf(v, &parts[i], source, templateID)
 		}
 		if err != nil {
 			return nil, err
@@ -515,28 +515,22 @@ func contentsOf(c *keycall.Call, x *campaigns.Campaign, source, templateID strin
 }
 
 // contentOf is what a campaign on one channel sends: its own texts, or those of the template.
-func contentOf(c *keycall.Call, x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
-	var out campaigns.Content
-	err := c.Read(func(v *resolver.View) (err error) {
-		if out, err = compose.OwnContent(v, x); err != nil || source == "" && templateID == "" {
-			return err
-		}
-		t, ok, err := v.Campaigns().WholeTemplate(templateID)
-		switch {
-		case err != nil:
-			return err
-		case templateID == "":
-			return keycall.Fail("template_id Field required: name the template to send, here or in the campaign")
-		case !ok, source != "" && t.Source != source:
-			return keycall.FailWith(keycall.CodeNotFound, "template_id: there is no such template")
-		}
-		out.HTML, out.Text = t.HTML, t.Text
-		if t.Subject != "" {
-			out.Subject = t.Subject
-		}
-		return nil
-	})
-	return out, err
+func contentOf(v *resolver.View, x *campaigns.Campaign, source, templateID string) (campaigns.Content, error) {
+	out, err := compose.OwnContent(v, x)
+	if err != nil || source == "" && templateID == "" {
+		return out, err
+	}
+	t, ok, err := v.Campaigns().WholeTemplate(templateID)
+	switch {
+	case err != nil:
+		return out, err
+	case templateID == "":
+		return out, keycall.Fail("template_id Field required: name the template to send, here or in the campaign")
+	case !ok, source != "" && t.Source != source:
+		return out, keycall.FailWith(keycall.CodeNotFound, "template_id: there is no such template")
+	}
+	out.HTML, out.Text, out.Subject = t.HTML, t.Text, cmp.Or(t.Subject, out.Subject)
+	return out, nil
 }
 
 // fitsProviders refuses contents that the account's providers never take.
@@ -573,13 +567,20 @@ type sendResult struct {
 // the campaign, the command for the state machine, and the contents, to be
 // prepared.
 func readSending(c *keycall.Call, in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
-	if x, _, err = campaignOf(c, c.Param("id")); err != nil {
-		return x, start, nil, err
-	}
-	if start, err = in.start(&x); err != nil {
-		return x, start, nil, err
-	}
-	contents, err = contentsOf(c, &x, start.TemplateSource, start.TemplateID)
+	err = c.Read(func(v *resolver.View) (err error) {
+		var ok bool
+		if x, ok, err = v.Campaigns().WholeCampaign(c.Param("id")); err != nil || !ok {
+			return cmp.Or(err, errNoCampaign)
+		}
+		if start, err = in.start(&x); err != nil {
+			return err
+		}
+		if start.IfVersion, err = v.Campaigns().StartVersion(&x, start.TemplateID); err != nil {
+			return err
+		}
+		contents, err = contentsOf(v, &x, start.TemplateSource, start.TemplateID)
+		return err
+	})
 	return x, start, contents, err
 }
 

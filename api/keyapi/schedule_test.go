@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/resolver/audit"
+	"github.com/musterhq/muster/resolver/campaigns"
 )
 
 // scheduled is a campaign with its schedule.
@@ -105,4 +108,42 @@ func TestCampaignIsSentAtItsDate(t *testing.T) {
 	if len(took) != 1 || took["X2"] != 1 {
 		t.Errorf("sent: %v", took)
 	}
+}
+
+// editedSender has a campaign edited right before its start.
+type editedSender struct {
+	Campaigns
+	edit func()
+}
+
+func (x *editedSender) Send(ctx context.Context, account uint64, start campaigns.Start, by audit.Author) (campaigns.Run, error) {
+	x.edit()
+	return x.Campaigns.Send(ctx, account, start, by)
+}
+
+// TestSendOfAnEarlierVersion: a send by hand is refused where an edit came between its look at the
+// campaign and its start.
+func TestSendOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	sender := new(editedSender)
+	sends := sendingWith(t, func(m *email.Message) outcome.Result {
+		if m.Subject != "new" {
+			t.Errorf("sent: %s", m.Subject)
+		}
+		return outcome.New(outcome.Accepted, "", "")
+	})
+	s := newService(t, func(o *Options) {
+		sends(o)
+		sender.Campaigns = o.Campaigns
+		o.Campaigns = sender
+	})
+	p := person{s, s.token}
+	var list, x scheduled
+	p.must("POST", "/lists", `{"name":"Readers"}`, &list)
+	p.must("POST", "/lists/"+list.ID+"/contacts", `{"email":"ann@people.example"}`, nil)
+	p.must("POST", "/campaigns", `{"name":"x","channel":2,"type":1,"date":"2024-01-01","subject":"old","body":"<p>Hi</p>","list_id":["`+list.ID+`"]}`, &x)
+	sender.edit = func() { p.must("PATCH", "/campaigns/"+x.ID, `{"subject":"new"}`, nil) }
+	p.refused("POST", "/campaigns/"+x.ID+"/send", `{}`, 409, "if_version", "was changed meanwhile")
+	sender.edit = func() {}
+	p.must("POST", "/campaigns/"+x.ID+"/send", `{}`, nil)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/campaigns"
 	"github.com/musterhq/muster/resolver/messages"
 	"github.com/musterhq/muster/resolver/view"
 )
@@ -114,7 +115,8 @@ func (t testCalls) run(c *keycall.Call) (any, error) {
 	if x.Body == "" {
 		template = x.TemplateID
 	}
-	content, err := contentOf(c, &x, "", template)
+	var content campaigns.Content
+	err = c.Read(func(v *resolver.View) (err error) { content, err = contentOf(v, &x, "", template); return err })
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
 package campaigns
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/messaging/card"
 	"github.com/musterhq/muster/messaging/whatsapp"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 // Content is what is sent: the campaign's own text or a template's, as
@@ -59,6 +62,46 @@ func (s *State) WholeCampaign(id string) (x Campaign, ok bool, err error) {
 		x.Body, err = s.Body(id)
 	}
 	return x, ok, err
+}
+
+// StartVersion names what a start of a campaign is made of: the campaign, which has its body, and
+// the template that stands in for a body, or the one that the start names. A schedule is no part
+// of it: starts name theirs.
+func (s *State) StartVersion(x *Campaign, templateID string) (string, error) {
+	if templateID == "" && x.Body == "" {
+		templateID = x.TemplateID
+	}
+	t, ok, err := s.WholeTemplate(templateID)
+	if err != nil {
+		return "", err
+	}
+	template := ""
+	if ok {
+		template = t.Version()
+	}
+	c := *x
+	c.Schedule, c.UpdatedMs = Schedule{}, 0
+	return feature.Version(string(must.JSON(c)), template), nil
+}
+
+// unchanged refuses a command that was made of another version of a campaign on record, which is
+// "" for commands that do not say.
+func (s *State) unchanged(id, templateID, version string) *refuse.Refusal {
+	if version == "" {
+		return nil
+	}
+	x, _, err := s.WholeCampaign(id)
+	var present string
+	if err == nil {
+		present, err = s.StartVersion(&x, templateID)
+	}
+	if err != nil {
+		panic(err) // as where a version of a template is asked for
+	}
+	if version != present {
+		return refuse.Conflicts("if_version", "the campaign or its template was changed meanwhile; send it again")
+	}
+	return nil
 }
 
 // Contents are the variants that a campaign is being sent with, none when its run is over.

@@ -71,7 +71,7 @@ func TestPartsKeepTheOrderOfKeys(t *testing.T) {
 		{new(Campaign), "id number name channel type date subject body sender sender_name reply_to template_id list_ids segment_ids local_time rate ignore_sending_limits link service whatsapp track_links push in_app channels created_ms updated_ms one_off body_bytes dated scheduled_ms due schedule_error"},
 		{new(Run), "id run status list_ids segment_ids template_source template_id batch_size delay_ms started_ms finished_ms resumed total sent failed skipped errors anonymous_errors ab variants returned members opens clicks by_link accepted retired devices variant_of channels by_channel past wall_ms held wake_ms woken next_us links own_clicks content_bytes link_bytes"},
 		{new(PastRun), "run status list_ids segment_ids template_source template_id started_ms finished_ms total sent failed skipped errors anonymous_errors bounced"},
-		{new(Start), "id list_ids segment_ids template_source template_id batch_size delay_ms variants ab channels everybody devices scheduled_ms counts_sent kept_links"},
+		{new(Start), "id list_ids segment_ids template_source template_id batch_size delay_ms variants ab channels everybody devices scheduled_ms counts_sent kept_links if_version"},
 	} {
 		fill(reflect.ValueOf(c.of).Elem())
 		if got := keysOf(t, c.of); got != c.want {

@@ -31,6 +31,9 @@ type Unschedule struct {
 	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
 	// Error is why it could not be carried out, "" for a cancellation.
 	Error string `json:"error,omitempty"`
+	// IfVersion is what could not be carried out, see [Start.IfVersion]: what was mended since
+	// stays scheduled. Empty for a cancellation.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 // schedule decides when a campaign that is being saved is sent by itself. old is what it
@@ -108,6 +111,9 @@ func (s *State) unschedule(tx *feature.Tx, c Unschedule) *refuse.Refusal {
 	case c.ScheduledMs != 0 && c.ScheduledMs != x.ScheduledMs:
 		return notScheduled()
 	}
+	if r := s.unchanged(x.ID, "", c.IfVersion); r != nil {
+		return r
+	}
 	if r := s.runs[c.ID]; r.paced(x) && c.ScheduledMs == 0 {
 		s.stopRun(tx, r, cancelled, false)
 		s.returnCredits(x, r)
@@ -122,20 +128,16 @@ func notScheduled() *refuse.Refusal {
 }
 
 // Due lists the campaigns of the account whose time has come and whose run is
-// not started, the one that was due first at the beginning, with their bodies.
-func (s *State) Due() ([]Campaign, error) {
+// not started, the one that was due first at the beginning, without their bodies.
+func (s *State) Due() []Campaign {
 	var out []Campaign
 	for number := range s.due {
-		x, _, err := s.WholeCampaign(s.ids[number])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, x)
+		out = append(out, *s.campaigns[s.ids[number]])
 	}
 	slices.SortFunc(out, func(x, y Campaign) int {
 		return cmp.Or(cmp.Compare(x.ScheduledMs, y.ScheduledMs), cmp.Compare(x.Number, y.Number))
 	})
-	return out, nil
+	return out
 }
 
 // NextDue is the earliest instant at which a campaign becomes due or a run continues, Unix ms; ok

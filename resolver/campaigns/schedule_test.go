@@ -13,11 +13,7 @@ func (w *world) dated(fromNow int64) string {
 
 func (w *world) dueNow() (ids []string) {
 	w.t.Helper()
-	list, err := w.state.Due()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, x := range list {
+	for _, x := range w.state.Due() {
 		ids = append(ids, x.ID)
 	}
 	return ids
@@ -124,4 +120,60 @@ func TestDatesOfOldLogsScheduleNothing(t *testing.T) {
 	if x := w.saved(Save{Campaign: x, SetsDate: true}); x.ScheduledMs == 0 {
 		t.Errorf("dated: %+v", x)
 	}
+}
+
+// TestCommandsOfAnEarlierVersion: a start, and the end of a schedule that failed, are refused where
+// the campaign or its template has changed since they were made. Commands that name no version are
+// applied, as in old logs.
+func TestCommandsOfAnEarlierVersion(t *testing.T) {
+	w := newWorld(t)
+	var template Template
+	w.do(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "one"}, &template)
+	list := w.list("one", 0)
+	x := w.saved(Save{Campaign: Campaign{Name: "n", Channel: 1, Date: w.dated(1000), ListIDs: []string{list}, Message: Message{TemplateID: template.ID}}})
+	version := func() string {
+		t.Helper()
+		whole, _, err := w.state.WholeCampaign(x.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := w.state.StartVersion(&whole, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	stale := func(seen string) {
+		t.Helper()
+		w.refuses("was changed meanwhile", CommandStart, Start{ID: x.ID, Plan: Plan{ListIDs: x.ListIDs, BatchSize: 9}, Variants: []Content{{}}, IfVersion: seen})
+		w.refuses("was changed meanwhile", CommandUnschedule, Unschedule{ID: x.ID, Error: "why", IfVersion: seen})
+	}
+	first := version()
+	w.now += 1000
+	w.state.Advance(w.tx())
+	if x = w.saved(Save{Campaign: x}); !x.Due || version() != first {
+		t.Errorf("saved as it was, and due: %+v", x)
+	}
+	template.HTML = "two"
+	w.do(CommandTemplateSave, template, nil)
+	stale(first)
+	second := version()
+	x.Body = "three"
+	x = w.saved(Save{Campaign: x})
+	stale(second)
+	third := version()
+	template.HTML = "four"
+	w.do(CommandTemplateSave, template, nil)
+	if version() != third {
+		t.Error("the template stands in for no body any more")
+	}
+	w.do(CommandUnschedule, Unschedule{ID: x.ID, Error: "why", IfVersion: third}, nil)
+	if r := w.start(Start{ID: x.ID, Plan: Plan{ListIDs: x.ListIDs}, IfVersion: third}); r.Run != 1 {
+		t.Errorf("%+v", r)
+	}
+	w.do(CommandFinish, Finish{ID: x.ID, Run: 1, Stopped: "enough"}, nil)
+	if r := w.start(Start{ID: x.ID, Plan: Plan{ListIDs: x.ListIDs}}); r.Run != 2 {
+		t.Errorf("%+v", r)
+	}
+	w.checked()
 }

@@ -34,6 +34,10 @@ type Start struct {
 	// KeptLinks is set where the links of the contents begin with those of the run before. In
 	// starts of before, the links of a run replaced those.
 	KeptLinks *KeptLinks `json:"kept_links,omitempty"`
+	// IfVersion is what the contents were made of, see [State.StartVersion]: the start is refused
+	// if that has changed since. Empty where they are made of nothing that can change, and in
+	// starts of before apply version 26.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 // KeptLinks is what a start says of the links that the campaign was sent with before.
@@ -64,6 +68,9 @@ func (s *State) startRun(tx *feature.Tx, c Start, record bool) *refuse.Refusal {
 	}
 	if c.ScheduledMs != 0 && (!x.Due || x.ScheduledMs != c.ScheduledMs) {
 		return notScheduled()
+	}
+	if r := s.unchanged(x.ID, c.TemplateID, c.IfVersion); r != nil {
+		return r
 	}
 	if r := c.Plan.check(); r != nil {
 		return r

@@ -59,6 +59,8 @@ const RulesNoted = 24
 //     text leaves the log.
 //   - 26: a change of password may ask for the password that it replaces (access).
 //   - 26: the verification of a sender domain may ask for the token that was looked up (domains).
+//   - 26: the start of a campaign may ask for the version of the campaign and its template that it
+//     was made of, and so may the end of a schedule that could not be carried out (campaigns).
 
 // OldestRules is the oldest version whose states are read: that of release 0.1.0.
 const OldestRules = 9
