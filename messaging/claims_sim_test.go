@@ -160,9 +160,10 @@ type fleet struct {
 	at       time.Time
 	hooks    *target
 	template campaigns.Template
-	places   int        // of each kind of effects, and of each run
-	faults   *rand.Rand // of campaigns' messages; nil for none
-	faulty   int        // one of so many attempts to send such a message fails
+	places   int               // of each kind of effects, and of each run
+	faults   *rand.Rand        // of campaigns' messages; nil for none
+	faulty   int               // one of so many attempts to send such a message fails
+	answer   func(node string) // is how long the relay takes to answer a process; nil is no time
 
 	mu        sync.Mutex
 	processes []*process
@@ -223,6 +224,9 @@ func (f *fleet) start(name string) *process {
 		what := m.Subject + " to " + m.To.Addr
 		failed := strings.HasPrefix(m.To.Addr, "c") && f.fails(m.ID)
 		f.record(name, what, m.ID, failed)
+		if f.answer != nil {
+			f.answer(name)
+		}
 		if failed {
 			return outcome.Failed(outcome.Temporary, "451", errors.New("try later"))
 		}

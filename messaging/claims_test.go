@@ -3,6 +3,7 @@ package messaging_test
 import (
 	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,4 +57,39 @@ func TestClaimsAreAskedForTogether(t *testing.T) {
 		}
 	}
 	t.Error("nothing counts the records")
+}
+
+// TestAPlannedMoveRepeatsWhatIsUnderWay: the next owner of a partition does not wait for the messages
+// of the former one, and sends those without an outcome again, under their ids.
+func TestAPlannedMoveRepeatsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 4)
+	one, two := f.processes[0], f.processes[1]
+	begun, answered := make(chan struct{}), make(chan struct{})
+	answer := sync.OnceFunc(func() { close(answered) })
+	defer answer()
+	f.answer = func(node string) {
+		if node == one.name {
+			close(begun)
+			<-answered
+		}
+	}
+	f.must(one, messages.CommandEmailSend, messages.EmailSend{Mail: messages.Mail{To: "m0@x.io", TemplateID: f.template.ID}}, nil)
+	<-begun
+	released := make(chan error, 1)
+	go func() { released <- one.node.Release(t.Context(), 0) }()
+	ok(t, two.node.Take(t.Context(), 0))
+	f.until("the next owner sends it", two, func(v *resolver.View) bool { return count(v, "email_sent") == 1 && v.Outbox().Len() == 0 })
+	answer()
+	ok(t, <-released)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.effects) != 1 {
+		t.Errorf("%d ids: %v", len(f.effects), f.effects)
+	}
+	for id, list := range f.effects {
+		if len(list) != 2 || list[0].node != one.name || list[1].node != two.name {
+			t.Errorf("%s was sent by %v", id, list)
+		}
+	}
 }

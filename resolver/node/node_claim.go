@@ -84,8 +84,8 @@ func (n *Node) Claim(ctx context.Context, account, epoch uint64, items []resolve
 // given up.
 const effectsWait = 3 * time.Second
 
-// retire gives up the lease before a partition is given up: no effect is begun any
-// more, and those under way are waited for, so that a new owner repeats none.
+// retire gives up the lease before a partition is given up: no effect is begun any more, and
+// those under way may end. A new owner does not wait for that, and may repeat them.
 func (p *partition) retire(ctx context.Context) {
 	idle := p.lease.end()
 	if idle == nil {
