@@ -66,7 +66,8 @@ func (s *State) WholeCampaign(id string) (x Campaign, ok bool, err error) {
 
 // StartVersion names what a start of a campaign is made of: the campaign, which has its body, and
 // the template that stands in for a body, or the one that the start names. A schedule is no part
-// of it: starts name theirs.
+// of it: starts name theirs. Logs have it, so it must stay what it is for campaigns on record: a
+// field that is added to [Campaign] is left out of its JSON while it is empty.
 func (s *State) StartVersion(x *Campaign, templateID string) (string, error) {
 	if templateID == "" && x.Body == "" {
 		templateID = x.TemplateID

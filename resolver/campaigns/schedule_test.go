@@ -177,3 +177,17 @@ func TestCommandsOfAnEarlierVersion(t *testing.T) {
 	}
 	w.checked()
 }
+
+// TestStartVersionIsKept: later builds must come to the same version, or a replay of a log would
+// refuse its starts.
+func TestStartVersionIsKept(t *testing.T) {
+	w := newWorld(t)
+	for want, x := range map[string]Campaign{
+		"b1b0bc3b3b47bd47": {ID: "c1", Number: 7, Name: "n", Channel: ChannelSingle, Date: "2026-01-01", CreatedMs: 1, UpdatedMs: 2, Schedule: Schedule{Dated: true, ScheduledMs: 3}},
+		"4dbd08504dd7eba6": {ID: "c2", Name: "n", Channel: ChannelOmni, Message: Message{Subject: "s", Body: "<p>b", Sender: "a@x.io", SenderName: "A", ReplyTo: "r@x.io"}, ListIDs: []string{"l"}, SegmentIDs: []string{"g"}, BodyBytes: 4, OneOff: true, ChannelOptions: ChannelOptions{Link: "https://x.io", TrackLinks: true}, Channels: []ChannelMessage{{}}},
+	} {
+		if got, err := w.state.StartVersion(&x, ""); err != nil || got != want {
+			t.Errorf("%s: %s, want %s, %v", x.ID, got, want, err)
+		}
+	}
+}
