@@ -65,6 +65,7 @@ func TestNoHalfRecordIsRead(t *testing.T) {
 		},
 		func() error { _, err := (nodeEmails{p: p}).Held(testAccount, [16]byte{}, nil); return err },
 		func() error { _, err := p.redactor(&erasure.Batch{Account: testAccount}); return err },
+		func() error { return p.eraseAgain(t.Context(), 0) },
 		p.writeCheckpoint,
 	} {
 		for range 20 {

@@ -72,7 +72,7 @@ func (p *partition) rebuildLoop(ctx context.Context) {
 	}
 }
 
-// untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
+// untilDone calls do until it succeeds, ctx ends, the partition fails, or history has lost its rows once
 // more, which the feed has noted and asks again for. Between two calls it logs failure, and
 // pauses for 1 s at first and for a minute at most, if history is tried again after 5 s: a call
 // may read far more than the rows of one batch.
@@ -80,7 +80,7 @@ func (p *partition) untilDone(ctx context.Context, failure string, do func() err
 	first, longest := p.node.opts.Feed.RetryMax/5, 12*p.node.opts.Feed.RetryMax
 	for wait := first; ; wait = min(2*wait, longest) {
 		err := do()
-		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
+		if err == nil || ctx.Err() != nil || p.failed.Err() != nil || errors.Is(err, query.ErrGap) {
 			return
 		}
 		p.log.Error(failure, "retry_in", wait, "error", err)
@@ -313,7 +313,11 @@ const maxErasedAtOnce = 1000
 // eraseAgain takes the rows of erased profiles, which the log still implies, out of
 // history, as they were before.
 func (p *partition) eraseAgain(ctx context.Context, upTo int64) error {
-	for account, ordinals := range p.erasedProfiles() {
+	erased := p.erasedProfiles()
+	if err := p.failed.Err(); err != nil {
+		return err // some may be erased in part only
+	}
+	for account, ordinals := range erased {
 		for part := range slices.Chunk(ordinals, maxErasedAtOnce) {
 			q := query.EraseQuery{Cut: query.Cut{Partition: p.id, UpTo: upTo}, Account: account, Ordinals: part}
 			if err := p.node.opts.History.Erase(ctx, q); err != nil {

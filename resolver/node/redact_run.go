@@ -49,6 +49,9 @@ func (p *partition) redact(ctx context.Context, log redactingLog, b *erasure.Bat
 	held, read := 0, 0
 	flush := func() error {
 		defer func() { list, held = nil, 0 }()
+		if err := p.failed.Err(); err != nil {
+			return err // r may have judged by what a record did in part
+		}
 		err := log.Redact(ctx, p.id, list)
 		if !errors.Is(err, eventlog.ErrBeingWritten) {
 			return err
