@@ -67,6 +67,14 @@ func (d *Dispatcher) knows(key runKey) bool {
 	return d.mu.runs[key] != nil || d.mu.starting[key] > 0
 }
 
+// sends reports whether a run of a campaign has not ended here, even if the state says that it
+// is over.
+func (d *Dispatcher) sends(key runKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.runs[key] != nil
+}
+
 // startsNow notes that a campaign is being started: that its run is on record is
 // known to all before it is begun. done ends that.
 func (d *Dispatcher) startsNow(key runKey) (done func()) {

@@ -78,7 +78,7 @@ func (r *run) over() bool { return r.stopped.Load() }
 // state says that the run is over, or ctx ends.
 func (r *run) awaitTurn(ctx context.Context) bool {
 	for {
-		changed := r.d.opts.Node.CampaignChanged()
+		changed, campaigns := r.d.opts.Node.Changed(), r.d.opts.Node.CampaignChanged()
 		if r.overInState() {
 			r.conclude()
 			return false
@@ -86,7 +86,8 @@ func (r *run) awaitTurn(ctx context.Context) bool {
 		select {
 		case r.d.semaphore <- struct{}{}:
 			return true
-		case <-changed:
+		case <-changed: // another node may have ended the run before the partition came back
+		case <-campaigns:
 		case <-ctx.Done():
 			r.err = errStopping
 			return false

@@ -52,7 +52,7 @@ func (d *Dispatcher) startDue() {
 			continue
 		}
 		for i := range due {
-			if d.knows(runKey{account, due[i].ID}) {
+			if d.sends(runKey{account, due[i].ID}) {
 				continue // its last run is over and has messages under way; the end of it is the next look
 			}
 			for d.ctx.Err() == nil && d.startScheduled(account, due[i].ID) {
@@ -91,8 +91,12 @@ func (d *Dispatcher) startScheduled(account uint64, id string) (again bool) {
 		return false
 	}
 	_, failed := d.opts.Node.Command(d.ctx, account, campaigns.CommandUnschedule, campaigns.Unschedule{ID: id, ScheduledMs: x.ScheduledMs, Error: err.Error(), IfVersion: start.IfVersion})
-	if outdated(failed) {
+	switch {
+	case outdated(failed):
 		return true
+	case failed != nil:
+		d.opts.Logger.Debug("the schedule of a campaign was not ended", "campaign", id, "error", failed)
+		return false
 	}
 	d.opts.Logger.Warn("a scheduled campaign cannot be sent", "account", resolver.AccountID(account), "campaign", id, "error", err)
 	return false
