@@ -3,6 +3,7 @@ package uploads
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,23 @@ func TestReturnOfAnAccountIsNoted(t *testing.T) {
 		if len(files) != want || len(w.Uploads.mu.away) != 0 {
 			t.Errorf("back %t: %v, away %v", returns, files, w.Uploads.mu.away)
 		}
+	}
+}
+
+// TestNoteWithoutUploadsGoes: a kill between the removal of an account's last upload and that of
+// the note leaves a note, which must not count for uploads that come later.
+func TestNoteWithoutUploadsGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Close()
+	ok(t, os.MkdirAll(w.accountDir(w.account), 0o700))
+	ok(t, os.WriteFile(filepath.Join(w.accountDir(w.account), nameAway), []byte("1"), 0o600))
+	w.open(1 << 20)
+	w.Close()
+	files, err := os.ReadDir(w.accountDir(w.account))
+	ok(t, err)
+	if len(files) != 0 || len(w.Uploads.mu.away) != 0 {
+		t.Errorf("%v, away %v", files, w.Uploads.mu.away)
 	}
 }
 

@@ -100,6 +100,11 @@ func (s *Uploads) readAll() error {
 				return err
 			}
 		}
+		if s.mu.files[account] == nil { // a crash came between the last upload and its note
+			if err := s.forgetAway(account); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -431,7 +436,9 @@ func (s *Uploads) forget(u *upload) error {
 	delete(s.mu.files[u.account], u.ID)
 	if len(s.mu.files[u.account]) == 0 {
 		delete(s.mu.files, u.account)
-		return s.forgetAway(u.account)
+		if err := s.forgetAway(u.account); err != nil {
+			s.opts.Logger.Error("the note that an account is away cannot be removed; the next start tries again", "err", err)
+		}
 	}
 	return nil
 }
