@@ -183,7 +183,8 @@ func TestOutcomeBehindAnErasureLeavesTheLog(t *testing.T) {
 	}
 	p.mu.RUnlock()
 	done.Wait()
-	await(t, n)
+	// The outcome may be applied when the log is rid of the rest: no checkpoint follows then,
+	// which await would wait for.
 	eventually.Holds(t, "the log is rid of the outcome", func() bool { return !fileHolds(t, fs, "gone-person@x.io") })
 }
 
