@@ -15,8 +15,8 @@ import (
 	"github.com/musterhq/muster/resolver/contacts"
 )
 
-// newScheduling is a mailing to one person, who is on a list, and that list's id. The first
-// message hangs at the relay from when hangs is closed until release is called.
+// newScheduling returns a mailing, and the id of a list with its only contact. The relay answers
+// the first message only after a call of release; hangs is closed once it has that message.
 func newScheduling(t *testing.T) (x *mailing, list string, hangs <-chan struct{}, release func()) {
 	t.Helper()
 	x = newMailing(t, 0, 600)

@@ -57,9 +57,8 @@ func (w *redactWorld) replaysToTheSame(t *testing.T) {
 	}
 }
 
-// TestLateOutcomesLeaveTheLog: outcomes of messages to a person who was erased while they
-// were on their way to the log are redacted, whatever else becomes of them. Older rules let
-// them stay.
+// TestLateOutcomesLeaveTheLog: the outcome of a message that is appended after its recipient was
+// erased is redacted, whether it is applied or refused. Rules below version 26 keep it.
 func TestLateOutcomesLeaveTheLog(t *testing.T) {
 	t.Parallel()
 	const reason, secret = "mailbox=u1@x.io: Secret-reason", "Secret-token"

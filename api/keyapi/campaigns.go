@@ -70,16 +70,22 @@ func (k campaignCalls) operations() keycall.Group {
 var errNoCampaign = keycall.FailWith(keycall.CodeNotFound, "There is no campaign with this id")
 
 func campaignOf(c *keycall.Call, id string) (x campaigns.Campaign, out record.Campaign, err error) {
-	err = c.Read(func(v *resolver.View) error {
-		var ok bool
-		var err error
-		if x, ok, err = v.Campaigns().WholeCampaign(id); err != nil || !ok {
-			return cmp.Or(err, errNoCampaign)
+	err = c.Read(func(v *resolver.View) (err error) {
+		if x, err = wholeCampaign(v, id); err == nil {
+			out = record.WholeCampaign(v, &x)
 		}
-		out = record.WholeCampaign(v, &x)
-		return nil
+		return err
 	})
 	return x, out, err
+}
+
+// wholeCampaign reads a campaign with its body.
+func wholeCampaign(v *resolver.View, id string) (campaigns.Campaign, error) {
+	x, ok, err := v.Campaigns().WholeCampaign(id)
+	if err == nil && !ok {
+		err = errNoCampaign
+	}
+	return x, err
 }
 
 // campaignFields are the fields of a campaign in a request.
@@ -568,9 +574,8 @@ type sendResult struct {
 // prepared.
 func readSending(c *keycall.Call, in *sendFields) (x campaigns.Campaign, start campaigns.Start, contents []campaigns.Content, err error) {
 	err = c.Read(func(v *resolver.View) (err error) {
-		var ok bool
-		if x, ok, err = v.Campaigns().WholeCampaign(c.Param("id")); err != nil || !ok {
-			return cmp.Or(err, errNoCampaign)
+		if x, err = wholeCampaign(v, c.Param("id")); err != nil {
+			return err
 		}
 		if start, err = in.start(&x); err != nil {
 			return err

@@ -40,6 +40,15 @@ func failing(t *testing.T, n *Node, done *sync.WaitGroup) {
 	})
 }
 
+// closeFailed closes a node whose partition has failed, and its log.
+func closeFailed(t *testing.T, f *fixture, n *Node) {
+	t.Helper()
+	_ = n.Close(t.Context()) // it says what we have seen
+	if err := f.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestNoHalfRecordIsRead: what waits for the partition while a record is applied that fails
 // midway gets the failure, whatever it wanted to read, and no checkpoint has half of the record.
 func TestNoHalfRecordIsRead(t *testing.T) {
@@ -84,10 +93,7 @@ func TestNoHalfRecordIsRead(t *testing.T) {
 	if last := p.checkpoint.last.Load(); last != before {
 		t.Errorf("a checkpoint of half a record was written: %d, before %d", last, before)
 	}
-	_ = n.Close(t.Context()) // it says what we have seen
-	if err := f.log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeFailed(t, f, n)
 }
 
 // TestNoHalfRecordIsKeptByAStop: where the partition stops while a record fails midway, the last
@@ -104,12 +110,9 @@ func TestNoHalfRecordIsKeptByAStop(t *testing.T) {
 	p.life.stop()
 	p.mu.RUnlock()
 	done.Wait()
-	_ = n.Close(t.Context()) // it says what we have seen
+	closeFailed(t, f, n)
 	if last := p.checkpoint.last.Load(); last != before {
 		t.Errorf("a checkpoint of half a record was written: %d, before %d", last, before)
-	}
-	if err := f.log.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -146,8 +149,5 @@ func TestFailureBeforeTheLockIsFree(t *testing.T) {
 	failing(t, n, &done)
 	p.mu.RUnlock()
 	done.Wait()
-	_ = n.Close(t.Context()) // it says what we have seen
-	if err := f.log.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeFailed(t, f, n)
 }
