@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // KafkaCluster is an Apache Kafka cluster of this process's own. Every broker
@@ -385,8 +387,8 @@ func kafkaClient(addrs ...string) (client *kafka.Client, done func()) {
 		transport.CloseIdleConnections
 }
 
-// CreateTopic creates a topic and returns when each of its partitions has a
-// leader. Config's entries are Kafka's own, such as max.message.bytes.
+// CreateTopic creates a topic and returns when every broker names a leader of each of its
+// partitions. Config's entries are Kafka's own, such as max.message.bytes.
 func (c *KafkaCluster) CreateTopic(ctx context.Context, name string, partitions, replicas int, config ...kafka.ConfigEntry) error {
 	return createTopic(ctx, c.Addrs(), name, partitions, replicas, config)
 }
@@ -403,37 +405,42 @@ func createTopic(ctx context.Context, addrs []string, name string, partitions, r
 	if err != nil {
 		return fmt.Errorf("create topic %s: %w", name, err)
 	}
-	for {
-		err := leaders(ctx, client, name, partitions)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("topic %s: %w: %w", name, ctx.Err(), err)
-		case <-time.After(pollEvery):
-		}
-	}
-}
-
-// leaders fails unless every partition of the topic has a leader.
-func leaders(ctx context.Context, client *kafka.Client, name string, partitions int) error {
-	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{name}})
-	if err != nil {
-		return err
-	}
-	if len(meta.Topics) != 1 || meta.Topics[0].Error != nil || len(meta.Topics[0].Partitions) != partitions {
-		return fmt.Errorf("not known everywhere yet: %+v", meta.Topics)
-	}
-	for _, p := range meta.Topics[0].Partitions {
-		if p.Error != nil {
-			return p.Error
-		}
-		if p.Leader.Host == "" {
-			return fmt.Errorf("partition %d has no leader", p.ID)
+	// Each is asked, because one learns of a topic later than another, and a client that
+	// asks that one is told that there is no such topic.
+	for _, addr := range addrs {
+		for {
+			err := leaders(ctx, addr, name, partitions)
+			if err == nil {
+				break
+			}
+			if pause.For(ctx, pollEvery) != nil {
+				return fmt.Errorf("topic %s at %s: %w: %w", name, addr, ctx.Err(), err)
+			}
 		}
 	}
 	return nil
+}
+
+// leaders fails unless the broker at addr names a leader of every partition of the topic.
+func leaders(ctx context.Context, addr, name string, partitions int) error {
+	return ask(ctx, addr, func(conn *kafka.Conn) error {
+		known, err := conn.ReadPartitions(name)
+		if err != nil {
+			return err
+		}
+		if len(known) != partitions {
+			return fmt.Errorf("%d of %d partitions are known", len(known), partitions)
+		}
+		for _, p := range known {
+			if p.Error != nil {
+				return p.Error
+			}
+			if p.Leader.Host == "" {
+				return fmt.Errorf("partition %d has no leader", p.ID)
+			}
+		}
+		return nil
+	})
 }
 
 // dropTopics deletes the topics whose names begin with prefix.

@@ -146,6 +146,11 @@ func TestThreeBrokersRideOutTheLossOfOne(t *testing.T) {
 	if err := c.CreateTopic(ctx, topic, 1, 3); err != nil {
 		t.Fatal(err)
 	}
+	for i, addr := range c.Addrs() {
+		if _, err := leaderBy(ctx, addr, topic, 0); err != nil {
+			t.Errorf("broker %d does not know the topic that was created: %v", i, err)
+		}
+	}
 	w := newWriter(t, c.Addrs(), topic)
 	n := 0
 	write := func() {
