@@ -22,9 +22,11 @@ func (p *partition) fail(err error) {
 // used. The next start rebuilds it from an older checkpoint or from the log.
 var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuilds them from the log")
 
-// damage reports whether an error of the store says that a file's content is not
-// what was written, or that a file is gone.
-func damage(err error) bool { return corrupt(err) || statefiles.IsNotExist(err) }
+// damage reports whether an error of the store says that a file's content is not what was
+// written, that a file is gone, or that it is something else than a file.
+func damage(err error) bool {
+	return corrupt(err) || statefiles.IsNotExist(err) || statefiles.IsMisplaced(err)
+}
 
 // corrupt reports whether an error of the store says that a file's content is not what was
 // written.

@@ -128,7 +128,7 @@ func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoin
 	if err != nil {
 		return checkpoint.Manifest{}, nil, err
 	}
-	var faults error
+	var faults []error
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.ckpt.Whole(offsets[i], start, end)
 		if err == nil {
@@ -145,10 +145,10 @@ func (p *partition) loadNewest(ctx context.Context, start, end int64) (checkpoin
 		}
 		p.history.repairs.Add(1)
 		p.log.Error("a checkpoint is damaged and is not used", "checkpoint", offsets[i], "reason", err)
-		faults = errors.Join(faults, err)
+		faults = append(faults, err)
 	}
 	if start > 0 {
-		return checkpoint.Manifest{}, nil, errors.Join(checkpoint.NoneWhole(start), faults)
+		return checkpoint.Manifest{}, nil, checkpoint.NoneWhole(start, faults...)
 	}
 	if faults != nil {
 		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)

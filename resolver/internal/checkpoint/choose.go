@@ -17,9 +17,13 @@ type Candidate struct {
 }
 
 // NoneWhole is the error where no checkpoint can be loaded and the log, which starts at
-// start, lacks its beginning.
-func NoneWhole(start int64) error {
-	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
+// start, lacks its beginning. faults say what is wrong with the checkpoints that there are.
+func NoneWhole(start int64, faults ...error) error {
+	err := fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
+	for _, fault := range faults {
+		err = fmt.Errorf("%w; %w", err, fault) // in one line, as errors.Join is not
+	}
+	return err
 }
 
 // Whole reads what a checkpoint says of itself and compares its files with

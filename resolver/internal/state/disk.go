@@ -24,6 +24,8 @@ type Disk struct {
 	// dropped is set when a write of Pebble's was given up at the end: what its files
 	// hold then is no state.
 	dropped atomic.Bool
+	// damage is the first damage to Pebble's files that was found while they were in use.
+	damage atomic.Pointer[error]
 	// urgent counts the callers that wait for compactions, behind is set while compactions
 	// have much to do: see throttle.go.
 	urgent  atomic.Int32
@@ -86,7 +88,15 @@ func (d *Disk) pause(length time.Duration) bool {
 	}
 }
 
-// Flush is db.Flush, which tries for ever on a full disk, but returns then.
+// noteDamage remembers the first damage to Pebble's files.
+func (d *Disk) noteDamage(err error) {
+	if d != nil {
+		d.damage.CompareAndSwap(nil, &err)
+	}
+}
+
+// Flush is db.Flush, which tries for ever on a full disk and where files are gone, but
+// returns then.
 func (d *Disk) Flush(db *pebble.DB) error {
 	if d == nil {
 		return db.Flush()
@@ -103,6 +113,9 @@ func (d *Disk) Flush(db *pebble.DB) error {
 			d.noteRuns(db)
 			return d.StoreErr()
 		case <-look.C:
+			if damage := d.damage.Load(); damage != nil {
+				return *damage
+			}
 			if err := d.StoreErr(); err != nil {
 				return err
 			}

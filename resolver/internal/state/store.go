@@ -83,13 +83,28 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 		fs = storeFS{fs, d, dir}
 		defer d.running.Store(true)
 	}
+	if log == nil {
+		log = pebble.DefaultLogger
+	}
 	o := pebbleOptions(fs, log)
-	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
-		// Without this handler Pebble ends the process.
+	report := func(err error) {
+		d.noteDamage(err)
 		if damaged != nil {
-			damaged(statefiles.Damaged(info.Path, "%v", info.Details))
+			damaged(err)
 		}
-	}}
+	}
+	o.EventListener = &pebble.EventListener{
+		// Without this handler Pebble ends the process.
+		DataCorruption: func(info pebble.DataCorruptionInfo) { report(statefiles.Damaged(info.Path, "%v", info.Details)) },
+		// What fails in the background Pebble tries again for ever, also when its directory
+		// is gone.
+		BackgroundError: func(err error) {
+			log.Errorf("background error: %s", err)
+			if statefiles.IsNotExist(err) || statefiles.IsMisplaced(err) {
+				report(statefiles.Damaged(dir, "%v", err))
+			}
+		},
+	}
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
 	// and each read checks and decompresses filter, index and data again.
