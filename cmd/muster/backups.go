@@ -120,9 +120,6 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 	b.eng.BackupInterval(b.c.backup.interval, b.c.backup.to != "")
 	s := &schedule{backupService: b, closeBucket: func() {}}
 	if b.c.backup.to != "" {
-		if err := checkPlace(b.c.engine.Dir, b.c.backup.to); err != nil {
-			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
-		}
 		before := backup.MadeBefore(vfs.Default, b.c.engine.Dir, b.c.backup.to)
 		if at := backup.TimeOf(before); !s.toCome(at) {
 			b.eng.NoteBackup(at)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,8 @@ func TestRefusedStart(t *testing.T) {
 		{"negative interval", nil, []string{"--checkpoint-interval", "-1s"}, "of --checkpoint-interval: use at least 10ms"},
 		{"too little memory", nil, []string{"--history-memory", "32MiB"}, "of --history-memory: use at least 64MiB"},
 		{"no such storage", nil, []string{"--checkpoints", "file:///no/such/directory"}, "--checkpoints"},
+		{"ClickHouse is not there", nil, []string{"--clickhouse", "clickhouse://127.0.0.1:1/x"}, "--clickhouse"},
+		{"backups in the data directory", nil, []string{"--backup-to", "file://DIR/data/state"}, "is in the data directory"},
 		{"unknown flag", nil, []string{"--no-such-flag"}, ""},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -178,7 +181,11 @@ func TestRefusedStart(t *testing.T) {
 				x.prepare(dir)
 			}
 			before := snapshot(t, dir)
-			line := refusedStart(t, dir, x.args...)
+			args := slices.Clone(x.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "DIR", dir)
+			}
+			line := refusedStart(t, dir, args...)
 			if !strings.Contains(line, x.says) {
 				t.Errorf("it says %s", line)
 			}

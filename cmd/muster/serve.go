@@ -159,6 +159,9 @@ func (c *serveConfig) checkPaths(ctx context.Context) error {
 			return err // where backups were made before, a disk is missing: no reason not to serve
 		}
 	}
+	if err := checkPlace(c.engine.Dir, c.backup.to); err != nil {
+		return wrongUsage("--backup-to: %w", err)
+	}
 	return c.checkCredentials()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver/statecheck"
 )
@@ -41,4 +42,29 @@ func check(ctx context.Context, fs vfs.FS, o Options, name string, log []file.Bo
 		}
 	}
 	return nil
+}
+
+// openClickHouse opens history in ClickHouse. owner names the log that it belongs to; without
+// one any database will do.
+func (o *Options) openClickHouse(ctx context.Context, owner string) (*clickhouse.Store, error) {
+	c := *o.ClickHouse
+	c.Owner, c.Logger = owner, o.Logger
+	return clickhouse.Open(ctx, c)
+}
+
+// checkClickHouse is [check] for a history in ClickHouse: one that cannot be reached, or
+// belongs to another log. id is the log's, 0 for one that is not made yet.
+func checkClickHouse(ctx context.Context, o Options, id uint64) error {
+	if o.ClickHouse == nil {
+		return nil
+	}
+	owner := ""
+	if id != 0 {
+		owner = fileIdentity(id)
+	}
+	store, err := o.openClickHouse(ctx, owner)
+	if err != nil {
+		return historyError(o, err)
+	}
+	return store.Close()
 }

@@ -198,10 +198,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		return e, err
 	}
 	if err := e.openHistory(ctx, o); err != nil {
-		if o.ClickHouse != nil {
-			return e, fmt.Errorf("open history, --clickhouse: %w", err)
-		}
-		return e, historyError(err)
+		return e, historyError(o, err)
 	}
 	options.Log, options.LogName, options.History, options.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
@@ -215,7 +212,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		if e.embedded != nil && ctx.Err() == nil {
 			// It was opened meanwhile: this is the cause, if it has failed.
 			if refused := e.embedded.Opened(ctx); refused != nil {
-				return e, historyError(refused)
+				return e, historyError(o, refused)
 			}
 		}
 		return e, fmt.Errorf("open the state: %w", err)
@@ -249,7 +246,9 @@ func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error
 	var refused error
 	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger,
 		Check: func(id uint64, log []file.Bounds) error {
-			refused = check(ctx, fs, o, fileIdentity(id), log)
+			if refused = check(ctx, fs, o, fileIdentity(id), log); refused == nil {
+				refused = checkClickHouse(ctx, o, id)
+			}
 			return refused
 		}})
 	if refused != nil {
@@ -270,7 +269,12 @@ func fileIdentity(id uint64) string {
 	return fmt.Sprintf("the log %016x in a data directory", id)
 }
 
-func historyError(err error) error { return fmt.Errorf("open history: %w", err) }
+func historyError(o Options, err error) error {
+	if o.ClickHouse != nil {
+		return fmt.Errorf("open history, --clickhouse: %w", err)
+	}
+	return fmt.Errorf("open history: %w", err)
+}
 
 // openHistory opens history. One in a file may still be opening when it returns, beside the
 // loading of the state: the first question for its position waits until it is open.
@@ -296,9 +300,7 @@ func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, err
 		})
 		return e.embedded, nil
 	}
-	c := *o.ClickHouse
-	c.Owner, c.Logger = e.identity, o.Logger
-	return clickhouse.Open(ctx, c)
+	return o.openClickHouse(ctx, e.identity)
 }
 
 // logIsWhole reports whether the log still has its first records.
