@@ -77,6 +77,12 @@ itself, which no server may have at that time.`, p.stderr)
 		if _, err := formatOf(c.format, name); err != nil {
 			return nil, err
 		}
+		if name == "-" {
+			continue
+		}
+		if _, err := os.Stat(name); err != nil {
+			return nil, err
+		}
 	}
 	log, err := logger(p.stderr, *e.logLevel, *e.logFormat)
 	if err != nil {
@@ -158,7 +164,10 @@ func (c *importConfig) target(ctx context.Context, notes io.Writer) (_ importer.
 			return nil, nil, err
 		}
 		client := &http.Client{Transport: transport}
-		t := importer.ToServer(client, base, creds.AppID, creds.AppSecret, c.triggerFlows)
+		t := importer.ToServer(importer.Server{
+			Client: client, URL: base, AppID: creds.AppID, AppSecret: creds.AppSecret, TriggerFlows: c.triggerFlows,
+			Waiting: func(why error) { fmt.Fprintf(notes, "waiting for %s, for about ten minutes: %v\n", c.to, why) },
+		})
 		return t, func() error { client.CloseIdleConnections(); return nil }, nil
 	}
 	if err := c.checkDirectory(); err != nil {

@@ -108,7 +108,7 @@ func (f *filling) importPast(ctx context.Context) error {
 		return err
 	}
 	defer src.Close()
-	sum, err := importer.Run(ctx, src, importer.JSONLines, importer.ToServer(f.Client, f.Origin+"/api/v1", f.Credentials.AppID, f.Credentials.AppSecret, false), nil)
+	sum, err := importer.Run(ctx, src, importer.JSONLines, importer.ToServer(importer.Server{Client: f.Client, URL: f.Origin + "/api/v1", AppID: f.Credentials.AppID, AppSecret: f.Credentials.AppSecret}), nil)
 	if err == nil && sum.RefusedRows > 0 {
 		err = fmt.Errorf("%d rows were refused: %s", sum.RefusedRows, sum.Refused[0].Reason)
 	}

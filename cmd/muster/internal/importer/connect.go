@@ -8,45 +8,56 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"time"
 )
 
 const (
-	// connectTime bounds how long the first connection may take.
-	connectTime = 5 * time.Second
-	// connectAgain is the pause between attempts to make it.
-	connectAgain = 250 * time.Millisecond
+	// answerTime bounds how long the first answer may take, but for a server that has taken
+	// the request and keeps the connection.
+	answerTime = 5 * time.Second
+	// answerAgain is the pause between attempts to have one.
+	answerAgain = 250 * time.Millisecond
 )
 
-// do sends the body. Until there was a connection it tries to make one for
-// connectTime, and then says that there is no server: a wrong address must not look
-// like a slow import. cancel ends ctx.
+// do sends the body. Until there was an answer it tries again for answerTime, and then
+// says that there is no server: a wrong address must not look like a slow import, nor a
+// proxy that takes connections in front of a server that is gone. cancel ends ctx.
 func (t *httpTarget) do(ctx context.Context, cancel context.CancelFunc) (*http.Response, error) {
-	if t.connected.Load() {
+	if t.answered.Load() {
 		return t.request(ctx)
 	}
 	began := time.Now()
-	late := time.AfterFunc(connectTime, cancel)
+	late := time.AfterFunc(answerTime, cancel)
 	defer late.Stop()
 	outer := ctx
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		late.Stop()
-		t.connected.Store(true)
-	}})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { late.Stop() }})
 	for {
 		res, err := t.request(ctx)
+		took := time.Since(began)
 		switch {
-		case err == nil || t.connected.Load() || hopeless(err) != "":
-			return res, err
-		case time.Since(began) >= connectTime-connectAgain:
-			return nil, fmt.Errorf("no connection to %s within %s; start the server, or give its URL with --to (%w)", t.url, connectTime, err)
+		case err == nil:
+			t.answered.Store(true)
+			return res, nil
+		case hopeless(err) != "":
+			return nil, err
+		case took >= answerTime-answerAgain:
+			return nil, fmt.Errorf("no answer from %s within %s; start the server, or give its URL with --to%s (%w)", t.URL, took.Round(time.Second), t.orTLS(), err)
 		}
 		select {
-		case <-time.After(connectAgain):
-		case <-outer.Done(): // before connectTime: the import is stopped
+		case <-time.After(answerAgain):
+		case <-outer.Done(): // before answerTime: the import is stopped
 			return nil, outer.Err()
 		}
 	}
+}
+
+// orTLS is a hint for the URL of a server that may speak TLS: it closes the connection.
+func (t *httpTarget) orTLS() string {
+	if strings.HasPrefix(t.URL, "http:") {
+		return ", with https:// where it has --tls-cert"
+	}
+	return ""
 }
 
 // hopeless returns what to do about an error that stays however often one tries, empty for
@@ -64,12 +75,12 @@ func hopeless(err error) (remedy string) {
 
 // request sends the body once.
 func (t *httpTarget) request(ctx context.Context) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(t.body.Bytes()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL+"/events/import", bytes.NewReader(t.body.Bytes()))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-App-Id", t.appID)
-	req.Header.Set("X-App-Secret", t.appSecret)
-	return t.client.Do(req)
+	req.Header.Set("X-App-Id", t.AppID)
+	req.Header.Set("X-App-Secret", t.AppSecret)
+	return t.Client.Do(req)
 }

@@ -101,7 +101,7 @@ func newWorld(t *testing.T, options ingest.Options) *world {
 // targets are the two ways into the account.
 func (w *world) target(kind string) Target {
 	if kind == "server" {
-		return ToServer(w.client, w.creds.BaseURL, w.creds.AppID, w.creds.AppSecret, false)
+		return ToServer(Server{Client: w.client, URL: w.creds.BaseURL, AppID: w.creds.AppID, AppSecret: w.creds.AppSecret})
 	}
 	n, err := ToNode(w.node, w.account, false, func() time.Time { return now }, rand.Reader)
 	ok(w.t, err)

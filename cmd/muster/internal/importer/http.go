@@ -16,16 +16,24 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 )
 
+// Server is an account of a server to import to.
+type Server struct {
+	Client *http.Client
+	// URL is that of Surface B, such as http://127.0.0.1:8080/api/v1.
+	URL              string
+	AppID, AppSecret string
+	TriggerFlows     bool
+	// Waiting is called when rows wait for a server that refuses them or is gone, with the
+	// reason; nil is not to say so.
+	Waiting func(why error)
+}
+
 // httpTarget is an account of a server.
 type httpTarget struct {
-	client       *http.Client
-	url          string
-	appID        string
-	appSecret    string
-	triggerFlows bool
-	scan         *jsonscan.Scanner
-	body         bytes.Buffer
-	connected    atomic.Bool // there was a connection
+	Server
+	scan     *jsonscan.Scanner
+	body     bytes.Buffer
+	answered atomic.Bool // something has answered in HTTP
 }
 
 const (
@@ -35,11 +43,9 @@ const (
 	answerBytes = 16 << 20
 )
 
-// ToServer returns the target of a server: baseURL is that of Surface B, such as
-// http://127.0.0.1:8080/api/v1.
-func ToServer(client *http.Client, baseURL, appID, appSecret string, triggerFlows bool) Target {
-	return &httpTarget{client: client, url: baseURL + "/events/import", appID: appID, appSecret: appSecret, triggerFlows: triggerFlows,
-		scan: jsonscan.New(1<<10, maxRowBytes)}
+// ToServer returns the target of a server.
+func ToServer(s Server) Target {
+	return &httpTarget{Server: s, scan: jsonscan.New(1<<10, maxRowBytes)}
 }
 
 // next sends a chunk without rows: its answer says where to continue, and which rows were
@@ -134,12 +140,12 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answered %d: %s", e.status, e.text)
 }
 
-// send posts a chunk. It tries again when the server is busy or cannot be reached any
-// more: the state takes each row once. One that could not be reached at all for
-// connectTime is taken for a wrong address.
+// send posts a chunk. It tries again when the server is busy or does not answer any
+// more: the state takes each row once. One that has not answered at all for answerTime is
+// taken for a wrong address.
 func (t *httpTarget) send(ctx context.Context, file [32]byte, c *chunk) (a importAnswer, err error) {
 	t.encode(file, c)
-	err = retry(ctx, func() (again bool, err error) {
+	err = retry(ctx, t.Waiting, func() (again bool, err error) {
 		a, again, err = t.post(ctx)
 		return again, err
 	})
@@ -154,7 +160,7 @@ func (t *httpTarget) encode(file [32]byte, c *chunk) {
 	b.WriteString(`","first_row":`)
 	b.WriteString(strconv.FormatUint(c.first, 10))
 	b.WriteString(`,"trigger_flows":`)
-	b.WriteString(strconv.FormatBool(t.triggerFlows))
+	b.WriteString(strconv.FormatBool(t.TriggerFlows))
 	b.WriteString(`,"events":[`)
 	for i := range c.rows() {
 		if i > 0 {
@@ -195,7 +201,7 @@ func (t *httpTarget) post(ctx context.Context) (a importAnswer, again bool, err 
 		if remedy := hopeless(err); remedy != "" {
 			return a, false, fmt.Errorf("%w; %s", err, remedy)
 		}
-		return a, t.connected.Load(), err
+		return a, t.answered.Load(), err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, answerBytes))

@@ -74,7 +74,7 @@ func (t *nodeTarget) store(ctx context.Context, file [32]byte, c *chunk) (result
 		return r, fmt.Errorf("source of randomness: %w", err)
 	}
 	rec := t.decoder.Finish(&env)
-	err := retry(ctx, func() (again bool, err error) {
+	err := retry(ctx, nil, func() (again bool, err error) {
 		err = t.node.Submit(ctx, t.account, rec, &t.out)
 		return errors.Is(err, resolver.ErrOverloaded), err
 	})

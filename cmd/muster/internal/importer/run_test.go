@@ -272,7 +272,7 @@ func TestImportSplits(t *testing.T) {
 func TestImportRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, ingest.Options{})
-	wrong := ToServer(w.client, w.creds.BaseURL, w.creds.AppID, "sk_live_wrong", false)
+	wrong := ToServer(Server{Client: w.client, URL: w.creds.BaseURL, AppID: w.creds.AppID, AppSecret: "sk_live_wrong"})
 	if _, err := Run(t.Context(), source(t, "a.jsonl", lines(1)), JSONLines, wrong, nil); err == nil || !strings.Contains(err.Error(), "credentials") {
 		t.Errorf("wrong credentials: %v", err)
 	}
