@@ -249,10 +249,12 @@ func TestDirectoryOfARunningServer(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, dir)
 	data := filepath.Join(dir, "data")
+	rows := filepath.Join(dir, "x.jsonl")
+	ok(t, os.WriteFile(rows, nil, 0o600))
 	holder := fmt.Sprintf("%s is held by %s serve (process %d)", data, filepath.Base(os.Args[0]), s.Cmd.Process.Pid)
 	for _, args := range [][]string{
 		{"check", "--data", data}, {"repair", "--data", data},
-		{"export", "--data", data, "profiles"}, {"import", "--data", data, filepath.Join(dir, "x.jsonl")},
+		{"export", "--data", data, "profiles"}, {"import", "--data", data, rows},
 		{"serve", "--data", data, "--listen", "127.0.0.1:0", "--start-timeout", "0s", "--log-level", "error"},
 		{"restore", "--data", t.TempDir(), "--from", "file://" + t.TempDir(), "--log", filepath.Join(data, "log")},
 	} {

@@ -77,12 +77,6 @@ itself, which no server may have at that time.`, p.stderr)
 		if _, err := formatOf(c.format, name); err != nil {
 			return nil, err
 		}
-		if name == "-" {
-			continue
-		}
-		if _, err := os.Stat(name); err != nil {
-			return nil, err
-		}
 	}
 	log, err := logger(p.stderr, *e.logLevel, *e.logFormat)
 	if err != nil {
@@ -172,6 +166,15 @@ func (c *importConfig) target(ctx context.Context, notes io.Writer) (_ importer.
 	}
 	if err := c.checkDirectory(); err != nil {
 		return nil, nil, err
+	}
+	// Opening writes to the directory, which an import that cannot begin leaves as it is.
+	for _, name := range c.files {
+		if name == "-" {
+			continue
+		}
+		if _, err := os.Stat(name); err != nil {
+			return nil, nil, err
+		}
 	}
 	eng, err := engine.Open(ctx, c.engine)
 	if errors.Is(err, engine.ErrInUse) {

@@ -192,6 +192,15 @@ func TestRefusedStart(t *testing.T) {
 			compareSnapshots(t, x.name, before, snapshot(t, dir))
 		})
 	}
+	t.Run("import of a file that is not there", func(t *testing.T) {
+		dir := copyData(t, data)
+		before := snapshot(t, dir)
+		code, _, errs := muster(t, "", "import", "--data", filepath.Join(dir, "data"), filepath.Join(dir, "none.jsonl"))
+		if code != exitFailed || !strings.Contains(errs, "none.jsonl") {
+			t.Errorf("%d: it says %s", code, errs)
+		}
+		compareSnapshots(t, "import", before, snapshot(t, dir))
+	})
 	t.Run("wrong credentials for a new directory", func(t *testing.T) {
 		dir := t.TempDir()
 		ok(t, os.WriteFile(filepath.Join(dir, "credentials.json"), []byte("nothing"), 0o600))
