@@ -173,7 +173,7 @@ func TestSegments(t *testing.T) {
 		t.Errorf("cost: %+v", s.Cost)
 	case s.Counts == nil || s.Counts.Busy.Reads != 300 || s.Counts.Busy.P50Micros <= 0 || s.Counts.PerSec <= 0 || len(s.Counts.SQL) != 3 || s.Counts.LeastTimes <= 0:
 		t.Errorf("counts: %+v", s.Counts)
-	case s.Preview == nil || s.Preview.KnownMillis <= 0 || s.Preview.UnknownConditions != 1:
+	case s.Preview == nil || s.Preview.KnownMillis <= 0 || s.Preview.FirstMillis <= 0 || s.Preview.WholeMillis <= 0 || s.Preview.UnknownConditions != 1:
 		t.Errorf("previews: %+v", s.Preview)
 	case len(s.Backfill) != 4 || s.Backfill[2].Members == 0 || s.Backfill[2].BuildMillis <= 0 || s.Backfill[2].BareMillis <= 0:
 		t.Errorf("backfill: %+v", s.Backfill)

@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/query/columns"
 )
 
-// columnsSuffix is that of the directory of columns beside the file.
-const columnsSuffix = ".columns"
+// ColumnsSuffix is that of the directory of columns beside the file, see [Options.Columns].
+const ColumnsSuffix = ".columns"
 
 const (
 	// fileGroups is how many row groups a file of columns has, and how many files of
@@ -94,7 +94,7 @@ func (s *Store) openColumns() error {
 	if err != nil {
 		return err
 	}
-	dir := s.path + columnsSuffix
+	dir := s.path + ColumnsSuffix
 	set, err := columns.Open(dir, s.opts.logName, positions, s.opts.logger())
 	if err != nil {
 		s.opts.logger().Warn("the columns of history are removed; they are made again from it", "directory", dir, "reason", err)
@@ -265,7 +265,7 @@ func (s *Store) keepColumns(ctx context.Context) {
 			}
 			rest := time.Since(began) / buildRest
 			if err != nil && !errors.Is(err, context.Canceled) {
-				s.opts.logger().Warn("columns of history could not be made; questions are answered from the tables", "file", s.path+columnsSuffix, "error", err)
+				s.opts.logger().Warn("columns of history could not be made; questions are answered from the tables", "file", s.path+ColumnsSuffix, "error", err)
 				rest = time.Minute
 			}
 			if !more && err == nil {

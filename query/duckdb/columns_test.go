@@ -245,7 +245,7 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			if w.rng.IntN(2) == 0 {
-				if err := damageOne(w.rng, path+columnsSuffix); err != nil {
+				if err := damageOne(w.rng, path+ColumnsSuffix); err != nil {
 					t.Fatal(err)
 				}
 				happened["damaged"]++

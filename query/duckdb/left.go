@@ -20,7 +20,7 @@ func Left(path string) ([]string, error) {
 		return nil, err
 	}
 	// The file itself is last: what is beside it is nothing without it.
-	for _, suffix := range []string{".wal", ".tmp", columnsSuffix, rewriteSuffix, rewriteSuffix + ".wal", ".tmp" + rewriteSuffix, ""} {
+	for _, suffix := range []string{".wal", ".tmp", ColumnsSuffix, rewriteSuffix, rewriteSuffix + ".wal", ".tmp" + rewriteSuffix, ""} {
 		if _, err := os.Lstat(path + suffix); err == nil {
 			left = append(left, path+suffix)
 		}

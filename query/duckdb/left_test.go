@@ -45,7 +45,7 @@ func TestRemoveLeft(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.Mkdir(path+columnsSuffix, 0o700); err != nil {
+			if err := os.Mkdir(path+ColumnsSuffix, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			before := names(t, dir)

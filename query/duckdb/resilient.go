@@ -252,7 +252,7 @@ var errLost = fmt.Errorf("%w: the file is damaged, and cannot be rebuilt, since 
 // is done with damaged ones: the next start makes another. Earlier ones that were set
 // aside are removed.
 func SetAside(path string, now time.Time) error {
-	return errors.Join(setAside(path, now, "", ".wal"), columns.Remove(path+columnsSuffix))
+	return errors.Join(setAside(path, now, "", ".wal"), columns.Remove(path+ColumnsSuffix))
 }
 
 // setAside renames the files with those suffixes as damaged ones, and removes earlier ones of

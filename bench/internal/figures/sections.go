@@ -110,8 +110,8 @@ func (r *Report) segments() section {
 		s.add("a count while events come", "p50 %.0f µs, p99 %.0f µs", x.Counts.Busy.P50Micros, x.Counts.Busy.P99Micros)
 	}
 	if x.Preview != nil {
-		s.add("a preview of a definition", "%.1f ms where segments have its conditions, %.0f ms with one that none has, %.0f ms wholly from history",
-			x.Preview.KnownMillis, x.Preview.UnknownMillis, x.Preview.SQLMillis)
+		s.add("a preview of a definition", "%.1f ms where segments have its conditions, %.0f ms with one that none has, %.0f ms wholly from history; the first of all %.0f ms",
+			x.Preview.KnownMillis, x.Preview.UnknownMillis, x.Preview.WholeMillis, x.Preview.FirstMillis)
 	}
 	s.add("memory a profile after a restart", "%.0f bytes of heap, %.0f resident", x.Memory.HeapPerProfile, x.Memory.RSSPerProfile)
 	if r.Segments.Stale != nil {

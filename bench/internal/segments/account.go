@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/cache"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
@@ -26,6 +28,9 @@ import (
 )
 
 const accountNumber = 7
+
+// queryCacheBytes is the default of muster serve --query-cache.
+const queryCacheBytes = 128 << 20
 
 // account is a node on a directory with the one account that is measured, put
 // together as the muster binary does. Only the interval of checkpoints differs:
@@ -35,8 +40,11 @@ type account struct {
 	historyMemory int64
 	random        *lockedRand // continues over restarts: record ids must not repeat
 
-	log     *file.Log
+	log *file.Log
+	// history answers from SQL alone; cached is in front of it and answers previews, also
+	// from its columns, which it has once one has been asked.
 	history *duckdb.Store
+	cached  *cache.History
 	node    *node.Node
 }
 
@@ -87,11 +95,14 @@ func (a *account) open(ctx context.Context) (err error) {
 	if a.log, err = file.Open(filepath.Join(a.dir, "log"), file.Options{FS: fs}); err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	if a.history, err = duckdb.Open(filepath.Join(a.dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: a.historyMemory}); err != nil {
+	if a.history, err = duckdb.Open(a.historyFile(), duckdb.Options{MemoryLimitBytes: a.historyMemory, Columns: true}); err != nil {
 		return fmt.Errorf("open history: %w", err)
 	}
+	if a.cached, err = cache.New(a.history, cache.Options{Bytes: queryCacheBytes, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		return fmt.Errorf("open the query cache: %w", err)
+	}
 	a.node, err = node.Open(ctx, node.Options{
-		FS: fs, Dir: filepath.Join(a.dir, "state"), Log: a.log, History: a.history,
+		FS: fs, Dir: filepath.Join(a.dir, "state"), Log: a.log, History: a.cached,
 		Now: time.Now, Rand: io.Reader(a.random), CheckpointInterval: 24 * time.Hour,
 	})
 	if err != nil {
@@ -107,15 +118,20 @@ func (a *account) close(ctx context.Context) error {
 	if a.node != nil {
 		err = errors.Join(err, a.node.Close(ctx))
 	}
-	if a.history != nil {
+	switch {
+	case a.cached != nil:
+		err = errors.Join(err, a.cached.Close())
+	case a.history != nil:
 		err = errors.Join(err, a.history.Close())
 	}
 	if a.log != nil {
 		err = errors.Join(err, a.log.Close())
 	}
-	a.node, a.history, a.log = nil, nil, nil
+	a.node, a.cached, a.history, a.log = nil, nil, nil, nil
 	return err
 }
+
+func (a *account) historyFile() string { return filepath.Join(a.dir, "history.duckdb") }
 
 func (a *account) read(ctx context.Context, fn func(*resolver.View) error) error {
 	return a.node.Read(ctx, accountNumber, fn)

@@ -58,14 +58,29 @@ func probes() []probe {
 	}
 }
 
-// Previews: the conditions of the first all belong to live definitions, the
-// second has one that no live definition has.
+// knownPreview has no condition that no live definition has.
 func knownPreview() string {
-	return condition.All(condition.Activity("purchased"), condition.Activity("page_viewed", condition.LastDays(7), condition.Count(">=", 3)), condition.Attribute("attributes.plan", "=", `"pro"`))
+	return wholePreview("purchased", 7)
 }
 
-func unknownPreview() string {
-	return condition.All(condition.Activity("purchased"), condition.Activity("searched", condition.LastDays(5), condition.Count(">=", 2)))
+// wholePreview is asked from history alone, or is known. Other event types and windows make
+// conditions that were never asked.
+func wholePreview(did string, days int) string {
+	return condition.All(condition.Activity(did), condition.Activity("page_viewed", condition.LastDays(float64(days)), condition.Count(">=", 3)), condition.Attribute("attributes.plan", "=", `"pro"`))
+}
+
+// wholePreviews are as many previews without a common condition on events.
+func wholePreviews() []string {
+	return []string{wholePreview("purchased", 7), wholePreview("cart_added", 8), wholePreview("item_viewed", 9)}
+}
+
+// unknownPreviews each have one condition that no live definition has, and none of the
+// others.
+func unknownPreviews() (out []string) {
+	for days := range 3 {
+		out = append(out, condition.All(condition.Activity("purchased"), condition.Activity("searched", condition.LastDays(float64(5+days)), condition.Count(">=", 2))))
+	}
+	return out
 }
 
 // scaleDefinition is the i-th of many segments on one event type.

@@ -81,7 +81,7 @@ func (r *Report) printCost(w io.Writer) {
 func (r *Report) printCounts(w io.Writer) {
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, "Counts of live segments, µs; the same counts as SQL; previews of unsaved definitions")
-	fmt.Fprintln(w, "profiles\tp50 idle\tp99 idle\tp50 at half rate\tp99\tmax\tevents/s beside\treads\tSQL ms\ttimes slower\tpreview known ms\tone unknown ms\tall SQL ms\t")
+	fmt.Fprintln(w, "profiles\tp50 idle\tp99 idle\tp50 at half rate\tp99\tmax\tevents/s beside\treads\tSQL ms\ttimes slower\tpreview known ms\tone unknown ms\tall from history ms\tfirst of all ms\t")
 	for _, s := range r.Steps {
 		c := s.Counts
 		if c == nil {
@@ -96,7 +96,7 @@ func (r *Report) printCounts(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%.1f\t%.0f\t", sql, c.LeastTimes)
 		if p := s.Preview; p != nil {
-			fmt.Fprintf(w, "%.2f\t%.1f\t%.1f\t", p.KnownMillis, p.UnknownMillis, p.SQLMillis)
+			fmt.Fprintf(w, "%.2f\t%.1f\t%.1f\t%.0f\t", p.KnownMillis, p.UnknownMillis, p.WholeMillis, p.FirstMillis)
 		}
 		fmt.Fprintln(w)
 	}

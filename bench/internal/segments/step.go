@@ -59,9 +59,9 @@ func (s *step) phases() []phase {
 		{"checkpoint", true, s.measureCheckpoint},
 		{"counts", false, s.counts},
 		{"counts as SQL", true, s.sqlCounts},
-		{"previews", true, s.previews},
 		{"ingest after the segments are deleted", false, s.ingestAgain},
 		{"cost by number of segments", false, s.cost},
+		{"previews", true, s.previews},
 	}
 }
 

@@ -265,7 +265,7 @@ func unlessSaid(err error, remedy string) string {
 }
 
 // known are the names in a data directory.
-var known = []string{"LOCK", "log", "state", engine.HistoryMark, engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + ".columns", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir, backup.FileMade, backup.FileMade + ".tmp"}
+var known = []string{"LOCK", "log", "state", engine.HistoryMark, engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + duckdb.ColumnsSuffix, "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir, backup.FileMade, backup.FileMade + ".tmp"}
 
 // layout looks at the names in the directory.
 func (r *Report) layout(dir string) error {
