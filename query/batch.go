@@ -76,11 +76,27 @@ func (b *Batch) Reset() {
 	b.IdempotencyKey.Reset()
 }
 
+// Next returns an empty batch with room for as much as b has: what grows while it is filled is
+// copied each time, and a row that makes tens of megabytes grow waits for that.
+func (b *Batch) Next() *Batch {
+	return &Batch{
+		Account: make([]uint64, 0, len(b.Account)), Offset: make([]int64, 0, len(b.Offset)), Index: make([]uint32, 0, len(b.Index)),
+		Ordinal: make([]uint32, 0, len(b.Ordinal)), TimeMs: make([]int64, 0, len(b.TimeMs)),
+		EventType: b.EventType.next(), Properties: b.Properties.next(), IdempotencyKey: b.IdempotencyKey.next(),
+		Aliases: make([]Alias, 0, len(b.Aliases)), Transitions: make([]Transition, 0, len(b.Transitions)),
+	}
+}
+
 // Strings is a column of strings without a pointer per row.
 type Strings struct {
 	// Ends[i] is where string i ends in Data; it starts where i-1 ends.
 	Ends []uint32
 	Data []byte
+}
+
+// next is [Batch.Next]. The bytes of as many strings differ a little.
+func (s *Strings) next() Strings {
+	return Strings{make([]uint32, 0, len(s.Ends)), make([]byte, 0, len(s.Data)+len(s.Data)/16)}
 }
 
 // Append adds one string.

@@ -230,7 +230,7 @@ func checkpointInPlace(t *testing.T, m *Machine) {
 	if err := c.FS.MkdirAll(c.Path(checkpoint.DirKeys), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := c.WriteRuns(f)
+	runs, err := c.WriteRuns(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

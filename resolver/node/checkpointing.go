@@ -75,9 +75,18 @@ func (c *checkpointing) wrote(offset int64, took time.Duration) {
 	c.finished.Signal()
 }
 
-// mayThrottle reports whether the checkpoint that is being written may be throttled.
-func (c *checkpointing) mayThrottle(amount int64) bool {
-	return c.urgent.Load() == 0 && !c.first.Load() && !c.behind.late(amount)
+// lateShare is the part of its pauses that a late checkpoint takes: work and pauses are as long.
+const lateShare = 8
+
+// throttled is what the checkpoint that is being written takes of a pause.
+func (c *checkpointing) throttled(pause time.Duration, amount int64) time.Duration {
+	if c.urgent.Load() > 0 || c.first.Load() {
+		return 0
+	}
+	if c.behind.late(amount) {
+		pause /= lateShare
+	}
+	return pause
 }
 
 // poke leaves a signal in a channel that has room for one.
@@ -88,14 +97,12 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// leastBetween is the least time between the end of a checkpoint and the beginning of
-// one that is due by the amount of log. One that worked for longer is followed by a pause
-// as long as that: such checkpoints work for half of the time at most.
+// leastBetween is the least time between the end of a checkpoint and the beginning of one that is
+// due by the amount of log. After one that worked for longer it is as long as that work.
 const leastBetween = time.Second
 
-// behind measures how much log a start would replay, in bytes of records. The
-// goroutine that applies adds; the holder of the partition's checkpoint lock does the
-// rest; everybody may ask.
+// behind measures how much log a start would replay, in bytes of records. The goroutine that
+// applies adds; the holder of the partition's checkpoint lock does the rest; all may ask.
 type behind struct {
 	applied atomic.Int64 // bytes applied since the partition was loaded
 	frozen  atomic.Int64 // applied at the newest freeze
@@ -117,7 +124,7 @@ func (b *behind) wrote() { b.written.Store(b.frozen.Load()) }
 func (b *behind) due(amount int64) bool { return b.applied.Load()-b.frozen.Load() >= amount }
 
 // late reports whether a crash would have a quarter more replayed than makes a
-// checkpoint due: the one being written is then to be finished soon.
+// checkpoint due: the one being written is then to be finished sooner.
 func (b *behind) late(amount int64) bool {
 	return b.applied.Load()-b.written.Load() >= amount+amount/4
 }

@@ -104,18 +104,19 @@ func TestLateCheckpointHurries(t *testing.T) {
 	p := n.partitions[0].Load()
 	p.checkpoint.behind.add(int(2 * n.opts.CheckpointLogBytes))
 	begun := time.Now()
-	p.throttleSleep(t.Context(), time.Minute)
-	if d := time.Since(begun); d > 30*time.Second {
-		t.Errorf("too much log would be replayed, and it slept %v", d)
+	p.throttleSleep(t.Context(), lateShare*10*time.Millisecond)
+	if d := time.Since(begun); d < 10*time.Millisecond || d > 8*10*time.Millisecond {
+		t.Errorf("too much log would be replayed, and it slept %v of %v", d, lateShare*10*time.Millisecond)
 	}
 }
 
 // TestCheckpointsAsked: a checkpoint that is asked for while another one is written is not
-// lost, one that is due by the amount of log is asked for once, and one that is late or
-// that a request waits for is written without pauses.
+// lost, one that is due by the amount of log is asked for once, one that is late is written
+// with shorter pauses, and one that a request waits for without.
 func TestCheckpointsAsked(t *testing.T) {
 	t.Parallel()
 	c := newCheckpointing()
+	takes := func(share int) bool { return c.throttled(lateShare*time.Second, 100) == time.Duration(share)*time.Second }
 	c.request()
 	c.request()
 	c.noteApplied(99, 100)
@@ -124,29 +125,29 @@ func TestCheckpointsAsked(t *testing.T) {
 	}
 	c.noteApplied(1, 100)
 	c.noteApplied(24, 100)
-	if len(c.dueByLog) != 1 || !c.mayThrottle(100) {
+	if len(c.dueByLog) != 1 || !takes(lateShare) {
 		t.Error("124 of 100 bytes: not due, or late already")
 	}
 	c.noteApplied(1, 100)
-	if c.mayThrottle(100) {
-		t.Error("125 of 100 bytes, and it may be throttled")
+	if !takes(1) {
+		t.Error("125 of 100 bytes, and pauses are as long as before, or there are none")
 	}
 	c.behind.freeze()
 	finished := c.finished.Wait()
 	c.wrote(7, time.Second)
 	c.wrote(9, time.Second)
-	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !c.mayThrottle(100) {
+	if c.last.Load() != 9 || c.written.Load() != 2 || c.writtenNs.Load() != int64(2*time.Second) || !closed(finished) || !takes(lateShare) {
 		t.Errorf("after two: the newest at %d, %d written", c.last.Load(), c.written.Load())
 	}
 	c.requestFirst()
-	if len(c.due) != 1 || c.mayThrottle(100) {
+	if len(c.due) != 1 || !takes(0) {
 		t.Error("the first after a replay: not asked for, or it may be throttled")
 	}
-	if c.wrote(11, time.Second); !c.mayThrottle(100) {
+	if c.wrote(11, time.Second); !takes(lateShare) {
 		t.Error("the first is written, and the next one may not be throttled")
 	}
 	c.urgent.Add(1)
-	if c.mayThrottle(100) {
+	if !takes(0) {
 		t.Error("a request waits for it, and it may be throttled")
 	}
 }

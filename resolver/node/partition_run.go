@@ -235,10 +235,8 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 
 // throttleSleep is a pause of the checkpoint that is being written.
 func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
-	if !p.checkpoint.mayThrottle(p.node.opts.CheckpointLogBytes) {
-		return
-	}
-	if size, _ := p.generationBytes(); size <= p.node.opts.GenerationBytes {
+	d = p.checkpoint.throttled(d, p.node.opts.CheckpointLogBytes)
+	if size, _ := p.generationBytes(); d > 0 && size <= p.node.opts.GenerationBytes {
 		p.pause(ctx, d)
 	}
 }
@@ -248,6 +246,7 @@ func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
 func (p *partition) writeCheckpoint() error {
 	p.checkpoint.urgent.Add(1)
 	defer p.checkpoint.urgent.Add(-1)
+	defer p.ckpt.Disk.Urgent()()
 	return p.writeCheckpointAt(nil, true)
 }
 

@@ -14,7 +14,7 @@ const minMerge = 4
 // WriteRuns writes the frozen idempotency keys as a run, drops runs whose keys
 // have all expired, and merges runs so that their number stays logarithmic in
 // the number of keys.
-func (c *Dir) WriteRuns(f *Frozen) ([]*dedup.Run, error) {
+func (c *Dir) WriteRuns(f *Frozen, pauses *Pauses) ([]*dedup.Run, error) {
 	runs := f.KeyRuns
 	var fresh *dedup.Run
 	for len(runs) > 0 && runs[0].Newest <= f.DropKeys {
@@ -22,7 +22,7 @@ func (c *Dir) WriteRuns(f *Frozen) ([]*dedup.Run, error) {
 	}
 	if f.Keys.Size() > 0 {
 		name := fmt.Sprintf("%020d.run", f.Next)
-		r, err := c.makeRun(name, func(path string) error { return dedup.WriteRun(c.FS, path, f.Keys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.WriteRun(c.FS, path, f.Keys, pauses.worked) })
 		if err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (c *Dir) WriteRuns(f *Frozen) ([]*dedup.Run, error) {
 	}
 	if from := mergeFrom(runs); from >= 0 {
 		name := fmt.Sprintf("%020d-%d.run", f.Next, len(runs)-from)
-		r, err := c.makeRun(name, func(path string) error { return dedup.MergeRuns(c.FS, path, runs[from:], f.DropKeys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.MergeRuns(c.FS, path, runs[from:], f.DropKeys, pauses.worked) })
 		if err != nil {
 			if fresh != nil {
 				err = errors.Join(err, c.DiscardRuns([]*dedup.Run{fresh}, nil))

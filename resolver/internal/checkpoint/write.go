@@ -33,7 +33,7 @@ func (c *Dir) Write(f *Frozen, db *pebble.DB, feed *feed.Feed, throttle *Throttl
 	if err := WriteGeneration(db, f, pauses, c.Disk); err != nil {
 		return w, fmt.Errorf("write generation: %w", err)
 	}
-	if w.Runs, err = c.WriteRuns(f); err != nil {
+	if w.Runs, err = c.WriteRuns(f, pauses); err != nil {
 		return w, fmt.Errorf("write idempotency keys: %w", err)
 	}
 	if w.Segments, err = c.WriteSegments(f, pauses); err != nil {
@@ -108,7 +108,7 @@ func (c *Dir) Commit(f *Frozen, db *pebble.DB, feed *feed.Feed, w Written, pause
 		if !feed.Pending(it) {
 			continue
 		}
-		if err := feed.ToFile(it, false); err != nil {
+		if err := feed.ToFile(it, false, pauses.worked); err != nil {
 			return err
 		}
 		if err := c.FS.Link(c.Path(DirSpool, it.File), c.Path(DirCheckpoints, tmp, DirSpool, it.File)); err != nil {

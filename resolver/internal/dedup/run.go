@@ -91,15 +91,16 @@ type runWriter struct {
 	newest int64
 	filter []uint64
 	first  []identifier.Hash
+	worked func() // after each block
 	err    error
 }
 
-func newRunWriter(fs vfs.FS, path string, capacity uint64) (*runWriter, error) {
+func newRunWriter(fs vfs.FS, path string, capacity uint64, worked func()) (*runWriter, error) {
 	f, err := statefiles.Create(fs, path)
 	if err != nil {
 		return nil, err
 	}
-	return &runWriter{fs: fs, path: path, file: f, filter: make([]uint64, filterSize(capacity))}, nil
+	return &runWriter{fs: fs, path: path, file: f, filter: make([]uint64, filterSize(capacity)), worked: worked}, nil
 }
 
 func (w *runWriter) add(e runEntry) {
@@ -124,6 +125,7 @@ func (w *runWriter) endBlock() {
 	if len(w.buf) >= 1<<20 {
 		w.flush()
 	}
+	w.worked()
 }
 
 func (w *runWriter) flush() {
@@ -159,12 +161,22 @@ func (w *runWriter) finish() error {
 	return errors.Join(err, w.file.Close())
 }
 
-// WriteRun writes keys as a run.
-func WriteRun(fs vfs.FS, path string, keys Answers) error {
+// sortedAtOnce is how many comparisons of a sort are one piece of work: some 100 µs.
+const sortedAtOnce = 4096
+
+// WriteRun writes keys as a run. It calls worked after each piece of work, some 100 µs long
+// at most, so that the caller can pause.
+func WriteRun(fs vfs.FS, path string, keys Answers, worked func()) error {
 	entries := make([]runEntry, 0, keys.Size())
 	keys.each(func(h identifier.Hash, v Answer) { entries = append(entries, runEntry{h, v}) })
-	slices.SortFunc(entries, func(a, b runEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
-	w, err := newRunWriter(fs, path, uint64(len(entries)))
+	compared := 0
+	slices.SortFunc(entries, func(a, b runEntry) int {
+		if compared++; compared%sortedAtOnce == 0 {
+			worked()
+		}
+		return bytes.Compare(a.hash[:], b.hash[:])
+	})
+	w, err := newRunWriter(fs, path, uint64(len(entries)), worked)
 	if err != nil {
 		return err
 	}
@@ -322,7 +334,7 @@ func (c *runCursor) next() (err error) {
 
 // MergeRuns merges runs (oldest first) into a new file and leaves out keys
 // that are not after dropBefore.
-func MergeRuns(fs vfs.FS, path string, runs []*Run, dropBefore int64) error {
+func MergeRuns(fs vfs.FS, path string, runs []*Run, dropBefore int64, worked func()) error {
 	var capacity uint64
 	cursors := make([]*runCursor, len(runs))
 	for i, r := range runs {
@@ -333,7 +345,7 @@ func MergeRuns(fs vfs.FS, path string, runs []*Run, dropBefore int64) error {
 		cursors[i] = c
 		capacity += r.Count
 	}
-	w, err := newRunWriter(fs, path, capacity)
+	w, err := newRunWriter(fs, path, capacity, worked)
 	if err != nil {
 		return err
 	}

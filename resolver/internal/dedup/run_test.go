@@ -40,14 +40,14 @@ func TestKeysAgreeWithMap(t *testing.T) {
 		}
 		switch sealed := keys.Freeze(); round % 4 {
 		case 1, 2: // the checkpoint writes a run
-			r := open(fmt.Sprint("run ", round), func(path string) error { return WriteRun(fs, path, sealed) })
+			r := open(fmt.Sprint("run ", round), func(path string) error { return WriteRun(fs, path, sealed, func() {}) })
 			keys.SetRuns(append(keys.Runs, r))
 		case 3: // and merges all of them
-			r := open(fmt.Sprint("run ", round), func(path string) error { return WriteRun(fs, path, sealed) })
+			r := open(fmt.Sprint("run ", round), func(path string) error { return WriteRun(fs, path, sealed, func() {}) })
 			runs := append(keys.Runs, r)
-			keys.SetRuns([]*Run{open(fmt.Sprint("merged ", round), func(path string) error { return MergeRuns(fs, path, runs, 0) })})
+			keys.SetRuns([]*Run{open(fmt.Sprint("merged ", round), func(path string) error { return MergeRuns(fs, path, runs, 0, func() {}) })})
 		case 0: // the checkpoint has failed and is done again
-			r := open(fmt.Sprint("again ", round), func(path string) error { return WriteRun(fs, path, sealed) })
+			r := open(fmt.Sprint("again ", round), func(path string) error { return WriteRun(fs, path, sealed, func() {}) })
 			keys.SetRuns(append(keys.Runs, r))
 		}
 		for i := range 5200 {
@@ -76,14 +76,14 @@ func TestMergeDropsOldKeys(t *testing.T) {
 	for i := range 1000 {
 		keys.Put(hashOf(i), Answer{AtMs: int64(i)})
 	}
-	if err := WriteRun(fs, "a", keys.Freeze()); err != nil {
+	if err := WriteRun(fs, "a", keys.Freeze(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := OpenRun(fs, "a", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := MergeRuns(fs, "b", []*Run{r}, 300); err != nil {
+	if err := MergeRuns(fs, "b", []*Run{r}, 300, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = OpenRun(fs, "b", "b"); err != nil || r.Count != 699 || r.Newest != 999 {
@@ -97,7 +97,7 @@ func TestDamagedRun(t *testing.T) {
 	for i := range 300 {
 		keys.Put(hashOf(i), Answer{AtMs: int64(i)})
 	}
-	if err := WriteRun(fs, "a", keys.Freeze()); err != nil {
+	if err := WriteRun(fs, "a", keys.Freeze(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := fs.Stat("a")

@@ -36,19 +36,20 @@ type Feed struct {
 	// mu guards the queue between Apply, which fills it, and the loop that stores rows.
 	mu struct {
 		sync.Mutex
-		cur     *query.Batch   // being filled by Apply; From is always set
-		curAt   time.Time      // when cur got its first row
-		items   []*Item        // sealed and not stored, oldest first
-		mem     int64          // bytes of items in memory
-		disk    int64          // bytes of spool files
-		stored  int64          // history's position
-		demand  int64          // a reader waits for this position
-		free    []*query.Batch // empty, for rows to come: they keep their memory
-		freeAt  time.Time      // when a batch was last stored; zero once the free ones are let go
-		hold    int            // checkpoints that are linking spool files
-		doomed  []string       // spool files to be removed once hold is 0
-		lastErr error          // of the newest attempt to store rows; nil after a success
-		closed  bool           // no rows are taken any more
+		cur     *query.Batch // being filled by Apply; From is always set
+		curAt   time.Time    // when cur got its first row
+		items   []*Item      // sealed and not stored, oldest first
+		mem     int64        // bytes of items in memory
+		disk    int64        // bytes of spool files
+		stored  int64        // history's position
+		demand  int64        // a reader waits for this position
+		free    *query.Batch // has memory for rows to come; nil for none
+		held    *query.Batch // will be free when no checkpoint writes it any more
+		freeAt  time.Time    // when a batch was last stored; zero once the free ones are let go
+		hold    int          // checkpoints that are linking spool files
+		doomed  []string     // spool files to be removed once hold is 0
+		lastErr error        // of the newest attempt to store rows; nil after a success
+		closed  bool         // no rows are taken any more
 		// next is the offset of the next record to be applied.
 		next int64
 		// compare says that history may have lost rows.
@@ -255,11 +256,11 @@ func (f *Feed) seal() {
 	f.mu.items = append(f.mu.items, it)
 	f.mu.mem += it.bytes
 	var next *query.Batch
-	if n := len(f.mu.free); n > 0 {
-		next, f.mu.free = f.mu.free[n-1], f.mu.free[:n-1]
+	if f.mu.free != nil {
+		next, f.mu.free = f.mu.free, nil
 		next.Reset()
 	} else {
-		next = new(query.Batch)
+		next = c.Next()
 	}
 	next.Partition, next.From, next.To = f.part, it.To, it.To
 	f.mu.cur, f.mu.curAt = next, time.Time{}
@@ -394,7 +395,7 @@ func (f *Feed) letGo() (wait time.Duration) {
 		return wait
 	}
 	c := f.mu.cur
-	f.mu.free, f.mu.freeAt = nil, time.Time{}
+	f.mu.free, f.mu.held, f.mu.freeAt = nil, nil, time.Time{}
 	f.mu.cur = &query.Batch{Partition: c.Partition, From: c.From, To: c.To}
 	return time.Hour
 }
@@ -432,9 +433,10 @@ func (f *Feed) drop(it *Item) {
 	if it.batch != nil {
 		f.mu.mem -= it.bytes
 		f.mu.freeAt = time.Now()
-		// A checkpoint may still be writing the batch to a spool file.
-		if f.mu.hold == 0 && len(f.mu.free) < 1 {
-			f.mu.free = append(f.mu.free, it.batch)
+		if f.mu.hold == 0 {
+			f.mu.free = it.batch
+		} else { // a checkpoint may still be writing it to a spool file
+			f.mu.held = it.batch
 		}
 	}
 	if it.File != "" {
@@ -475,7 +477,7 @@ func (f *Feed) spill(ctx context.Context) {
 		for ctx.Err() == nil {
 			f.mu.Lock()
 			var it *Item
-			if f.mu.mem > f.opts.MemoryBytes {
+			if f.spilling() {
 				for _, x := range f.mu.items {
 					if x.batch != nil && !x.busy {
 						// Held from here on: a batch that is stored meanwhile must
@@ -490,7 +492,7 @@ func (f *Feed) spill(ctx context.Context) {
 			if it == nil {
 				break
 			}
-			err := f.ToFile(it, true)
+			err := f.ToFile(it, true, func() {})
 			f.Thaw()
 			f.changed.Signal()
 			if err != nil {
@@ -502,9 +504,13 @@ func (f *Feed) spill(ctx context.Context) {
 	}
 }
 
+// spilling reports whether more batches wait in memory than may. The lock is held.
+func (f *Feed) spilling() bool { return f.mu.mem > f.opts.MemoryBytes }
+
 // ToFile makes sure the item has a spool file; release also frees its memory.
-// The caller holds the feed's files (Hold).
-func (f *Feed) ToFile(it *Item, release bool) error {
+// The caller holds the feed's files (Hold). It calls worked after each piece of work, so that
+// the caller can pause, unless too many rows are in memory: then others wait for a file.
+func (f *Feed) ToFile(it *Item, release bool, worked func()) error {
 	f.fileMu.Lock()
 	defer f.fileMu.Unlock()
 	f.mu.Lock()
@@ -519,7 +525,14 @@ func (f *Feed) ToFile(it *Item, release bool) error {
 		path := f.fs.PathJoin(f.dir, name)
 		tmp := path + ".tmp"
 		var err error
-		if size, err = writeSpoolFile(f.fs, tmp, b); err != nil {
+		if size, err = writeSpoolFile(f.fs, tmp, b, func() {
+			f.mu.Lock()
+			hurry := f.spilling()
+			f.mu.Unlock()
+			if !hurry {
+				worked()
+			}
+		}); err != nil {
 			_ = f.fs.Remove(tmp) // it needs space
 			return err
 		}
@@ -598,6 +611,9 @@ func (f *Feed) Hold() {
 func (f *Feed) Thaw() {
 	f.mu.Lock()
 	f.mu.hold--
+	if f.mu.hold == 0 && f.mu.held != nil {
+		f.mu.free, f.mu.held = f.mu.held, nil
+	}
 	f.sweep()
 	f.mu.Unlock()
 }

@@ -252,7 +252,7 @@ func TestCheckpointsEndNoBatch(t *testing.T) {
 		if !f.Pending(it) {
 			t.Fatal("the rows are not pending")
 		}
-		if err := f.ToFile(it, false); err != nil {
+		if err := f.ToFile(it, false, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		b, err := readSpoolFile(fs, it.File, it.From, it.To)
@@ -317,7 +317,7 @@ func TestAPartAndItsBatch(t *testing.T) {
 		t.Fatalf("the part has records %d to %d, the batch %d to %d", part.From, part.To, whole.From, whole.To)
 	}
 	for _, it := range []*Item{whole, part} {
-		if err := f.ToFile(it, true); err != nil {
+		if err := f.ToFile(it, true, func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -412,7 +412,7 @@ func TestL2JoinedTwice(t *testing.T) {
 	f.Unlock()
 	f.JoinAt()
 	add(5)
-	if err := f.ToFile(part, false); err != nil {
+	if err := f.ToFile(part, false, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := readSpoolFile(fs, part.File, part.From, part.To)
@@ -455,6 +455,50 @@ func TestL2LossNoticedWhileRebuilding(t *testing.T) {
 	}
 }
 
+// TestRoomForRows: a batch has room for as many rows as the one before. The memory of one that
+// a checkpoint may be writing is not filled again before the checkpoint ends, and then it is.
+func TestRoomForRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+		if err := f.Start(0, 0, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var next int64
+		add := adder(t, f, &next)
+		filled := func() *query.Batch {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if room := cap(f.mu.cur.Account); next > 0 && room < 100 {
+				t.Errorf("after %d records there is room for %d rows", next, room)
+			}
+			return f.mu.cur
+		}
+		first := filled()
+		f.Hold()
+		add(100)
+		synctest.Wait() // it is stored
+		second := filled()
+		add(100)
+		synctest.Wait()
+		third := filled()
+		if second == first || third == first || third == second {
+			t.Error("memory that a checkpoint may be writing is filled again")
+		}
+		f.Thaw()
+		add(100)
+		synctest.Wait()
+		if fourth := filled(); fourth != second {
+			t.Error("the memory of a batch that a checkpoint held is not used again")
+		}
+		add(100)
+		synctest.Wait()
+		if fifth := filled(); fifth != third {
+			t.Error("the memory of a batch that is stored is not used again")
+		}
+	})
+}
+
 // TestMemoryIsLetGo: what batches took is given back when no rows have come for a while,
 // and rows that come later are stored.
 func TestMemoryIsLetGo(t *testing.T) {
@@ -470,8 +514,10 @@ func TestMemoryIsLetGo(t *testing.T) {
 		kept := func() (n int) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			for _, b := range append(slices.Clone(f.mu.free), f.mu.cur) {
-				n += cap(b.Account)
+			for _, b := range []*query.Batch{f.mu.free, f.mu.held, f.mu.cur} {
+				if b != nil {
+					n += cap(b.Account)
+				}
 			}
 			return n
 		}
@@ -498,11 +544,11 @@ func TestMemoryIsLetGo(t *testing.T) {
 func TestL2DamagedSpoolFile(t *testing.T) {
 	var rows query.Batch
 	rows.To = 5
-	data := encodeBatch(nil, &rows)
+	data := encoded(&rows)
 	flipped := slices.Clone(data)
 	flipped[20] ^= 1
 	rows.To = 4
-	others := encodeBatch(nil, &rows)
+	others := encoded(&rows)
 	for _, c := range []struct {
 		name string
 		file []byte

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -20,60 +21,110 @@ const (
 	spoolMagic1 = 0x314c5053 // "SPL1"
 )
 
-// encodeBatch appends a batch in the layout of spool files (docs/formats.md).
-func encodeBatch(dst []byte, b *query.Batch) []byte {
-	le := binary.LittleEndian
-	start := len(dst)
-	dst = le.AppendUint32(dst, spoolMagic)
-	dst = le.AppendUint32(dst, uint32(b.Partition))
-	dst = le.AppendUint64(dst, uint64(b.From))
-	dst = le.AppendUint64(dst, uint64(b.To))
-	dst = le.AppendUint32(dst, uint32(b.Rows()))
-	dst = le.AppendUint32(dst, uint32(len(b.Aliases)))
+// spoolPiece is how many bytes of a file are made and written as one piece of work: some
+// 100 µs.
+const spoolPiece = 64 << 10
+
+// pieces writes a file piece by piece.
+type pieces struct {
+	to     io.Writer
+	buf    []byte // what is not written yet
+	sum    uint32 // of what is
+	n      int64
+	worked func() // after each piece
+	err    error
+}
+
+// flush writes what is in buf.
+func (p *pieces) flush() {
+	p.sum = crc32.Update(p.sum, statefiles.Castagnoli, p.buf)
+	if p.err == nil {
+		_, p.err = p.to.Write(p.buf)
+	}
+	p.n += int64(len(p.buf))
+	p.buf = p.buf[:0]
+	p.worked()
+}
+
+// room makes some in buf.
+func (p *pieces) room() {
+	if len(p.buf) >= spoolPiece {
+		p.flush()
+	}
+}
+
+func (p *pieces) u32(v uint32) {
+	p.room()
+	p.buf = binary.LittleEndian.AppendUint32(p.buf, v)
+}
+
+func (p *pieces) u64(v uint64) {
+	p.room()
+	p.buf = binary.LittleEndian.AppendUint64(p.buf, v)
+}
+
+func (p *pieces) bytes(b []byte) {
+	for len(b) > 0 {
+		p.room()
+		n := min(len(b), spoolPiece-len(p.buf))
+		p.buf, b = append(p.buf, b[:n]...), b[n:]
+	}
+}
+
+// encodeBatch writes a batch in the layout of spool files (docs/formats.md).
+func encodeBatch(p *pieces, b *query.Batch) {
+	p.u32(spoolMagic)
+	p.u32(uint32(b.Partition))
+	p.u64(uint64(b.From))
+	p.u64(uint64(b.To))
+	p.u32(uint32(b.Rows()))
+	p.u32(uint32(len(b.Aliases)))
 	for _, v := range b.Account {
-		dst = le.AppendUint64(dst, v)
+		p.u64(v)
 	}
 	for _, v := range b.Offset {
-		dst = le.AppendUint64(dst, uint64(v))
+		p.u64(uint64(v))
 	}
 	for _, v := range b.Index {
-		dst = le.AppendUint32(dst, v)
+		p.u32(v)
 	}
 	for _, v := range b.Ordinal {
-		dst = le.AppendUint32(dst, v)
+		p.u32(v)
 	}
 	for _, v := range b.TimeMs {
-		dst = le.AppendUint64(dst, uint64(v))
+		p.u64(uint64(v))
 	}
 	for _, s := range [...]*query.Strings{&b.EventType, &b.Properties, &b.IdempotencyKey} {
 		for _, e := range s.Ends {
-			dst = le.AppendUint32(dst, e)
+			p.u32(e)
 		}
-		dst = le.AppendUint32(dst, uint32(len(s.Data)))
-		dst = append(dst, s.Data...)
+		p.u32(uint32(len(s.Data)))
+		p.bytes(s.Data)
 	}
 	for _, a := range b.Aliases {
-		dst = le.AppendUint64(dst, a.Account)
-		dst = le.AppendUint64(dst, uint64(a.Offset))
-		dst = le.AppendUint32(dst, a.Index)
-		dst = le.AppendUint32(dst, a.Ordinal)
-		dst = le.AppendUint32(dst, a.Winner)
+		p.u64(a.Account)
+		p.u64(uint64(a.Offset))
+		p.u32(a.Index)
+		p.u32(a.Ordinal)
+		p.u32(a.Winner)
 	}
-	dst = le.AppendUint32(dst, uint32(len(b.Transitions)))
+	p.u32(uint32(len(b.Transitions)))
 	for _, t := range b.Transitions {
-		dst = le.AppendUint64(dst, t.Account)
-		dst = le.AppendUint64(dst, uint64(t.Key.Offset))
-		dst = le.AppendUint32(dst, t.Key.Seq)
-		dst = le.AppendUint32(dst, t.Ordinal)
+		p.u64(t.Account)
+		p.u64(uint64(t.Key.Offset))
+		p.u32(t.Key.Seq)
+		p.u32(t.Ordinal)
 		entered := byte(0)
 		if t.Entered {
 			entered = 1
 		}
-		dst = append(dst, entered, byte(t.Cause))
-		dst = le.AppendUint64(dst, uint64(t.AtMs))
-		dst = wire.AppendBlock(dst, []byte(t.Segment))
+		p.buf = append(p.buf, entered, byte(t.Cause))
+		p.u64(uint64(t.AtMs))
+		p.buf = wire.AppendBlock(p.buf, []byte(t.Segment))
 	}
-	return le.AppendUint32(dst, crc32.Checksum(dst[start:], statefiles.Castagnoli))
+	p.flush()
+	p.u32(p.sum)
+	p.flush()
 }
 
 var errSpool = errors.New("spool file is damaged")
@@ -164,10 +215,18 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 }
 
 // writeSpoolFile writes a batch durably (not its directory entry) and returns
-// the file's size.
-func writeSpoolFile(fs vfs.FS, path string, b *query.Batch) (int64, error) {
-	data := encodeBatch(nil, b)
-	return int64(len(data)), statefiles.Write(fs, path, data)
+// the file's size. It calls worked after each piece of work.
+func writeSpoolFile(fs vfs.FS, path string, b *query.Batch, worked func()) (int64, error) {
+	f, err := statefiles.Create(fs, path)
+	if err != nil {
+		return 0, err
+	}
+	p := pieces{to: f, worked: worked}
+	encodeBatch(&p, b)
+	if err = p.err; err == nil {
+		err = f.Sync()
+	}
+	return p.n, errors.Join(err, f.Close())
 }
 
 // readSpoolFile returns the rows of the records from from on, below to. A file that is not

@@ -172,7 +172,7 @@ func (s storeFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err e
 	if err != nil {
 		return nil, err
 	}
-	if f = (&storeFile{f, s, name}); c == compactionCategory {
+	if f = (&storeFile{f, s, name}); c == compactionCategory || c == flushCategory {
 		f = &throttledFile{File: f, disk: s.disk, since: time.Now()}
 	}
 	return f, nil

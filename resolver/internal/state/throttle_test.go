@@ -42,9 +42,9 @@ func (f slowFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// TestCompactionsThrottled: what a compaction writes is written with pauses, unless somebody waits
-// for compactions, they are behind, or the store closes; nothing else is.
-func TestCompactionsThrottled(t *testing.T) {
+// TestTablesThrottled: what compactions and checkpoints write of tables is written with pauses,
+// unless somebody waits for it, compactions are behind, or the store closes; nothing else is.
+func TestTablesThrottled(t *testing.T) {
 	const writes, takes = 30, 100 * time.Microsecond
 	worked := writes * takes
 	for name, c := range map[string]struct {
@@ -53,12 +53,12 @@ func TestCompactionsThrottled(t *testing.T) {
 		pauses   time.Duration
 	}{
 		// Three writes are as long as it works in one go.
-		"compaction":   {compactionCategory, func(*Disk) {}, writes / 3 * compactionRatio * 3 * takes},
-		"checkpoint":   {"pebble-memtable-flush", func(*Disk) {}, 0},
+		"compaction":   {compactionCategory, func(*Disk) {}, writes / 3 * tableRatio * 3 * takes},
+		"checkpoint":   {flushCategory, func(*Disk) {}, writes / 3 * tableRatio * 3 * takes},
 		"waited for":   {compactionCategory, func(d *Disk) { d.Urgent() }, 0},
-		"waited":       {compactionCategory, func(d *Disk) { d.Urgent()() }, writes / 3 * compactionRatio * 3 * takes},
+		"waited":       {compactionCategory, func(d *Disk) { d.Urgent()() }, writes / 3 * tableRatio * 3 * takes},
 		"behind":       {compactionCategory, func(d *Disk) { d.behind.Store(true) }, 0},
-		"behind once":  {compactionCategory, func(d *Disk) { d.behind.Store(true); d.behind.Store(false) }, writes / 3 * compactionRatio * 3 * takes},
+		"behind once":  {compactionCategory, func(d *Disk) { d.behind.Store(true); d.behind.Store(false) }, writes / 3 * tableRatio * 3 * takes},
 		"closing":      {compactionCategory, (*Disk).Close, 0},
 		"another file": {vfs.WriteCategoryUnspecified, func(*Disk) {}, 0},
 	} {
@@ -97,14 +97,14 @@ func TestLongestPause(t *testing.T) {
 		if _, err := f.Write([]byte("block")); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took != time.Second+compactionPause {
+		if took := time.Since(begun); took != time.Second+tablePause {
 			t.Errorf("a write of a second took %v", took)
 		}
 	})
 }
 
-// TestCompactionCategory: Pebble's compactions are those that are known by their category.
-func TestCompactionCategory(t *testing.T) {
+// TestCategories: Pebble's compactions and flushes are those that are known by their category.
+func TestCategories(t *testing.T) {
 	fs := &slowFS{FS: vfs.NewMem(), seen: map[vfs.DiskWriteCategory]bool{}}
 	s, err := OpenOn(NewDisk(slog.New(slog.DiscardHandler)), fs, "state", 1<<20, quiet{}, nil)
 	if err != nil {
@@ -121,6 +121,9 @@ func TestCompactionCategory(t *testing.T) {
 	}
 	if fs.seen[compactionCategory] {
 		t.Fatal("something else than a compaction has its category")
+	}
+	if !fs.seen[flushCategory] {
+		t.Errorf("a flush has another category than %q: %v", flushCategory, fs.seen)
 	}
 	if err := s.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
 		t.Fatal(err)
