@@ -85,6 +85,17 @@ func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 	}
 }
 
+// TestProcessors: one goroutine more runs at a time than Go would let, unless GOMAXPROCS is set.
+func TestProcessors(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]int{"": 3, "2": 2} {
+		env := func(name string) (string, bool) { return value, name == "GOMAXPROCS" && value != "" }
+		if got := processors(env, 2); got != want {
+			t.Errorf("GOMAXPROCS=%s: %d, want %d", value, got, want)
+		}
+	}
+}
+
 // TestBodiesTakeWhatTheFlagSays: the process grows by --max-inflight-bytes and little
 // more when as many bytes of bodies are under way: 1.04 to 1.2 times as much on a quiet
 // machine. Where processors are taken the collector is late while bodies arrive: 1.0 to

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -29,7 +30,18 @@ const usage = `muster serves a customer-engagement service from one data directo
 
 func main() {
 	p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, replace: replaceProcess}
+	runtime.GOMAXPROCS(processors(p.env, runtime.GOMAXPROCS(0)))
 	os.Exit(p.run(stopSignal()))
+}
+
+// processors is how many goroutines run at a time, of as many as Go would run: one more, unless
+// the environment says how many. What the log waits for on the disk and what writes history keep
+// one of them busy for a while without running Go, and an event must not wait for that.
+func processors(env func(string) (string, bool), usual int) int {
+	if _, set := env("GOMAXPROCS"); set {
+		return usual
+	}
+	return usual + 1
 }
 
 // stopSignal returns a context that ends at the first SIGTERM or SIGINT. The
