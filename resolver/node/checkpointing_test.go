@@ -116,7 +116,9 @@ func TestLateCheckpointHurries(t *testing.T) {
 func TestCheckpointsAsked(t *testing.T) {
 	t.Parallel()
 	c := newCheckpointing()
-	takes := func(share int) bool { return c.throttled(lateShare*time.Second, 100) == time.Duration(share)*time.Second }
+	takes := func(share int) bool {
+		return c.throttled(lateShare*time.Second, 100) == time.Duration(share)*time.Second
+	}
 	c.request()
 	c.request()
 	c.noteApplied(99, 100)
