@@ -46,7 +46,9 @@ func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.Rec
 	// At once: taking a partition waits for it.
 	segments := make(chan checkpoint.SegmentStates, 1)
 	go func() { segments <- c.ReadSegments(f.Segments) }()
+	loaded := s.Loading()
 	m, err := loadMachine(s, f, ids, runs)
+	loaded()
 	c.Took.End("state")
 	if read := <-segments; err == nil {
 		err = m.adoptSegments(read)

@@ -43,6 +43,8 @@ func (a Account) DocKey(ordinal uint32) DocKey {
 type Store struct {
 	DB   *pebble.DB
 	disk *Disk // nil where there is always space
+	// reserve takes the memtables' bytes off the cache of blocks until done is called.
+	reserve func() (done func())
 
 	current      map[DocKey][]byte
 	CurrentBytes int64
@@ -121,6 +123,7 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	return &Store{
 		DB:       db,
 		disk:     d,
+		reserve:  func() func() { return o.Cache.Reserve(2 * int(o.MemTableSize)) },
 		Columns:  columns,
 		current:  map[DocKey][]byte{},
 		Entities: map[string][]byte{},
@@ -128,6 +131,10 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 		cache: docCache{limit: func() int64 { return (cacheBytes - columns.Bytes()) / 2 }, young: map[DocKey][]byte{}},
 	}, nil
 }
+
+// Loading is called before a start reads most of the store once, and done after that: what it
+// reads does not fill the memory that memtables will take.
+func (s *Store) Loading() (done func()) { return s.reserve() }
 
 // Close closes Pebble, which no longer waits for space.
 func (s *Store) Close() error {
