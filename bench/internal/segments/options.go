@@ -80,12 +80,18 @@ func (o *Options) Validate() error {
 	)
 }
 
+// active is how many profiles present events fall on in an account of so many.
+func (o *Options) active(profiles int) int {
+	if o.ActiveProfiles == 0 || o.ActiveProfiles >= profiles {
+		return profiles
+	}
+	return o.ActiveProfiles
+}
+
 // pick chooses the profile of a present event in an account of so many.
 func (o *Options) pick(rng *rand.Rand, profiles int) int {
-	if o.ActiveProfiles == 0 || o.ActiveProfiles >= profiles {
-		return rng.IntN(profiles)
-	}
-	return rng.IntN(o.ActiveProfiles) * (profiles / o.ActiveProfiles)
+	active := o.active(profiles)
+	return rng.IntN(active) * (profiles / active)
 }
 
 // sizes are the steps asked for.

@@ -47,6 +47,7 @@ func (r *Report) printIngest(w io.Writer) {
 	for _, s := range r.Steps {
 		row(s, "none", s.Ingest.Without, "1", "")
 		row(s, "20", s.Ingest.With, fmt.Sprintf("%.2f", s.Ingest.CPURatio), fmt.Sprintf("%.2f", s.Ingest.AddedMicros))
+		row(s, "20, behind a restart", s.Ingest.Cold, "", "")
 		row(s, "none again", s.Ingest.WithoutAgain, "", "")
 	}
 	if r.Sizes.Without > 0 {
@@ -132,8 +133,7 @@ func (r *Report) printRestart(w io.Writer) {
 		if x := s.RestartBare; x != nil {
 			fmt.Fprintf(w, "%d\tnone\t%.2f\t%.2f\t\t\t\t\t\t\t\n", s.Profiles, x.CloseSeconds, x.OpenSeconds)
 		}
-		if x := s.Restart; x != nil {
-			c := s.Checkpoint
+		if x, c := s.Restart, s.Checkpoint; x != nil && c != nil {
 			fmt.Fprintf(w, "%d\t20\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f\t%.2f\t\n", s.Profiles, x.CloseSeconds, x.OpenSeconds, c.Seconds, c.CPUSeconds, c.CPUMicros, c.FreezeMilli, mb(c.Bytes), s.LiveSeconds)
 		}
 	}

@@ -61,6 +61,9 @@ type Step struct {
 
 // Ingest compares ingest with 20 live segments and without any.
 type Ingest struct {
+	// Cold is with 20 live segments right behind a restart, when no profile is in a cache.
+	// The others are measured once each active profile has had some events since the restart.
+	Cold Rate `json:"cold"`
 	// Without is measured before the segments exist, WithoutAgain after they were
 	// deleted.
 	Without      Rate `json:"without_segments"`
