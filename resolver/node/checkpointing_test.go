@@ -90,19 +90,19 @@ func TestLateCheckpointHurries(t *testing.T) {
 	var b behind
 	b.add(100)
 	b.freeze()
-	if !b.due(0) || b.due(1) || b.late(81) || !b.late(80) {
-		t.Errorf("100 bytes frozen, none written: due %v, late %v", b.due(1), b.late(80))
+	if !b.due(0) || b.due(1) || b.unwritten() != 100 {
+		t.Errorf("100 bytes frozen, none written: due %v, %d unwritten", b.due(1), b.unwritten())
 	}
 	b.wrote()
 	b.add(79)
-	if b.due(80) || b.late(64) || !b.due(79) || !b.late(63) {
+	if b.due(80) || !b.due(79) || b.unwritten() != 79 {
 		t.Error("79 bytes since the newest checkpoint count otherwise")
 	}
 	f := newFixture(t)
 	n := f.mustOpen(t)
 	defer f.close(t, n)
 	p := n.partitions[0].Load()
-	p.checkpoint.behind.add(int(2 * n.opts.CheckpointLogBytes))
+	p.checkpoint.behind.add(int(n.opts.CheckpointLogBytes + n.opts.CheckpointLogBytes/8))
 	begun := time.Now()
 	p.throttleSleep(t.Context(), lateShare*10*time.Millisecond)
 	if d := time.Since(begun); d < 10*time.Millisecond || d > 8*10*time.Millisecond {
@@ -112,7 +112,7 @@ func TestLateCheckpointHurries(t *testing.T) {
 
 // TestCheckpointsAsked: a checkpoint that is asked for while another one is written is not
 // lost, one that is due by the amount of log is asked for once, one that is late is written
-// with shorter pauses, and one that a request waits for without.
+// with shorter pauses, and one that is later, or that a request waits for, without.
 func TestCheckpointsAsked(t *testing.T) {
 	t.Parallel()
 	c := newCheckpointing()
@@ -126,13 +126,21 @@ func TestCheckpointsAsked(t *testing.T) {
 		t.Errorf("%d asked for, %d due by the log", len(c.due), len(c.dueByLog))
 	}
 	c.noteApplied(1, 100)
-	c.noteApplied(24, 100)
+	c.noteApplied(11, 100)
 	if len(c.dueByLog) != 1 || !takes(lateShare) {
-		t.Error("124 of 100 bytes: not due, or late already")
+		t.Error("111 of 100 bytes: not due, or late already")
 	}
 	c.noteApplied(1, 100)
 	if !takes(1) {
-		t.Error("125 of 100 bytes, and pauses are as long as before, or there are none")
+		t.Error("112 of 100 bytes, and pauses are as long as before, or there are none")
+	}
+	c.noteApplied(12, 100)
+	if !takes(1) {
+		t.Error("124 of 100 bytes, and it is written without pauses already")
+	}
+	c.noteApplied(1, 100)
+	if !takes(0) {
+		t.Error("125 of 100 bytes, and it may be throttled")
 	}
 	c.behind.freeze()
 	finished := c.finished.Wait()
