@@ -36,7 +36,8 @@ func main() {
 
 // processors is how many goroutines run at a time, of as many as Go would run: one more, unless
 // the environment says how many. What the log waits for on the disk and what writes history keep
-// one of them busy for a while without running Go, and an event must not wait for that.
+// one of them busy for a while without running Go, and an event must not wait for that. A limit of
+// processors that changes while the program runs is not followed.
 func processors(env func(string) (string, bool), usual int) int {
 	if _, set := env("GOMAXPROCS"); set {
 		return usual
