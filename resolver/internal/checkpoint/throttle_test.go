@@ -1,8 +1,15 @@
 package checkpoint
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/sortedkeys"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // TestThrottle: a checkpoint pauses in proportion to its work, never long at once, and not
@@ -41,5 +48,35 @@ func TestThrottle(t *testing.T) {
 	newPauses(nil, 1000).worked()
 	if newPauses(nil, 1000) != nil {
 		t.Error("pauses without a throttle")
+	}
+}
+
+// TestPartsPause: parts of a checkpoint that write nothing for a while pause all the same: the
+// sort of the documents' keys, and the look-ups of keys that the index of profiles never had.
+func TestPartsPause(t *testing.T) {
+	db, err := pebble.Open("live", &pebble.Options{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	docs := map[state.DocKey][]byte{}
+	var removed sortedkeys.Changes
+	for i := range 20_000 {
+		docs[state.DocKey(i)] = nil
+		removed.Put(binary.BigEndian.AppendUint32(nil, uint32(i)), true)
+	}
+	for name, part := range map[string]func(*Pauses) error{
+		"sort":  func(p *Pauses) error { sortedDocs(docs, p); return nil },
+		"index": func(p *Pauses) error { return writeIndex(db, &removed, NewBatchWriter(db, p, nil)) },
+	} {
+		slept := 0
+		p := newPauses(&Throttle{func(time.Duration) { slept++ }, time.Hour}, 1000)
+		p.since = time.Now().Add(-time.Minute) // it has worked for long enough
+		if err := part(p); err != nil {
+			t.Fatal(err)
+		}
+		if slept == 0 {
+			t.Errorf("%s: no pause", name)
+		}
 	}
 }

@@ -70,21 +70,30 @@ func TestKeysAgreeWithMap(t *testing.T) {
 	}
 }
 
-// TestMergeDropsOldKeys: keys that no longer count are left out.
+// TestMergeDropsOldKeys: keys that no longer count are left out. The caller may pause after each
+// block that is written, and while the keys are sorted.
 func TestMergeDropsOldKeys(t *testing.T) {
 	fs, keys := vfs.NewMem(), NewKeys()
 	for i := range 1000 {
 		keys.Put(hashOf(i), Answer{AtMs: int64(i)})
 	}
-	if err := WriteRun(fs, "a", keys.Freeze(), func() {}); err != nil {
+	worked := 0
+	if err := WriteRun(fs, "a", keys.Freeze(), func() { worked++ }); err != nil {
 		t.Fatal(err)
+	}
+	if blocks := (1000 + runBlockEntries - 1) / runBlockEntries; worked <= blocks {
+		t.Errorf("the caller may pause %d times, with %d blocks", worked, blocks)
 	}
 	r, err := OpenRun(fs, "a", "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := MergeRuns(fs, "b", []*Run{r}, 300, func() {}); err != nil {
+	worked = 0
+	if err := MergeRuns(fs, "b", []*Run{r}, 300, func() { worked++ }); err != nil {
 		t.Fatal(err)
+	}
+	if blocks := (699 + runBlockEntries - 1) / runBlockEntries; worked != blocks {
+		t.Errorf("the caller may pause %d times, with %d merged blocks", worked, blocks)
 	}
 	if r, err = OpenRun(fs, "b", "b"); err != nil || r.Count != 699 || r.Newest != 999 {
 		t.Fatalf("%+v, %v", r, err)

@@ -499,6 +499,38 @@ func TestRoomForRows(t *testing.T) {
 	})
 }
 
+// TestNoPausesWhileRowsMustBeSpilled: what writes a file may pause, unless too many rows are in
+// memory: those that are to be spilled wait for it.
+func TestNoPausesWhileRowsMustBeSpilled(t *testing.T) {
+	f := New(Options{Rows: 1000, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var next int64
+	adder(t, f, &next)(5)
+	for _, spilling := range []bool{false, true} {
+		f.Lock()
+		part := f.Freeze(false)[0]
+		before := f.mu.mem
+		if spilling {
+			f.mu.mem = f.opts.MemoryBytes + 1
+		}
+		f.Unlock()
+		pauses := 0
+		if err := f.ToFile(part, false, func() { pauses++ }); err != nil {
+			t.Fatal(err)
+		}
+		if (pauses == 0) != spilling {
+			t.Errorf("%d pauses; rows must be spilled: %v", pauses, spilling)
+		}
+		f.Lock()
+		f.mu.mem = before
+		f.Unlock()
+		f.Thaw()
+	}
+}
+
 // TestMemoryIsLetGo: what batches took is given back when no rows have come for a while,
 // and rows that come later are stored.
 func TestMemoryIsLetGo(t *testing.T) {
