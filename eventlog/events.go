@@ -86,6 +86,9 @@ func (e *Event) fields() [9]*[]byte {
 	}
 }
 
+// userFields is how many of the fields, the first ones, say something of the user.
+const userFields = 7
+
 // AppendEvent appends one event of an events body to dst.
 func AppendEvent(dst []byte, e *Event) []byte {
 	var mask uint16
@@ -217,6 +220,9 @@ type EventsReader struct {
 	left  int
 	rules uint8
 	err   error
+
+	user       []byte // see User
+	userFields uint16
 }
 
 // NewEventsReader starts reading an events body. The error wraps [ErrFormat].
@@ -268,7 +274,11 @@ func (r *EventsReader) Next(e *Event) bool {
 	if !r.bytes(&e.Type) {
 		return false
 	}
+	user := r.rest
 	for i, f := range e.fields() {
+		if i == userFields {
+			r.user, r.userFields = user[:len(user)-len(r.rest)], mask&(1<<userFields-1)
+		}
 		if mask&(1<<i) != 0 && !r.bytes(f) {
 			return false
 		}
@@ -301,6 +311,12 @@ func (r *EventsReader) Next(e *Event) bool {
 	r.left--
 	return true
 }
+
+// User is the encoding of what the event that was read last says of its user beside ids that
+// SDKs made up: e-mail, external id, phone, names, geo and attributes. fields has a bit for each
+// of them that is there, in this order. Events that say the same have the same of both. The
+// bytes are the body's.
+func (r *EventsReader) User() (encoded []byte, fields uint16) { return r.user, r.userFields }
 
 // Rest is the number of bytes behind the events that were read.
 func (r *EventsReader) Rest() int { return len(r.rest) }

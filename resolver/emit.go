@@ -16,6 +16,12 @@ import (
 func (m *Machine) trackProfile(a *account.State, r *resolution.Result) {
 	e := a.Engine
 	e.Touch(r.Ordinal)
+	if r.Unread && !e.Looks(r.Fields) {
+		return // at most the time of its last event is new, which nothing else looks at
+	}
+	if err := a.Profiles.Read(r); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
 	fields := r.Fields
 	if r.Created {
 		e.Create(r.Ordinal)

@@ -48,6 +48,7 @@ func (s *State) saveNew(ordinal uint32, d *profile.Document) {
 func (s *State) replaceDocument(ordinal uint32, old []byte, d *profile.Document) {
 	s.normal = d.Append(s.normal[:0])
 	now := append([]byte(nil), s.normal...)
+	s.unchanged.forget(ordinal)
 	s.store.PutDocument(s.account, ordinal, now)
 	same := profile.Compare(old, now)
 	s.index.Update(s.account.Number, ordinal, old, now, same)
@@ -71,5 +72,6 @@ func (s *State) Remove(ordinal uint32) {
 	}
 	s.index.Update(s.account.Number, ordinal, old, nil, profile.Likeness{})
 	s.Reach.Remove(ordinal)
+	s.unchanged.forget(ordinal)
 	s.store.PutDocument(s.account, ordinal, nil)
 }

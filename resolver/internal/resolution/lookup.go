@@ -33,6 +33,8 @@ type Lookup struct {
 	// profile.NoOrdinal where there is none.
 	owner   [identifier.Kinds]uint32
 	version uint64
+	// fingerprint is that of package-level type unchanged.
+	fingerprint uint64
 }
 
 // Hash is that of an identifier that the event has.
@@ -69,7 +71,7 @@ func (s *State) findOwners(p *Lookup) {
 // LookUp looks up a single event. The result is valid until the next call.
 func (s *State) LookUp(ev eventlog.Event) *Lookup {
 	p := &s.single
-	p.Event = ev
+	p.Event, p.fingerprint = ev, 0
 	s.hashIdentifiers(p)
 	s.findOwners(p)
 	return p
@@ -82,6 +84,7 @@ func (s *State) ReadWindow(r *eventlog.EventsReader) []Lookup {
 	for n < WindowEvents && r.Next(&s.window[n].Event) {
 		p := &s.window[n]
 		s.hashIdentifiers(p)
+		p.fingerprint = s.unchanged.fingerprint(r, &p.Event)
 		if len(p.Event.IdempotencyKey) > 0 {
 			p.Key = identrules.KeyHash(s.Hasher, &p.Event, &s.normal)
 		}
@@ -94,11 +97,15 @@ func (s *State) ReadWindow(r *eventlog.EventsReader) []Lookup {
 }
 
 // Touch brings the first profile that an event's identifiers lead to near the processor, and
-// returns it; profile.NoOrdinal for none.
+// returns it; profile.NoOrdinal for none. Its document stays where it is if the event is likely
+// to change nothing of it.
 func (s *State) Touch(p *Lookup) uint32 {
 	for _, o := range p.owner {
 		if o != profile.NoOrdinal {
-			s.touched += s.store.Touch(s.account, o) + byte(s.Headers.Get(o).Winner)
+			s.touched += byte(s.Headers.Get(o).Winner)
+			if !s.unchanged.has(o, p.fingerprint) {
+				s.touched += s.store.Touch(s.account, o)
+			}
 			return o
 		}
 	}

@@ -13,11 +13,12 @@ import (
 )
 
 // Result says which profile an event belongs to, and what has changed in its document,
-// which is in [Work.Doc] and not stored yet.
+// which is in [Work.Doc] and not stored yet, unless it is Unread.
 type Result struct {
 	Ordinal uint32 // profile.NoOrdinal for a new profile before Commit
 	Created bool
 	Changed bool          // the document must be stored
+	Unread  bool          // nothing of the document has changed, and it has not been read; see Read
 	Fields  engine.Fields // what conditions may look at and has changed
 	// LastEvent is the time of the profile's newest event without this one (Unix ms).
 	LastEvent int64
@@ -40,6 +41,10 @@ type Result struct {
 // refusal has changed nothing.
 func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Result, refusal *refuse.Refusal, err error) {
 	ev := &p.Event
+	s.mergedProfiles, s.foreign, s.evicted = s.mergedProfiles[:0], s.foreign[:0], s.evicted[:0]
+	if o := s.unchangedBy(p, at, how); o != profile.NoOrdinal {
+		return Result{Ordinal: o, Unread: true, LastEvent: s.Headers.Get(o).LastEvent}, nil, nil
+	}
 	s.merger.Reset()
 	// Which profiles hold the event's identifiers?
 	raw := identrules.Of(ev)
@@ -165,7 +170,6 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 	// Attach what is new and merge what belongs together, in order of rank.
 	changed = changed || r.Created
 	var fields engine.Fields
-	s.mergedProfiles, s.foreign, s.evicted = s.mergedProfiles[:0], s.foreign[:0], s.evicted[:0]
 	past := ev.HasTime && at < lastEvent
 	if previous != profile.NoOrdinal && previous != winner {
 		reason := apart
@@ -353,7 +357,21 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 	}
 	r.Ordinal, r.Changed, r.Fields, r.LastEvent = winner, changed, fields, lastEvent
 	r.Merged = s.mergedProfiles
+	// Nothing is kept of an event with an identifier that did not count or was not the
+	// profile's, of one that only claims lead to, or of a profile whose traits have times.
+	if p.fingerprint != 0 && !changed && fields == 0 && r.NotAdded|r.Dropped|r.Erased|r.Shared == 0 && !weak && !past && !d.Times.Any() {
+		s.unchanged.remember(winner, p.fingerprint, how)
+	}
 	return r, nil, nil
+}
+
+// Read reads the document of a result that is Unread.
+func (s *State) Read(r *Result) error {
+	if !r.Unread {
+		return nil
+	}
+	r.Unread = false
+	return s.Load(r.Ordinal, &s.Doc)
 }
 
 // Commit makes the result the state, but for the document, and sets its Ordinal. index is

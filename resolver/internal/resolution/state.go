@@ -2,6 +2,7 @@ package resolution
 
 import (
 	"fmt"
+	"hash/maphash"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -133,6 +134,7 @@ type State struct {
 	identifierCap    int
 	// caseFolds are e-mails by their folded form, both as hashes: see casefold.go.
 	caseFolds map[identifier.Hash][]identifier.Hash
+	unchanged unchanged
 }
 
 // New returns the state of an account without profiles. The sets are the account's.
@@ -140,6 +142,7 @@ func New(account state.Account, shared *Shared, sets *profile.OrdinalSets, host 
 	return &State{
 		Shared: shared, Work: shared.work, Identifiers: profile.NewIdentifierMap(), Reach: reach.NewSets(sets),
 		account: account, host: host, caseFolds: map[identifier.Hash][]identifier.Hash{},
+		unchanged: unchanged{seed: maphash.MakeSeed()},
 	}
 }
 
@@ -149,6 +152,7 @@ func (s *State) Configure(key [16]byte, placeholders []string, identifierCap int
 	s.Hasher = identifier.NewHasher(key)
 	s.placeholders, s.placeholderTexts = identifier.NewPlaceholders(placeholders), placeholders
 	s.identifierCap = identifierCap
+	s.unchanged.clear()
 }
 
 // Root is the ordinal's profile after merges. Chains have one link: a merge

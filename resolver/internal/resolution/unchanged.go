@@ -1,0 +1,102 @@
+package resolution
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identrules"
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// unchanged remembers what events said of profiles without changing their documents, the
+// latest such event of each profile. Applications send the same user object with nearly each
+// event; one that is remembered needs no document. It is in memory alone and starts empty:
+// nothing of the state depends on it.
+//
+// Invariant: an entry of a profile stands for an event with which Resolve, on the present
+// document, led to this profile and changed nothing. What Resolve depends on beside the
+// document and the event is the owners of its identifiers, which are compared each time, the
+// settings and the rules, which empty it, and the time, which must not be in the past of the
+// profile.
+type unchanged struct {
+	seed  maphash.Seed
+	how   identrules.Identifiers
+	pages []*[unchangedRows]uint64 // fingerprints by ordinal, 0 for none; nil is a page of none
+}
+
+// unchangedRows is how many profiles a page has, which takes 8 KiB.
+const unchangedRows = 1024
+
+// fingerprint stands for what the event that r has just read says of its user, and for nothing
+// else of it. It is 0 for one that is never remembered: what browsers' keys, SDKs' calls and
+// aliases do depends on more. Two that differ have the same by chance of 1 to 2^64, whoever
+// makes them up: the seed is this process's own.
+func (u *unchanged) fingerprint(r *eventlog.EventsReader, ev *eventlog.Event) uint64 {
+	if ev.Public || ev.Call || ev.Redacted || ev.Refused || len(ev.PreviousID) > 0 {
+		return 0
+	}
+	encoded, fields := r.User()
+	f := maphash.Bytes(u.seed, encoded) ^ uint64(fields)*0x9e3779b97f4a7c15
+	if len(ev.AnonymousID) > 0 {
+		f = bits.RotateLeft64(f, 32) ^ maphash.Bytes(u.seed, ev.AnonymousID)
+	}
+	return max(f, 1)
+}
+
+// has reports whether an event with the fingerprint is remembered of a profile.
+func (u *unchanged) has(ordinal uint32, fingerprint uint64) bool {
+	i := ordinal / unchangedRows
+	return fingerprint != 0 && int(i) < len(u.pages) && u.pages[i] != nil && u.pages[i][ordinal%unchangedRows] == fingerprint
+}
+
+func (u *unchanged) remember(ordinal uint32, fingerprint uint64, how identrules.Identifiers) {
+	if u.how != how {
+		u.clear()
+		u.how = how
+	}
+	i := ordinal / unchangedRows
+	for int(i) >= len(u.pages) {
+		u.pages = append(u.pages, nil)
+	}
+	if u.pages[i] == nil {
+		u.pages[i] = new([unchangedRows]uint64)
+	}
+	u.pages[i][ordinal%unchangedRows] = fingerprint
+}
+
+// forget is called when the document of a profile has changed or is gone.
+func (u *unchanged) forget(ordinal uint32) {
+	if i := ordinal / unchangedRows; int(i) < len(u.pages) && u.pages[i] != nil {
+		u.pages[i][ordinal%unchangedRows] = 0
+	}
+}
+
+func (u *unchanged) clear() { u.pages = nil }
+
+// unchangedBy returns the profile that all identifiers of an event lead to, if an event that
+// said the same of it is remembered and this one is not of its past; else
+// [profile.NoOrdinal].
+func (s *State) unchangedBy(p *Lookup, at int64, how identrules.Identifiers) uint32 {
+	if p.fingerprint == 0 || s.unchanged.how != how {
+		return profile.NoOrdinal
+	}
+	winner := profile.NoOrdinal
+	for k, raw := range identrules.Of(&p.Event) {
+		if len(raw) == 0 {
+			continue
+		}
+		o := p.owner[k]
+		if p.version != s.Identifiers.Version {
+			o = s.Identifiers.Owner(p.hashes[k])
+		}
+		if o == profile.NoOrdinal || winner != profile.NoOrdinal && o != winner {
+			return profile.NoOrdinal
+		}
+		winner = o
+	}
+	if winner == profile.NoOrdinal || !s.unchanged.has(winner, p.fingerprint) || at < s.Headers.Get(winner).LastEvent {
+		return profile.NoOrdinal
+	}
+	return winner
+}
