@@ -13,7 +13,6 @@ package sortedkeys
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"encoding/binary"
 	"slices"
 	"sort"
@@ -37,11 +36,33 @@ type chunk struct {
 }
 
 type entry struct {
-	first   [2]uint64 // the first 16 bytes of the key, which are compared first
-	at      uint32    // where the key begins in keys
-	size    uint16    // of the key, in bytes
-	order   uint16    // number of the change in its chunk
+	head    head   // while the chunk is sorted
+	at      uint32 // where the key begins in keys
+	size    uint16 // of the key, in bytes
+	order   uint16 // number of the change in its chunk
 	removed bool
+}
+
+// head is the 16 bytes of a key behind what it has in common with the keys that it is compared
+// with, filled up with zeroes: they nearly always tell keys apart, and are at hand where keys are
+// somewhere in memory.
+type head [2]uint64
+
+func headOf(rest []byte) head {
+	var b [16]byte
+	copy(b[:], rest)
+	return head{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// common is how many bytes two keys begin with alike.
+func common(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
 }
 
 // MaxKey is how many bytes a key may have.
@@ -63,12 +84,7 @@ func (c *Changes) Put(key []byte, removed bool) {
 		c.latest = &chunk{}
 	}
 	l := c.latest
-	var b [16]byte
-	copy(b[:], key)
-	l.entries = append(l.entries, entry{
-		first: [2]uint64{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])},
-		at:    uint32(len(l.keys)), size: uint16(len(key)), order: uint16(len(l.entries)), removed: removed,
-	})
+	l.entries = append(l.entries, entry{at: uint32(len(l.keys)), size: uint16(len(key)), order: uint16(len(l.entries)), removed: removed})
 	l.keys = append(l.keys, key...)
 	if len(l.entries) == chunkKeys {
 		c.full, c.latest = append(c.full, l), nil
@@ -83,22 +99,48 @@ func (k *chunk) sorted() { k.sorting.Do(k.sort) }
 
 // sort sorts by keys; what is of one key, the latest first.
 func (k *chunk) sort() {
+	if len(k.entries) == 0 {
+		return
+	}
+	first := k.key(&k.entries[0])
+	alike := len(first)
+	for i := range k.entries {
+		alike = common(first[:alike], k.key(&k.entries[i]))
+	}
+	for i := range k.entries {
+		e := &k.entries[i]
+		e.head = headOf(k.key(e)[alike:])
+	}
 	slices.SortFunc(k.entries, func(x, y entry) int {
-		if x.first[0] != y.first[0] {
-			return cmp.Compare(x.first[0], y.first[0])
+		if x.head[0] != y.head[0] {
+			return cmp.Compare(x.head[0], y.head[0])
 		}
-		if x.first[1] != y.first[1] {
-			return cmp.Compare(x.first[1], y.first[1])
+		if x.head[1] != y.head[1] {
+			return cmp.Compare(x.head[1], y.head[1])
 		}
 		return cmp.Or(bytes.Compare(k.key(&x), k.key(&y)), -cmp.Compare(x.order, y.order))
 	})
+	// A reader finds the next key beside the one before.
+	keys := make([]byte, 0, len(k.keys))
+	for i := range k.entries {
+		e := &k.entries[i]
+		key := k.key(e)
+		e.at = uint32(len(keys))
+		keys = append(keys, key...)
+	}
+	k.keys = keys
 }
 
 // Cursor goes through keys in order.
-type Cursor struct{ parts parts }
+type Cursor struct {
+	// parts is a heap: the least key stands first, and of equal ones the latest.
+	parts []part
+	alike int // the bytes that all keys begin with
+}
 
 // part is the rest of a chunk.
 type part struct {
+	head head // of the first key
 	*chunk
 	entries []entry
 	age     int // a greater one is later
@@ -106,23 +148,18 @@ type part struct {
 
 func (p *part) top() []byte { return p.key(&p.entries[0]) }
 
-// parts is a heap: the least key stands first, and of equal ones the latest.
-type parts []part
-
-func (p parts) Len() int      { return len(p) }
-func (p parts) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
-func (p parts) Less(i, j int) bool {
-	if d := bytes.Compare(p[i].top(), p[j].top()); d != 0 {
+// before reports whether a part stands before another.
+func (p *part) before(o *part) bool {
+	if p.head[0] != o.head[0] {
+		return p.head[0] < o.head[0]
+	}
+	if p.head[1] != o.head[1] {
+		return p.head[1] < o.head[1]
+	}
+	if d := bytes.Compare(p.top(), o.top()); d != 0 {
 		return d < 0
 	}
-	return p[i].age > p[j].age
-}
-func (p *parts) Push(x any) { *p = append(*p, x.(part)) }
-func (p *parts) Pop() any {
-	last := len(*p) - 1
-	x := (*p)[last]
-	*p = (*p)[:last]
-	return x
+	return p.age > o.age
 }
 
 // From returns the changes to keys from one on and below another; nil is no bound.
@@ -137,7 +174,7 @@ func (c *Changes) From(lower, upper []byte) Cursor {
 			rest = rest[:sort.Search(len(rest), func(i int) bool { return !below(k.key(&rest[i]), upper) })]
 		}
 		if len(rest) > 0 {
-			out.parts = append(out.parts, part{k, rest, i})
+			out.parts = append(out.parts, part{chunk: k, entries: rest, age: i})
 		}
 	}
 	if c.latest != nil {
@@ -150,30 +187,78 @@ func (c *Changes) From(lower, upper []byte) Cursor {
 		}
 		if len(within.entries) > 0 {
 			within.sort()
-			out.parts = append(out.parts, part{within, within.entries, len(c.full)})
+			out.parts = append(out.parts, part{chunk: within, entries: within.entries, age: len(c.full)})
 		}
 	}
-	heap.Init(&out.parts)
+	out.order()
 	return out
 }
 
+// order makes parts a heap.
+func (c *Cursor) order() {
+	if len(c.parts) == 0 {
+		return
+	}
+	first := c.parts[0].top()
+	c.alike = len(first)
+	for i := range c.parts {
+		p := &c.parts[i]
+		// Sorted keys have in common what the first and the last have.
+		c.alike = common(first[:c.alike], p.top())
+		c.alike = common(first[:c.alike], p.key(&p.entries[len(p.entries)-1]))
+	}
+	for i := range c.parts {
+		p := &c.parts[i]
+		p.head = headOf(p.top()[c.alike:])
+	}
+	for i := len(c.parts)/2 - 1; i >= 0; i-- {
+		c.sink(i)
+	}
+}
+
+// sink moves a part down to its place, below which all are in theirs.
+func (c *Cursor) sink(i int) {
+	parts := c.parts
+	moved := parts[i]
+	for {
+		least := 2*i + 1
+		if least >= len(parts) {
+			break
+		}
+		if right := least + 1; right < len(parts) && parts[right].before(&parts[least]) {
+			least = right
+		}
+		if !parts[least].before(&moved) {
+			break
+		}
+		parts[i] = parts[least]
+		i = least
+	}
+	parts[i] = moved
+}
+
 // Valid reports whether there is a key at the place.
-func (p *Cursor) Valid() bool { return len(p.parts) > 0 }
+func (c *Cursor) Valid() bool { return len(c.parts) > 0 }
 
 // Key is the key at the place. It must not be changed.
-func (p *Cursor) Key() []byte { return p.parts[0].top() }
+func (c *Cursor) Key() []byte { return c.parts[0].top() }
 
 // Removed reports whether the latest change to the key at the place removed it.
-func (p *Cursor) Removed() bool { return p.parts[0].entries[0].removed }
+func (c *Cursor) Removed() bool { return c.parts[0].entries[0].removed }
 
 // Next goes to the next key.
-func (p *Cursor) Next() {
-	for key := p.Key(); p.Valid() && bytes.Equal(p.Key(), key); {
-		x := &p.parts[0]
-		if x.entries = x.entries[1:]; len(x.entries) == 0 {
-			heap.Pop(&p.parts)
+func (c *Cursor) Next() {
+	for key, head := c.Key(), c.parts[0].head; c.Valid() && c.parts[0].head == head && bytes.Equal(c.Key(), key); {
+		x := &c.parts[0]
+		if x.entries = x.entries[1:]; len(x.entries) > 0 {
+			x.head = headOf(x.top()[c.alike:])
 		} else {
-			heap.Fix(&p.parts, 0)
+			last := len(c.parts) - 1
+			c.parts[0], c.parts[last] = c.parts[last], part{}
+			c.parts = c.parts[:last]
+		}
+		if len(c.parts) > 0 {
+			c.sink(0)
 		}
 	}
 }

@@ -90,3 +90,21 @@ func BenchmarkPut(b *testing.B) {
 		c.Put(key[:], false)
 	}
 }
+
+// BenchmarkMerge goes through the changes between two checkpoints in order: keys of an index, which
+// begin alike, in half a hundred chunks.
+func BenchmarkMerge(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var c Changes
+	for range 50 * chunkKeys {
+		c.Put([]byte(fmt.Sprintf("N\x00\x00\x00\x00\x00\x00\x00\x070customer%07d@example.com\x00%04d", rng.IntN(1e7), rng.IntN(1e4))), false)
+	}
+	n := 0
+	for b.Loop() {
+		n = 0
+		for at := c.From(nil, nil); at.Valid(); at.Next() {
+			n++
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/key")
+}
