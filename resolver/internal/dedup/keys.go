@@ -108,7 +108,12 @@ func (k *Keys) Size() int64 {
 // Touch brings the memory near that Get or Put of a key asks first. What it returns
 // means nothing; it keeps the read from being left out.
 func (k *Keys) Touch(h identifier.Hash) byte {
-	return k.recent.table.Touch((*hashtable.Key)(&h))
+	touched := k.recent.table.Touch((*hashtable.Key)(&h))
+	for _, r := range k.Runs {
+		line, _ := r.filter.line(h)
+		touched += byte(line[0])
+	}
+	return touched
 }
 
 // Unsaved is the number of keys that no checkpoint has taken.

@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ import (
 type Run struct {
 	Name   string // of the file
 	file   vfs.File
-	Count  uint64            // keys
-	Newest int64             // the largest time of an entry
-	filter []uint64          // blocked Bloom filter
+	Count  uint64 // keys
+	Newest int64  // the largest time of an entry
+	filter filter
 	first  []identifier.Hash // the first hash of each block
 	block  []byte            // scratch; reads are by the one goroutine that applies
 }
@@ -33,7 +34,8 @@ const (
 	runBlockEntries = 128
 	runBlockSize    = runBlockEntries*runEntrySize + 4
 	runFooterSize   = 8 + 8 + 8 + 4 + 4
-	runMagic        = 0x314e5552 // "RUN1"
+	runMagic        = 0x324e5552 // "RUN2"
+	runMagic1       = 0x314e5552 // "RUN1", see filter.scattered
 	filterWords     = 8          // words of a block of the filter: one cache line
 	filterBits      = 12         // bits a key
 	filterProbes    = 6
@@ -47,24 +49,37 @@ func filterSize(n uint64) int {
 	return int(max(lines, 1)) * filterWords
 }
 
-// filterLine is where a key's bits are: the line by the high half of the
-// hash, the bits by the low half. The hash is uniform, so no more mixing.
-func filterLine(filter []uint64, h identifier.Hash) (line []uint64, bits uint64) {
-	lines := uint64(len(filter) / filterWords)
-	at := (binary.LittleEndian.Uint64(h[8:]) >> 32) * lines >> 32
-	return filter[at*filterWords:][:filterWords], binary.LittleEndian.Uint64(h[:])
+// filter is a Bloom filter in blocks of a line.
+type filter struct {
+	words []uint64
+	// scattered: the lines are not in order of hashes, as in files of older versions. Filling
+	// those in order of hashes missed the processor's cache with each key.
+	scattered bool
 }
 
-func filterAdd(filter []uint64, h identifier.Hash) {
-	line, bits := filterLine(filter, h)
+// line is where a key's bits are: the line by the first four bytes of the hash, by which
+// entries are sorted, the bits by the last eight. The hash is uniform, so no more mixing.
+func (f filter) line(h identifier.Hash) (line []uint64, bits uint64) {
+	lines := uint64(len(f.words) / filterWords)
+	at := uint64(binary.BigEndian.Uint32(h[:])) * lines >> 32
+	bits = binary.LittleEndian.Uint64(h[8:])
+	if f.scattered {
+		at = (binary.LittleEndian.Uint64(h[8:]) >> 32) * lines >> 32
+		bits = binary.LittleEndian.Uint64(h[:])
+	}
+	return f.words[at*filterWords:][:filterWords], bits
+}
+
+func (f filter) add(h identifier.Hash) {
+	line, bits := f.line(h)
 	for range filterProbes {
 		line[bits>>6&7] |= 1 << (bits & 63)
 		bits >>= 9
 	}
 }
 
-func filterHas(filter []uint64, h identifier.Hash) bool {
-	line, bits := filterLine(filter, h)
+func (f filter) has(h identifier.Hash) bool {
+	line, bits := f.line(h)
 	for range filterProbes {
 		if line[bits>>6&7]&(1<<(bits&63)) == 0 {
 			return false
@@ -89,7 +104,7 @@ type runWriter struct {
 	blk    int // where the current block starts in buf
 	count  uint64
 	newest int64
-	filter []uint64
+	filter filter
 	first  []identifier.Hash
 	worked func() // after each block
 	err    error
@@ -100,7 +115,7 @@ func newRunWriter(fs vfs.FS, path string, capacity uint64, worked func()) (*runW
 	if err != nil {
 		return nil, err
 	}
-	return &runWriter{fs: fs, path: path, file: f, filter: make([]uint64, filterSize(capacity)), worked: worked}, nil
+	return &runWriter{fs: fs, path: path, file: f, filter: filter{words: make([]uint64, filterSize(capacity))}, worked: worked}, nil
 }
 
 func (w *runWriter) add(e runEntry) {
@@ -111,7 +126,7 @@ func (w *runWriter) add(e runEntry) {
 	w.buf = append(w.buf, e.hash[:]...)
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(e.AtMs))
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, e.Ordinal)
-	filterAdd(w.filter, e.hash)
+	w.filter.add(e.hash)
 	w.count++
 	w.newest = max(w.newest, e.AtMs)
 	if w.inBlk++; w.inBlk == runBlockEntries {
@@ -142,7 +157,7 @@ func (w *runWriter) finish() error {
 	}
 	w.flush()
 	start := len(w.buf)
-	for _, x := range w.filter {
+	for _, x := range w.filter.words {
 		w.buf = binary.LittleEndian.AppendUint64(w.buf, x)
 	}
 	for _, h := range w.first {
@@ -150,7 +165,7 @@ func (w *runWriter) finish() error {
 	}
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, w.count)
 	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(w.newest))
-	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(len(w.filter)))
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(len(w.filter.words)))
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, runMagic)
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, crc32.Checksum(w.buf[start:], runChecksum))
 	w.flush()
@@ -161,21 +176,61 @@ func (w *runWriter) finish() error {
 	return errors.Join(err, w.file.Close())
 }
 
-// sortedAtOnce is how many comparisons of a sort are one piece of work: some 100 µs.
-const sortedAtOnce = 4096
+// sortParts is into how many parts keys are divided by their first bits before each is sorted:
+// their hashes are uniform, so the parts are alike, and small enough for the processor's cache.
+const (
+	sortBits  = 12
+	sortParts = 1 << sortBits
+)
+
+func sortPart(h identifier.Hash) int {
+	return int(binary.BigEndian.Uint16(h[:]) >> (16 - sortBits))
+}
+
+// sorted returns the answers in order of their keys' hashes. It calls worked after each piece
+// of work.
+func (a Answers) sorted(worked func()) []runEntry {
+	const atOnce = 1024 // answers: less than 100 µs
+	n := 0
+	one := func() {
+		if n++; n%atOnce == 0 {
+			worked()
+		}
+	}
+	var ends [sortParts + 1]int
+	a.each(func(h identifier.Hash, _ Answer) {
+		ends[sortPart(h)+1]++
+		one()
+	})
+	for i := range sortParts {
+		ends[i+1] += ends[i]
+	}
+	entries := make([]runEntry, a.Size())
+	a.each(func(h identifier.Hash, v Answer) {
+		at := &ends[sortPart(h)]
+		entries[*at] = runEntry{h, v}
+		*at++
+		one()
+	})
+	for from, i := 0, 0; i < sortParts; from, i = ends[i], i+1 {
+		part := entries[from:ends[i]]
+		slices.SortFunc(part, func(x, y runEntry) int {
+			if d := cmp.Compare(binary.BigEndian.Uint64(x.hash[:]), binary.BigEndian.Uint64(y.hash[:])); d != 0 {
+				return d
+			}
+			return bytes.Compare(x.hash[:], y.hash[:])
+		})
+		for range part {
+			one()
+		}
+	}
+	return entries
+}
 
 // WriteRun writes keys as a run. It calls worked after each piece of work, some 100 µs long
 // at most, so that the caller can pause.
 func WriteRun(fs vfs.FS, path string, keys Answers, worked func()) error {
-	entries := make([]runEntry, 0, keys.Size())
-	keys.each(func(h identifier.Hash, v Answer) { entries = append(entries, runEntry{h, v}) })
-	compared := 0
-	slices.SortFunc(entries, func(a, b runEntry) int {
-		if compared++; compared%sortedAtOnce == 0 {
-			worked()
-		}
-		return bytes.Compare(a.hash[:], b.hash[:])
-	})
+	entries := keys.sorted(worked)
 	w, err := newRunWriter(fs, path, uint64(len(entries)), worked)
 	if err != nil {
 		return err
@@ -215,7 +270,8 @@ func OpenRun(fs vfs.FS, path, name string) (_ *Run, err error) {
 	r.Newest = int64(binary.LittleEndian.Uint64(foot[8:]))
 	words := binary.LittleEndian.Uint64(foot[16:])
 	blocks := (r.Count + runBlockEntries - 1) / runBlockEntries
-	if binary.LittleEndian.Uint32(foot[24:]) != runMagic || r.Count > uint64(size) || words > uint64(size) ||
+	magic := binary.LittleEndian.Uint32(foot[24:])
+	if magic != runMagic && magic != runMagic1 || r.Count > uint64(size) || words > uint64(size) ||
 		words%filterWords != 0 || words == 0 {
 		return nil, bad("bad footer")
 	}
@@ -230,9 +286,9 @@ func OpenRun(fs vfs.FS, path, name string) (_ *Run, err error) {
 	if crc32.Checksum(b[:len(b)-4], runChecksum) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
 		return nil, bad("checksum of the index")
 	}
-	r.filter = make([]uint64, words)
-	for i := range r.filter {
-		r.filter[i] = binary.LittleEndian.Uint64(b[i*8:])
+	r.filter = filter{make([]uint64, words), magic == runMagic1}
+	for i := range r.filter.words {
+		r.filter.words[i] = binary.LittleEndian.Uint64(b[i*8:])
 	}
 	r.first = make([]identifier.Hash, blocks)
 	for i := range r.first {
@@ -269,7 +325,7 @@ func entryAt(block []byte, i int) runEntry {
 }
 
 func (r *Run) get(h identifier.Hash) (Answer, bool, error) {
-	if r.Count == 0 || !filterHas(r.filter, h) {
+	if r.Count == 0 || !r.filter.has(h) {
 		return Answer{}, false, nil
 	}
 	i, found := slices.BinarySearchFunc(r.first, h, func(a, b identifier.Hash) int { return bytes.Compare(a[:], b[:]) })

@@ -1,8 +1,11 @@
 package dedup
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -97,6 +100,90 @@ func TestMergeDropsOldKeys(t *testing.T) {
 	}
 	if r, err = OpenRun(fs, "b", "b"); err != nil || r.Count != 699 || r.Newest != 999 {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestRunOfOlderVersion: a run whose filter older versions wrote answers as it did, and is merged
+// into one of this version. The filter is made here by their rule.
+func TestRunOfOlderVersion(t *testing.T) {
+	const n = 3000
+	fs, keys := vfs.NewMem(), NewKeys()
+	for i := range n {
+		keys.Put(hashOf(i), Answer{AtMs: int64(i), Ordinal: uint32(i)})
+	}
+	if err := WriteRun(fs, "a", keys.Freeze(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	b := readAll(t, fs, "a")
+	words := int(binary.LittleEndian.Uint64(b[len(b)-16:]))
+	blocks := (n + runBlockEntries - 1) / runBlockEntries
+	start := len(b) - runFooterSize - 16*blocks - 8*words
+	clear(b[start:][:8*words])
+	for i := range n {
+		h := hashOf(i)
+		bits := binary.LittleEndian.Uint64(h[:8])
+		line := int(uint64(binary.LittleEndian.Uint32(h[12:])) * uint64(words/8) >> 32)
+		for range 6 {
+			at := start + 64*line + int(bits>>6&7)*8 + int(bits&63)/8
+			b[at] |= 1 << (bits & 7)
+			bits >>= 9
+		}
+	}
+	copy(b[len(b)-8:], "RUN1")
+	binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[start:len(b)-4], crc32.MakeTable(crc32.Castagnoli)))
+	write(t, fs, "old", b)
+	old, err := OpenRun(fs, "old", "old")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := MergeRuns(fs, "new", []*Run{old}, -1, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	merged, err := OpenRun(fs, "new", "new")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !old.filter.scattered || merged.filter.scattered {
+		t.Error("the versions of the files are not what they are to be")
+	}
+	passed := 0
+	for i := range 2 * n {
+		for _, r := range []*Run{old, merged} {
+			v, ok, err := r.get(hashOf(i))
+			if want := (Answer{AtMs: int64(i), Ordinal: uint32(i)}); err != nil || ok != (i < n) || ok && v != want {
+				t.Fatalf("%s, key %d: %v, %v, %v", r.Name, i, v, ok, err)
+			}
+			if i >= n && r.filter.has(hashOf(i)) {
+				passed++
+			}
+		}
+	}
+	if passed > n/20 {
+		t.Errorf("the filters let %d of %d strange keys pass", passed, 2*n)
+	}
+}
+
+func readAll(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(f)
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func write(t *testing.T, fs vfs.FS, path string, b []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(b); err != nil || f.Close() != nil {
+		t.Fatal(err)
 	}
 }
 
