@@ -90,9 +90,11 @@ func (o *Options) active(profiles int) int {
 
 // pick chooses the profile of a present event in an account of so many.
 func (o *Options) pick(rng *rand.Rand, profiles int) int {
-	active := o.active(profiles)
-	return rng.IntN(active) * (profiles / active)
+	return o.nth(rng.IntN(o.active(profiles)), profiles)
 }
+
+// nth is the active profile with a number, from 0 on.
+func (o *Options) nth(n, profiles int) int { return n * (profiles / o.active(profiles)) }
 
 // sizes are the steps asked for.
 func (o *Options) sizes() []int {

@@ -140,12 +140,23 @@ func (s *step) reopen() (*Restart, error) {
 // warmEvents bounds the events that bring profiles into caches.
 const warmEvents = 4_000_000
 
-// warmUp sends two events for each profile that is active: behind a restart its document is
-// on the disk alone. A server restarts seldom, and its profiles are active all the time.
+// warmUp sends an event of each profile that is active, in no order, and then as many events of
+// any of them: behind a restart a profile's document is on the disk alone. A server restarts
+// seldom, and its profiles are active all the time.
 func (s *step) warmUp(ctx context.Context) error {
-	for left := min(2*s.o.active(s.profiles), warmEvents); left > 0; left -= s.o.Events {
-		if _, err := s.a.ingest(ctx, s.o.Workers, s.records(min(left, s.o.Events))); err != nil {
-			return err
+	active := min(s.o.active(s.profiles), warmEvents/2)
+	m := s.maker()
+	order := m.rng.Perm(s.o.active(s.profiles))[:active]
+	each := func() int {
+		profile := s.o.nth(order[0], s.profiles)
+		order = order[1:]
+		return profile
+	}
+	for _, pick := range []func() int{each, func() int { return s.o.pick(m.rng, s.profiles) }} {
+		for left := active; left > 0; left -= s.o.Events {
+			if _, err := s.a.ingest(ctx, s.o.Workers, m.records(min(left, s.o.Events), pick, "")); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
