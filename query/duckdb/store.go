@@ -12,6 +12,7 @@ import (
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
+	"github.com/musterhq/muster/internal/lowpriority"
 	"github.com/musterhq/muster/query"
 )
 
@@ -160,7 +161,11 @@ func openDatabase(path string, opts Options, db *bindings.Database) error {
 		}
 	}
 	var msg string
-	if bindings.OpenExt(path, db, config, &msg) != bindings.StateSuccess {
+	var state bindings.State
+	// DuckDB's own threads give way to the taking of events. A query has the thread that asks,
+	// too.
+	lowpriority.Do(func() { state = bindings.OpenExt(path, db, config, &msg) })
+	if state != bindings.StateSuccess {
 		return fmt.Errorf("duckdb: %s", msg)
 	}
 	return nil

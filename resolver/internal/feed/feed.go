@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/internal/lowpriority"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
@@ -328,7 +329,12 @@ func (f *Feed) run(ctx context.Context) {
 			}
 			continue
 		}
-		err := f.store(ctx, it)
+		var err error
+		if store := func() { err = f.store(ctx, it) }; f.hurried() {
+			store()
+		} else {
+			lowpriority.Do(store)
+		}
 		if errors.Is(err, query.ErrGap) || errors.Is(err, errSpool) {
 			err = f.lost(ctx, it, err)
 		}
@@ -355,6 +361,14 @@ func (f *Feed) run(ctx context.Context) {
 			_ = pause.For(ctx, backoff) // the next step tells
 		}
 	}
+}
+
+// hurried reports whether rows are to be stored as fast as can be: somebody waits for them, or
+// more of them do than come at a time.
+func (f *Feed) hurried() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.demand > f.mu.stored || len(f.mu.items) > 1
 }
 
 // next picks the oldest item, sealing the current batch when it is due. Without
