@@ -2,4 +2,6 @@
 
 package lowpriority
 
+func isMainThread() bool { return false }
+
 func lower() {}

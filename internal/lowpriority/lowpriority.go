@@ -11,9 +11,16 @@ func Do(fn func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		runtime.LockOSThread()
+		if isMainThread() {
+			// It would stay low for good and be shown as the process's. While it waits here the
+			// other goroutine has another thread.
+			Do(fn)
+			runtime.UnlockOSThread()
+			return
+		}
 		// It is not unlocked: a thread may not raise its priority again, and ends with its
 		// goroutine.
-		runtime.LockOSThread()
 		lower()
 		fn()
 	}()
