@@ -226,8 +226,8 @@ func (w *world) change() {
 	o := w.some()
 	p := w.gen.Profile()
 	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
+	w.touch(o) // what is due until now is judged by what the profile was
 	w.profiles[o] = p
-	w.touch(o)
 	identified := w.e.anonymous.Contains(o) && !p.Anonymous
 	before := len(w.e.out)
 	w.profile(o, p)
