@@ -160,9 +160,10 @@ func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs 
 // is near the processor afterwards.
 func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resolution.Lookup {
 	window := a.Profiles.ReadWindow(r)
+	facts := a.Engine.Looks(engine.FieldLastEvent)
 	for i := range window {
 		p := &window[i]
-		if o := a.Profiles.Touch(p); o != profile.NoOrdinal {
+		if o := a.Profiles.Touch(p, facts); o != profile.NoOrdinal {
 			m.tx.touched += a.Engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {

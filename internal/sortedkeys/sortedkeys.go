@@ -95,7 +95,12 @@ func (c *Changes) Put(key []byte, removed bool) {
 func (k *chunk) key(e *entry) []byte { return k.keys[e.at:][:e.size] }
 
 // sorted returns when the chunk, which is full, is sorted.
-func (k *chunk) sorted() { k.sorting.Do(k.sort) }
+func (k *chunk) sorted() {
+	k.sorting.Do(func() {
+		k.sort()
+		k.pack()
+	})
+}
 
 // sort sorts by keys; what is of one key, the latest first.
 func (k *chunk) sort() {
@@ -120,7 +125,10 @@ func (k *chunk) sort() {
 		}
 		return cmp.Or(bytes.Compare(k.key(&x), k.key(&y)), -cmp.Compare(x.order, y.order))
 	})
-	// A reader finds the next key beside the one before.
+}
+
+// pack puts the keys in their order: a reader finds the next one beside the one before.
+func (k *chunk) pack() {
 	keys := make([]byte, 0, len(k.keys))
 	for i := range k.entries {
 		e := &k.entries[i]

@@ -78,7 +78,8 @@ func (v Profiles) Find(kind identifier.Kind, value string) (ordinal uint32, ok b
 	if !ok {
 		return 0, false
 	}
-	return v.a.Profiles.Identifiers.Get(h)
+	ordinal = v.a.Profiles.Owner(h)
+	return ordinal, ordinal != profile.NoOrdinal
 }
 
 // FindProven is [Profiles.Find] of identifiers that more than a browser's key has given to the

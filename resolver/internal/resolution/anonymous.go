@@ -101,7 +101,7 @@ func (s *State) calledBefore(externalID []byte) (uint32, error) {
 	if !ok {
 		return profile.NoOrdinal, nil
 	}
-	o := s.Identifiers.Owner(h)
+	o := s.Owner(h)
 	if o == profile.NoOrdinal || s.Erased(o) {
 		return profile.NoOrdinal, nil
 	}
@@ -149,7 +149,7 @@ func (s *State) previousProfile(p *Lookup, winner uint32, how identrules.Identif
 	}
 	// As an anonymous id it may be the person's own by now; then there may be another person
 	// who is called so.
-	anonymous, external := s.Identifiers.Owner(p.previous.Anonymous), s.Identifiers.Owner(p.previous.External)
+	anonymous, external := s.Owner(p.previous.Anonymous), s.Owner(p.previous.External)
 	if anonymous != profile.NoOrdinal && s.Erased(anonymous) {
 		anonymous = profile.NoOrdinal
 	}

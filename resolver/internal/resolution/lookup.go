@@ -68,6 +68,17 @@ func (s *State) findOwners(p *Lookup) {
 	}
 }
 
+// owner is [State.Owner] of an identifier that was looked up.
+func (s *State) owner(p *Lookup, k identifier.Kind) uint32 {
+	if p.version != s.Identifiers.Version {
+		return s.Owner(p.hashes[k])
+	}
+	if p.owner[k] == profile.NoOrdinal {
+		return profile.NoOrdinal
+	}
+	return s.Root(p.owner[k])
+}
+
 // LookUp looks up a single event. The result is valid until the next call.
 func (s *State) LookUp(ev eventlog.Event) *Lookup {
 	p := &s.single
@@ -98,12 +109,12 @@ func (s *State) ReadWindow(r *eventlog.EventsReader) []Lookup {
 
 // Touch brings the first profile that an event's identifiers lead to near the processor, and
 // returns it; profile.NoOrdinal for none. Its document stays where it is if the event is likely
-// to change nothing of it.
-func (s *State) Touch(p *Lookup) uint32 {
+// to change nothing of it, unless it is needed all the same.
+func (s *State) Touch(p *Lookup, needed bool) uint32 {
 	for _, o := range p.owner {
 		if o != profile.NoOrdinal {
 			s.touched += byte(s.Headers.Get(o).Winner)
-			if !s.unchanged.has(o, p.fingerprint) {
+			if needed || !s.unchanged.has(o, p.fingerprint) {
 				s.touched += s.store.Touch(s.account, o)
 			}
 			return o

@@ -51,7 +51,7 @@ func (s *State) isForeign(p *Lookup, ordinal uint32) bool {
 		if len(raw) == 0 || p.blank[k] || p.junk[k] {
 			continue
 		}
-		if s.Identifiers.Owner(p.hashes[k]) == ordinal {
+		if s.Owner(p.hashes[k]) == ordinal {
 			return false
 		}
 		any = true
@@ -69,11 +69,7 @@ func (s *State) notAddedBefore(p *Lookup, ordinal uint32) (set KindSet, err erro
 		if len(raw[k]) == 0 || p.blank[k] {
 			continue
 		}
-		o := p.owner[k]
-		if p.version != s.Identifiers.Version {
-			o = s.Identifiers.Owner(p.hashes[k])
-		}
-		if o == ordinal || s.Erased(ordinal) {
+		if s.owner(p, k) == ordinal || s.Erased(ordinal) {
 			continue
 		}
 		if !loaded {

@@ -68,10 +68,7 @@ func (s *State) Resolve(p *Lookup, at int64, how identrules.Identifiers) (r Resu
 			raw[k] = nil
 			continue
 		}
-		o := p.owner[k]
-		if p.version != s.Identifiers.Version {
-			o = s.Identifiers.Owner(p.hashes[k])
-		}
+		o := s.owner(p, k)
 		if k == identifier.Anonymous && o != profile.NoOrdinal && s.Erased(o) {
 			o = profile.NoOrdinal // it was given up before its person was erased
 		}

@@ -159,6 +159,17 @@ func (s *State) Configure(key [16]byte, placeholders []string, identifierCap int
 // redirects everything that was merged into the merged profile.
 func (s *State) Root(ordinal uint32) uint32 { return s.Headers.Get(ordinal).Winner }
 
+// Owner is the profile that an identifier leads to, through merges; [profile.NoOrdinal] if it
+// leads to none. A merge gives the winner what the merged profile's document has; anonymous ids
+// that it had given up stay where they were.
+func (s *State) Owner(h identifier.Hash) uint32 {
+	o := s.Identifiers.Owner(h)
+	if o != profile.NoOrdinal {
+		o = s.Root(o)
+	}
+	return o
+}
+
 // Erased reports whether nothing is left of a profile.
 func (s *State) Erased(ordinal uint32) bool { return s.Headers.Get(ordinal).Flags&FlagErased != 0 }
 

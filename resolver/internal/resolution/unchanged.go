@@ -1,10 +1,11 @@
 package resolution
 
 import (
+	"encoding/binary"
 	"hash/maphash"
-	"math/bits"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -37,11 +38,18 @@ func (u *unchanged) fingerprint(r *eventlog.EventsReader, ev *eventlog.Event) ui
 		return 0
 	}
 	encoded, fields := r.User()
-	f := maphash.Bytes(u.seed, encoded) ^ uint64(fields)*0x9e3779b97f4a7c15
-	if len(ev.AnonymousID) > 0 {
-		f = bits.RotateLeft64(f, 32) ^ maphash.Bytes(u.seed, ev.AnonymousID)
+	var f uint64
+	if len(ev.AnonymousID) == 0 {
+		f = maphash.Bytes(u.seed, encoded)
+	} else { // only logs of older rules have it without a call
+		var both maphash.Hash
+		both.SetSeed(u.seed)
+		both.Write(binary.AppendUvarint(nil, uint64(len(encoded))))
+		both.Write(encoded)
+		both.Write(ev.AnonymousID)
+		f = both.Sum64()
 	}
-	return max(f, 1)
+	return max(f^uint64(fields)*0x9e3779b97f4a7c15, 1)
 }
 
 // has reports whether an event with the fingerprint is remembered of a profile.
@@ -86,10 +94,7 @@ func (s *State) unchangedBy(p *Lookup, at int64, how identrules.Identifiers) uin
 		if len(raw) == 0 {
 			continue
 		}
-		o := p.owner[k]
-		if p.version != s.Identifiers.Version {
-			o = s.Identifiers.Owner(p.hashes[k])
-		}
+		o := s.owner(p, identifier.Kind(k))
 		if o == profile.NoOrdinal || winner != profile.NoOrdinal && o != winner {
 			return profile.NoOrdinal
 		}
