@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/eventtypes"
 	"github.com/musterhq/muster/resolver/internal/fake"
@@ -173,6 +174,10 @@ func TestHistoryThatLostRowsIsRefused(t *testing.T) {
 		if err := f.log.Roll(0); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// Rows that history does not have yet are in the checkpoint.
+	if err := waitHistory(t, n, query.Cut{UpTo: 3}); err != nil {
+		t.Fatal(err)
 	}
 	if err := errors.Join(n.Checkpoint(), f.log.Trim(0, 3)); err != nil {
 		t.Fatal(err)
