@@ -160,10 +160,10 @@ func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs 
 // is near the processor afterwards.
 func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resolution.Lookup {
 	window := a.Profiles.ReadWindow(r)
-	facts := a.Engine.Looks(engine.FieldLastEvent)
+	document := a.Engine.Looks(engine.FieldLastEvent) // then trackProfile reads it with each event
 	for i := range window {
 		p := &window[i]
-		if o := a.Profiles.Touch(p, facts); o != profile.NoOrdinal {
+		if o := a.Profiles.Touch(p, document); o != profile.NoOrdinal {
 			m.tx.touched += a.Engine.Warm(o, p.Event.Type)
 		}
 		if len(p.Event.IdempotencyKey) > 0 {

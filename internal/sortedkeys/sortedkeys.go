@@ -54,6 +54,13 @@ func headOf(rest []byte) head {
 	return head{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
 
+func (h *head) less(o *head) bool {
+	if h[0] != o[0] {
+		return h[0] < o[0]
+	}
+	return h[1] < o[1]
+}
+
 // common is how many bytes two keys begin with alike.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
@@ -102,11 +109,8 @@ func (k *chunk) sorted() {
 	})
 }
 
-// sort sorts by keys; what is of one key, the latest first.
+// sort sorts by keys, of which there are some; what is of one key, the latest first.
 func (k *chunk) sort() {
-	if len(k.entries) == 0 {
-		return
-	}
 	first := k.key(&k.entries[0])
 	alike := len(first)
 	for i := range k.entries {
@@ -117,11 +121,12 @@ func (k *chunk) sort() {
 		e.head = headOf(k.key(e)[alike:])
 	}
 	slices.SortFunc(k.entries, func(x, y entry) int {
-		if x.head[0] != y.head[0] {
-			return cmp.Compare(x.head[0], y.head[0])
-		}
-		if x.head[1] != y.head[1] {
-			return cmp.Compare(x.head[1], y.head[1])
+		switch {
+		case x.head == y.head:
+		case x.head.less(&y.head):
+			return -1
+		default:
+			return 1
 		}
 		return cmp.Or(bytes.Compare(k.key(&x), k.key(&y)), -cmp.Compare(x.order, y.order))
 	})
@@ -158,11 +163,8 @@ func (p *part) top() []byte { return p.key(&p.entries[0]) }
 
 // before reports whether a part stands before another.
 func (p *part) before(o *part) bool {
-	if p.head[0] != o.head[0] {
-		return p.head[0] < o.head[0]
-	}
-	if p.head[1] != o.head[1] {
-		return p.head[1] < o.head[1]
+	if p.head != o.head {
+		return p.head.less(&o.head)
 	}
 	if d := bytes.Compare(p.top(), o.top()); d != 0 {
 		return d < 0

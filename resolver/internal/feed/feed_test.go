@@ -71,6 +71,17 @@ func adder(t *testing.T, f *Feed, next *int64) func(records int) {
 	}
 }
 
+// started is a feed into a history that has no rows, as that of a log without records. Its files
+// are in memory.
+func started(t *testing.T, h query.History, o Options) *Feed {
+	t.Helper()
+	f := New(o, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // beginsAt is a log that has the records from the offset on.
 func beginsAt(offset int64) func(context.Context) (int64, error) {
 	return func(context.Context) (int64, error) { return offset, nil }
@@ -186,10 +197,7 @@ func TestL1TrimAsksHistory(t *testing.T) {
 // for them or they are many.
 func TestRowsWaitForOthers(t *testing.T) {
 	h := new(counting)
-	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-	if err := f.Start(0, 0, 0, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	f := started(t, h, Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 	defer f.Close()
 	var next int64
 	add := adder(t, f, &next)
@@ -352,10 +360,7 @@ func (h *slow) Append(ctx context.Context, b *query.Batch) error {
 // ends the feed, also while too much waits in memory.
 func TestL2LackingWhileStoring(t *testing.T) {
 	h := &slow{began: make(chan struct{}, 10), let: make(chan struct{})}
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-	if err := f.Start(0, 0, 0, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	f := started(t, h, Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1, SpoolBytes: 1 << 20, RetryMax: time.Second})
 	var next int64
 	add := adder(t, f, &next)
 	add(10)
@@ -429,10 +434,7 @@ func TestL2JoinedTwice(t *testing.T) {
 // compared afterwards.
 func TestL2LossNoticedWhileRebuilding(t *testing.T) {
 	h := new(counting)
-	f := New(Options{Rows: 1, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-	if err := f.Start(0, 0, 0, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	f := started(t, h, Options{Rows: 1, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 	defer f.Close()
 	var next int64
 	adder(t, f, &next)(10)
@@ -459,10 +461,7 @@ func TestL2LossNoticedWhileRebuilding(t *testing.T) {
 // a checkpoint may be writing is not filled again before the checkpoint ends, and then it is.
 func TestRoomForRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-		if err := f.Start(0, 0, 0, 0, nil); err != nil {
-			t.Fatal(err)
-		}
+		f := started(t, new(counting), Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 		defer f.Close()
 		var next int64
 		add := adder(t, f, &next)
@@ -502,10 +501,7 @@ func TestRoomForRows(t *testing.T) {
 // TestNoPausesWhileRowsMustBeSpilled: what writes a file may pause, unless too many rows are in
 // memory: those that are to be spilled wait for it.
 func TestNoPausesWhileRowsMustBeSpilled(t *testing.T) {
-	f := New(Options{Rows: 1000, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, new(counting), beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-	if err := f.Start(0, 0, 0, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	f := started(t, new(counting), Options{Rows: 1000, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 	defer f.Close()
 	var next int64
 	adder(t, f, &next)(5)
@@ -536,10 +532,7 @@ func TestNoPausesWhileRowsMustBeSpilled(t *testing.T) {
 func TestMemoryIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(counting)
-		f := New(Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-		if err := f.Start(0, 0, 0, 0, nil); err != nil {
-			t.Fatal(err)
-		}
+		f := started(t, h, Options{Rows: 100, Delay: time.Second, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 		defer f.Close()
 		var next int64
 		add := adder(t, f, &next)

@@ -2,13 +2,9 @@ package feed
 
 import (
 	"context"
-	"log/slog"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/query"
 )
@@ -33,10 +29,7 @@ func (h *noting) Append(ctx context.Context, b *query.Batch) error {
 // reader does.
 func TestStoringGivesWay(t *testing.T) {
 	h := &noting{slow: slow{began: make(chan struct{}, 10), let: make(chan struct{})}, nice: make(chan int, 10)}
-	f := New(Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, beginsAt(0), new(sync.Mutex), vfs.NewMem(), "", slog.New(slog.DiscardHandler))
-	if err := f.Start(0, 0, 0, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	f := started(t, h, Options{Rows: 10, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second})
 	defer f.Close()
 	var next int64
 	add := adder(t, f, &next)

@@ -33,7 +33,7 @@ type Lookup struct {
 	// profile.NoOrdinal where there is none.
 	owner   [identifier.Kinds]uint32
 	version uint64
-	// fingerprint is that of package-level type unchanged.
+	// fingerprint is of what the event says of its user, see unchanged.fingerprint; 0 for none.
 	fingerprint uint64
 }
 

@@ -29,10 +29,11 @@ type unchanged struct {
 // unchangedRows is how many profiles a page has, which takes 8 KiB.
 const unchangedRows = 1024
 
-// fingerprint stands for what the event that r has just read says of its user, and for nothing
-// else of it. It is 0 for one that is never remembered: what browsers' keys, SDKs' calls and
-// aliases do depends on more. Two that differ have the same by chance of 1 to 2^64, whoever
-// makes them up: the seed is this process's own.
+// fingerprint is a hash of an event's user object: identifiers, names, geo and attributes. r has
+// just read the event. It is 0 for an event that is never remembered: the effect of events from
+// browsers' keys, of SDKs' calls and of aliases depends on more than these. Two different user
+// objects have the same hash with probability 2^-64; nobody can look for such a pair, for the
+// seed is drawn when the process starts.
 func (u *unchanged) fingerprint(r *eventlog.EventsReader, ev *eventlog.Event) uint64 {
 	if ev.Public || ev.Call || ev.Redacted || ev.Refused || len(ev.PreviousID) > 0 {
 		return 0

@@ -63,11 +63,11 @@ func (w *world) apply(events []eventlog.Event, how identrules.Identifiers, forge
 	return out, unread
 }
 
-// TestUnchangedIsExact: profiles whose unchanged user objects are remembered become what they
+// TestR1UnchangedIsExact: R1: profiles whose unchanged user objects are remembered become what they
 // become where nothing is remembered, event by event and byte by byte: with repeated and new
 // objects, old and new rules, times in the past, keys of browsers and calls of SDKs, merges,
 // documents that commands change in between, and settings that change.
-func TestUnchangedIsExact(t *testing.T) {
+func TestR1UnchangedIsExact(t *testing.T) {
 	unread, total := 0, 0
 	for seed := range testlevel.Count[uint64](30, 300) {
 		rng := rand.New(rand.NewPCG(seed, 5))
