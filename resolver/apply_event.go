@@ -161,13 +161,21 @@ func (m *Machine) recordMore(a *account.State, list []feature.Recorded, staleMs 
 func (m *Machine) readWindow(a *account.State, r *eventlog.EventsReader) []resolution.Lookup {
 	window := a.Profiles.ReadWindow(r)
 	document := a.Engine.Looks(engine.FieldLastEvent) // then trackProfile reads it with each event
+	near := m.tx.near[:len(window)]
 	for i := range window {
 		p := &window[i]
-		if o := a.Profiles.Touch(p, document); o != profile.NoOrdinal {
-			m.tx.touched += a.Engine.Warm(o, p.Event.Type)
-		}
 		if len(p.Event.IdempotencyKey) > 0 {
-			m.tx.touched += m.idempotencyKeys.Touch(p.Key)
+			m.idempotencyKeys.PrefetchPages(p.Key)
+		}
+		near[i] = a.Engine.Prefetch(a.Profiles.Prefetch(p), p.Event.Type)
+	}
+	for i := range window {
+		if len(window[i].Event.IdempotencyKey) > 0 {
+			m.idempotencyKeys.Prefetch(window[i].Key)
+		}
+		if o := near[i].Profile; o != profile.NoOrdinal {
+			a.Profiles.PrefetchDocument(&window[i], o, document)
+			near[i].Rows()
 		}
 	}
 	return window

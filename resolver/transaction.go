@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/resolution"
 	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
 )
 
 // transaction is the work of the record that is being applied: what the record says, what
@@ -48,8 +49,8 @@ type scratch struct {
 	other   profile.Document // beside the record's own, which is profiles.Doc
 	facts   segment.Facts
 	sentKey []byte
-	normal  []byte // the normal form of an identifier
-	touched byte   // keeps what readWindow reads from being optimized away
+	normal  []byte                               // the normal form of an identifier
+	near    [resolution.WindowEvents]engine.Near // of readWindow
 }
 
 // begin readies the transaction for a record at the machine's log time.

@@ -70,7 +70,7 @@ func BenchmarkGet(b *testing.B) {
 				for i := 0; i < b.N; i += 64 {
 					batch := keys[i%asked:][:64]
 					for k := range batch {
-						sink += uint32(tab.Touch(&batch[k]))
+						tab.Prefetch(&batch[k])
 					}
 					for k := range batch {
 						if v := tab.Get(&batch[k]); v != nil {

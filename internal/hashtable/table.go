@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+
+	"github.com/musterhq/muster/internal/prefetch"
 )
 
 // Key is a uniformly distributed key.
@@ -117,12 +119,18 @@ func (t *Table) find(b *bucket, lo, hi uint64) int {
 	return 0
 }
 
-// Touch brings the line of a key near the processor. What it returns means
-// nothing; it keeps the read from being left out. Called for many keys before
+// PrefetchPage brings near what Prefetch of a key reads: where the key's page is.
+func (t *Table) PrefetchPage(k *Key) {
+	if t.dir != nil {
+		prefetch.Line(&t.dir[t.slot(k)])
+	}
+}
+
+// Prefetch brings the line of a key near the processor. Called for many keys before
 // any is looked up, it lets the processor wait for all of them at once.
-func (t *Table) Touch(k *Key) byte {
+func (t *Table) Prefetch(k *Key) {
 	p, i := t.page(k)
-	return p[i][0]
+	prefetch.Line(&p[i])
 }
 
 // Order is a number by which keys that lie near each other are near each other:

@@ -25,9 +25,9 @@ type ingest struct {
 	properties [][]byte
 	facts      []segment.Facts // by plan, then country
 	window     [ingestWindow]ingestEvent
+	near       [ingestWindow]Near
 	last       []uint8 // the facts of each profile
 	n          int
-	touched    byte
 }
 
 type ingestEvent struct {
@@ -78,7 +78,10 @@ func (in *ingest) step() {
 			o: uint32((r >> 32) * ingestProfiles >> 32), facts: uint8(r % uint64(len(in.facts))),
 			typ: in.types[(r>>8)%8], properties: in.properties[(r>>16)%1024],
 		}
-		in.touched += in.e.Warm(in.window[i].o, in.window[i].typ)
+		in.near[i] = in.e.Prefetch(in.window[i].o, in.window[i].typ)
+	}
+	for i := range in.near {
+		in.near[i].Rows()
 	}
 	for i := range in.window {
 		x := &in.window[i]

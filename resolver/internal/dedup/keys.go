@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/hashtable"
+	"github.com/musterhq/muster/internal/prefetch"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -105,15 +106,24 @@ func (k *Keys) Size() int64 {
 	return int64(k.recent.Size()) + int64(k.sealing.Size()) + k.total
 }
 
-// Touch brings the memory near that Get or Put of a key asks first. What it returns
-// means nothing; it keeps the read from being left out.
-func (k *Keys) Touch(h identifier.Hash) byte {
-	touched := k.recent.table.Touch((*hashtable.Key)(&h))
+// PrefetchPages brings near what Prefetch of a key reads.
+func (k *Keys) PrefetchPages(h identifier.Hash) {
+	k.recent.table.PrefetchPage((*hashtable.Key)(&h))
+	if k.sealing.table != nil {
+		k.sealing.table.PrefetchPage((*hashtable.Key)(&h))
+	}
+}
+
+// Prefetch brings the memory near that Get or Put of a key asks first.
+func (k *Keys) Prefetch(h identifier.Hash) {
+	k.recent.table.Prefetch((*hashtable.Key)(&h))
+	if k.sealing.table != nil {
+		k.sealing.table.Prefetch((*hashtable.Key)(&h))
+	}
 	for _, r := range k.Runs {
 		line, _ := r.filter.line(h)
-		touched += byte(line[0])
+		prefetch.Line(&line[0])
 	}
-	return touched
 }
 
 // Unsaved is the number of keys that no checkpoint has taken.

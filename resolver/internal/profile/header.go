@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/musterhq/muster/internal/prefetch"
 )
 
 // NoOrdinal is an ordinal no profile has.
@@ -58,6 +60,9 @@ type HeaderTable struct {
 func (t *HeaderTable) Get(ordinal uint32) *Header {
 	return &t.Pages[ordinal/PageRows].Rows[ordinal%PageRows]
 }
+
+// Prefetch brings the header of an existing profile near the processor.
+func (t *HeaderTable) Prefetch(ordinal uint32) { prefetch.Line(t.Get(ordinal)) }
 
 // Edit returns a header to write to, until the next call of Share or Freeze.
 func (t *HeaderTable) Edit(ordinal uint32) *Header {

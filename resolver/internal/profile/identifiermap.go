@@ -44,6 +44,12 @@ func (m *IdentifierMap) Owner(h identifier.Hash) uint32 {
 	return NoOrdinal
 }
 
+// PrefetchPage brings near what Prefetch of an identifier reads.
+func (m *IdentifierMap) PrefetchPage(h identifier.Hash) { m.entries.PrefetchPage((*hashtable.Key)(&h)) }
+
+// Prefetch brings near what Owner of an identifier reads.
+func (m *IdentifierMap) Prefetch(h identifier.Hash) { m.entries.Prefetch((*hashtable.Key)(&h)) }
+
 // Each calls fn for all identifiers, in no order.
 func (m *IdentifierMap) Each(fn func(h identifier.Hash, ordinal uint32)) {
 	m.entries.All(func(k *hashtable.Key, v []byte) bool {

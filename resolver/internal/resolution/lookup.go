@@ -14,10 +14,9 @@ const WindowEvents = 32
 
 // Lookup is an event whose identifiers are hashed and looked up.
 //
-// Looking up the identifiers of many events one after the other, before any is
-// applied, lets the processor wait for several cache misses at once; applying
-// them then finds everything near. On a million profiles this nearly halves
-// the time of an event.
+// The events of a window go through each step together: hashing their identifiers, looking
+// these up, reading what the profiles found need. The memory that a step needs is prefetched in the one
+// before, so that the processor waits for many cache misses at once.
 type Lookup struct {
 	Event eventlog.Event
 	Key   identifier.Hash // of the idempotency key, if there is one
@@ -47,6 +46,7 @@ func (s *State) hashIdentifiers(p *Lookup) {
 		if len(raw) > 0 {
 			h, ok := s.Hasher.HashIdentifier(identifier.Kind(k), raw, &s.normal)
 			p.hashes[k], p.blank[k] = h, !ok
+			s.Identifiers.PrefetchPage(h)
 			if ok && identifier.Kind(k) == identifier.Phone {
 				p.junk[k] = s.placeholders.Has(bytes.TrimPrefix(s.normal[1:], []byte("+")))
 			}
@@ -55,6 +55,15 @@ func (s *State) hashIdentifiers(p *Lookup) {
 	if len(p.Event.PreviousID) > 0 {
 		previous, ok := s.Hasher.HashPrevious(p.Event.PreviousID, &s.normal)
 		p.previous, p.previousBlank = previous, !ok
+	}
+}
+
+// prefetchOwners brings near what findOwners reads.
+func (s *State) prefetchOwners(p *Lookup) {
+	for k, raw := range identrules.Of(&p.Event) {
+		if len(raw) > 0 && !p.blank[k] {
+			s.Identifiers.Prefetch(p.hashes[k])
+		}
 	}
 }
 
@@ -101,24 +110,33 @@ func (s *State) ReadWindow(r *eventlog.EventsReader) []Lookup {
 		}
 		n++
 	}
-	for i := range s.window[:n] {
-		s.findOwners(&s.window[i])
+	window := s.window[:n]
+	for i := range window {
+		s.prefetchOwners(&window[i])
 	}
-	return s.window[:n]
+	for i := range window {
+		s.findOwners(&window[i])
+	}
+	return window
 }
 
-// Touch brings the first profile that an event's identifiers lead to near the processor, and
-// returns it; profile.NoOrdinal for none. Its document stays where it is if the event is likely
-// to change nothing of it, unless it is needed all the same.
-func (s *State) Touch(p *Lookup, needed bool) uint32 {
+// Prefetch brings the first profile that an event's identifiers lead to near the processor, but
+// for its document, and returns it; profile.NoOrdinal for none.
+func (s *State) Prefetch(p *Lookup) uint32 {
 	for _, o := range p.owner {
 		if o != profile.NoOrdinal {
-			s.touched += byte(s.Headers.Get(o).Winner)
-			if needed || !s.unchanged.has(o, p.fingerprint) {
-				s.touched += s.store.Touch(s.account, o)
-			}
+			s.Headers.Prefetch(o)
+			s.unchanged.prefetch(o)
 			return o
 		}
 	}
 	return profile.NoOrdinal
+}
+
+// PrefetchDocument brings a profile's document near the processor, unless the event is likely to
+// change nothing of it and it is not needed otherwise.
+func (s *State) PrefetchDocument(p *Lookup, ordinal uint32, needed bool) {
+	if needed || !s.unchanged.has(ordinal, p.fingerprint) {
+		s.store.Prefetch(s.account, ordinal)
+	}
 }

@@ -81,9 +81,8 @@ type Work struct {
 
 	// The events that are looked up ahead of being applied, so that what they need is near
 	// the processor by then, and the event of a command.
-	window  [WindowEvents]Lookup
-	single  Lookup
-	touched byte // keeps what Touch reads from being optimized away
+	window [WindowEvents]Lookup
+	single Lookup
 
 	// What resolving one event finds, from Resolve until Store.
 	mergedProfiles []Merged

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/prefetch"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/identrules"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -51,6 +52,13 @@ func (u *unchanged) fingerprint(r *eventlog.EventsReader, ev *eventlog.Event) ui
 		f = both.Sum64()
 	}
 	return max(f^uint64(fields)*0x9e3779b97f4a7c15, 1)
+}
+
+// prefetch brings the fingerprint of a profile near the processor.
+func (u *unchanged) prefetch(ordinal uint32) {
+	if i := ordinal / unchangedRows; int(i) < len(u.pages) && u.pages[i] != nil {
+		prefetch.Line(&u.pages[i][ordinal%unchangedRows])
+	}
 }
 
 // has reports whether an event with the fingerprint is remembered of a profile.

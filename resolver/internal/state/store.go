@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/internal/prefetch"
 	"github.com/musterhq/muster/internal/sortedkeys"
 	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
@@ -191,18 +192,17 @@ func (s *Store) Document(a Account, ordinal uint32) ([]byte, error) {
 
 func (s *Store) setLast(k DocKey, b []byte) { s.last.known, s.last.key, s.last.block = true, k, b }
 
-// Touch brings a document that is in memory near the processor. What it
-// returns means nothing; it keeps the read from being left out.
-func (s *Store) Touch(a Account, ordinal uint32) byte {
+// prefetchBytes is how much of a document is brought near at most.
+const prefetchBytes = 1024
+
+// Prefetch brings a document that is in memory near the processor.
+func (s *Store) Prefetch(a Account, ordinal uint32) {
 	k := a.DocKey(ordinal)
 	b, ok := s.Changed(k)
 	if !ok {
 		b = s.cache.young[k]
 	}
-	if len(b) == 0 {
-		return 0
-	}
-	return b[0] + b[len(b)-1]
+	prefetch.Bytes(b, prefetchBytes)
 }
 
 // Peek reads a document for a view: it leaves the cache, which belongs to
