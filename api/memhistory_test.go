@@ -273,6 +273,9 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 		}
 		b.Ordinal = append(b.Ordinal, h.winner(r, q.Cut))
 		b.TimeMs = append(b.TimeMs, r.entry.Key.TimeMs)
+		if q.Number != nil {
+			b.Micros = append(b.Micros, query.MicrosAt(properties, q.Number))
+		}
 		if q.Properties {
 			b.Properties.Append(properties)
 		}

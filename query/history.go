@@ -142,6 +142,17 @@ type ReplayQuery struct {
 	Properties bool
 	// Keys asks for the idempotency keys likewise, as history keeps them: see [SentKey].
 	Keys bool
+	// Number, when set, is the path of a property whose number is wanted.
+	Number []string
+}
+
+// Matching is the same question without properties and keys.
+func (q *ReplayQuery) Matching() MatchQuery {
+	m := MatchQuery{Cut: q.Cut, Account: q.Account, EventType: q.EventType, AfterMs: q.AfterMs, Where: q.Where}
+	if q.Number != nil {
+		m.Value, m.As = q.Number, AsMicros
+	}
+	return m
 }
 
 // ReplayBlock is some events of a replay, column by column.
@@ -150,6 +161,7 @@ type ReplayBlock struct {
 	TimeMs         []int64
 	Properties     Strings // canonical JSON object, "" for none
 	IdempotencyKey Strings // "" for none
+	Micros         []int64 // numbers as [segment.MicrosOf], [NoMicros] for none; empty without ReplayQuery.Number
 }
 
 // TransitionsQuery asks for the entries and exits of an account, or of one of

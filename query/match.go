@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -54,6 +55,16 @@ const (
 // [segment.MicrosOf] gives.
 const NoMicros = -9_000_000_000_000_000_000
 
+// MicrosAt is the number of an event as AsMicros returns it, for histories that have the
+// properties at hand.
+func MicrosAt(properties []byte, path []string) int64 {
+	raw, _ := rawjson.Lookup(properties, path)
+	if m, ok := segment.MicrosOfJSON(raw); ok {
+		return m
+	}
+	return NoMicros
+}
+
 // MatchBlock is some matching events, column by column. Columns that were not
 // asked for are empty.
 type MatchBlock struct {
@@ -74,6 +85,11 @@ func MatchSQL(d Dialect, q MatchQuery) (sql string, args []any, err error) {
 		return "", nil, fmt.Errorf("matches: %w", err)
 	}
 	return sql, b.args, nil
+}
+
+// micros is the column x of [AsMicros], of a JSON value j and its number n.
+func (b *builder) micros() string {
+	return fmt.Sprintf("CAST(coalesce(%s, %d) AS BIGINT) AS x", b.d.Micros("j", "n"), int64(NoMicros))
 }
 
 // matches is a pyramid like that of [ActivitySQL].
@@ -120,7 +136,7 @@ func (b *builder) matches(q MatchQuery) string {
 		m = strings.Repeat(", m", min(1, len(filter)))
 		switch q.As {
 		case AsMicros:
-			x = fmt.Sprintf(", CAST(coalesce(%s, %d) AS BIGINT) AS x", b.d.Micros("j", "n"), int64(NoMicros))
+			x = ", " + b.micros()
 		case AsScalar:
 			x = ", coalesce(" + b.d.ScalarKey("j", "n") + ", '') AS x"
 		case AsText:

@@ -11,7 +11,7 @@ import (
 // aliases (docs/formats.md), for the records from ≤ offset < to below the cut.
 // Aliases are those of the cut whatever the records. Its columns, none ever NULL: the ordinal, the time
 // in Unix milliseconds, with q.Properties the properties, with q.Keys the
-// idempotency key, and with q.Where whether the row matches.
+// idempotency key, with q.Number the number as of [AsMicros], and with q.Where whether the row matches.
 //
 // Rows that do not match are in the answer, with empty texts, for the
 // reason [ActivitySQL] has its filter in a column.
@@ -50,14 +50,23 @@ func (b *builder) replay(q ReplayQuery, from, to int64) string {
 			texts += ", " + x.name
 		}
 	}
+	value := ""
+	if q.Number != nil {
+		value = b.column(q.Number)
+	}
 	rows := b.rows(events)
-	if len(filter) == 0 {
+	if len(filter) == 0 && value == "" {
 		return fmt.Sprintf("SELECT o, t%s FROM %s", texts, rows)
 	}
-	m := strings.Join(filter, " AND ") + " AS m"
-	if texts == "" {
-		return fmt.Sprintf("SELECT o, t, %s FROM %s", m, rows)
+	// Each is worked out once, in a statement of its own.
+	inner, outer := texts, texts
+	if value != "" {
+		inner += fmt.Sprintf(", %s AS j, %s AS n", value, b.d.Number(value))
+		outer += ", " + b.micros()
 	}
-	matching := strings.NewReplacer(", p", ", CASE WHEN m THEN p ELSE '' END", ", k", ", CASE WHEN m THEN k ELSE '' END").Replace(texts)
-	return fmt.Sprintf("SELECT o, t%s, m FROM (SELECT o, t%s, %s FROM %s)", matching, texts, m, rows)
+	if len(filter) > 0 {
+		inner += ", " + strings.Join(filter, " AND ") + " AS m"
+		outer = strings.NewReplacer(", p", ", CASE WHEN m THEN p ELSE '' END", ", k", ", CASE WHEN m THEN k ELSE '' END").Replace(texts) + outer[len(texts):] + ", m"
+	}
+	return fmt.Sprintf("SELECT o, t%s FROM (SELECT o, t%s FROM %s)", outer, inner, rows)
 }

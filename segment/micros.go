@@ -3,6 +3,8 @@ package segment
 import (
 	"math"
 	"strconv"
+
+	"github.com/musterhq/muster/internal/rawjson"
 )
 
 // MicrosPerUnit is the scale of thresholds and sums: 10⁻⁶ is 1.
@@ -36,6 +38,19 @@ func MicrosOf(f float64) (micros int64, ok bool) {
 		return int64(m), true
 	}
 	return microsSlow(f), true
+}
+
+// MicrosOfJSON is MicrosOf of a JSON value; ok is false where it is no number, too. nil is a
+// value that is not there.
+func MicrosOfJSON(raw []byte) (micros int64, ok bool) {
+	if rawjson.KindOf(raw) != rawjson.Number {
+		return 0, false
+	}
+	f, ok := rawjson.Float(raw)
+	if !ok {
+		return 0, false
+	}
+	return MicrosOf(f)
 }
 
 // microsSlow is MicrosOf by the digits.

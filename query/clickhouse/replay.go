@@ -141,7 +141,7 @@ func (r *replay) piece(from, to int64) error {
 		return err
 	}
 	var ordinal uint32
-	var timeMs int64
+	var timeMs, micros int64
 	var properties, key []byte
 	var matches bool
 	dest := []any{&ordinal, &timeMs}
@@ -150,6 +150,9 @@ func (r *replay) piece(from, to int64) error {
 	}
 	if q.Keys {
 		dest = append(dest, &key)
+	}
+	if q.Number != nil {
+		dest = append(dest, &micros)
 	}
 	if len(q.Where) > 0 {
 		dest = append(dest, &matches)
@@ -169,6 +172,9 @@ func (r *replay) piece(from, to int64) error {
 		}
 		if q.Keys {
 			b.IdempotencyKey.Append(key)
+		}
+		if q.Number != nil {
+			b.Micros = append(b.Micros, micros)
 		}
 		if len(b.Ordinal) < replayRows && len(b.Properties.Data) < mb {
 			return nil
@@ -191,7 +197,7 @@ func (r *replay) flush() error {
 		return err
 	}
 	r.err = r.fn(b)
-	b.Ordinal, b.TimeMs = b.Ordinal[:0], b.TimeMs[:0]
+	b.Ordinal, b.TimeMs, b.Micros = b.Ordinal[:0], b.TimeMs[:0], b.Micros[:0]
 	b.Properties.Reset()
 	b.IdempotencyKey.Reset()
 	return r.err

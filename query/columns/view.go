@@ -289,13 +289,8 @@ func microsOf(path []string, t *texts) []int64 {
 		if len(path) > 1 {
 			raw, _ = rawjson.Lookup(raw, path[1:])
 		}
-		if rawjson.KindOf(raw) != rawjson.Number {
-			continue
-		}
-		if f, ok := rawjson.Float(raw); ok {
-			if m, ok := segment.MicrosOf(f); ok {
-				micros[i+1] = m
-			}
+		if m, ok := segment.MicrosOfJSON(raw); ok {
+			micros[i+1] = m
 		}
 	}
 	return micros

@@ -24,7 +24,7 @@ func openColumned(t testing.TB, path string, groupRows int) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.groupRows = groupRows
+	s.groupRows, s.pieceRows = groupRows, groupRows
 	return s
 }
 
@@ -54,6 +54,17 @@ func gatherMatches(t testing.TB, q query.MatchQuery, ask func(context.Context, q
 		return cmp.Or(cmp.Compare(x.ordinal, y.ordinal), cmp.Compare(x.timeMs, y.timeMs), cmp.Compare(x.micros, y.micros))
 	})
 	return out
+}
+
+// gatherReplay is the same of a replay.
+func gatherReplay(t testing.TB, s *Store, q query.MatchQuery) []match {
+	t.Helper()
+	r := query.ReplayQuery{Cut: q.Cut, Account: q.Account, EventType: q.EventType, AfterMs: q.AfterMs, Where: q.Where, Number: q.Value}
+	return gatherMatches(t, q, func(ctx context.Context, _ query.MatchQuery, fn func(*query.MatchBlock) error) error {
+		return s.Replay(ctx, r, func(b *query.ReplayBlock) error {
+			return fn(&query.MatchBlock{Ordinal: b.Ordinal, TimeMs: b.TimeMs, Micros: b.Micros})
+		})
+	})
 }
 
 // columnWorld appends, merges and erases at random.
@@ -265,6 +276,9 @@ func TestS1ColumnsEqualTables(t *testing.T) {
 			found += len(want)
 			if !slices.Equal(got, want) {
 				t.Fatalf("S1: step %d, MUSTER_SEED=%d, %+v: columns have %d events, tables %d\n%v\n%v", step, seed, q, len(got), len(want), got, want)
+			}
+			if q.From, q.To, q.UntilMs = 0, 0, nil; !slices.Equal(gatherReplay(t, w.s, q), gatherMatches(t, q, w.s.matchTables)) {
+				t.Fatalf("S1: step %d, MUSTER_SEED=%d, %+v: a replay differs from the tables", step, seed, q)
 			}
 			for _, m := range want {
 				if q.Account == 1 && q.Cut.UpTo == w.next && w.gone[m.ordinal] {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/columns"
 )
 
 const (
@@ -17,7 +18,8 @@ const (
 )
 
 // Replay implements [query.History]. It holds no more of the answer than one
-// block and what DuckDB has worked ahead, 64 MB.
+// block and what DuckDB has worked ahead, 64 MB. What columns have that previews
+// made comes from these.
 //
 // It reads in pieces, a range of records in each statement. As long as a
 // statement is under way, DuckDB does not move the write-ahead log into the
@@ -35,19 +37,41 @@ func (s *Store) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.
 	}
 	defer done()
 	r := replay{ctx: ctx, query: &q, fn: fn}
-	if err := r.run(s, c); err != nil && r.err == nil {
+	if err := r.all(s, c); err != nil && r.err == nil {
 		return fmt.Errorf("history: replay %s of account %d: %w", q.EventType, q.Account, err)
 	}
 	return r.err
 }
 
-func (r *replay) run(s *Store, c *conn) error {
-	ends, err := pieces(r.ctx, c, r.query.Cut, s.pieceRows)
+func (r *replay) all(s *Store, c *conn) error {
+	q := r.query.Matching()
+	if s.columns == nil || r.query.Properties || r.query.Keys || !columns.Answers(&q) {
+		return r.run(s, c, 0, q.Cut.UpTo)
+	}
+	merged, err := s.aliasesAt(r.ctx, q.Cut, q.Account)
 	if err != nil {
 		return err
 	}
-	from := int64(0)
+	return s.columns.set.Matches(r.ctx, &q, merged, func(from, to int64) error {
+		return r.run(s, c, from, to)
+	}, func(b *query.MatchBlock) error {
+		r.block.Ordinal, r.block.TimeMs, r.block.Micros = b.Ordinal, b.TimeMs, b.Micros
+		r.err = r.fn(&r.block)
+		r.block.Ordinal, r.block.TimeMs, r.block.Micros = nil, nil, nil
+		return r.err
+	})
+}
+
+// run asks the tables about the records from ≤ offset < to.
+func (r *replay) run(s *Store, c *conn, from, to int64) error {
+	ends, err := pieces(r.ctx, c, query.Cut{Partition: r.query.Cut.Partition, UpTo: to}, s.pieceRows)
+	if err != nil {
+		return err
+	}
 	for i, to := range ends {
+		if to <= from {
+			continue
+		}
 		if i > 0 {
 			s.checkpointIfDue()
 		}
@@ -103,9 +127,14 @@ func (r *replay) chunk(ch chunk) error {
 			next++
 		}
 	}
-	b.Ordinal, b.TimeMs = b.Ordinal[:0], b.TimeMs[:0]
+	b.Ordinal, b.TimeMs, b.Micros = b.Ordinal[:0], b.TimeMs[:0], b.Micros[:0]
+	var micros []int64 // nil when not asked for
+	if r.query.Number != nil {
+		micros = column[int64](ch, next)
+		next++
+	}
 	if len(r.query.Where) == 0 {
-		b.Ordinal, b.TimeMs = append(b.Ordinal, ordinals...), append(b.TimeMs, times...)
+		b.Ordinal, b.TimeMs, b.Micros = append(b.Ordinal, ordinals...), append(b.TimeMs, times...), append(b.Micros, micros...)
 		for i, refs := range texts {
 			for j := range refs {
 				into[i].Append(refs[j].bytes())
@@ -118,6 +147,9 @@ func (r *replay) chunk(ch chunk) error {
 				continue
 			}
 			b.Ordinal, b.TimeMs = append(b.Ordinal, ordinals[j]), append(b.TimeMs, times[j])
+			if micros != nil {
+				b.Micros = append(b.Micros, micros[j])
+			}
 			for i, refs := range texts {
 				if refs != nil {
 					into[i].Append(refs[j].bytes())

@@ -35,11 +35,7 @@ func (l *lookup) in(properties []byte, event uint64) []byte {
 func (l *lookup) asNumber() (micros int64, ok bool) {
 	if !l.parsed {
 		l.parsed = true
-		if rawjson.KindOf(l.raw) == rawjson.Number {
-			if f, ok := rawjson.Float(l.raw); ok {
-				l.micros, l.number = segment.MicrosOf(f)
-			}
-		}
+		l.micros, l.number = segment.MicrosOfJSON(l.raw)
 	}
 	return l.micros, l.number
 }

@@ -1,7 +1,9 @@
 package historytest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,6 +68,9 @@ func (w *world) drawReplay() query.ReplayQuery {
 		after := w.rows[w.rng.IntN(len(w.rows))].event.TimeMs + w.rng.Int64N(3) - 1
 		q.AfterMs = &after
 	}
+	if a.Aggregate != nil {
+		q.Number = a.Aggregate.Property
+	}
 	for _, p := range a.Where {
 		if p.Op != segment.OpInLastDays && p.Op != segment.OpNotInLastDays {
 			q.Where = append(q.Where, p)
@@ -101,6 +106,9 @@ func (w *world) naiveReplay(q query.ReplayQuery) (rows []string, moved int) {
 		if q.Keys {
 			properties += " " + string(r.storedKey())
 		}
+		if q.Number != nil {
+			properties += fmt.Sprintf(" %d", naiveMicros(r.event.Properties, q.Number))
+		}
 		rows = append(rows, fmt.Sprintf("%d %d %s", root[r.soul], r.event.TimeMs, properties))
 		if w.batch.Ordinal[i] != uint32(root[r.soul]) {
 			moved++
@@ -120,6 +128,9 @@ func replayed(t *testing.T, s query.History, q query.ReplayQuery) (rows []string
 		if n, keys := len(b.Ordinal), len(b.IdempotencyKey.Ends); q.Keys && keys != n || !q.Keys && keys != 0 {
 			return fmt.Errorf("a block of %d ordinals and %d keys", n, keys)
 		}
+		if n, numbers := len(b.Ordinal), len(b.Micros); q.Number != nil && numbers != n || q.Number == nil && numbers != 0 {
+			return fmt.Errorf("a block of %d ordinals and %d numbers", n, numbers)
+		}
 		for i, o := range b.Ordinal {
 			properties := ""
 			if q.Properties {
@@ -127,6 +138,9 @@ func replayed(t *testing.T, s query.History, q query.ReplayQuery) (rows []string
 			}
 			if q.Keys {
 				properties += " " + string(b.IdempotencyKey.At(i))
+			}
+			if q.Number != nil {
+				properties += fmt.Sprintf(" %d", b.Micros[i])
 			}
 			rows = append(rows, fmt.Sprintf("%d %d %s", o, b.TimeMs[i], properties))
 		}
@@ -150,4 +164,30 @@ func ReplayRefusesFiltersOfTheInstant(t *testing.T, open Open) {
 			t.Errorf("%s: got %v", op, err)
 		}
 	}
+}
+
+// naiveMicros is the number behind a path, read by another decoder.
+func naiveMicros(properties []byte, path []string) int64 {
+	var at any
+	d := json.NewDecoder(bytes.NewReader(properties))
+	d.UseNumber()
+	if len(properties) == 0 || d.Decode(&at) != nil {
+		return query.NoMicros
+	}
+	for _, key := range path {
+		object, _ := at.(map[string]any)
+		at = object[key]
+	}
+	n, ok := at.(json.Number)
+	if !ok {
+		return query.NoMicros
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return query.NoMicros
+	}
+	if m, ok := segment.MicrosOf(f); ok {
+		return m
+	}
+	return query.NoMicros
 }

@@ -119,6 +119,9 @@ func (h *History) Replay(_ context.Context, q query.ReplayQuery, fn func(*query.
 		}
 		b.Ordinal, b.TimeMs = append(b.Ordinal, roots(r.Ordinal)), append(b.TimeMs, r.TimeMs)
 		b.Properties.Append(r.Properties)
+		if q.Number != nil {
+			b.Micros = append(b.Micros, query.MicrosAt(r.Properties, q.Number))
+		}
 	}
 	return fn(&b)
 }
