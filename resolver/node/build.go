@@ -133,17 +133,20 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 		return err
 	}
 	l := engine.NewLoader(w)
-	q := query.ReplayQuery{Cut: cut, Account: account, EventType: w.Event, AfterMs: w.AfterMs, Where: w.Where, Properties: w.Properties}
+	q := query.ReplayQuery{Cut: cut, Account: account, EventType: w.Event, AfterMs: w.AfterMs, Where: w.Where, Properties: w.Properties, Number: w.Number}
 	err := p.node.opts.History.Replay(ctx, q, func(b *query.ReplayBlock) error {
 		if err := p.knowAll(account, b.Ordinal); err != nil {
 			return err
 		}
 		for i, o := range b.Ordinal {
-			var properties []byte
-			if w.Properties {
-				properties = b.Properties.At(i)
+			switch {
+			case w.Number != nil:
+				l.AddNumber(o, b.TimeMs[i], b.Micros[i], b.Micros[i] != query.NoMicros)
+			case w.Properties:
+				l.Add(o, b.TimeMs[i], b.Properties.At(i))
+			default:
+				l.Add(o, b.TimeMs[i], nil)
 			}
-			l.Add(o, b.TimeMs[i], properties)
 		}
 		return nil
 	})

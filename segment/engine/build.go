@@ -31,6 +31,8 @@ type StateWork struct {
 	Where []segment.Predicate
 	// Properties reports whether the properties of events are needed.
 	Properties bool
+	// Number, when set, is the path of a property whose number is all that is needed of them.
+	Number []string
 	// UpTo is the offset up to which history is asked: events of later records
 	// came in by themselves.
 	UpTo int64
@@ -87,7 +89,12 @@ func (e *Engine) scanWork() *ScanWork {
 func (e *Engine) stateWork(st *state) *StateWork {
 	w := &StateWork{
 		ID: st.id, Event: st.source.event, UpTo: st.since, Cursor: st.cursor,
-		Properties: st.property != nil || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
+		spec: st.spec, source: st.source, nowMs: e.now,
+	}
+	if st.spec.Numbers() && !st.source.timed {
+		w.Number = st.spec.Path()
+	} else {
+		w.Properties = st.property != nil || st.source.timed
 	}
 	for _, p := range st.source.where {
 		if !p.Timed() {

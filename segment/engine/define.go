@@ -129,6 +129,10 @@ func (e *Engine) announce(s *seg, o uint32) {
 		return
 	}
 	s.pending.Remove(o)
+	e.emitPending(s, o)
+}
+
+func (e *Engine) emitPending(s *seg, o uint32) {
 	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, s.pendingMs})
 }
 
@@ -139,12 +143,21 @@ func (e *Engine) announceSome(budget int) {
 	}
 	for _, id := range e.sortedIDs() {
 		s := e.segments[id]
-		for !s.pending.IsEmpty() {
-			if budget <= 0 {
-				return
-			}
-			e.announce(s, s.pending.Minimum())
-			budget--
+		if s.pending.IsEmpty() {
+			continue
+		}
+		if budget <= 0 {
+			return
+		}
+		first, o := s.pending.Minimum(), uint32(0)
+		it := s.pending.Iterator()
+		for ; it.HasNext() && budget > 0; budget-- {
+			o = it.Next()
+			e.emitPending(s, o)
+		}
+		more := it.HasNext()
+		if s.pending.RemoveRange(uint64(first), uint64(o)+1); more {
+			return
 		}
 	}
 	e.hasPending = false

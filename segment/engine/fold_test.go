@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/musterhq/muster/internal/rawjson"
 	"github.com/musterhq/muster/internal/testlevel"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
@@ -132,7 +133,7 @@ func (w *foldWorld) build(e *Engine) {
 		l := NewLoader(work.State)
 		for _, r := range w.rows {
 			if after := work.State.AfterMs; after == nil || r.event.TimeMs > *after {
-				l.Add(r.ordinal, r.event.TimeMs, r.event.Properties)
+				addPast(l, work.State, r.ordinal, &r.event)
 			}
 		}
 		chunk, _ := l.Chunk(1)
@@ -142,6 +143,20 @@ func (w *foldWorld) build(e *Engine) {
 	}
 	for e.Working() {
 		e.Continue(1000)
+	}
+}
+
+// addPast adds an event of history as the work asks for it.
+func addPast(l *Loader, w *StateWork, o uint32, ev *segment.NaiveEvent) {
+	switch {
+	case w.Number != nil:
+		raw, _ := rawjson.Lookup(ev.Properties, w.Number)
+		micros, is := segment.MicrosOfJSON(raw)
+		l.AddNumber(o, ev.TimeMs, micros, is)
+	case w.Properties:
+		l.Add(o, ev.TimeMs, ev.Properties)
+	default:
+		l.Add(o, ev.TimeMs, nil)
 	}
 }
 

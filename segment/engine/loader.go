@@ -8,24 +8,22 @@ import (
 
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine/internal/fold"
+	"github.com/musterhq/muster/segment/engine/internal/past"
 )
 
 // Loader turns past events into the chunks of a state. It belongs to one
 // goroutine and holds the whole state it builds.
 type Loader struct {
-	work    StateWork
-	state   state
-	edit    rowEdit
-	scratch fold.Occurrence
-	events  uint64
-	entries [][2]int64 // scratch of finish
-	value   []byte
+	work       StateWork
+	state      state // says how an event is read; it has no values
+	events     uint64
+	occurrence fold.Occurrence
+	values     *past.Values
 }
 
 // NewLoader begins a state's past.
 func NewLoader(w *StateWork) *Loader {
-	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: w.spec.New()}}
-	(&group{}).join(&l.state)
+	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source}, values: past.New(w.spec, w.nowMs)}
 	if path := w.spec.Path(); path != nil {
 		l.state.property = &lookup{path: path} // its own: it runs beside the engine
 	}
@@ -38,39 +36,27 @@ func (l *Loader) Add(o uint32, atMs int64, properties []byte) {
 		return
 	}
 	l.events++
-	l.state.read(&l.scratch, atMs, properties, l.events)
-	if f, ok := l.state.fold.(fold.Sums); ok {
-		// Chunk puts the contributions in order.
-		l.state.mutate(&l.edit, o, func(v []byte) []byte { return f.Collect(v, &l.scratch, l.work.nowMs) })
-		return
-	}
-	l.state.mutate(&l.edit, o, func(v []byte) []byte { return l.state.fold.Add(v, &l.scratch, l.work.nowMs) })
+	l.state.read(&l.occurrence, atMs, properties, l.events)
+	l.values.Add(o, &l.occurrence)
 }
 
-// finish makes what was collected for a profile a value of the fold.
-func (l *Loader) finish(v []byte) []byte {
-	f, ok := l.state.fold.(fold.Sums)
-	if !ok {
-		return v
+// AddNumber is Add of an event whose number was asked for; is says whether it has one.
+func (l *Loader) AddNumber(o uint32, atMs, micros int64, is bool) {
+	if o >= l.work.Cursor {
+		l.values.Add(o, &fold.Occurrence{AtMs: atMs, Micros: micros, Number: is})
 	}
-	l.value, l.entries = f.Collected(l.value, v, l.entries)
-	return l.value
 }
 
-// Chunk returns the next chunk, of about maxBytes, and whether it is the last.
+// Chunk returns the next chunk, of about maxBytes, and whether it is the last. No more events
+// are added then.
 func (l *Loader) Chunk(maxBytes int) (chunk []byte, last bool) {
 	var w entryWriter
-	last = true
-	next := l.work.Cursor
-	l.state.each(l.work.Cursor, func(o uint32, v []byte) bool {
-		if len(w.b) >= maxBytes {
-			last, next = false, o
-			return false
-		}
-		w.add(o, l.finish(v))
-		return true
-	})
-	if last {
+	next, more := l.values.Next()
+	for more && len(w.b) < maxBytes {
+		w.add(next, l.values.Take())
+		next, more = l.values.Next()
+	}
+	if last = !more; last {
 		next = ^uint32(0)
 	}
 	chunk = append(chunk, chunkState)

@@ -483,7 +483,7 @@ func (w *world) makeChunk() {
 				pass = pass && st.Where[i].Match(r.event.Properties, 0)
 			}
 			if pass {
-				l.Add(root[r.ordinal], r.event.TimeMs, r.event.Properties)
+				addPast(l, st, root[r.ordinal], &r.event)
 			}
 		}
 		chunk, _ := l.Chunk(1 + w.rng.IntN(100))

@@ -119,6 +119,16 @@ func (s Spec) Covers(o Spec) bool {
 	return s.WindowMs == o.WindowMs
 }
 
+// Numbers reports whether the number of a property is all that is kept of an event, beside its
+// time.
+func (s Spec) Numbers() bool {
+	switch s.Kind {
+	case KindTotals, KindSums, KindMin, KindMax:
+		return true
+	}
+	return false
+}
+
 // Path is the path of the property, nil for counts.
 func (s Spec) Path() []string {
 	if s.Property == "" {
