@@ -47,9 +47,8 @@ func (s *State) saveNew(ordinal uint32, d *profile.Document) {
 
 func (s *State) replaceDocument(ordinal uint32, old []byte, d *profile.Document) {
 	s.normal = d.Append(s.normal[:0])
-	now := append([]byte(nil), s.normal...)
 	s.unchanged.forget(ordinal)
-	s.store.PutDocument(s.account, ordinal, now)
+	now := s.store.PutDocument(s.account, ordinal, s.normal)
 	same := profile.Compare(old, now)
 	s.index.Update(s.account.Number, ordinal, old, now, same)
 	switch {

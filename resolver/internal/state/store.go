@@ -49,9 +49,11 @@ type Store struct {
 
 	current      map[DocKey][]byte
 	CurrentBytes int64
-	frozen       map[DocKey][]byte
-	retired      map[DocKey][]byte
-	cache        docCache
+	// slab is where the generation's documents lie together, see keep.
+	slab    []byte
+	frozen  map[DocKey][]byte
+	retired map[DocKey][]byte
+	cache   docCache
 
 	Entities       map[string][]byte // changed in this generation; nil removes
 	FrozenEntities map[string][]byte // being written by a checkpoint
@@ -245,19 +247,46 @@ const columnsShare = 4
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
 
-// PutDocument stores a document; nil says that it is gone. Only package resolution calls it:
-// indexes and segments have to follow.
-func (s *Store) PutDocument(a Account, ordinal uint32, b []byte) {
+// PutDocument stores a copy of a document and returns it; nil says that it is gone. Only
+// package resolution calls it: indexes and segments have to follow.
+func (s *Store) PutDocument(a Account, ordinal uint32, document []byte) []byte {
 	k := a.DocKey(ordinal)
-	old, ok := s.current[k]
-	if !ok {
+	old, again := s.current[k]
+	if !again {
 		s.CurrentBytes += docOverhead
 		s.cache.forget(k) // what is in current is not in the cache
 	}
+	b := s.keep(document, again)
 	s.CurrentBytes += int64(len(b) - len(old))
 	s.current[k] = b
 	s.setLast(k, b)
 	s.Columns.Mark(a.Index, ordinal)
+	return b
+}
+
+// slabBytes is how much of a generation's documents is one object for the garbage collector,
+// and slabDocument how large a document in one is at most.
+const (
+	slabBytes    = 256 << 10
+	slabDocument = slabBytes / 16
+)
+
+// keep copies a document to the others of the generation. They are dropped together, so the
+// garbage collector need not look at each: its work grows with the number of objects. A
+// document that is changed again in its generation is an object of its own: its older versions would
+// stay as long as the generation does.
+func (s *Store) keep(document []byte, again bool) []byte {
+	switch {
+	case document == nil:
+		return nil
+	case again || len(document) > slabDocument:
+		return append([]byte{}, document...)
+	case cap(s.slab)-len(s.slab) < len(document):
+		s.slab = make([]byte, 0, slabBytes)
+	}
+	from := len(s.slab)
+	s.slab = append(s.slab, document...)
+	return s.slab[from:len(s.slab):len(s.slab)]
 }
 
 // PutEntity stores an entity; nil removes it.
@@ -293,7 +322,7 @@ func (s *Store) Entity(key string) ([]byte, error) {
 func (s *Store) Freeze() (docs map[DocKey][]byte, entities map[string][]byte) {
 	docs, entities = s.current, s.Entities
 	s.frozen, s.FrozenEntities = docs, entities
-	s.current, s.CurrentBytes = map[DocKey][]byte{}, 0
+	s.current, s.CurrentBytes, s.slab = map[DocKey][]byte{}, 0, nil
 	s.Entities = map[string][]byte{}
 	s.index, s.FrozenIndex = new(sortedkeys.Changes), s.index
 	return docs, entities
