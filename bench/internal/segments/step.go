@@ -138,7 +138,7 @@ func (s *step) reopen() (*Restart, error) {
 }
 
 // warmEvents bounds the events that bring profiles into caches.
-const warmEvents = 4_000_000
+const warmEvents = 40_000_000
 
 // warmUp sends an event of each profile that is active, in no order, and then as many events of
 // any of them: behind a restart a profile's document is on the disk alone. A server restarts
