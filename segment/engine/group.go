@@ -108,28 +108,27 @@ func (g *group) clean(pages int) bool {
 
 func (g *group) cleanPage(index uint32) {
 	p := g.pages[index]
-	if p == nil || !g.stale(p.data) {
+	if p == nil || !g.stale(p.rows()) {
 		return
 	}
 	p = g.edit(index, 0) // what is gone was not there for those who read
-	to, from := 0, 0
+	to, from, space := 0, 0, p.space()
 	for r := range p.ends {
 		for from < int(p.ends[r]) {
-			slot, n := p.data[from], sectionHead+int(p.data[from+1])
+			slot, n := space[from], sectionHead+int(space[from+1])
 			if g.retired>>slot&1 == 1 {
 				if n == sectionHead {
 					g.dropBig(slot, index*pageRows+uint32(r))
 				}
 				g.counts[slot]--
 			} else {
-				copy(p.data[to:], p.data[from:from+n])
+				copy(space[to:], space[from:from+n])
 				to += n
 			}
 			from += n
 		}
 		p.ends[r] = uint16(to)
 	}
-	p.data = p.data[:to]
 	for left := g.retired; left != 0; left &= left - 1 {
 		if slot := bits.TrailingZeros16(left); g.counts[slot] == 0 {
 			g.retired &^= 1 << slot
@@ -173,17 +172,17 @@ func (g *group) edit(index, rows uint32) *page {
 	p := g.pages[index]
 	switch {
 	case p == nil:
-		p = &page{epoch: g.epoch}
-		g.size += pageBytes
+		p = newPage(0)
+		g.size += p.size()
 	case p.epoch != g.epoch:
-		was := p
-		p = &page{epoch: g.epoch, ends: was.ends, data: withRoom(was.data, len(was.data))}
-		g.size += int64(cap(p.data)) - int64(cap(was.data))
+		g.size -= p.size()
+		p = p.clone(withRoom(len(p.rows())))
+		g.size += p.size()
 	default:
 		g.changed[p.at].rows |= rows
 		return p
 	}
-	g.pages[index], p.at = p, uint32(len(g.changed))
+	g.pages[index], p.epoch, p.at = p, g.epoch, uint32(len(g.changed))
 	g.changed = append(g.changed, changedPage{index, rows})
 	return p
 }
@@ -191,9 +190,10 @@ func (g *group) edit(index, rows uint32) *page {
 // put replaces the row of an ordinal.
 func (g *group) put(o uint32, row []byte) {
 	p := g.edit(o/pageRows, 1<<(o%pageRows))
-	room := cap(p.data)
-	p.put(o, row)
-	g.size += int64(cap(p.data) - room)
+	size := p.size()
+	p = p.put(o, row)
+	g.pages[o/pageRows] = p
+	g.size += p.size() - size
 	if len(g.big) > 0 {
 		g.noteBig(o, row)
 	}

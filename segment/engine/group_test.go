@@ -18,9 +18,9 @@ func auditGroup(g *group) error {
 		if p == nil {
 			continue
 		}
-		size += pageBytes + int64(cap(p.data))
-		if int(p.ends[pageRows-1]) != len(p.data) {
-			return fmt.Errorf("page %d has %d bytes, its rows %d", i, len(p.data), p.ends[pageRows-1])
+		size += p.size()
+		if int(p.ends[pageRows-1]) > int(p.room) {
+			return fmt.Errorf("page %d has room for %d bytes, its rows take %d", i, p.room, p.ends[pageRows-1])
 		}
 		for o := uint32(i) * pageRows; o < uint32(i+1)*pageRows; o++ {
 			last := -1

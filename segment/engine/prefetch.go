@@ -18,12 +18,18 @@ func (e *Engine) Prefetch(o uint32, eventType []byte) Near {
 	k := e.types[string(eventType)]
 	if k != nil {
 		for _, g := range k.groups {
-			if i := int(o / pageRows); i < len(g.pages) {
-				prefetch.Line(g.pages[i])
+			if i := int(o / pageRows); i < len(g.pages) && g.pages[i] != nil {
+				g.pages[i].prefetch()
 			}
 		}
 	}
 	return Near{o, k}
+}
+
+// prefetch brings the head of a page near the processor. It need not begin where a line does.
+func (p *page) prefetch() {
+	prefetch.Line(&p.epoch)
+	prefetch.Line(&p.ends[pageRows-1])
 }
 
 // Rows brings the rows near that the event will change. The engine must not have been changed since.
