@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -265,6 +266,25 @@ func BenchmarkFreezeDelta(b *testing.B) {
 		}
 		b.StartTimer()
 		l.e.Freeze(false)
+	}
+}
+
+// BenchmarkWriteDelta is how long a checkpoint takes to write values of fifty thousand of a
+// million profiles.
+func BenchmarkWriteDelta(b *testing.B) {
+	l := crowdLoad(b, 1_000_000, mixed[0], mixed[16])
+	l.e.Freeze(true)
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		for range 50_000 {
+			l.event()
+		}
+		f := l.e.Freeze(false)
+		b.StartTimer()
+		if err := f.Write(bufio.NewWriterSize(io.Discard, 1<<16)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -153,17 +153,15 @@ func (f *Frozen) Write(w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
+	number := func(n uint64) error {
+		_, err := w.Write(binary.AppendUvarint(w.AvailableBuffer(), n))
+		return err
+	}
 	block := func(b []byte) error {
-		var n [binary.MaxVarintLen64]byte
-		if _, err := w.Write(binary.AppendUvarint(n[:0], uint64(len(b)))); err != nil {
+		if err := number(uint64(len(b))); err != nil {
 			return err
 		}
 		_, err := w.Write(b)
-		return err
-	}
-	number := func(n uint64) error {
-		var b [binary.MaxVarintLen64]byte
-		_, err := w.Write(binary.AppendUvarint(b[:0], n))
 		return err
 	}
 	bits := func(m *roaring.Bitmap) error {
