@@ -3,6 +3,7 @@ package duckdb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -464,4 +465,46 @@ func TestColumnsForgetTwice(t *testing.T) {
 	answersAsTables(t, s, 10)
 	mustBuild(t, s)
 	answersAsTables(t, s, 10)
+}
+
+// TestReplayOfColumnsStops: after the context has ended a replay calls no more, also within a
+// file and in memory.
+func TestReplayOfColumnsStops(t *testing.T) {
+	t.Parallel()
+	s := openSteady(t)
+	for at := range int64(20) {
+		mustAppend(t, s, steadyBatch(2000*at, 2000*at+2000))
+	}
+	q := query.ReplayQuery{Cut: query.Cut{UpTo: 40_000}, Account: 1, EventType: "t"}
+	for _, where := range []string{"memory", "files"} {
+		if where == "memory" {
+			if err := s.extendColumns(t.Context(), 0, 40_000, nil); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			for more := true; more; {
+				var err error
+				if more, err = s.buildColumns(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if m := q.Matching(); !s.columns.set.Whole(&m) {
+			t.Fatalf("%s: columns do not have all", where)
+		}
+		for stopAt := range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			blocks := 0
+			err := s.Replay(ctx, q, func(*query.ReplayBlock) error {
+				if blocks++; blocks == stopAt+1 {
+					cancel()
+				}
+				return nil
+			})
+			cancel()
+			if !errors.Is(err, context.Canceled) || blocks != stopAt+1 {
+				t.Fatalf("%s: cancelled in block %d: %d blocks, %v", where, stopAt+1, blocks, err)
+			}
+		}
+	}
 }

@@ -55,6 +55,9 @@ func (r *replay) all(s *Store, c *conn) error {
 	return s.columns.set.Matches(r.ctx, &q, merged, func(from, to int64) error {
 		return r.run(s, c, from, to)
 	}, func(b *query.MatchBlock) error {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
 		r.block.Ordinal, r.block.TimeMs, r.block.Micros = b.Ordinal, b.TimeMs, b.Micros
 		r.err = r.fn(&r.block)
 		r.block.Ordinal, r.block.TimeMs, r.block.Micros = nil, nil, nil
